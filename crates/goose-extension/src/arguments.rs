@@ -1,0 +1,297 @@
+//! Arguments from outside: caps first, then the schema, then an error a model can act on.
+//!
+//! Whatever passes here is what the tool function receives; whatever is refused never reaches it.
+
+use std::fmt::Write as _;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::{Number, Value};
+
+use crate::{
+    error::{ToolError, ToolResult},
+    tool::JsonObject,
+};
+
+/// How deep arguments may nest. JSON parsers on the way stop at 128 levels; staying well below makes every
+/// path refuse the same input.
+pub const MAX_ARGUMENT_DEPTH: usize = 64;
+
+/// How large arguments may be, as JSON. Below the wire's line cap, so that every path refuses the same input.
+pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// All arguments of a tool as one type of the author's: `fn search(&self, Arguments(query): Arguments<Query>)`.
+///
+/// The schema is that of `T`; unknown fields are refused where `T` says so (`#[serde(deny_unknown_fields)]`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arguments<T>(pub T);
+
+/// How many problems one error lists.
+const MAX_PROBLEMS: usize = 5;
+
+/// How much of an offending value an error quotes.
+const MAX_QUOTE_CHARS: usize = 80;
+
+/// A tool's compiled schema, or why it does not compile.
+pub(crate) struct Validator(Result<jsonschema::Validator, String>);
+
+impl Validator {
+    pub(crate) fn compile(schema: &JsonObject) -> Self {
+        let schema = Value::Object(schema.clone());
+        Self(
+            jsonschema::options()
+                .with_draft(jsonschema::Draft::Draft202012)
+                .should_validate_formats(true)
+                .build(&schema)
+                .map_err(|error| quote_text(&error.to_string())),
+        )
+    }
+
+    /// Checks and normalises `arguments` for `tool`.
+    pub(crate) fn check(
+        &self,
+        tool: &str,
+        schema: &JsonObject,
+        mut arguments: JsonObject,
+    ) -> ToolResult<JsonObject> {
+        check_caps(tool, &mut arguments)?;
+        let validator = self.0.as_ref().map_err(|reason| {
+            ToolError::ExecutionError(format!(
+                "Tool `{tool}` cannot be called: its input schema is not valid ({reason}). Use another tool."
+            ))
+        })?;
+        let arguments = Value::Object(arguments);
+        if !validator.is_valid(&arguments) {
+            return Err(ToolError::InvalidParameters(explain(tool, schema, validator, &arguments)));
+        }
+        match arguments {
+            Value::Object(arguments) => Ok(arguments),
+            _ => Ok(JsonObject::new()),
+        }
+    }
+}
+
+/// Refuses arguments that are too deep or too large and turns integral floats into integers.
+///
+/// JSON Schema counts `3.0` as an integer, serde does not; after this they agree.
+pub(crate) fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<()> {
+    let mut walk = Walk { bytes: 2 };
+    for (key, value) in arguments {
+        walk.bytes += escaped_len(key) + 4;
+        walk.visit(value, 1).map_err(|excess| excess.into_error(tool))?;
+    }
+    Ok(())
+}
+
+enum Excess {
+    Depth,
+    Bytes,
+}
+
+impl Excess {
+    fn into_error(self, tool: &str) -> ToolError {
+        ToolError::InvalidParameters(match self {
+            Self::Depth => format!(
+                "Invalid arguments for `{tool}`: they nest deeper than {MAX_ARGUMENT_DEPTH} levels. \
+                 Pass a flatter structure."
+            ),
+            Self::Bytes => format!(
+                "Invalid arguments for `{tool}`: they are larger than {} MiB. \
+                 Split the work into several calls, or put the data into a file and pass its path.",
+                MAX_ARGUMENT_BYTES >> 20
+            ),
+        })
+    }
+}
+
+struct Walk {
+    bytes: usize,
+}
+
+impl Walk {
+    fn visit(&mut self, value: &mut Value, depth: usize) -> Result<(), Excess> {
+        if depth > MAX_ARGUMENT_DEPTH {
+            return Err(Excess::Depth);
+        }
+        match value {
+            Value::Null | Value::Bool(_) => self.bytes += 5,
+            Value::Number(number) => {
+                self.bytes += 8;
+                if let Some(integer) = integral(number) {
+                    *number = integer;
+                }
+            }
+            Value::String(text) => self.bytes += escaped_len(text) + 2,
+            Value::Array(items) => {
+                for item in items {
+                    self.bytes += 1;
+                    self.visit(item, depth + 1)?;
+                }
+            }
+            Value::Object(map) => {
+                for (key, item) in map {
+                    self.bytes += escaped_len(key) + 4;
+                    self.visit(item, depth + 1)?;
+                }
+            }
+        }
+        if self.bytes > MAX_ARGUMENT_BYTES { Err(Excess::Bytes) } else { Ok(()) }
+    }
+}
+
+/// The integer that a float stands for, if it stands for one.
+fn integral(number: &Number) -> Option<Number> {
+    const I64_END: f64 = 9_223_372_036_854_775_808.0;
+    const U64_END: f64 = 18_446_744_073_709_551_616.0;
+    if !number.is_f64() {
+        return None;
+    }
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+    if (-I64_END..I64_END).contains(&float) {
+        Some(Number::from(float as i64))
+    } else if (0.0..U64_END).contains(&float) {
+        Some(Number::from(float as u64))
+    } else {
+        None
+    }
+}
+
+/// How many bytes `text` takes inside a JSON string.
+pub(crate) fn escaped_len(text: &str) -> usize {
+    let extra: usize = text
+        .bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+            0..=0x1f => 5,
+            _ => 0,
+        })
+        .sum();
+    text.len() + extra
+}
+
+fn explain(
+    tool: &str,
+    schema: &JsonObject,
+    validator: &jsonschema::Validator,
+    arguments: &Value,
+) -> String {
+    let mut problems: Vec<String> = Vec::new();
+    let mut more = 0;
+    for error in validator.iter_errors(arguments) {
+        if problems.len() == MAX_PROBLEMS {
+            more += 1;
+            continue;
+        }
+        problems.push(problem(schema, &error));
+    }
+    let mut text = format!("Invalid arguments for `{tool}`: {}", problems.join("; "));
+    if more > 0 {
+        let _ = write!(text, "; and {more} more");
+    }
+    text.push_str(". Correct the arguments and call the tool again.");
+    text
+}
+
+fn problem(schema: &JsonObject, error: &jsonschema::ValidationError<'_>) -> String {
+    let path = display_path(error.instance_path().as_str());
+    let at = |text: String| if path.is_empty() { text } else { format!("`{path}`: {text}") };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            let full = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+            let expected = path.is_empty().then(|| describe_property(schema, name)).flatten();
+            format!("`{full}` is required but missing{}", expected.unwrap_or_default())
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            let names: Vec<String> =
+                unexpected.iter().take(MAX_PROBLEMS).map(|name| format!("`{}`", quote_text(name))).collect();
+            let known = if path.is_empty() { known_arguments(schema) } else { String::new() };
+            at(format!("unknown argument {}{known}", names.join(", ")))
+        }
+        ValidationErrorKind::Type { kind } => {
+            let expected = match kind {
+                TypeKind::Single(kind) => kind.to_string(),
+                TypeKind::Multiple(kinds) => {
+                    kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
+                }
+            };
+            at(format!("expected {expected}, got {}", quote_value(error.instance())))
+        }
+        ValidationErrorKind::Enum { options } => {
+            at(format!("expected one of {}, got {}", quote_options(options), quote_value(error.instance())))
+        }
+        ValidationErrorKind::AnyOf { .. }
+        | ValidationErrorKind::OneOfNotValid { .. }
+        | ValidationErrorKind::OneOfMultipleValid { .. } => {
+            at(format!("{} fits none of the allowed forms", quote_value(error.instance())))
+        }
+        _ => {
+            let text = error.masked_with("it").to_string();
+            at(format!("{} (got {})", quote_text(&text), quote_value(error.instance())))
+        }
+    }
+}
+
+/// `/items/0/name` as a reader would write it: `items[0].name`.
+fn display_path(pointer: &str) -> String {
+    let mut path = String::new();
+    for segment in pointer.split('/').skip(1) {
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        if segment.bytes().all(|byte| byte.is_ascii_digit()) && !segment.is_empty() {
+            let _ = write!(path, "[{segment}]");
+        } else {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(&quote_text(&segment));
+        }
+    }
+    path
+}
+
+fn describe_property(schema: &JsonObject, name: &str) -> Option<String> {
+    let property = schema.get("properties")?.get(name)?;
+    let kind = property.get("type").and_then(Value::as_str);
+    let description = property.get("description").and_then(Value::as_str).map(quote_text);
+    Some(match (kind, description) {
+        (Some(kind), Some(description)) => format!(" ({kind}: {description})"),
+        (Some(kind), None) => format!(" ({kind})"),
+        (None, Some(description)) => format!(" ({description})"),
+        (None, None) => return None,
+    })
+}
+
+fn known_arguments(schema: &JsonObject) -> String {
+    let names: Vec<&str> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .map(|properties| properties.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    if names.is_empty() { " (it takes none)".to_owned() } else { format!(" (it takes: {})", names.join(", ")) }
+}
+
+fn quote_options(options: &Value) -> String {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut shown: Vec<String> = options.iter().take(20).map(|option| quote_text(&option.to_string())).collect();
+    if options.len() > shown.len() {
+        shown.push("…".to_owned());
+    }
+    shown.join(", ")
+}
+
+fn quote_value(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => format!("the string {:?}", quote_text(text)),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(map) => format!("an object with {} keys", map.len()),
+    }
+}
+
+fn quote_text(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTE_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

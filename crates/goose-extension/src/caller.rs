@@ -1,0 +1,155 @@
+//! [`Caller`]: whoever called a tool, and can be asked back.
+//!
+//! A tool may need an answer before it can go on: from the person ([`Question::Elicit`]), from a model
+//! ([`Question::Sample`]), or about the folders it may work in ([`Question::Roots`]). Who answers depends on
+//! the path: on a direct call the loop does; over MCP the client does, in one of two ways, see
+//! [`CallContext`](crate::CallContext).
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::{
+    error::{ToolError, ToolResult},
+    mcp::missing_capability,
+    questions::{Elicitation, Elicited, LogLevel, Root, Sampled, Sampling},
+};
+
+/// What a tool may ask.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Question {
+    /// Ask the person.
+    Elicit(Elicitation),
+    /// Ask a model.
+    Sample(Sampling),
+    /// Ask which folders to work in.
+    Roots,
+}
+
+/// What comes back, one variant for each of [`Question`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// From the person.
+    Elicited(Elicited),
+    /// From the model.
+    Sampled(Sampled),
+    /// The folders.
+    Roots(Vec<Root>),
+}
+
+impl Question {
+    /// What kind of question it is.
+    pub fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Elicit(Elicitation::UrlElicitationParams { .. }) => QuestionKind::ElicitUrl,
+            Self::Elicit(_) => QuestionKind::ElicitForm,
+            Self::Sample(_) => QuestionKind::Sample,
+            Self::Roots => QuestionKind::Roots,
+        }
+    }
+}
+
+/// The kinds of questions that a caller may or may not be able to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum QuestionKind {
+    /// A form for the person.
+    ElicitForm,
+    /// A page that the person opens.
+    ElicitUrl,
+    /// A question to a model.
+    Sample,
+    /// Which folders to work in.
+    Roots,
+}
+
+impl QuestionKind {
+    /// The MCP capability that a client needs for it.
+    pub(crate) fn capability(self) -> &'static str {
+        match self {
+            Self::ElicitForm | Self::ElicitUrl => "elicitation",
+            Self::Sample => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How much is done. Grows from report to report.
+    pub done: f64,
+    /// How much there is to do, where that is known.
+    pub total: Option<f64>,
+    /// What is being done.
+    pub message: Option<String>,
+}
+
+impl Progress {
+    /// A report.
+    pub fn new(done: f64, total: Option<f64>, message: Option<String>) -> Self {
+        Self { done, total, message }
+    }
+}
+
+/// A message for the caller's log.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LogEntry {
+    /// How important it is.
+    pub level: LogLevel,
+    /// Which part speaks.
+    pub logger: Option<String>,
+    /// A text, or data.
+    pub data: Value,
+}
+
+impl LogEntry {
+    /// A message at the `info` level.
+    pub fn info(data: impl Into<Value>) -> Self {
+        Self::new(LogLevel::Info, data)
+    }
+
+    /// A message.
+    pub fn new(level: LogLevel, data: impl Into<Value>) -> Self {
+        Self { level, logger: None, data: data.into() }
+    }
+
+    /// Says which part speaks.
+    pub fn with_logger(mut self, logger: impl Into<String>) -> Self {
+        self.logger = Some(logger.into());
+        self
+    }
+}
+
+/// The other side of a call. Everything is optional: what a caller does not do is refused or dropped.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// Answers a question. `key` names it within the call.
+    ///
+    /// # Errors
+    ///
+    /// An execution error where the caller cannot answer such a question.
+    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+        let _ = key;
+        Err(unanswerable(question.kind()))
+    }
+
+    /// Whether [`ask`](Self::ask) can answer such a question.
+    fn can_answer(&self, _kind: QuestionKind) -> bool {
+        false
+    }
+
+    /// Takes a progress report.
+    fn progress(&self, _progress: Progress) {}
+
+    /// Takes a log message.
+    fn log(&self, _entry: LogEntry) {}
+}
+
+/// The error for a question that nobody on the other side can answer: the same on every path.
+pub(crate) fn unanswerable(kind: QuestionKind) -> ToolError {
+    ToolError::Protocol(missing_capability(kind))
+}

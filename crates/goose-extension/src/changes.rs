@@ -1,0 +1,75 @@
+//! [`ChangeFeed`]: how an extension says that what it offers has changed.
+//!
+//! `Extension::tools` is an immutable snapshot. When the list changes, the extension publishes a *new*
+//! `Arc<dyn Extension>` here; whoever holds the old one swaps it in. A reader that falls behind loses events,
+//! never the newest snapshot.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::broadcast;
+
+use crate::extension::Extension;
+
+/// How many events a slow reader may fall behind.
+const FEED_CAPACITY: usize = 256;
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The tool list; [`ChangeFeed::latest`] has the new snapshot.
+    Tools,
+    /// The list of resources.
+    Resources,
+    /// The list of prompts.
+    Prompts,
+    /// The content of one resource.
+    ResourceUpdated(String),
+}
+
+/// The publishing end, kept by an extension and shared by its snapshots.
+pub struct ChangeFeed {
+    latest: Mutex<Option<Arc<dyn Extension>>>,
+    events: broadcast::Sender<Change>,
+}
+
+impl ChangeFeed {
+    /// A feed with nothing in it.
+    pub fn new() -> Self {
+        Self { latest: Mutex::new(None), events: broadcast::Sender::new(FEED_CAPACITY) }
+    }
+
+    /// Publishes a new snapshot with another tool list.
+    pub fn replace(&self, snapshot: Arc<dyn Extension>) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+        self.publish(Change::Tools);
+    }
+
+    /// Publishes any other change.
+    pub fn publish(&self, change: Change) {
+        // An error only means that nobody listens.
+        let _ = self.events.send(change);
+    }
+
+    /// The newest snapshot, once there was a change.
+    pub fn latest(&self) -> Option<Arc<dyn Extension>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Follows the changes from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<Change> {
+        self.events.subscribe()
+    }
+}
+
+impl Default for ChangeFeed {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for ChangeFeed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChangeFeed").field("readers", &self.events.receiver_count()).finish_non_exhaustive()
+    }
+}

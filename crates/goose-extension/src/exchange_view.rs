@@ -1,0 +1,159 @@
+//! [`ExchangeView`]: a tool's read-only window on the conversation so far.
+//!
+//! The loop writes through an [`ExchangeHistory`]; tools read through views of it. A view is live: it shows
+//! what the history holds when it is asked, not when the view was made.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use rmcp::model::Role;
+use serde_json::Value;
+
+use crate::output::{ContentBlock, ToolOutput};
+
+/// One message of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Message {
+    /// Who said it.
+    pub role: Role,
+    /// What was said, in order.
+    pub content: Vec<MessageContent>,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum MessageContent {
+    /// Text, an image, audio or a resource.
+    Block(ContentBlock),
+    /// The model asked for a tool.
+    ToolCall {
+        /// Ties the call to its result.
+        id: String,
+        /// The tool, as the model named it.
+        name: String,
+        /// What it passed.
+        arguments: Value,
+    },
+    /// A tool answered.
+    ToolResult {
+        /// The call it answers.
+        id: String,
+        /// What came back.
+        output: ToolOutput,
+    },
+}
+
+impl Message {
+    /// A message made of parts.
+    pub fn new(role: Role, content: impl IntoIterator<Item = MessageContent>) -> Self {
+        Self { role, content: content.into_iter().collect() }
+    }
+
+    /// A text by the user.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, [MessageContent::Block(ContentBlock::text(text))])
+    }
+
+    /// A text by the model.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, [MessageContent::Block(ContentBlock::text(text))])
+    }
+
+    /// All text of the message.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self
+            .content
+            .iter()
+            .filter_map(|part| match part {
+                MessageContent::Block(block) => block.as_text().map(|text| text.text.as_str()),
+                _ => None,
+            })
+            .collect();
+        texts.join("\n")
+    }
+}
+
+/// The read-only view that tools get.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ExchangeView {
+    /// What the working model has seen and said.
+    pub processor: ProcessorView,
+}
+
+/// The conversation with one model.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ProcessorView {
+    /// The messages so far.
+    pub messages: Messages,
+}
+
+/// A live, read-only list of messages.
+#[derive(Debug, Clone, Default)]
+pub struct Messages(Arc<RwLock<Vec<Arc<Message>>>>);
+
+impl Messages {
+    /// The newest message.
+    pub fn last(&self) -> Option<Arc<Message>> {
+        self.read(|messages| messages.last().cloned())
+    }
+
+    /// The message at `index`, oldest first.
+    pub fn get(&self, index: usize) -> Option<Arc<Message>> {
+        self.read(|messages| messages.get(index).cloned())
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.read(|messages| messages.len())
+    }
+
+    /// Whether the conversation has not begun.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All messages as they are now, oldest first.
+    pub fn snapshot(&self) -> Vec<Arc<Message>> {
+        self.read(|messages| messages.clone())
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Vec<Arc<Message>>) -> T) -> T {
+        read(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The writing end, held by the loop.
+#[derive(Debug, Default)]
+pub struct ExchangeHistory {
+    view: ExchangeView,
+}
+
+impl ExchangeHistory {
+    /// An empty history.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A view for tools; it follows the history.
+    pub fn view(&self) -> ExchangeView {
+        self.view.clone()
+    }
+
+    /// Appends a message.
+    pub fn push(&self, message: Message) {
+        self.write(|messages| messages.push(Arc::new(message)));
+    }
+
+    /// Replaces all messages, as compaction does.
+    pub fn replace(&self, messages: impl IntoIterator<Item = Message>) {
+        let replacement: Vec<_> = messages.into_iter().map(Arc::new).collect();
+        self.write(|messages| *messages = replacement);
+    }
+
+    fn write(&self, write: impl FnOnce(&mut Vec<Arc<Message>>)) {
+        write(&mut self.view.processor.messages.0.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,83 @@
+//! The waist of goose: everything an agent can operate is an [`Extension`].
+//!
+//! An author writes a type and marks methods with `#[tool]`; the rest of goose, and any MCP client, sees an
+//! `Extension`. The [`mcp`] module makes any extension an MCP server and any MCP server an extension.
+//!
+//! ```
+//! use goose_extension::prelude::*;
+//!
+//! struct Greeter;
+//!
+//! #[extension(name = "greeter", description = "Says hello")]
+//! impl Greeter {
+//!     /// Greets a person by name.
+//!     #[tool(group = "read")]
+//!     async fn greet(
+//!         &self,
+//!         /// Whom to greet
+//!         name: String,
+//!     ) -> ToolResult<String> {
+//!         Ok(format!("Hello, {name}!"))
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let answer = Greeter.call_tool("greet", hashmap! { "name" => json!("Ada") }).await;
+//! assert_eq!(answer, Ok(json!("Hello, Ada!")));
+//! # }
+//! ```
+
+mod arguments;
+mod caller;
+mod changes;
+mod context;
+pub mod error;
+mod exchange_view;
+mod extension;
+mod guard;
+#[doc(hidden)]
+pub mod macros;
+pub mod mcp;
+mod notifier;
+mod output;
+pub mod prelude;
+mod questions;
+mod registry;
+mod requirements;
+pub mod schema;
+mod tool;
+
+pub use arguments::{Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH};
+pub use caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind};
+pub use changes::{Change, ChangeFeed};
+pub use context::{CallContext, Model};
+pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, ToolResult};
+pub use exchange_view::{
+    ExchangeHistory, ExchangeView, Message, MessageContent, Messages, ProcessorView, Role,
+};
+pub use extension::{Extension, Features, Freshness};
+pub use goose_macros::{extension, tool};
+pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
+pub use output::{
+    Audio, ContentBlock, Image, IntoToolOutput, MAX_OUTPUT_BYTES, Resource, ResourceContents, ToolOutput,
+};
+pub use questions::{
+    ElicitAction, Elicitation, ElicitationSchema, Elicited, LogLevel, Root, Sampled, Sampling,
+};
+pub use registry::{ToolDef, ToolMethod, ToolRegistry};
+pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};
+pub use rmcp::model::{
+    ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument, PromptMessage,
+    Reference, ResourceTemplate,
+};
+pub use tool::{JsonObject, Tool, ToolAnnotations, ToolGroup};
+
+/// A `HashMap` with `String` keys, as `call_tool` takes it: `hashmap! { "path" => json!("a.txt") }`.
+#[macro_export]
+macro_rules! hashmap {
+    ($($key:expr => $value:expr),* $(,)?) => {{
+        let mut map = ::std::collections::HashMap::new();
+        $(map.insert(::std::string::String::from($key), $value);)*
+        map
+    }};
+}

@@ -1,0 +1,94 @@
+//! What the code written by `#[tool]` and `#[extension]` calls. Not for people; it may change at any time.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    sync::{LazyLock, PoisonError, RwLock},
+};
+
+pub use async_trait::async_trait;
+pub use futures::future::BoxFuture;
+pub use schemars;
+pub use serde;
+pub use serde_json;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    error::{ToolError, ToolResult},
+    output::{IntoToolOutput, ToolOutput},
+    registry::ToolRegistry,
+    tool::JsonObject,
+};
+
+/// Arguments that the schema has accepted, as the type they were declared with.
+///
+/// # Errors
+///
+/// Where serde refuses what the schema accepted; the message is serde's.
+pub fn parse<T: DeserializeOwned>(tool: &str, arguments: JsonObject) -> ToolResult<T> {
+    T::deserialize(Value::Object(arguments)).map_err(|error| {
+        ToolError::InvalidParameters(format!(
+            "Invalid arguments for `{tool}`: {error}. Correct the arguments and call the tool again."
+        ))
+    })
+}
+
+/// The schema of a tool that takes any object.
+pub fn open_schema() -> JsonObject {
+    JsonObject::from_iter([("type".to_owned(), Value::from("object"))])
+}
+
+/// What a method returned. `finish` is chosen by type: a `Result` keeps its error, all else is a value.
+///
+/// The bounds are on the methods and not on the `impl` blocks, so that a `Result` with an unfit error is refused
+/// instead of passing as a value.
+pub struct Returned<T>(pub T);
+
+impl<T, E> Returned<Result<T, E>> {
+    /// The result, converted.
+    ///
+    /// # Errors
+    ///
+    /// The method's own error, or that its value cannot be converted.
+    pub fn finish(self) -> ToolResult<ToolOutput>
+    where
+        T: IntoToolOutput,
+        E: Into<ToolError>,
+    {
+        self.0.map_err(Into::into)?.into_tool_output()
+    }
+}
+
+/// The way for everything that is not a `Result`.
+pub trait FinishValue<T> {
+    /// The value, converted.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be converted.
+    fn finish(self) -> ToolResult<ToolOutput>
+    where
+        T: IntoToolOutput;
+}
+
+impl<T> FinishValue<T> for Returned<T> {
+    fn finish(self) -> ToolResult<ToolOutput>
+    where
+        T: IntoToolOutput,
+    {
+        self.0.into_tool_output()
+    }
+}
+
+/// The registry of a type with generic parameters, made once for each instantiation and kept for good.
+pub fn registry_of<T: Any>(make: fn() -> ToolRegistry) -> &'static ToolRegistry {
+    static REGISTRIES: LazyLock<RwLock<HashMap<TypeId, &'static ToolRegistry>>> = LazyLock::new(RwLock::default);
+    let id = TypeId::of::<T>();
+    if let Some(registry) = REGISTRIES.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+        return registry;
+    }
+    let mut registries = REGISTRIES.write().unwrap_or_else(PoisonError::into_inner);
+    registries.entry(id).or_insert_with(|| Box::leak(Box::new(make())))
+}

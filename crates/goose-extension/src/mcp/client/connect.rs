@@ -1,0 +1,293 @@
+//! [`connect`]: where a server is, how to greet it, and what it may ask.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::{Implementation, ProtocolVersion},
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService},
+    transport::{
+        StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    process::{Child, Command},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Connection, RemoteExtension,
+    handler::ClientSide,
+    news, request,
+    routes::{Routes, Tap},
+};
+use crate::{
+    changes::{Change, ChangeFeed},
+    context::CallContext,
+    error::{ToolError, ToolResult},
+    mcp::lines::LineTransport,
+    questions::LogLevel,
+};
+
+/// How long a server may take to say hello.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a server is.
+#[non_exhaustive]
+pub enum Target {
+    /// At the other end of a pair of streams.
+    Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
+    /// A program to start; it speaks on its standard input and output, and ends with the connection.
+    Command(Command),
+    /// A URL that speaks streamable HTTP.
+    Http(String),
+}
+
+impl From<DuplexStream> for Target {
+    fn from(stream: DuplexStream) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self::Streams(Box::new(reader), Box::new(writer))
+    }
+}
+
+impl From<Command> for Target {
+    fn from(command: Command) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl From<&str> for Target {
+    fn from(url: &str) -> Self {
+        Self::Http(url.to_owned())
+    }
+}
+
+impl From<String> for Target {
+    fn from(url: String) -> Self {
+        Self::Http(url)
+    }
+}
+
+/// How to greet a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lifecycle {
+    /// Try 2026-07-28 first, then `initialize`.
+    #[default]
+    Auto,
+    /// `initialize` only (MCP up to 2025-11-25).
+    Initialize,
+    /// `server/discover` only (MCP 2026-07-28).
+    Discover,
+}
+
+/// How to treat a server.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// The extension's name; by default what the server calls itself.
+    pub name: Option<String>,
+    /// How to greet it.
+    pub lifecycle: Lifecycle,
+    /// How long it may take to say hello.
+    pub handshake_timeout: Duration,
+    /// How long a call may take without a sign of progress.
+    pub call_timeout: Option<Duration>,
+    /// The least level of its log that we want; by default the server's own choice.
+    pub log_level: Option<LogLevel>,
+    /// Who answers and hears what belongs to no call.
+    pub surroundings: CallContext,
+    /// Whether the server is ours or our child, and may know our session and folder.
+    pub local: bool,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            name: None,
+            lifecycle: Lifecycle::Auto,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+            call_timeout: None,
+            log_level: None,
+            surroundings: CallContext::new(),
+            local: true,
+        }
+    }
+}
+
+impl ConnectOptions {
+    /// Greets the server in one way only.
+    pub fn with_lifecycle(mut self, lifecycle: Lifecycle) -> Self {
+        self.lifecycle = lifecycle;
+        self
+    }
+
+    /// Names the extension.
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Bounds each call.
+    pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// Says who answers and hears what belongs to no call.
+    pub fn with_surroundings(mut self, context: CallContext) -> Self {
+        self.surroundings = context;
+        self
+    }
+
+    /// Asks for the server's log from a level on.
+    pub fn with_log_level(mut self, level: LogLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+}
+
+/// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
+///
+/// # Errors
+///
+/// [`ToolError::Disconnected`] where the server cannot be reached or does not greet back, with the reason.
+pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
+    let (sender, receiver) = mpsc::channel(news::NEWS_CAPACITY);
+    let routes = Arc::new(Routes::new(options.surroundings.clone()));
+    let side = ClientSide {
+        implementation: Implementation::new("goose", env!("CARGO_PKG_VERSION")),
+        // On the older wire this is said once for all calls; a call whose caller cannot answer says so then.
+        capabilities: request::capabilities(|_| true),
+        routes: Arc::clone(&routes),
+        news: sender.clone(),
+    };
+    let (service, child, remote) = open(target.into(), side, routes, &options).await?;
+    let name = options.name.clone().or_else(|| server_name(&service)).unwrap_or_else(|| "server".to_owned());
+    let connection = Arc::new(Connection {
+        name,
+        options: ConnectOptions { local: options.local && !remote, ..options },
+        service,
+        _child: child,
+        feed: ChangeFeed::new(),
+        watches: news::Watches::default(),
+        news: sender.clone(),
+        ends: CancellationToken::new(),
+    });
+    settle_log_level(&connection).await;
+    let extension = RemoteExtension::snapshot(&connection).await?;
+    tokio::spawn(news::follow(Arc::downgrade(&connection), receiver));
+    if connection.is_new_wire() {
+        tokio::spawn(news::subscribe(Arc::clone(&connection), sender));
+    }
+    Ok(Arc::new(extension))
+}
+
+type Service = RunningService<RoleClient, ClientSide>;
+
+async fn open(
+    target: Target,
+    side: ClientSide,
+    routes: Arc<Routes>,
+    options: &ConnectOptions,
+) -> ToolResult<(Service, Option<Child>, bool)> {
+    match target {
+        Target::Streams(reader, writer) => {
+            let inner = LineTransport::<RoleClient, _, _>::new(reader, writer);
+            Ok((greet(side, Tap { inner, routes }, options).await?, None, false))
+        }
+        Target::Command(command) => {
+            let (mut child, program) = start(command)?;
+            let (Some(reader), Some(writer)) = (child.stdout.take(), child.stdin.take()) else {
+                return Err(unreachable_server(&program, &"its streams are not ours"));
+            };
+            let inner = LineTransport::<RoleClient, _, _>::new(reader, writer);
+            Ok((greet(side, Tap { inner, routes }, options).await?, Some(child), false))
+        }
+        Target::Http(url) => {
+            install_tls();
+            let config = StreamableHttpClientTransportConfig::with_uri(url);
+            let inner = StreamableHttpClientTransport::from_config(config);
+            Ok((greet(side, Tap { inner, routes }, options).await?, None, true))
+        }
+    }
+}
+
+fn start(mut command: Command) -> ToolResult<(Child, String)> {
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+    let child = command.spawn().map_err(|error| unreachable_server(&program, &error))?;
+    Ok((child, program))
+}
+
+async fn greet<T>(side: ClientSide, transport: Tap<T>, options: &ConnectOptions) -> ToolResult<Service>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let name = options.name.clone().unwrap_or_else(|| "the server".to_owned());
+    let greeting = side.serve_with_lifecycle(transport, mode(options.lifecycle));
+    match tokio::time::timeout(options.handshake_timeout, greeting).await {
+        Ok(Ok(service)) => Ok(service),
+        Ok(Err(error)) => Err(unreachable_server(&name, &Reason(&error))),
+        Err(_) => Err(unreachable_server(
+            &name,
+            &format!("it did not answer within {:?}", options.handshake_timeout),
+        )),
+    }
+}
+
+fn mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match lifecycle {
+        Lifecycle::Auto => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+        Lifecycle::Initialize => ClientLifecycleMode::Initialize,
+        Lifecycle::Discover => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+/// The greeting's error with its causes.
+struct Reason<'a>(&'a ClientInitializeError);
+
+impl std::fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = std::error::Error::source(self.0);
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}
+
+fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> ToolError {
+    ToolError::Disconnected(format!(
+        "Could not connect to `{name}`: {reason}. Check that the server runs and speaks MCP."
+    ))
+}
+
+fn server_name(service: &Service) -> Option<String> {
+    service.peer_info()?.server_info.as_ref().map(|server| server.name.clone())
+}
+
+/// On the older wire the level is set once; on the newer it goes with each request.
+async fn settle_log_level(connection: &Connection) {
+    if connection.is_new_wire() {
+        return;
+    }
+    if let Some(level) = connection.options.log_level
+        && let Err(error) = super::set_level(connection, level).await
+    {
+        tracing::debug!(%error, "the server does not set its log level");
+    }
+}
+
+/// TLS through rustls with ring, unless the program has chosen a provider already.
+fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Keeps the type of change messages in one place for both wires.
+pub(super) type News = mpsc::Sender<Change>;

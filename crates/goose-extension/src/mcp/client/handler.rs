@@ -1,0 +1,105 @@
+//! What a server may ask of us: questions (on the older wire) and news.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
+
+use std::sync::Arc;
+
+use rmcp::{
+    ClientHandler, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+        ElicitResult, ErrorData, Implementation, ListRootsResult, ResourceUpdatedNotificationParam,
+    },
+    service::{NotificationContext, RequestContext},
+};
+use tokio::sync::mpsc;
+
+use super::routes::Routes;
+use crate::{
+    caller::{Answer, Question},
+    changes::Change,
+    error::ToolError,
+    questions::{Root, Sampling},
+};
+
+/// Our side of a connection.
+pub(super) struct ClientSide {
+    pub(super) implementation: Implementation,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) routes: Arc<Routes>,
+    pub(super) news: mpsc::Sender<Change>,
+}
+
+impl ClientSide {
+    async fn answer(&self, question: Question, context: RequestContext<RoleClient>) -> Result<Answer, ErrorData> {
+        let call = self.routes.find(&context.extensions);
+        let key = context.id.to_string();
+        let answer = context.ct.run_until_cancelled(call.ask(&key, question)).await;
+        let cancelled = || ToolError::Cancelled("The server withdrew its question.".to_owned());
+        Ok(answer.ok_or_else(cancelled)??)
+    }
+
+    fn tell(&self, change: Change) {
+        // When the queue is full, the lists will be asked for anyway.
+        let _ = self.news.try_send(change);
+    }
+}
+
+fn mismatch() -> ErrorData {
+    ErrorData::internal_error("The answer is of another kind than the question.", None)
+}
+
+impl ClientHandler for ClientSide {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(self.capabilities.clone(), self.implementation.clone())
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        match self.answer(Question::Elicit(request), context).await? {
+            Answer::Elicited(answer) => Ok(answer),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        match self.answer(Question::Sample(Sampling::from_mcp(request)), context).await? {
+            Answer::Sampled(answer) => Ok(answer.into_mcp()),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        match self.answer(Question::Roots, context).await? {
+            Answer::Roots(roots) => Ok(ListRootsResult::new(roots.into_iter().map(Root::into_mcp).collect())),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tell(Change::Tools);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tell(Change::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tell(Change::Prompts);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.tell(Change::ResourceUpdated(params.uri));
+    }
+}

@@ -1,0 +1,354 @@
+//! An MCP server as an extension: [`connect`] gives a [`RemoteExtension`].
+//!
+//! - `connect`: where the server is and how to greet it;
+//! - `request`: one request, through as many rounds as it takes; `listing`: whole lists;
+//! - `routes`: which call a message belongs to; `handler`: what the server asks; `news`: what it announces.
+
+mod connect;
+mod handler;
+mod listing;
+mod news;
+mod request;
+mod routes;
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_trait::async_trait;
+pub use connect::{ConnectOptions, Lifecycle, Target, connect};
+use handler::ClientSide;
+use request::{Carried, converse, failure};
+use rmcp::{
+    Peer, RoleClient, ServiceError,
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequestParams, CompletionInfo, ErrorCode,
+        GetPromptRequest, GetPromptRequestParams, GetPromptResult, Prompt, ReadResourceRequest,
+        ReadResourceRequestParams, ResourceTemplate, ServerResult, SubscriptionFilter,
+    },
+    service::RunningService,
+};
+use serde_json::{Value, json};
+use tokio::process::Child;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    arguments,
+    changes::ChangeFeed,
+    context::CallContext,
+    error::{AnyhowResult, ToolError, ToolResult},
+    extension::{Extension, Features},
+    output::{Resource, ResourceContents, ToolOutput},
+    questions::LogLevel,
+    registry::unknown_tool,
+    tool::{JsonObject, Tool},
+};
+
+/// A connection, shared by all snapshots of its extension.
+struct Connection {
+    name: String,
+    options: ConnectOptions,
+    service: RunningService<RoleClient, ClientSide>,
+    /// Ends with the connection.
+    _child: Option<Child>,
+    feed: ChangeFeed,
+    watches: news::Watches,
+    news: connect::News,
+    ends: CancellationToken,
+}
+
+impl Connection {
+    fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    fn is_new_wire(&self) -> bool {
+        self.peer().peer_info().is_some_and(|info| !info.protocol_version.has_initialize())
+    }
+
+    /// The list changes that the server says it reports.
+    fn list_filter(&self) -> SubscriptionFilter {
+        let mut filter = SubscriptionFilter::new();
+        let Some(info) = self.peer().peer_info() else { return filter };
+        let capabilities = &info.capabilities;
+        filter.tools_list_changed = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+        filter.prompts_list_changed = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+        filter.resources_list_changed =
+            capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
+        filter
+    }
+
+    fn failure(&self, what: &str) -> impl FnOnce(ServiceError) -> ToolError {
+        move |error| failure(self, what, error)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.ends.cancel();
+    }
+}
+
+#[expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
+async fn set_level(connection: &Connection, level: LogLevel) -> Result<(), ServiceError> {
+    let params = rmcp::model::SetLevelRequestParams::new(level.into_mcp());
+    connection.peer().set_level(params).await
+}
+
+/// A server as an extension: a snapshot of its tools over a shared connection.
+pub struct RemoteExtension {
+    connection: Arc<Connection>,
+    description: String,
+    version: String,
+    instructions: String,
+    tools: Vec<Tool>,
+}
+
+impl RemoteExtension {
+    /// The server as it is now.
+    async fn snapshot(connection: &Arc<Connection>) -> ToolResult<Self> {
+        let info = connection.peer().peer_info();
+        let server = info.as_ref().and_then(|info| info.server_info.clone());
+        let offers_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
+        let tools = if offers_tools { list_tools(connection).await? } else { Vec::new() };
+        Ok(Self {
+            connection: Arc::clone(connection),
+            description: server.as_ref().and_then(|server| server.description.clone()).unwrap_or_default(),
+            version: server.map(|server| server.version).unwrap_or_default(),
+            instructions: info.and_then(|info| info.instructions.clone()).unwrap_or_default(),
+            tools,
+        })
+    }
+
+    /// The MCP version that was agreed on.
+    pub fn protocol_version(&self) -> Option<String> {
+        self.connection.peer().peer_info().map(|info| info.protocol_version.to_string())
+    }
+
+    /// Whether the server is still there.
+    pub fn is_connected(&self) -> bool {
+        !self.connection.peer().is_transport_closed()
+    }
+
+    async fn call_remote(
+        &self,
+        tool_name: &str,
+        mut arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        if !self.tools.iter().any(|tool| tool.name() == tool_name) {
+            return Err(unknown_tool(tool_name, &self.tools));
+        }
+        arguments::check_caps(tool_name, &mut arguments)?;
+        let result = converse(&self.connection, tool_name, context, |carried| {
+            let mut params = CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::CallToolResult(result) => Ok(ToolOutput::from_mcp(result).within_cap()),
+            _ => Err(self.unexpected("tools/call")),
+        }
+    }
+
+    fn unexpected(&self, method: &str) -> ToolError {
+        failure(&self.connection, method, ServiceError::UnexpectedResponse)
+    }
+}
+
+async fn list_tools(connection: &Connection) -> ToolResult<Vec<Tool>> {
+    let tools = listing::all("tools", async |page| {
+        let result = connection.peer().list_tools(page).await.map_err(connection.failure("tools/list"))?;
+        Ok((result.tools, result.next_cursor))
+    });
+    Ok(tools.await?.into_iter().map(Tool::from_mcp).collect())
+}
+
+/// Some servers announce a list and then do not have it: that costs the list, not the extension.
+fn lacking<T>(result: ToolResult<Vec<T>>) -> ToolResult<Vec<T>> {
+    match result {
+        Err(ToolError::NotFound(_)) => Ok(Vec::new()),
+        Err(ToolError::Protocol(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// A resource that is not there has one error here, whatever code the wire has for it.
+fn resource_error(error: ToolError) -> ToolError {
+    match error {
+        ToolError::Protocol(error)
+            if matches!(error.code, ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS)
+                && error.data.as_ref().is_some_and(|data| data.get("uri").is_some()) =>
+        {
+            ToolError::ResourceNotFound(error.message.into_owned())
+        }
+        other => other,
+    }
+}
+
+#[async_trait]
+impl Extension for RemoteExtension {
+    fn name(&self) -> &str {
+        &self.connection.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn instructions(&self) -> &str {
+        &self.instructions
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(crate::hashmap! {
+            "connected" => json!(self.is_connected()),
+            "protocol" => json!(self.protocol_version()),
+            "tools" => json!(self.tools.len()),
+        })
+    }
+
+    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        self.call(tool_name, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
+    }
+
+    async fn call(
+        &self,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.call_remote(tool_name, arguments, context).await.or_else(ToolOutput::from_error)
+    }
+
+    fn features(&self) -> Features {
+        let Some(info) = self.connection.peer().peer_info() else { return Features::default() };
+        let capabilities = &info.capabilities;
+        Features {
+            resources: capabilities.resources.is_some(),
+            subscriptions: capabilities.resources.as_ref().is_some_and(|it| it.subscribe == Some(true)),
+            prompts: capabilities.prompts.is_some(),
+            completions: capabilities.completions.is_some(),
+        }
+    }
+
+    fn changes(&self) -> Option<&ChangeFeed> {
+        Some(&self.connection.feed)
+    }
+
+    async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
+        let resources = listing::all("resources", async |page| {
+            let connection = &self.connection;
+            let result =
+                connection.peer().list_resources(page).await.map_err(connection.failure("resources/list"))?;
+            Ok((result.resources, result.next_cursor))
+        });
+        lacking(resources.await)
+    }
+
+    async fn list_resource_templates(&self) -> ToolResult<Vec<ResourceTemplate>> {
+        let templates = listing::all("resource templates", async |page| {
+            let connection = &self.connection;
+            let result = connection
+                .peer()
+                .list_resource_templates(page)
+                .await
+                .map_err(connection.failure("resources/templates/list"))?;
+            Ok((result.resource_templates, result.next_cursor))
+        });
+        lacking(templates.await)
+    }
+
+    async fn read_resource(&self, uri: &str, context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
+        let result = converse(&self.connection, uri, context, |carried| {
+            let mut params = ReadResourceRequestParams::new(uri);
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        });
+        match result.await.map_err(resource_error)? {
+            ServerResult::ReadResourceResult(result) => Ok(result.contents),
+            _ => Err(self.unexpected("resources/read")),
+        }
+    }
+
+    #[expect(deprecated, reason = "the older wire subscribes this way")]
+    async fn subscribe(&self, uri: &str) -> ToolResult<()> {
+        let connection = &self.connection;
+        if !connection.is_new_wire() {
+            let params = rmcp::model::SubscribeRequestParams::new(uri);
+            let result = connection.peer().subscribe(params).await;
+            return result.map_err(connection.failure("resources/subscribe")).map_err(resource_error);
+        }
+        if let Some(watch) = connection.watches.begin(uri, &connection.ends) {
+            let mut filter = SubscriptionFilter::new();
+            filter.resource_subscriptions = Some(vec![uri.to_owned()]);
+            let (peer, news) = (connection.peer().clone(), connection.news.clone());
+            tokio::spawn(async move {
+                watch.run_until_cancelled(news::listen(peer, filter, news)).await;
+            });
+        }
+        Ok(())
+    }
+
+    #[expect(deprecated, reason = "the older wire unsubscribes this way")]
+    async fn unsubscribe(&self, uri: &str) -> ToolResult<()> {
+        let connection = &self.connection;
+        if !connection.is_new_wire() {
+            let params = rmcp::model::UnsubscribeRequestParams::new(uri);
+            let result = connection.peer().unsubscribe(params).await;
+            return result.map_err(connection.failure("resources/unsubscribe")).map_err(resource_error);
+        }
+        connection.watches.end(uri);
+        Ok(())
+    }
+
+    async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
+        let prompts = listing::all("prompts", async |page| {
+            let connection = &self.connection;
+            let result =
+                connection.peer().list_prompts(page).await.map_err(connection.failure("prompts/list"))?;
+            Ok((result.prompts, result.next_cursor))
+        });
+        lacking(prompts.await)
+    }
+
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<GetPromptResult> {
+        let result = converse(&self.connection, name, context, |carried| {
+            let mut params = GetPromptRequestParams::new(name).with_arguments(arguments.clone());
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::GetPromptResult(result) => Ok(result),
+            _ => Err(self.unexpected("prompts/get")),
+        }
+    }
+
+    async fn complete(&self, request: CompleteRequestParams) -> ToolResult<CompletionInfo> {
+        let connection = &self.connection;
+        let result =
+            connection.peer().complete(request).await.map_err(connection.failure("completion/complete"))?;
+        Ok(result.completion)
+    }
+}
+
+impl std::fmt::Debug for RemoteExtension {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteExtension")
+            .field("name", &self.connection.name)
+            .field("protocol", &self.protocol_version())
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! One request to a server, through as many rounds as it takes.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use rmcp::{
+    Peer, RoleClient, ServiceError,
+    model::{
+        CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions as _, InputRequest, InputRequiredResult,
+        InputResponses, ListRootsResult, RequestId, RequestMetaObject, ServerResult,
+    },
+    service::{PeerRequestOptions, RequestHandle},
+};
+use serde_json::{Value, json};
+
+use super::{Connection, routes::Route};
+use crate::{
+    caller::{Answer, Question, QuestionKind},
+    context::CallContext,
+    error::{ToolError, ToolResult},
+    guard,
+    mcp::{SESSION_META, WORKING_DIR_META},
+    questions::{LogLevel, Root, Sampling},
+};
+
+/// How many questions in a row one request may be answered with.
+const MAX_ROUNDS: u32 = 32;
+
+/// How long to wait before trying again where a server only says that it needs more time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The answers to the last round, as the next request carries them.
+#[derive(Default)]
+pub(super) struct Carried {
+    pub(super) responses: Option<InputResponses>,
+    pub(super) state: Option<String>,
+}
+
+/// Sends what `make` makes until the server has no more questions. `what` names the request in errors.
+pub(super) async fn converse(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    mut make: impl FnMut(Carried) -> ClientRequest + Send,
+) -> ToolResult<ServerResult> {
+    let mut carried = Carried::default();
+    let mut pause = FIRST_PAUSE;
+    for _ in 0..MAX_ROUNDS {
+        match once(connection, what, context, make(carried)).await? {
+            ServerResult::InputRequiredResult(result) => {
+                carried = answer(result, context).await?;
+                if carried.responses.is_none() {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+            result => return Ok(result),
+        }
+    }
+    Err(ToolError::ExecutionError(format!(
+        "`{what}` asked for input {MAX_ROUNDS} times without coming to an end, and was given up."
+    )))
+}
+
+/// Sends one request and waits; a caller that cancels, or goes away, is reported to the server.
+async fn once(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    mut request: ClientRequest,
+) -> ToolResult<ServerResult> {
+    request.extensions_mut().insert(Route(context.clone()));
+    let mut options = PeerRequestOptions::no_options().with_meta(meta(connection, context));
+    if let Some(timeout) = connection.options.call_timeout {
+        options.timeout = Some(timeout);
+        options = options.reset_timeout_on_progress();
+    }
+    let peer = connection.peer();
+    let fail = |error| failure(connection, what, error);
+    let handle = peer.send_request_with_option(request, options).await.map_err(fail)?;
+    let waiting = Waiting::new(peer.clone(), &handle);
+    let response = handle.await_response();
+    let result = match context.cancellation() {
+        None => response.await,
+        Some(token) => match token.run_until_cancelled(response).await {
+            Some(result) => result,
+            None => {
+                waiting.cancel("cancelled by the caller").await;
+                return Err(guard::cancelled(what));
+            }
+        },
+    };
+    waiting.done();
+    result.map_err(fail)
+}
+
+/// What goes with each request on the 2026-07-28 wire, and to local servers on any.
+fn meta(connection: &Connection, context: &CallContext) -> RequestMetaObject {
+    let mut meta = RequestMetaObject::new();
+    if connection.is_new_wire() {
+        meta.set_client_capabilities(capabilities(|kind| context.can_ask(kind)));
+        if context.notifier().is_some() || context.caller().is_some() {
+            meta.set_log_level(connection.options.log_level.unwrap_or(LogLevel::Debug).into_mcp());
+        }
+    }
+    if connection.options.local {
+        if let Some(id) = context.session_id() {
+            meta.insert(SESSION_META.to_owned(), json!(id));
+        }
+        if let Some(dir) = context.own_working_dir().and_then(|dir| dir.to_str()) {
+            meta.insert(WORKING_DIR_META.to_owned(), json!(dir));
+        }
+    }
+    meta
+}
+
+/// The MCP capabilities of a caller that can answer these kinds of questions.
+pub(super) fn capabilities(can: impl Fn(QuestionKind) -> bool) -> ClientCapabilities {
+    let mut capabilities = ClientCapabilities::default();
+    if can(QuestionKind::ElicitForm) {
+        capabilities.elicitation.get_or_insert_default().form = Some(Default::default());
+    }
+    if can(QuestionKind::ElicitUrl) {
+        capabilities.elicitation.get_or_insert_default().url = Some(Default::default());
+    }
+    if can(QuestionKind::Sample) {
+        capabilities.sampling = Some(Default::default());
+    }
+    if can(QuestionKind::Roots) {
+        capabilities.roots = Some(Default::default());
+    }
+    capabilities
+}
+
+/// Answers all questions of a round side by side.
+async fn answer(result: InputRequiredResult, context: &CallContext) -> ToolResult<Carried> {
+    let questions = result.input_requests.unwrap_or_default();
+    let answers = questions.into_iter().map(|(key, request)| async move {
+        let answer = context.ask(&key, to_question(request)).await?;
+        Ok((key, to_value(answer)?))
+    });
+    let answers: Vec<ToolResult<(String, Value)>> = join_all(answers).await;
+    let responses: InputResponses = answers.into_iter().collect::<ToolResult<_>>()?;
+    Ok(Carried { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
+}
+
+fn to_question(request: InputRequest) -> Question {
+    match request {
+        InputRequest::Elicitation(request) => Question::Elicit(request.params),
+        InputRequest::CreateMessage(request) => Question::Sample(Sampling::from_mcp(request.params)),
+        _ => Question::Roots,
+    }
+}
+
+fn to_value(answer: Answer) -> ToolResult<Value> {
+    Ok(match answer {
+        Answer::Elicited(answer) => serde_json::to_value(answer)?,
+        Answer::Sampled(answer) => serde_json::to_value(answer.into_mcp())?,
+        Answer::Roots(roots) => {
+            serde_json::to_value(ListRootsResult::new(roots.into_iter().map(Root::into_mcp).collect()))?
+        }
+    })
+}
+
+/// A failed request as the error of a tool.
+pub(super) fn failure(connection: &Connection, what: &str, error: ServiceError) -> ToolError {
+    match error {
+        ServiceError::McpError(error) => ToolError::from(error),
+        ServiceError::Timeout { timeout } => ToolError::Timeout(format!(
+            "`{what}` did not answer within {timeout:?} and was cancelled. Ask for less work in one call."
+        )),
+        ServiceError::Cancelled { .. } => guard::cancelled(what),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolError::Disconnected(format!(
+            "The server `{}` is gone ({error}). Try again later, or do without it.",
+            connection.name
+        )),
+        other => ToolError::ExecutionError(format!("The server `{}` answered `{what}` badly: {other}.", connection.name)),
+    }
+}
+
+/// Tells the server to stop when nobody waits for its answer any more.
+struct Waiting {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Waiting {
+    fn new(peer: Peer<RoleClient>, handle: &RequestHandle<RoleClient>) -> Self {
+        Self { peer, id: Some(handle.id.clone()) }
+    }
+
+    fn done(mut self) {
+        self.id = None;
+    }
+
+    async fn cancel(mut self, reason: &str) {
+        if let Some(id) = self.id.take() {
+            notify_cancelled(&self.peer, id, reason).await;
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        runtime.spawn(async move { notify_cancelled(&peer, id, "nobody waits for the answer").await });
+    }
+}
+
+async fn notify_cancelled(peer: &Peer<RoleClient>, id: RequestId, reason: &str) {
+    let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
+    if let Err(error) = peer.notify_cancelled(params).await {
+        tracing::debug!(%error, "a cancellation could not be sent");
+    }
+}

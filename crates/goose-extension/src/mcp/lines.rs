@@ -1,0 +1,304 @@
+//! The stdio transport: one JSON-RPC message per line, with a cap.
+//!
+//! A peer may print anything on its standard output. Blank lines are skipped; lines that cannot be parsed or
+//! are longer than [`MAX_LINE_BYTES`] are skipped, counted and logged (there is no id to answer). Where an
+//! id can be made out, it is answered instead, so that nobody waits for a time-out: a request we cannot read gets
+//! an error, and a response we cannot read fails the call that waits for it. An oversized line fails all
+//! pending calls of a client at once, because it may have been the answer to any of them.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    io,
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use rmcp::{
+    model::{ErrorData, JsonRpcMessage, RequestId},
+    service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde::Deserialize;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    sync::Mutex,
+};
+
+/// The longest line that is read.
+pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
+
+/// How many faults are logged one by one; later ones only count.
+const MAX_LOGGED_FAULTS: u64 = 10;
+
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// How many lines of a connection could not be used.
+#[derive(Debug, Default)]
+pub struct LineFaults {
+    unparsable: AtomicU64,
+    oversized: AtomicU64,
+}
+
+impl LineFaults {
+    /// Lines that are not JSON-RPC messages.
+    pub fn unparsable(&self) -> u64 {
+        self.unparsable.load(Ordering::Relaxed)
+    }
+
+    /// Lines longer than [`MAX_LINE_BYTES`].
+    pub fn oversized(&self) -> u64 {
+        self.oversized.load(Ordering::Relaxed)
+    }
+
+    fn count(counter: &AtomicU64, report: impl FnOnce(u64)) {
+        let count = counter.fetch_add(1, Ordering::Relaxed) + 1;
+        if count <= MAX_LOGGED_FAULTS {
+            report(count);
+        }
+    }
+}
+
+/// JSON-RPC over a pair of byte streams, for either role.
+pub struct LineTransport<Role, R, W> {
+    lines: LineReader<R>,
+    writer: Arc<Mutex<Option<W>>>,
+    faults: Arc<LineFaults>,
+    /// Requests of ours that wait for an answer (clients only).
+    pending: HashSet<RequestId>,
+    /// Answers we made up, because the real ones could not be read.
+    failed: VecDeque<RequestId>,
+    role: PhantomData<fn() -> Role>,
+}
+
+impl<Role, R, W> LineTransport<Role, R, W>
+where
+    Role: ServiceRole,
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    /// A transport over a reader and a writer.
+    pub fn new(reader: R, writer: W) -> Self {
+        Self {
+            lines: LineReader::new(reader),
+            writer: Arc::new(Mutex::new(Some(writer))),
+            faults: Arc::default(),
+            pending: HashSet::new(),
+            failed: VecDeque::new(),
+            role: PhantomData,
+        }
+    }
+
+    /// The counters of skipped lines; they go on counting as long as the transport lives.
+    pub fn faults(&self) -> Arc<LineFaults> {
+        Arc::clone(&self.faults)
+    }
+
+    /// What a complete line means; `None` where it is skipped.
+    async fn interpret(&mut self) -> Option<RxJsonRpcMessage<Role>> {
+        let line = self.lines.line.trim_ascii();
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+        if line.is_empty() {
+            return None;
+        }
+        let error = match serde_json::from_slice::<RxJsonRpcMessage<Role>>(line) {
+            Ok(message) => {
+                self.settle(&message);
+                return Some(message);
+            }
+            Err(error) => error,
+        };
+        match serde_json::from_slice::<Envelope>(line) {
+            Ok(Envelope { id: Some(id), method: Some(method) }) => {
+                tracing::debug!(%method, %error, "unreadable request");
+                Self::refuse(Arc::clone(&self.writer), id, &method, &error).await;
+                None
+            }
+            Ok(Envelope { id: Some(id), method: None }) if self.pending.remove(&id) => {
+                Some(unreadable_answer::<Role>(id, &format!("it is not a valid response ({error})")))
+            }
+            Ok(Envelope { id: None, method: Some(method) }) => {
+                tracing::debug!(%method, %error, "unknown notification ignored");
+                None
+            }
+            _ => {
+                LineFaults::count(&self.faults.unparsable, |count| {
+                    tracing::warn!(count, %error, bytes = line.len(), "skipped a line that is not JSON-RPC");
+                });
+                None
+            }
+        }
+    }
+
+    fn settle(&mut self, message: &RxJsonRpcMessage<Role>) {
+        let id = match message {
+            JsonRpcMessage::Response(response) => &response.id,
+            JsonRpcMessage::Error(error) => match &error.id {
+                Some(id) => id,
+                None => return,
+            },
+            _ => return,
+        };
+        self.pending.remove(id);
+    }
+
+    async fn refuse(writer: Arc<Mutex<Option<W>>>, id: RequestId, method: &str, reason: &serde_json::Error) {
+        let error = ErrorData::invalid_request(
+            format!("The `{method}` request could not be read: {reason}. Send a valid MCP request."),
+            None,
+        );
+        let message = TxJsonRpcMessage::<Role>::error(error, Some(id));
+        if let Err(error) = write_line(&writer, &message).await {
+            tracing::debug!(%error, "could not refuse a request");
+        }
+    }
+
+    fn skip_oversized(&mut self) {
+        LineFaults::count(&self.faults.oversized, |count| {
+            tracing::warn!(count, limit = MAX_LINE_BYTES, "skipped a line that is too long");
+        });
+        self.failed.extend(self.pending.drain());
+    }
+}
+
+impl<Role, R, W> Transport<Role> for LineTransport<Role, R, W>
+where
+    Role: ServiceRole,
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<Role>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if Role::IS_CLIENT
+            && let JsonRpcMessage::Request(request) = &message
+        {
+            self.pending.insert(request.id.clone());
+        }
+        let writer = Arc::clone(&self.writer);
+        async move { write_line(&writer, &message).await }
+    }
+
+    /// Cancel-safe: a partly read line stays in the reader.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
+        loop {
+            if let Some(id) = self.failed.pop_front() {
+                let reason = format!("a message was larger than {} MiB", MAX_LINE_BYTES >> 20);
+                return Some(unreadable_answer::<Role>(id, &reason));
+            }
+            match self.lines.advance().await {
+                Ok(LineRead::Line) => {
+                    let message = self.interpret().await;
+                    self.lines.clear();
+                    if message.is_some() {
+                        return message;
+                    }
+                }
+                Ok(LineRead::Oversized) => self.skip_oversized(),
+                Ok(LineRead::End) => return None,
+                Err(error) => {
+                    tracing::debug!(%error, "the peer's stream broke");
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.writer.lock().await.take();
+        Ok(())
+    }
+}
+
+/// As much of a message as can be read when the rest cannot. Skipping unknown parts does not recurse, so
+/// this works for messages that nest too deep.
+#[derive(Deserialize)]
+struct Envelope {
+    id: Option<RequestId>,
+    method: Option<String>,
+}
+
+fn unreadable_answer<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRpcMessage<Role> {
+    let text = format!("The server's answer was dropped: {reason}. Ask for less, or use another tool.");
+    JsonRpcMessage::error(ErrorData::internal_error(text, None), Some(id))
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(
+    writer: &Mutex<Option<W>>,
+    message: &impl serde::Serialize,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut writer = writer.lock().await;
+    let Some(writer) = writer.as_mut() else {
+        return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
+    };
+    writer.write_all(&line).await?;
+    writer.flush().await
+}
+
+enum LineRead {
+    Line,
+    Oversized,
+    End,
+}
+
+/// Reads lines without ever holding more than the cap.
+struct LineReader<R> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    /// The rest of an oversized line is being dropped.
+    skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    fn new(reader: R) -> Self {
+        Self {
+            reader: BufReader::with_capacity(READ_BUFFER_BYTES, reader),
+            line: Vec::new(),
+            skipping: false,
+        }
+    }
+
+    /// Reads on until a line is complete, too long, or the stream ends. Cancel-safe.
+    async fn advance(&mut self) -> io::Result<LineRead> {
+        loop {
+            let chunk = self.reader.fill_buf().await?;
+            if chunk.is_empty() {
+                // A last line without its end is a message too.
+                let rest = !self.skipping && !self.line.is_empty();
+                return Ok(if rest { LineRead::Line } else { LineRead::End });
+            }
+            let end = chunk.iter().position(|&byte| byte == b'\n');
+            let taken = end.map_or(chunk.len(), |end| end + 1);
+            let fits = self.line.len() + taken <= MAX_LINE_BYTES;
+            if !self.skipping && fits {
+                self.line.extend_from_slice(&chunk[..taken]);
+            }
+            self.reader.consume(taken);
+            match (self.skipping, fits, end) {
+                (false, true, Some(_)) => return Ok(LineRead::Line),
+                (false, false, end) => {
+                    self.clear();
+                    self.skipping = end.is_none();
+                    return Ok(LineRead::Oversized);
+                }
+                (true, _, Some(_)) => self.skipping = false,
+                (true, _, None) | (false, true, None) => {}
+            }
+        }
+    }
+
+    /// Forgets the line; a large buffer is given back.
+    fn clear(&mut self) {
+        self.line.clear();
+        if self.line.capacity() > READ_BUFFER_BYTES {
+            self.line.shrink_to(READ_BUFFER_BYTES);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! MCP in both directions: any extension as a server ([`serve`]), any server as an extension ([`connect`]).
+//!
+//! Both speak both eras of the protocol: 2025-11-25 and before (a session that begins with `initialize`), and
+//! 2026-07-28 (self-contained requests, `server/discover`, rounds instead of calls back).
+
+mod client;
+mod http;
+mod lines;
+mod serve;
+mod server;
+
+pub use client::{ConnectOptions, Lifecycle, RemoteExtension, Target, connect};
+pub use http::{Endpoint, HttpOptions, HttpServer, http_service};
+pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
+pub use serve::{Serve, serve, spawn_and_serve};
+pub(crate) use server::missing_capability;
+pub use server::{ExtensionServer, ServeOptions};
+
+/// The `_meta` key under which a local client says in which session it works.
+const SESSION_META: &str = "goose/session-id";
+
+/// The `_meta` key under which a local client says in which folder it works.
+const WORKING_DIR_META: &str = "goose/working-dir";
+
+/// The logger of what a tool told its [`Notifier`](crate::Notifier) to keep.
+const RECORD_LOGGER: &str = "record";
+
+/// The logger whose messages are fleeting.
+const STATUS_LOGGER: &str = "status";

@@ -1,0 +1,142 @@
+//! The MCP client as the [`Caller`] of a tool: it is asked, told and logged to over the wire.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling, roots and logging; all older peers use them")]
+
+use async_trait::async_trait;
+use rmcp::{
+    Peer, RoleServer, ServiceError,
+    model::{
+        ClientCapabilities, ErrorCode, ErrorData, LoggingMessageNotification, LoggingMessageNotificationParam,
+        ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification,
+    },
+};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::{answers, rounds::Round};
+use crate::{
+    caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind},
+    error::{ToolError, ToolResult},
+    mcp::{RECORD_LOGGER, STATUS_LOGGER},
+    notifier::{Notifier, RichRenderable},
+    questions::{LogLevel, Sampled},
+};
+
+/// How many messages of one call may wait to be sent; more are dropped.
+pub(super) const OUTBOX_CAPACITY: usize = 256;
+
+/// One call, seen from the tool.
+pub(super) struct WireCaller {
+    pub(super) peer: Peer<RoleServer>,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) progress_token: Option<ProgressToken>,
+    /// The least level the client wants to see; `None` where it wants no log.
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) outbox: mpsc::Sender<ServerNotification>,
+    /// On the 2026-07-28 wire: the questions and answers of this entry. On older wires we ask and wait.
+    pub(super) round: Option<Round>,
+}
+
+impl WireCaller {
+    fn post(&self, notification: ServerNotification) {
+        if self.outbox.try_send(notification).is_err() {
+            tracing::debug!("dropped a notification: the call has ended or sends faster than the client reads");
+        }
+    }
+
+    fn supports(&self, kind: QuestionKind) -> bool {
+        let elicitation = self.capabilities.elicitation.as_ref();
+        match kind {
+            QuestionKind::ElicitUrl => elicitation.is_some_and(|modes| modes.url.is_some()),
+            // A client that names no mode supports forms.
+            QuestionKind::ElicitForm => elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
+            QuestionKind::Sample => self.capabilities.sampling.is_some(),
+            QuestionKind::Roots => self.capabilities.roots.is_some(),
+        }
+    }
+
+    async fn ask_and_wait(&self, question: Question) -> ToolResult<Answer> {
+        match question {
+            Question::Elicit(request) => {
+                let answer =
+                    self.peer.create_elicitation(request.clone()).await.map_err(no_answer)?;
+                if !answers::fits(&request, &answer) {
+                    let text = "The client's answer does not fit the form it was shown.";
+                    return Err(ToolError::ExecutionError(text.to_owned()));
+                }
+                Ok(Answer::Elicited(answer))
+            }
+            Question::Sample(request) => {
+                let answer = self.peer.create_message(request.into_mcp()).await.map_err(no_answer)?;
+                Ok(Answer::Sampled(Sampled::from_mcp(answer)))
+            }
+            Question::Roots => {
+                self.peer.list_roots().await.map(answers::roots).map_err(no_answer)
+            }
+        }
+    }
+}
+
+fn no_answer(error: ServiceError) -> ToolError {
+    match error {
+        ServiceError::McpError(error) => ToolError::from(error),
+        other => ToolError::ExecutionError(format!("The client did not answer a question: {other}")),
+    }
+}
+
+/// The error for a question that the client has not declared it can answer.
+pub(crate) fn missing_capability(kind: QuestionKind) -> ErrorData {
+    let capability = kind.capability();
+    ErrorData::new(
+        ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+        format!(
+            "The tool needs to ask something, but this client does not support {capability}. \
+             Pass what is needed as an argument, or use a client that supports it."
+        ),
+        Some(json!({ "requiredCapabilities": { capability: {} } })),
+    )
+}
+
+#[async_trait]
+impl Caller for WireCaller {
+    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+        if !self.supports(question.kind()) {
+            return Err(ToolError::Protocol(missing_capability(question.kind())));
+        }
+        match &self.round {
+            Some(round) => round.ask(key, question),
+            None => self.ask_and_wait(question).await,
+        }
+    }
+
+    fn can_answer(&self, kind: QuestionKind) -> bool {
+        self.supports(kind)
+    }
+
+    fn progress(&self, progress: Progress) {
+        let Some(token) = self.progress_token.clone() else { return };
+        let mut params = ProgressNotificationParam::new(token, progress.done);
+        params.total = progress.total;
+        params.message = progress.message;
+        self.post(ServerNotification::ProgressNotification(ProgressNotification::new(params)));
+    }
+
+    fn log(&self, entry: LogEntry) {
+        if self.log_level.is_none_or(|least| entry.level < least) {
+            return;
+        }
+        let mut params = LoggingMessageNotificationParam::new(entry.level.into_mcp(), entry.data);
+        params.logger = entry.logger;
+        self.post(ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params)));
+    }
+}
+
+impl Notifier for WireCaller {
+    fn log(&self, content: RichRenderable) {
+        Caller::log(self, LogEntry::info(content.into_wire()).with_logger(RECORD_LOGGER));
+    }
+
+    fn status(&self, message: String) {
+        Caller::log(self, LogEntry::new(LogLevel::Debug, message).with_logger(STATUS_LOGGER));
+    }
+}

@@ -1,0 +1,106 @@
+//! Changes on their way to clients: `list_changed` and `resources/updated`, on either wire.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rmcp::{
+    Peer, RoleServer, ServiceError,
+    model::{ResourceUpdatedNotificationParam, SubscriptionFilter},
+    service::{SubscriptionContext, SubscriptionSendError},
+};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio_util::sync::CancellationToken;
+
+use crate::changes::Change;
+
+/// The resources that one client of the older wire has subscribed to.
+#[derive(Clone, Default)]
+pub(super) struct Subscribed(Arc<Mutex<HashSet<String>>>);
+
+impl Subscribed {
+    pub(super) fn insert(&self, uri: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
+    }
+
+    pub(super) fn remove(&self, uri: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+    }
+
+    fn contains(&self, uri: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+    }
+}
+
+/// The next changes; where some were missed, every list is said to have changed.
+async fn next(feed: &mut Receiver<Change>) -> Option<Vec<Change>> {
+    match feed.recv().await {
+        Ok(change) => Some(vec![change]),
+        Err(RecvError::Lagged(_)) => Some(vec![Change::Tools, Change::Resources, Change::Prompts]),
+        Err(RecvError::Closed) => None,
+    }
+}
+
+/// Tells a client of the older wire about changes, until `session` ends.
+pub(super) async fn forward(
+    mut feed: Receiver<Change>,
+    peer: Peer<RoleServer>,
+    subscribed: Subscribed,
+    session: CancellationToken,
+) {
+    while let Some(Some(changes)) = session.run_until_cancelled(next(&mut feed)).await {
+        for change in changes {
+            if tell(&peer, &subscribed, change).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn tell(peer: &Peer<RoleServer>, subscribed: &Subscribed, change: Change) -> Result<(), ServiceError> {
+    match change {
+        Change::Tools => peer.notify_tool_list_changed().await,
+        Change::Resources => peer.notify_resource_list_changed().await,
+        Change::Prompts => peer.notify_prompt_list_changed().await,
+        Change::ResourceUpdated(uri) if subscribed.contains(&uri) => {
+            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
+        }
+        Change::ResourceUpdated(_) => Ok(()),
+    }
+}
+
+/// Serves one `subscriptions/listen` of the 2026-07-28 wire, until it is cancelled.
+pub(super) async fn listen(mut feed: Receiver<Change>, context: SubscriptionContext) {
+    loop {
+        let changes = tokio::select! {
+            changes = next(&mut feed) => changes,
+            () = context.cancelled() => None,
+        };
+        let Some(changes) = changes else { return };
+        for change in changes {
+            if send(&context, change).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn send(context: &SubscriptionContext, change: Change) -> Result<(), SubscriptionSendError> {
+    let (sink, accepted) = (context.sink(), context.accepted());
+    match change {
+        Change::Tools if accepted.tools_list_changed == Some(true) => sink.notify_tool_list_changed().await,
+        Change::Resources if accepted.resources_list_changed == Some(true) => {
+            sink.notify_resource_list_changed().await
+        }
+        Change::Prompts if accepted.prompts_list_changed == Some(true) => {
+            sink.notify_prompt_list_changed().await
+        }
+        Change::ResourceUpdated(uri) if watches(accepted, &uri) => sink.notify_resource_updated(uri).await,
+        _ => Ok(()),
+    }
+}
+
+fn watches(filter: &SubscriptionFilter, uri: &str) -> bool {
+    filter.resource_subscriptions.as_ref().is_some_and(|uris| uris.iter().any(|watched| watched == uri))
+}

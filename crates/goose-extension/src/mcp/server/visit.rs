@@ -1,0 +1,125 @@
+//! One request of a client that may ask back: its context, what it sends meanwhile, and how it ends.
+
+use std::sync::Arc;
+
+use rmcp::{
+    Peer, RoleServer,
+    model::{
+        ErrorData, InputRequiredResult, InputResponses, ProtocolVersion, RequestStateCodec, ServerNotification,
+    },
+    service::RequestContext,
+};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use super::{caller, caller::WireCaller, rounds::Round};
+use crate::{
+    context::CallContext,
+    error::ToolResult,
+    mcp::{SESSION_META, WORKING_DIR_META},
+    questions::LogLevel,
+};
+
+/// What a request says about its rounds, and what identifies it.
+pub(super) struct Request<'a, P> {
+    pub(super) identity: P,
+    pub(super) state: Option<&'a str>,
+    pub(super) responses: Option<InputResponses>,
+}
+
+/// How a visit ended: with a result, or with questions.
+pub(super) enum Ended<T> {
+    Done(T),
+    InputRequired(InputRequiredResult),
+}
+
+pub(super) struct Visit {
+    pub(super) context: CallContext,
+    caller: Arc<WireCaller>,
+    outbox: mpsc::Receiver<ServerNotification>,
+    peer: Peer<RoleServer>,
+    binding: Vec<u8>,
+}
+
+impl Visit {
+    /// Opens a visit. `session_level` is what the client of the older wire set for its session;
+    /// `trusted` clients may say where the work is done.
+    pub(super) fn open<P: Serialize>(
+        context: RequestContext<RoleServer>,
+        request: Request<'_, P>,
+        codec: &RequestStateCodec,
+        session_level: LogLevel,
+        trusted: bool,
+    ) -> Result<Self, ErrorData> {
+        let rounds = is_new_wire(&context);
+        let binding = if rounds { serde_json::to_vec(&request.identity).unwrap_or_default() } else { Vec::new() };
+        let round = if rounds {
+            Some(Round::open(codec, &binding, request.state, request.responses)?)
+        } else {
+            None
+        };
+        let (sender, outbox) = mpsc::channel(caller::OUTBOX_CAPACITY);
+        let caller = Arc::new(WireCaller {
+            capabilities: context.client_capabilities().unwrap_or_default(),
+            progress_token: context.meta.get_progress_token(),
+            log_level: if rounds { context.meta.log_level().map(LogLevel::from_mcp) } else { Some(session_level) },
+            outbox: sender,
+            round,
+            peer: context.peer.clone(),
+        });
+        let mut call = CallContext::new()
+            .with_cancellation(context.ct)
+            .with_notifier(caller.clone())
+            .with_caller(caller.clone());
+        if trusted {
+            if let Some(id) = context.meta.get(SESSION_META).and_then(|id| id.as_str()) {
+                call = call.with_session_id(id);
+            }
+            if let Some(dir) = context.meta.get(WORKING_DIR_META).and_then(|dir| dir.as_str()) {
+                call = call.with_working_dir(dir);
+            }
+        }
+        Ok(Self { context: call, caller, outbox, peer: context.peer, binding })
+    }
+
+    /// Runs `call`, sends what it reports while it runs, and ends the visit.
+    pub(super) async fn run<T>(
+        mut self,
+        codec: &RequestStateCodec,
+        call: impl Future<Output = ToolResult<T>>,
+    ) -> Result<Ended<T>, ErrorData> {
+        tokio::pin!(call);
+        let result = loop {
+            tokio::select! {
+                biased;
+                Some(notification) = self.outbox.recv() => self.send(notification).await,
+                result = &mut call => break result,
+            }
+        };
+        while let Ok(notification) = self.outbox.try_recv() {
+            self.send(notification).await;
+        }
+        // Open questions decide, whatever the function made of the interruption.
+        if let Some(round) = &self.caller.round
+            && let Some(questions) = round.close(codec, &self.binding)?
+        {
+            return Ok(Ended::InputRequired(questions));
+        }
+        Ok(Ended::Done(result?))
+    }
+
+    async fn send(&self, notification: ServerNotification) {
+        if let Err(error) = self.peer.send_notification(notification).await {
+            tracing::debug!(%error, "a notification could not be sent");
+        }
+    }
+}
+
+/// Whether the request came on the 2026-07-28 wire, where a server cannot call its client.
+pub(super) fn is_new_wire(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !is_older(&version))
+}
+
+fn is_older(version: &ProtocolVersion) -> bool {
+    version.as_str() < ProtocolVersion::V_2026_07_28.as_str()
+}

@@ -1,0 +1,136 @@
+//! [`ToolRegistry`]: the tools of one extension type and the methods behind them.
+
+use std::{any::Any, collections::HashMap};
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use crate::{
+    context::CallContext,
+    error::{ToolError, ToolResult},
+    guard,
+    output::ToolOutput,
+    tool::{JsonObject, Tool},
+};
+
+/// How a tool's method is reached: by the instance, its checked arguments and the context.
+pub type ToolMethod<T> = for<'a> fn(&'a T, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>>;
+
+/// A tool with its method. `#[tool] fn name(…)` adds a function `name_tool()` that returns it.
+pub struct ToolDef<T> {
+    tool: Tool,
+    method: ToolMethod<T>,
+}
+
+impl<T> ToolDef<T> {
+    /// Joins a description and a method.
+    pub fn new(tool: Tool, method: ToolMethod<T>) -> Self {
+        Self { tool, method }
+    }
+}
+
+type Instance = dyn Any + Send + Sync;
+type Handler =
+    Box<dyn for<'a> Fn(&'a Instance, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>> + Send + Sync>;
+
+/// Tools by name, with their methods. The order of registration is the order of [`tools`](Self::tools).
+#[derive(Default)]
+pub struct ToolRegistry {
+    tools: Vec<Tool>,
+    handlers: Vec<Handler>,
+    index: HashMap<String, usize>,
+}
+
+impl ToolRegistry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool. A tool of the same name is replaced.
+    pub fn with<T: Send + Sync + 'static>(mut self, def: ToolDef<T>) -> Self {
+        let ToolDef { tool, method } = def;
+        let handler: Handler = Box::new(move |instance, arguments, context| match instance.downcast_ref::<T>() {
+            Some(instance) => method(instance, arguments, context),
+            None => Box::pin(std::future::ready(Err(wrong_owner::<T>()))),
+        });
+        match self.index.get(tool.name()) {
+            Some(&position) => {
+                self.tools[position] = tool;
+                self.handlers[position] = handler;
+            }
+            None => {
+                self.index.insert(tool.name().to_owned(), self.tools.len());
+                self.tools.push(tool);
+                self.handlers.push(handler);
+            }
+        }
+        self
+    }
+
+    /// The tools, in the order they were added.
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Calls a tool's method on `owner`, with everything that surrounds a call.
+    ///
+    /// # Errors
+    ///
+    /// See [the table of errors](crate::error).
+    pub async fn call<T: Send + Sync + 'static>(
+        &self,
+        owner: &T,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        let Some(&position) = self.index.get(tool_name) else {
+            return Err(unknown_tool(tool_name, &self.tools));
+        };
+        let tool = &self.tools[position];
+        let arguments = tool.check(arguments)?;
+        guard::run(tool, context, (self.handlers[position])(owner, arguments, context)).await
+    }
+
+    /// Calls a tool's method on `owner` and returns its result as one value, as
+    /// [`Extension::call_tool`](crate::Extension::call_tool) does.
+    ///
+    /// # Errors
+    ///
+    /// See [the table of errors](crate::error).
+    pub async fn call_tool<T: Send + Sync + 'static>(
+        &self,
+        owner: &T,
+        tool_name: &str,
+        parameters: HashMap<String, Value>,
+    ) -> ToolResult<Value> {
+        let arguments = parameters.into_iter().collect();
+        self.call(owner, tool_name, arguments, &CallContext::new()).await?.into_value()
+    }
+}
+
+impl std::fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.tools.iter().map(Tool::name)).finish()
+    }
+}
+
+fn wrong_owner<T>() -> ToolError {
+    ToolError::ExecutionError(format!(
+        "This tool belongs to `{}`, but its registry was used by another type.",
+        std::any::type_name::<T>()
+    ))
+}
+
+/// The error for a tool that is not there, with the names that are.
+pub(crate) fn unknown_tool(name: &str, tools: &[Tool]) -> ToolError {
+    const MAX_NAMES: usize = 30;
+    let name: String = name.chars().take(128).collect();
+    let mut names: Vec<&str> = tools.iter().take(MAX_NAMES).map(Tool::name).collect();
+    if tools.len() > MAX_NAMES {
+        names.push("…");
+    }
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    ToolError::NotFound(format!("There is no tool `{name}`. Available tools: {known}."))
+}

@@ -1,0 +1,243 @@
+//! [`Tool`]: what an agent may call. A name, a description, a schema, and how careful to be with it.
+//!
+//! A tool describes; it does not run. Running is the business of [`ToolRegistry`](crate::ToolRegistry) or of
+//! an [`Extension`](crate::Extension) written by hand.
+
+use std::{borrow::Cow, fmt, str::FromStr, sync::Arc, sync::OnceLock, time::Duration};
+
+pub use rmcp::model::{JsonObject, ToolAnnotations};
+use rmcp::model::MetaObject;
+use serde_json::{Value, json};
+
+use crate::{arguments, error::ToolResult};
+
+/// The `_meta` key under which a tool's groups cross the wire.
+const GROUPS_META: &str = "goose/groups";
+
+/// What kind of thing a tool does. Agents are given tools by these words (and by extension name).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ToolGroup {
+    /// Lists, searches and shows; changes nothing and starts no program.
+    Read,
+    /// Writes or changes files.
+    Edit,
+    /// Runs programs.
+    Command,
+    /// Gets something from the network.
+    Fetch,
+    /// Operates a browser or a screen.
+    Browser,
+}
+
+impl ToolGroup {
+    /// Every group, in the order they are documented.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Edit, Self::Command, Self::Fetch, Self::Browser];
+
+    /// The group's name in manifests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Edit => "edit",
+            Self::Command => "command",
+            Self::Fetch => "fetch",
+            Self::Browser => "browser",
+        }
+    }
+}
+
+impl fmt::Display for ToolGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ToolGroup {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|group| group.as_str() == name)
+            .ok_or_else(|| format!("unknown tool group `{name}`: use read, edit, command, fetch or browser"))
+    }
+}
+
+/// The description of one tool. Cheap to clone: schemas and the compiled validator are shared.
+#[derive(Clone)]
+pub struct Tool {
+    name: Cow<'static, str>,
+    title: Option<String>,
+    description: Cow<'static, str>,
+    input_schema: Arc<JsonObject>,
+    output_schema: Option<Arc<JsonObject>>,
+    annotations: Option<ToolAnnotations>,
+    groups: Vec<ToolGroup>,
+    timeout: Option<Duration>,
+    meta: Option<MetaObject>,
+    validator: Arc<OnceLock<arguments::Validator>>,
+}
+
+impl Tool {
+    /// A tool with a JSON Schema (2020-12) for its arguments. The schema is compiled when the tool is first
+    /// called, not here.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        input_schema: impl Into<Arc<JsonObject>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: description.into(),
+            input_schema: input_schema.into(),
+            output_schema: None,
+            annotations: None,
+            groups: Vec::new(),
+            timeout: None,
+            meta: None,
+            validator: Arc::default(),
+        }
+    }
+
+    /// Adds a name for people.
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Adds a schema that every structured result fits.
+    pub fn with_output_schema(mut self, schema: impl Into<Arc<JsonObject>>) -> Self {
+        self.output_schema = Some(schema.into());
+        self
+    }
+
+    /// Adds hints about what the tool does: read-only, destructive, idempotent, open world.
+    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// Puts the tool into semantic groups.
+    pub fn with_groups(mut self, groups: impl IntoIterator<Item = ToolGroup>) -> Self {
+        self.groups = groups.into_iter().collect();
+        self
+    }
+
+    /// Limits how long a call may take.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The name, unique within its extension.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name for people, where there is one.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// What the tool does, for the model.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The JSON Schema of the arguments.
+    pub fn input_schema(&self) -> &JsonObject {
+        &self.input_schema
+    }
+
+    /// The JSON Schema of structured results, where the tool promises one.
+    pub fn output_schema(&self) -> Option<&JsonObject> {
+        self.output_schema.as_deref()
+    }
+
+    /// Hints about the tool's effects. They are the author's claim, not a guarantee.
+    pub fn annotations(&self) -> Option<&ToolAnnotations> {
+        self.annotations.as_ref()
+    }
+
+    /// The semantic groups the tool declares.
+    pub fn groups(&self) -> &[ToolGroup] {
+        &self.groups
+    }
+
+    /// How long a call may take.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Protocol metadata that came with the tool, or that goes with it.
+    pub fn meta(&self) -> Option<&MetaObject> {
+        self.meta.as_ref()
+    }
+
+    /// Checks arguments against the caps and the schema, and returns them in the form that serde expects
+    /// (`3.0` becomes `3`).
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::InvalidParameters`](crate::ToolError::InvalidParameters) that names the argument, what
+    /// was expected and what came.
+    pub fn check(&self, arguments: JsonObject) -> ToolResult<JsonObject> {
+        self.validator
+            .get_or_init(|| arguments::Validator::compile(&self.input_schema))
+            .check(&self.name, &self.input_schema, arguments)
+    }
+
+    /// The tool as MCP describes it.
+    pub fn to_mcp(&self) -> rmcp::model::Tool {
+        let mut tool = rmcp::model::Tool::new(
+            self.name.clone(),
+            self.description.clone(),
+            Arc::clone(&self.input_schema),
+        );
+        tool.title = self.title.clone();
+        tool.output_schema = self.output_schema.clone();
+        tool.annotations = self.annotations.clone();
+        tool.meta = self.meta.clone();
+        if !self.groups.is_empty() {
+            let names: Vec<&str> = self.groups.iter().map(|group| group.as_str()).collect();
+            tool.meta.get_or_insert_default().0.insert(GROUPS_META.to_owned(), json!(names));
+        }
+        tool
+    }
+
+    /// A tool as an MCP server described it.
+    pub fn from_mcp(mut tool: rmcp::model::Tool) -> Self {
+        let groups = tool.meta.as_mut().and_then(|meta| meta.0.remove(GROUPS_META));
+        Self {
+            name: tool.name,
+            title: tool.title,
+            description: tool.description.unwrap_or_default(),
+            input_schema: tool.input_schema,
+            output_schema: tool.output_schema,
+            annotations: tool.annotations,
+            groups: groups.as_ref().map(parse_groups).unwrap_or_default(),
+            timeout: None,
+            meta: tool.meta.filter(|meta| !meta.0.is_empty()),
+            validator: Arc::default(),
+        }
+    }
+}
+
+fn parse_groups(value: &Value) -> Vec<ToolGroup> {
+    let names = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    names.iter().filter_map(|name| name.as_str()?.parse().ok()).collect()
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.name).field("groups", &self.groups).finish_non_exhaustive()
+    }
+}
+
+/// Two tools are equal when an agent could not tell them apart.
+impl PartialEq for Tool {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_mcp() == other.to_mcp()
+    }
+}

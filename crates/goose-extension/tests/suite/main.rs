@@ -1,0 +1,3 @@
+//! Integration tests, through the public door.
+
+mod tool_macro;

@@ -1,0 +1,258 @@
+//! A whole extension: `impl Type { … }` or `impl Extension for Type { … }`, with tools among the methods.
+//!
+//! Methods go where they belong (the trait's to the trait, all others to the type), `#[tool]`s stay for the
+//! other macro to expand, and what the author left out of the trait is written here.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote};
+use syn::{
+    Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Path, ext::IdentExt as _, parse_quote,
+};
+
+use crate::{
+    build, docs,
+    errors::Errors,
+    extension_args::ExtensionArgs,
+    names::extension_name,
+    scope,
+    tool::{cfgs, function_name, is_tool, tool_name},
+    tool_args::ToolArgs,
+    trait_methods::{Blanks, TRAIT_METHODS},
+    types::last_segment,
+};
+
+/// Expands `#[extension(args)] item`.
+pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let args = ExtensionArgs::parse(args, &mut errors);
+    match syn::parse2::<ItemImpl>(item.clone()) {
+        Ok(block) => match Block::new(block, &mut errors) {
+            Ok(block) => block.expand(&args, errors),
+            Err(rest) => with_errors(rest.into_token_stream(), &errors),
+        },
+        Err(_) => {
+            let message = "`#[extension]` goes on `impl Type { … }` or `impl Extension for Type { … }`";
+            errors.push(syn::Error::new(proc_macro2::Span::call_site(), message));
+            with_errors(item, &errors)
+        }
+    }
+}
+
+fn with_errors(rest: TokenStream, errors: &Errors) -> TokenStream {
+    let errors = errors.to_compile_errors();
+    quote!(#errors #rest)
+}
+
+/// The author's block, taken apart.
+struct Block {
+    /// The block without its items and trait.
+    head: ItemImpl,
+    /// The trait, as the author wrote it.
+    trait_path: Option<Path>,
+    type_name: Ident,
+    trait_items: Vec<ImplItem>,
+    own_items: Vec<ImplItem>,
+    tools: Vec<ToolMethod>,
+}
+
+/// A `#[tool]` of the block.
+struct ToolMethod {
+    name: String,
+    ident: Ident,
+    cfgs: Vec<Attribute>,
+    /// Whether `#[tool]` will write a function for it; without `&self` it only reports the mistake.
+    is_method: bool,
+}
+
+impl Block {
+    /// Takes `block` apart; one that cannot be an extension comes back without its tools.
+    fn new(mut block: ItemImpl, errors: &mut Errors) -> Result<Self, ItemImpl> {
+        let trait_path = block.trait_.take().map(|(_, path, _)| path);
+        let foreign = trait_path.as_ref().filter(|path| !is_extension(path));
+        if let Some(path) = foreign {
+            errors.at(path, "`#[extension]` goes on the type itself or on its `impl Extension for …`");
+        }
+        let type_name = last_segment(&block.self_ty).map(|segment| segment.ident.clone());
+        if type_name.is_none() {
+            errors.at(&block.self_ty, "an extension is a type with a name");
+        }
+        match (foreign, type_name) {
+            (None, Some(type_name)) => Ok(Self::sort(block, trait_path, type_name)),
+            _ => Err(without_tools(block, trait_path)),
+        }
+    }
+
+    fn sort(mut block: ItemImpl, trait_path: Option<Path>, type_name: Ident) -> Self {
+        block.attrs.retain(|attribute| !is_async_trait(attribute));
+        let items = std::mem::take(&mut block.items);
+        let mut sorted =
+            Self { head: block, trait_path, type_name, trait_items: vec![], own_items: vec![], tools: vec![] };
+        items.into_iter().for_each(|item| sorted.add(item));
+        sorted
+    }
+
+    fn add(&mut self, item: ImplItem) {
+        let ImplItem::Fn(mut method) = item else {
+            self.own_items.push(item);
+            return;
+        };
+        if let Some(tool) = ToolMethod::of(&method) {
+            self.tools.push(tool);
+            self.own_items.push(ImplItem::Fn(method));
+            return;
+        }
+        scope::bring_notifier_ext(&mut method.block);
+        let of_trait = TRAIT_METHODS.iter().any(|name| method.sig.ident == name);
+        let items =
+            if self.trait_path.is_some() && of_trait { &mut self.trait_items } else { &mut self.own_items };
+        items.push(ImplItem::Fn(method));
+    }
+
+    fn expand(self, args: &ExtensionArgs, mut errors: Errors) -> TokenStream {
+        let written: Vec<Ident> = self.trait_items.iter().filter_map(method_name).collect();
+        args.check_written(&written, &mut errors);
+        check_names(&self.tools, &mut errors);
+        let (own, registry) = (self.own_impl(), self.registry_impl());
+        let trait_impl = self.trait_impl(args, &written);
+        let build = self.build_impl();
+        let errors = errors.to_compile_errors();
+        quote!(#own #registry #trait_impl #build #errors)
+    }
+
+    fn own_impl(&self) -> TokenStream {
+        let block = ItemImpl { items: self.own_items.clone(), ..self.head.clone() };
+        if block.items.is_empty() { TokenStream::new() } else { block.into_token_stream() }
+    }
+
+    /// The block's head for something generated: without the author's attributes, except for `cfg`.
+    fn generated(&self) -> ItemImpl {
+        let mut head = self.head.clone();
+        head.attrs = cfgs(&self.head.attrs).cloned().collect();
+        head
+    }
+
+    fn is_generic(&self) -> bool {
+        !self.head.generics.params.is_empty()
+    }
+
+    fn registry_impl(&self) -> TokenStream {
+        let additions = self.tools.iter().filter(|tool| tool.is_method).map(|tool| {
+            let (cfgs, function) = (&tool.cfgs, function_name(&tool.ident));
+            quote!(#(#cfgs)* let registry = registry.with(Self::#function());)
+        });
+        let make = quote! {
+            || {
+                let registry = ::goose_extension::ToolRegistry::new();
+                #(#additions)*
+                registry
+            }
+        };
+        let (bounds, find) = if self.is_generic() {
+            (Some(self_bounds()), quote!(::goose_extension::macros::registry_of::<Self>(#make)))
+        } else {
+            let found = quote! {
+                static REGISTRY: ::std::sync::OnceLock<::goose_extension::ToolRegistry> =
+                    ::std::sync::OnceLock::new();
+                REGISTRY.get_or_init(#make)
+            };
+            (None, found)
+        };
+        let bounds = bounds.map(|bounds| quote!(where #bounds));
+        let mut block = self.generated();
+        block.items.push(ImplItem::Verbatim(quote! {
+            /// The tools of this type and the methods behind them.
+            #[allow(dead_code, reason = "a hand-written `tools` and `call_tool` need not use it")]
+            fn tool_registry() -> &'static ::goose_extension::ToolRegistry #bounds { #find }
+        }));
+        block.into_token_stream()
+    }
+
+    fn trait_impl(&self, args: &ExtensionArgs, written: &[Ident]) -> TokenStream {
+        let mut block = if self.trait_path.is_some() { self.head.clone() } else { self.generated() };
+        let path = self.trait_path.clone().unwrap_or_else(|| parse_quote!(::goose_extension::Extension));
+        block.trait_ = Some((None, path, syn::token::For::default()));
+        self.bind_self(&mut block);
+        let blanks = Blanks {
+            args,
+            written,
+            default_name: extension_name(&self.type_name.unraw().to_string()),
+            default_description: docs::description(&self.head.attrs),
+        };
+        block.items = self.trait_items.clone();
+        block.items.push(ImplItem::Verbatim(blanks.fill()));
+        quote!(#[::goose_extension::macros::async_trait] #block)
+    }
+
+    /// An instance of a generic type is an extension where it may be shared; its own bounds need not say so.
+    fn bind_self(&self, block: &mut ItemImpl) {
+        if self.is_generic() {
+            let bounds = self_bounds();
+            block.generics.make_where_clause().predicates.push(parse_quote!(#bounds));
+        }
+    }
+
+    fn build_impl(&self) -> TokenStream {
+        let buildable = self.own_items.iter().any(|item| build::is_constructor(item, &self.type_name));
+        if !buildable {
+            return TokenStream::new();
+        }
+        let mut block = self.generated();
+        block.trait_ = Some((None, parse_quote!(::goose_extension::BuildExtension), syn::token::For::default()));
+        self.bind_self(&mut block);
+        block.items.push(ImplItem::Verbatim(build::method()));
+        block.into_token_stream()
+    }
+}
+
+impl ToolMethod {
+    fn of(method: &ImplItemFn) -> Option<Self> {
+        let attribute = method.attrs.iter().find(|attribute| is_tool(attribute))?;
+        let tokens = match &attribute.meta {
+            Meta::List(list) => list.tokens.clone(),
+            _ => TokenStream::new(),
+        };
+        // `#[tool]` itself reports what is wrong in it.
+        let args = ToolArgs::parse(tokens, &mut Errors::default());
+        Some(Self {
+            name: tool_name(&args, &method.sig.ident),
+            ident: method.sig.ident.clone(),
+            cfgs: cfgs(&method.attrs).cloned().collect(),
+            is_method: method.sig.receiver().is_some(),
+        })
+    }
+}
+
+/// Reports tools of the same name, unless `cfg` may keep them apart.
+fn check_names(tools: &[ToolMethod], errors: &mut Errors) {
+    for (position, tool) in tools.iter().enumerate() {
+        let same = |other: &&ToolMethod| other.name == tool.name && other.cfgs.is_empty();
+        if tool.cfgs.is_empty() && tools.iter().take(position).any(|other| same(&other)) {
+            errors.at(&tool.ident, format!("there are two tools called `{}`", tool.name));
+        }
+    }
+}
+
+fn self_bounds() -> TokenStream {
+    quote!(Self: ::core::marker::Send + ::core::marker::Sync + 'static)
+}
+
+fn is_extension(path: &Path) -> bool {
+    path.segments.last().is_some_and(|segment| segment.ident == "Extension")
+}
+
+fn is_async_trait(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == "async_trait")
+}
+
+fn method_name(item: &ImplItem) -> Option<Ident> {
+    match item {
+        ImplItem::Fn(method) => Some(method.sig.ident.clone()),
+        _ => None,
+    }
+}
+
+fn without_tools(mut block: ItemImpl, trait_path: Option<Path>) -> ItemImpl {
+    block.trait_ = trait_path.map(|path| (None, path, syn::token::For::default()));
+    block.items.retain(|item| !matches!(item, ImplItem::Fn(method) if method.attrs.iter().any(is_tool)));
+    block
+}

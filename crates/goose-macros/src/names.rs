@@ -1,0 +1,84 @@
+//! Names as others see them: of tools, of extensions, and what may stand in for a description.
+
+use std::fmt::Display;
+
+/// The longest name that every MCP client and model provider accepts.
+const MAX_TOOL_NAME: usize = 64;
+
+/// Why `name` cannot be a tool's name, if it cannot.
+pub(crate) fn check_tool_name(name: &str) -> Result<(), impl Display + use<>> {
+    let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    if (1..=MAX_TOOL_NAME).contains(&name.len()) && name.chars().all(fits) {
+        return Ok(());
+    }
+    Err(format!(
+        "a tool's name is 1 to {MAX_TOOL_NAME} ASCII letters, digits, `_` and `-`; models and MCP clients refuse others"
+    ))
+}
+
+/// The description of a tool that has none: its name, as words.
+pub(crate) fn as_words(name: &str) -> String {
+    name.replace(['_', '-'], " ").trim().to_owned()
+}
+
+/// The name of an extension from its type: `ScheduleExtension` is `schedule`.
+pub(crate) fn extension_name(type_name: &str) -> String {
+    let base = type_name.strip_suffix("Extension").filter(|base| !base.is_empty()).unwrap_or(type_name);
+    snake_case(base)
+}
+
+fn snake_case(name: &str) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    let mut snake = String::with_capacity(name.len() + 4);
+    for (position, &character) in characters.iter().enumerate() {
+        let previous = position.checked_sub(1).and_then(|before| characters.get(before)).copied();
+        let next = characters.get(position + 1).copied();
+        if starts_word(previous, character, next) {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    snake
+}
+
+/// A word starts at a capital after a small letter or digit, and at the last capital of several (`MCPServer`).
+fn starts_word(previous: Option<char>, character: char, next: Option<char>) -> bool {
+    let Some(previous) = previous.filter(|_| character.is_uppercase()) else { return false };
+    let ends_acronym = previous.is_uppercase() && next.is_some_and(char::is_lowercase);
+    previous.is_lowercase() || previous.is_numeric() || ends_acronym
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{as_words, check_tool_name, extension_name};
+
+    #[test]
+    fn extensions_are_named_after_their_type() {
+        let names = [
+            ("ScheduleExtension", "schedule"),
+            ("FileSystem", "file_system"),
+            ("Memory", "memory"),
+            ("MCPServer", "mcp_server"),
+            ("Http2Client", "http2_client"),
+            ("Extension", "extension"),
+        ];
+        for (type_name, expected) in names {
+            assert_eq!(extension_name(type_name), expected);
+        }
+    }
+
+    #[test]
+    fn tool_names_are_what_every_provider_accepts() {
+        for name in ["a", "read_file", "Read-File2", &"x".repeat(64)] {
+            assert!(check_tool_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "read file", "lire_été", "a.b", "a/b", &"x".repeat(65)] {
+            assert!(check_tool_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_reads_as_words() {
+        assert_eq!(as_words("read_file-now"), "read file now");
+    }
+}

@@ -1,0 +1,271 @@
+//! A method's parameters: which of them get arguments, and how a call's arguments become theirs.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{
+    Attribute, FnArg, Ident, Meta, Pat, PatType, Signature, Type, ext::IdentExt as _, spanned::Spanned as _,
+};
+
+use crate::{
+    arg_attr::ArgAttr,
+    docs,
+    errors::Errors,
+    types::{Owned, behind_reference, last_segment, located, refuse_unfit, sole_argument},
+};
+
+/// What a method takes besides `&self`.
+pub(crate) struct Params {
+    /// The arguments as a whole.
+    pub(crate) input: Input,
+    /// What the method is called with, in order.
+    pub(crate) call: Vec<TokenStream>,
+    /// Whether one of them is the context.
+    pub(crate) has_context: bool,
+}
+
+/// How a tool takes its arguments.
+pub(crate) enum Input {
+    /// Any object, as it comes.
+    Open,
+    /// One type of the author's, from `Arguments<T>`.
+    Typed(Box<Type>),
+    /// One by one.
+    Fields(Vec<Field>),
+}
+
+/// One argument.
+pub(crate) struct Field {
+    /// The field of the generated structure, with its attributes.
+    pub(crate) definition: TokenStream,
+    /// The function that makes the default value.
+    pub(crate) default: Option<TokenStream>,
+    /// Whether the argument takes in what others do not (`#[serde(flatten)]`).
+    pub(crate) flattened: bool,
+    name: String,
+}
+
+impl Params {
+    /// Reads the parameters of `signature` and takes from it the attributes that are meant for this macro.
+    pub(crate) fn take(signature: &mut Signature, errors: &mut Errors) -> Self {
+        let mut params: Vec<Param> = Vec::new();
+        for input in &mut signature.inputs {
+            if let FnArg::Typed(typed) = input {
+                params.push(Param::take(typed, errors));
+            }
+        }
+        check_contexts(&params, errors);
+        let has_context = params.iter().any(|param| matches!(param.kind, Kind::Context { .. }));
+        let sole = params.len() - usize::from(has_context) == 1;
+        let mut input = Input::Fields(Vec::new());
+        let call = params.iter().map(|param| param.resolve(sole, &mut input, errors)).collect();
+        Self { input, call, has_context }
+    }
+}
+
+fn check_contexts(params: &[Param], errors: &mut Errors) {
+    let contexts = params.iter().filter(|param| matches!(param.kind, Kind::Context { .. }));
+    for extra in contexts.skip(1) {
+        errors.at(&extra.ty, "a tool has one `CallContext`");
+    }
+}
+
+/// A parameter as written.
+struct Param {
+    ident: Option<Ident>,
+    ty: Type,
+    kind: Kind,
+    docs: Vec<Attribute>,
+    arg: Option<(Attribute, ArgAttr)>,
+    passed_on: Vec<Attribute>,
+}
+
+/// What a parameter's type says about where its value comes from.
+enum Kind {
+    Context { borrowed: bool },
+    Value { borrowed: bool },
+    Object { borrowed: bool },
+    Typed(Box<Type>),
+    Plain,
+}
+
+impl Kind {
+    fn of(ty: &Type) -> Self {
+        let (inner, borrowed) = behind_reference(ty);
+        let Some(segment) = last_segment(inner) else { return Self::Plain };
+        match segment.ident.to_string().as_str() {
+            "CallContext" => Self::Context { borrowed },
+            "Value" => Self::Value { borrowed },
+            "JsonObject" | "Map" => Self::Object { borrowed },
+            "Arguments" if !borrowed => match sole_argument(segment) {
+                Some(inner) => Self::Typed(Box::new(inner.clone())),
+                None => Self::Plain,
+            },
+            _ => Self::Plain,
+        }
+    }
+}
+
+impl Param {
+    fn take(typed: &mut PatType, errors: &mut Errors) -> Self {
+        let kind = Kind::of(&typed.ty);
+        let mut param = Self {
+            ident: pattern_ident(&typed.pat, &kind, errors),
+            ty: (*typed.ty).clone(),
+            kind,
+            docs: Vec::new(),
+            arg: None,
+            passed_on: Vec::new(),
+        };
+        for attribute in std::mem::take(&mut typed.attrs) {
+            if let Some(foreign) = param.sort(attribute, errors) {
+                typed.attrs.push(foreign);
+            }
+        }
+        param
+    }
+
+    /// Puts an attribute where it belongs; one that is not for this macro is handed back.
+    fn sort(&mut self, attribute: Attribute, errors: &mut Errors) -> Option<Attribute> {
+        let path = attribute.path();
+        if path.is_ident("cfg") || path.is_ident("cfg_attr") {
+            errors.at(&attribute, "a tool's parameters cannot depend on `cfg`; write two methods");
+            None
+        } else if docs::is_doc(&attribute) {
+            self.docs.push(attribute);
+            None
+        } else if path.is_ident("serde") || path.is_ident("schemars") {
+            self.passed_on.push(attribute);
+            None
+        } else if path.is_ident("arg") {
+            self.read_arg(attribute, errors);
+            None
+        } else {
+            Some(attribute)
+        }
+    }
+
+    fn read_arg(&mut self, attribute: Attribute, errors: &mut Errors) {
+        if self.arg.is_some() {
+            errors.at(&attribute, "a parameter has one `#[arg(…)]`");
+            return;
+        }
+        let Meta::List(list) = &attribute.meta else {
+            errors.at(&attribute, "`#[arg]` needs something in it: `#[arg(default = 10)]`");
+            return;
+        };
+        let attr = ArgAttr::parse(list.tokens.clone(), errors);
+        self.arg = Some((attribute, attr));
+    }
+
+    /// The expression for the method's call; what it needs is added to `input`.
+    fn resolve(&self, sole: bool, input: &mut Input, errors: &mut Errors) -> TokenStream {
+        match &self.kind {
+            Kind::Context { borrowed } => {
+                self.refuse_attributes("the context is not an argument", errors);
+                if *borrowed { quote!(context) } else { quote!(::core::clone::Clone::clone(context)) }
+            }
+            Kind::Value { borrowed } if sole => {
+                self.whole(input, errors);
+                let reference = borrowed.then(|| quote!(&));
+                quote!(#reference ::goose_extension::macros::serde_json::Value::Object(arguments))
+            }
+            Kind::Object { borrowed } if sole => {
+                self.whole(input, errors);
+                let reference = borrowed.then(|| quote!(&));
+                quote!(#reference arguments)
+            }
+            Kind::Typed(inner) if sole => {
+                self.refuse_attributes("`Arguments` takes all arguments; describe the fields of its type", errors);
+                refuse_unfit(inner, errors);
+                *input = Input::Typed(inner.clone());
+                quote!(::goose_extension::Arguments(parsed))
+            }
+            Kind::Typed(_) => {
+                let message = "`Arguments` takes all arguments: besides it there can only be a `CallContext`";
+                errors.at(&self.ty, message);
+                TokenStream::new()
+            }
+            _ => self.field(input, errors),
+        }
+    }
+
+    fn whole(&self, input: &mut Input, errors: &mut Errors) {
+        self.refuse_attributes("this parameter takes all arguments as they come", errors);
+        *input = Input::Open;
+    }
+
+    fn refuse_attributes(&self, reason: &str, errors: &mut Errors) {
+        let arg = self.arg.iter().map(|(attribute, _)| attribute);
+        for attribute in arg.chain(&self.passed_on) {
+            errors.at(attribute, reason);
+        }
+    }
+
+    fn field(&self, input: &mut Input, errors: &mut Errors) -> TokenStream {
+        refuse_unfit(&self.ty, errors);
+        let Some(ident) = &self.ident else { return TokenStream::new() };
+        let owned = Owned::of(&self.ty);
+        let field = self.definition(ident, &owned.ty);
+        if let Input::Fields(fields) = input {
+            self.check_name(&field, fields, errors);
+            fields.push(field);
+        }
+        let span = located(self.ty.span());
+        owned.pass(quote_spanned!(span=> parsed.#ident))
+    }
+
+    fn check_name(&self, field: &Field, others: &[Field], errors: &mut Errors) {
+        if others.iter().any(|other| other.name == field.name) {
+            let message = format!("there are two arguments called `{}`", field.name);
+            match self.arg.as_ref().and_then(|(_, arg)| arg.rename.as_ref()) {
+                Some(rename) => errors.at(rename, message),
+                None => errors.at(&self.ident, message),
+            }
+        }
+    }
+
+    fn definition(&self, ident: &Ident, ty: &Type) -> Field {
+        let arg = self.arg.as_ref().map(|(_, arg)| arg);
+        let (attributes, default) = arg.map(|arg| arg.field(ident, ty)).unwrap_or_default();
+        let written = arg.and_then(|arg| arg.description.as_ref()).map(|text| quote!(#text));
+        let description = written.or_else(|| docs::description(&self.docs));
+        let description = description.map(|text| quote!(#[schemars(description = #text)]));
+        let passed_on = &self.passed_on;
+        let rename = arg.and_then(|arg| arg.rename.as_ref()).map(syn::LitStr::value);
+        Field {
+            definition: quote!(#description #attributes #(#passed_on)* #ident: #ty),
+            default,
+            flattened: passed_on.iter().any(is_flatten),
+            name: rename.unwrap_or_else(|| ident.unraw().to_string()),
+        }
+    }
+}
+
+fn is_flatten(attribute: &Attribute) -> bool {
+    let mut found = false;
+    // Keys with values end the walk with an error, which is serde's to report.
+    let _ = attribute.parse_nested_meta(|meta| {
+        found |= meta.path.is_ident("flatten");
+        Ok(())
+    });
+    found
+}
+
+/// The name of a parameter, which is the name of its argument.
+fn pattern_ident(pattern: &Pat, kind: &Kind, errors: &mut Errors) -> Option<Ident> {
+    match pattern {
+        Pat::Ident(ident) if ident.by_ref.is_none() && ident.subpat.is_none() => Some(ident.ident.clone()),
+        _ if matches!(kind, Kind::Context { .. } | Kind::Typed(_)) => None,
+        _ => {
+            errors.at(pattern, "a tool's parameter needs a name: callers pass the argument by it");
+            None
+        }
+    }
+}
+
+impl Input {
+    /// Whether the method needs the arguments at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Fields(fields) if fields.is_empty())
+    }
+}

@@ -1,0 +1,183 @@
+//! What is written in `#[tool(…)]`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{Expr, ExprArray, ExprLit, Ident, Lit, LitStr, Type, parse::ParseStream, spanned::Spanned as _};
+
+use crate::{
+    entries::{flag, read_entries, value},
+    errors::Errors,
+    names::check_tool_name,
+};
+
+const KEYS: [&str; 10] = [
+    "name",
+    "description",
+    "title",
+    "group",
+    "read_only",
+    "destructive",
+    "idempotent",
+    "open_world",
+    "timeout",
+    "output",
+];
+
+/// The words for groups, and the variants of `ToolGroup` they stand for.
+const GROUPS: [(&str, &str); 5] =
+    [("read", "Read"), ("edit", "Edit"), ("command", "Command"), ("fetch", "Fetch"), ("browser", "Browser")];
+
+/// The hints about a tool's effects, as keys of the attribute and methods of `ToolAnnotations`.
+const HINTS: [&str; 4] = ["read_only", "destructive", "idempotent", "open_world"];
+
+/// A tool's attribute, checked.
+#[derive(Default)]
+pub(crate) struct ToolArgs {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) description: Option<Expr>,
+    pub(crate) timeout: Option<Timeout>,
+    title: Option<Expr>,
+    groups: Vec<Ident>,
+    hints: Vec<(Ident, bool)>,
+    output: Option<Type>,
+}
+
+/// How long a call may take, and where that is written.
+pub(crate) struct Timeout {
+    pub(crate) key: Ident,
+    millis: u64,
+}
+
+impl ToolArgs {
+    /// Reads the attribute; what is wrong with it goes to `errors`.
+    pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
+        let mut args = Self::default();
+        read_entries("tool", tokens, &KEYS, errors, |key, input| args.read(key, input));
+        args.check_hints(errors);
+        args
+    }
+
+    fn read(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
+        match key.to_string().as_str() {
+            "name" => self.name = Some(tool_name(value(key, input)?)?),
+            "description" => self.description = Some(filled(value(key, input)?)?),
+            "title" => self.title = Some(filled(value(key, input)?)?),
+            "group" => self.groups = groups(value(key, input)?)?,
+            "timeout" => {
+                let millis = millis(&value(key, input)?)?;
+                self.timeout = Some(Timeout { key: key.clone(), millis });
+            }
+            "output" => self.output = Some(value(key, input)?),
+            _ => self.hints.push((key.clone(), flag(key, input)?)),
+        }
+        Ok(())
+    }
+
+    fn check_hints(&self, errors: &mut Errors) {
+        let set = |name: &str| self.hints.iter().any(|(hint, on)| hint == name && *on);
+        if let Some((destructive, _)) = self.hints.iter().find(|(hint, _)| hint == "destructive")
+            && set("destructive")
+            && set("read_only")
+        {
+            errors.at(destructive, "a tool that is `read_only` cannot be `destructive`");
+        }
+    }
+
+    /// The calls that add everything optional to a `Tool`.
+    pub(crate) fn with_calls(&self) -> TokenStream {
+        let title = self.title.iter().map(|title| quote!(.with_title(#title)));
+        let output = self.output.iter().map(|output| {
+            quote!(.with_output_schema(::goose_extension::schema::output_schema::<#output>()))
+        });
+        let timeout = self.timeout.iter().map(|Timeout { millis, .. }| {
+            quote!(.with_timeout(::core::time::Duration::from_millis(#millis)))
+        });
+        let (groups, annotations) = (self.group_call(), self.annotation_call());
+        quote!(#(#title)* #(#output)* #(#timeout)* #groups #annotations)
+    }
+
+    fn group_call(&self) -> TokenStream {
+        if self.groups.is_empty() {
+            return TokenStream::new();
+        }
+        let groups = &self.groups;
+        quote!(.with_groups([#(::goose_extension::ToolGroup::#groups),*]))
+    }
+
+    fn annotation_call(&self) -> TokenStream {
+        if self.hints.is_empty() {
+            return TokenStream::new();
+        }
+        let hints = HINTS.iter().filter_map(|name| self.hints.iter().find(|(hint, _)| hint == name));
+        let calls = hints.map(|(hint, on)| quote!(.#hint(#on)));
+        quote!(.with_annotations(::goose_extension::ToolAnnotations::new()#(#calls)*))
+    }
+}
+
+fn tool_name(name: LitStr) -> syn::Result<LitStr> {
+    match check_tool_name(&name.value()) {
+        Ok(()) => Ok(name),
+        Err(reason) => Err(syn::Error::new(name.span(), reason)),
+    }
+}
+
+/// A text for people or models; any expression, but not an empty literal.
+fn filled(text: Expr) -> syn::Result<Expr> {
+    match &text {
+        Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) if literal.value().trim().is_empty() => {
+            Err(syn::Error::new(literal.span(), "this text is empty; leave it out or say something"))
+        }
+        Expr::Lit(ExprLit { lit, .. }) if !matches!(lit, Lit::Str(_)) => {
+            Err(syn::Error::new(lit.span(), "expected a string"))
+        }
+        _ => Ok(text),
+    }
+}
+
+fn groups(groups: Expr) -> syn::Result<Vec<Ident>> {
+    let mut errors = Errors::default();
+    let found = match groups {
+        Expr::Array(ExprArray { elems, .. }) => elems.iter().filter_map(|one| errors.keep(group(one))).collect(),
+        one => errors.keep(group(&one)).into_iter().collect(),
+    };
+    errors.into_result().map(|()| found)
+}
+
+fn group(group: &Expr) -> syn::Result<Ident> {
+    let word = match group {
+        Expr::Lit(ExprLit { lit: Lit::Str(word), .. }) => word.value(),
+        _ => String::new(),
+    };
+    match GROUPS.iter().find(|(name, _)| *name == word) {
+        Some((_, variant)) => Ok(Ident::new(variant, Span::call_site())),
+        None => Err(syn::Error::new(
+            group.span(),
+            "a tool's group is \"read\", \"edit\", \"command\", \"fetch\" or \"browser\"",
+        )),
+    }
+}
+
+/// `"500ms"`, `"30s"`, `"2m"`, or an integer number of seconds.
+fn millis(timeout: &Lit) -> syn::Result<u64> {
+    let found = match timeout {
+        Lit::Int(seconds) => seconds.base10_parse().ok().and_then(|seconds: u64| seconds.checked_mul(1000)),
+        Lit::Str(text) => duration(text.value().trim()),
+        _ => None,
+    };
+    found.filter(|millis| *millis > 0).ok_or_else(|| {
+        let message = "a timeout is a time above zero: \"500ms\", \"30s\", \"2m\", or a number of seconds";
+        syn::Error::new(timeout.span(), message)
+    })
+}
+
+fn duration(text: &str) -> Option<u64> {
+    let digits = text.find(|character: char| !character.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim_start() {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}

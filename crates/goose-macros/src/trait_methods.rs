@@ -1,0 +1,177 @@
+//! The methods of `Extension`: which there are, and how `#[extension]` writes those that the author did not.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::Ident;
+
+use crate::extension_args::ExtensionArgs;
+
+/// Every method of the trait. What else stands in an `impl Extension for …` belongs to the type itself.
+pub(crate) const TRAIT_METHODS: [&str; 21] = [
+    "name",
+    "description",
+    "instructions",
+    "tools",
+    "status",
+    "call_tool",
+    "version",
+    "prompt",
+    "call",
+    "features",
+    "freshness",
+    "changes",
+    "offer",
+    "list_resources",
+    "list_resource_templates",
+    "read_resource",
+    "subscribe",
+    "unsubscribe",
+    "list_prompts",
+    "get_prompt",
+    "complete",
+];
+
+/// Methods that show which optional part an extension has, and how `Features` is told.
+const FEATURES: [(&[&str], &str); 4] = [
+    (&["list_resources", "list_resource_templates", "read_resource"], "with_resources"),
+    (&["subscribe"], "with_subscriptions"),
+    (&["list_prompts", "get_prompt"], "with_prompts"),
+    (&["complete"], "with_completions"),
+];
+
+/// What the methods are written from.
+pub(crate) struct Blanks<'a> {
+    pub(crate) args: &'a ExtensionArgs,
+    /// The methods that the author wrote.
+    pub(crate) written: &'a [Ident],
+    pub(crate) default_name: String,
+    pub(crate) default_description: Option<TokenStream>,
+}
+
+impl Blanks<'_> {
+    /// All methods that are missing.
+    pub(crate) fn fill(&self) -> TokenStream {
+        let methods = [
+            ("name", self.text("name", Some(&self.default_name))),
+            ("description", self.description()),
+            ("instructions", self.text("instructions", Some(""))),
+            ("version", self.version()),
+            ("tools", tools()),
+            ("status", status()),
+            ("call_tool", self.call_tool()),
+            ("call", self.call()),
+            ("features", self.features()),
+        ];
+        methods.into_iter().filter(|(name, _)| !self.has(name)).map(|(_, method)| method).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.written.iter().any(|method| method == name)
+    }
+
+    fn text(&self, key: &str, default: Option<&str>) -> TokenStream {
+        let text = match self.args.get(key) {
+            Some(text) => quote!(#text),
+            None => quote!(#default),
+        };
+        text_method(key, &text)
+    }
+
+    fn description(&self) -> TokenStream {
+        match (&self.default_description, self.args.get("description")) {
+            (Some(text), None) => text_method("description", text),
+            _ => self.text("description", Some("")),
+        }
+    }
+
+    /// Unless given, the version of the author's crate rather than of the one that defines the trait.
+    fn version(&self) -> TokenStream {
+        match self.args.get("version") {
+            Some(text) => text_method("version", &quote!(#text)),
+            None => {
+                text_method("version", &quote!(::core::option_env!("CARGO_PKG_VERSION").unwrap_or("0.0.0")))
+            }
+        }
+    }
+
+    fn call_tool(&self) -> TokenStream {
+        // A `call` of the author's own is the one door to the tools, so this goes through it.
+        let body = if self.has("call") {
+            quote! {
+                let arguments = parameters.into_iter().collect();
+                let context = ::goose_extension::CallContext::new();
+                ::goose_extension::Extension::call(self, tool_name, arguments, &context).await?.into_value()
+            }
+        } else {
+            quote!(Self::tool_registry().call_tool(self, tool_name, parameters).await)
+        };
+        quote! {
+            async fn call_tool(
+                &self,
+                tool_name: &str,
+                parameters: ::std::collections::HashMap<
+                    ::std::string::String,
+                    ::goose_extension::macros::serde_json::Value
+                >,
+            ) -> ::goose_extension::ToolResult<::goose_extension::macros::serde_json::Value> {
+                #body
+            }
+        }
+    }
+
+    fn call(&self) -> TokenStream {
+        // The provided `call` goes through a `call_tool` of the author's own.
+        if self.has("call_tool") {
+            return TokenStream::new();
+        }
+        quote! {
+            async fn call(
+                &self,
+                tool_name: &str,
+                arguments: ::goose_extension::JsonObject,
+                context: &::goose_extension::CallContext,
+            ) -> ::goose_extension::ToolResult<::goose_extension::ToolOutput> {
+                Self::tool_registry().call(self, tool_name, arguments, context).await
+            }
+        }
+    }
+
+    fn features(&self) -> TokenStream {
+        let present = FEATURES.iter().filter(|(methods, _)| methods.iter().any(|method| self.has(method)));
+        let calls: Vec<Ident> =
+            present.map(|(_, call)| Ident::new(call, proc_macro2::Span::call_site())).collect();
+        if calls.is_empty() {
+            return TokenStream::new();
+        }
+        quote! {
+            fn features(&self) -> ::goose_extension::Features {
+                ::goose_extension::Features::default()#(.#calls())*
+            }
+        }
+    }
+}
+
+fn text_method(name: &str, text: &TokenStream) -> TokenStream {
+    let name = Ident::new(name, proc_macro2::Span::call_site());
+    quote!(fn #name(&self) -> &str { #text })
+}
+
+fn tools() -> TokenStream {
+    quote! {
+        fn tools(&self) -> &[::goose_extension::Tool] {
+            Self::tool_registry().tools()
+        }
+    }
+}
+
+fn status() -> TokenStream {
+    quote! {
+        async fn status(
+            &self,
+        ) -> ::goose_extension::AnyhowResult<
+            ::std::collections::HashMap<::std::string::String, ::goose_extension::macros::serde_json::Value>
+        > {
+            ::core::result::Result::Ok(::std::collections::HashMap::new())
+        }
+    }
+}

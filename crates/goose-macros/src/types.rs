@@ -1,0 +1,168 @@
+//! Parameter types: what is stored while a call runs, and how it is handed to the method.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{
+    GenericArgument, Lifetime, Path, PathArguments, PathSegment, Type, TypeImplTrait, TypeReference,
+    TypeTraitObject, parse_quote_spanned,
+    spanned::Spanned as _,
+    visit_mut::{self, VisitMut},
+};
+
+use crate::errors::Errors;
+
+/// A span that is shown at `span` and counts as generated code, so that lints leave it alone.
+pub(crate) fn located(span: Span) -> Span {
+    Span::call_site().located_at(span)
+}
+
+/// A parameter's type in the form that can be stored, and how the method gets it.
+pub(crate) struct Owned {
+    pub(crate) ty: Type,
+    pass: Pass,
+}
+
+enum Pass {
+    Move,
+    Borrow,
+    AsRef,
+    AsDeref,
+}
+
+impl Owned {
+    /// The type behind a parameter; a borrowed one becomes its owner.
+    pub(crate) fn of(ty: &Type) -> Self {
+        if let Type::Reference(reference) = peel(ty) {
+            return Self { ty: owner(&reference.elem).0, pass: Pass::Borrow };
+        }
+        if let Some(Type::Reference(reference)) = option_inner(ty).map(peel) {
+            let (inner, unsized_borrow) = owner(&reference.elem);
+            let ty = parse_quote_spanned!(located(ty.span())=> ::core::option::Option<#inner>);
+            return Self { ty, pass: if unsized_borrow { Pass::AsDeref } else { Pass::AsRef } };
+        }
+        Self { ty: ty.clone(), pass: Pass::Move }
+    }
+
+    /// The argument for the method, from the place that stores it.
+    pub(crate) fn pass(&self, place: TokenStream) -> TokenStream {
+        match self.pass {
+            Pass::Move => place,
+            Pass::Borrow => quote!(&#place),
+            Pass::AsRef => quote!(#place.as_ref()),
+            Pass::AsDeref => quote!(#place.as_deref()),
+        }
+    }
+}
+
+/// The type that owns what `borrowed` is a part of; `true` where the two differ.
+fn owner(borrowed: &Type) -> (Type, bool) {
+    let span = located(borrowed.span());
+    match peel(borrowed) {
+        Type::Slice(slice) => {
+            let item = &slice.elem;
+            (parse_quote_spanned!(span=> ::std::vec::Vec<#item>), true)
+        }
+        Type::Path(_) if names(borrowed, "str") => (parse_quote_spanned!(span=> ::std::string::String), true),
+        Type::Path(_) if names(borrowed, "Path") => (parse_quote_spanned!(span=> ::std::path::PathBuf), true),
+        other => (other.clone(), false),
+    }
+}
+
+/// The type without parentheses and the invisible groups of other macros.
+pub(crate) fn peel(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => peel(&inner.elem),
+        Type::Group(inner) => peel(&inner.elem),
+        other => other,
+    }
+}
+
+/// The type behind a reference, if it is one, and whether it was one.
+pub(crate) fn behind_reference(ty: &Type) -> (&Type, bool) {
+    match peel(ty) {
+        Type::Reference(TypeReference { elem, mutability: None, .. }) => (peel(elem), true),
+        other => (other, false),
+    }
+}
+
+/// The last segment of a type's path: `Value` of `serde_json::Value`.
+pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match peel(ty) {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// Whether the last segment of the type's path is `name`.
+pub(crate) fn names(ty: &Type, name: &str) -> bool {
+    last_segment(ty).is_some_and(|segment| segment.ident == name)
+}
+
+/// The `T` of an `Option<T>`.
+pub(crate) fn option_inner(ty: &Type) -> Option<&Type> {
+    last_segment(ty).filter(|segment| segment.ident == "Option").and_then(sole_argument)
+}
+
+/// The `T` of a `Name<T>`.
+pub(crate) fn sole_argument(segment: &PathSegment) -> Option<&Type> {
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    match (arguments.args.first(), arguments.args.len()) {
+        (Some(GenericArgument::Type(ty)), 1) => Some(ty),
+        _ => None,
+    }
+}
+
+/// Reports what a parameter's type may not contain, because arguments come from outside as JSON.
+pub(crate) fn refuse_unfit(declared: &Type, errors: &mut Errors) {
+    if let Some(reference) = outer_reference(declared) {
+        if let Some(mutability) = reference.mutability {
+            errors.at(mutability, "a tool's arguments are not changed in place; take the value itself");
+        }
+        if let Some(lifetime) = &reference.lifetime {
+            errors.at(lifetime, LIFETIME);
+        }
+    }
+    Unfit { errors }.visit_type_mut(&mut Owned::of(declared).ty);
+}
+
+/// The reference that a parameter or its `Option` is.
+fn outer_reference(ty: &Type) -> Option<&TypeReference> {
+    match peel(option_inner(ty).unwrap_or(ty)) {
+        Type::Reference(reference) => Some(reference),
+        _ => None,
+    }
+}
+
+const LIFETIME: &str = "a tool's arguments live as long as the call; leave the lifetime out";
+
+struct Unfit<'a> {
+    errors: &'a mut Errors,
+}
+
+impl VisitMut for Unfit<'_> {
+    fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+        self.errors.at(reference, "only the parameter itself or its `Option` may borrow; use an owned type here");
+    }
+
+    fn visit_type_impl_trait_mut(&mut self, ty: &mut TypeImplTrait) {
+        self.errors.at(ty, "a tool's parameters have one type; `impl Trait` has many");
+    }
+
+    fn visit_type_trait_object_mut(&mut self, ty: &mut TypeTraitObject) {
+        self.errors.at(ty, "a trait object cannot be made from JSON; use a type");
+    }
+
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        if lifetime.ident != "static" {
+            self.errors.at(lifetime, LIFETIME);
+        }
+    }
+
+    fn visit_path_mut(&mut self, path: &mut Path) {
+        if let Some(first) = path.segments.first().filter(|segment| segment.ident == "Self") {
+            self.errors.at(&first.ident, "`Self` is not known here; write the type's name");
+        }
+        visit_mut::visit_path_mut(self, path);
+    }
+}
+

@@ -1,0 +1,65 @@
+//! What there is, in words: the names of categories and how many entries each has, never the entries.
+
+use std::fmt::Write as _;
+
+use super::{category::Category, folder::Folder, format};
+
+/// How many categories are named.
+const MAX_NAMES: usize = 40;
+
+/// How much of a name is shown.
+const MAX_NAME_CHARS: usize = 60;
+
+/// One folder in one sentence.
+pub(super) fn sentence(folder: &Folder) -> String {
+    let scope = folder.scope.name();
+    let listing = match folder.categories() {
+        Ok(listing) => listing,
+        Err(error) => return error.to_string(),
+    };
+    if listing.categories.is_empty() {
+        return format!("The {scope} memory is empty.");
+    }
+    let named: Vec<String> =
+        listing.categories.iter().take(MAX_NAMES).map(|category| counted(folder, category)).collect();
+    let mut sentence = format!("Categories of the {scope} memory: {}", named.join(", "));
+    match listing.categories.len() - named.len() {
+        0 => {}
+        more if listing.is_cut => {
+            let _ = write!(sentence, " and more than {more} others");
+        }
+        more => {
+            let _ = write!(sentence, " and {more} others");
+        }
+    }
+    sentence.push('.');
+    sentence
+}
+
+fn counted(folder: &Folder, category: &Category) -> String {
+    let name = category.as_str();
+    let shown: String = name.chars().take(MAX_NAME_CHARS).collect();
+    let dots = if shown.len() < name.len() { "…" } else { "" };
+    let count = match folder.read(category) {
+        Ok(bytes) => format::parse(&bytes.unwrap_or_default()).len().to_string(),
+        Err(_) => "unreadable".to_owned(),
+    };
+    format!("`{shown}`{dots} ({count})")
+}
+
+/// `1 entry`, `2 entries`.
+pub(super) fn entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
+/// Names with their number, as many as are worth naming.
+pub(super) fn categories(names: &[String]) -> String {
+    let noun = if names.len() == 1 { "category" } else { "categories" };
+    let mut text = format!("{} {noun}", names.len());
+    if !names.is_empty() {
+        let shown: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
+        let dots = if shown.len() < names.len() { ", …" } else { "" };
+        let _ = write!(text, " ({}{dots})", shown.join(", "));
+    }
+    text
+}

@@ -168,12 +168,7 @@ pub(crate) fn escaped_len(text: &str) -> usize {
     text.len() + extra
 }
 
-fn explain(
-    tool: &str,
-    schema: &JsonObject,
-    validator: &jsonschema::Validator,
-    arguments: &Value,
-) -> String {
+fn explain(tool: &str, schema: &JsonObject, validator: &jsonschema::Validator, arguments: &Value) -> String {
     let mut problems: Vec<String> = Vec::new();
     let mut more = 0;
     for error in validator.iter_errors(arguments) {
@@ -267,12 +262,17 @@ fn known_arguments(schema: &JsonObject) -> String {
         .and_then(Value::as_object)
         .map(|properties| properties.keys().map(String::as_str).collect())
         .unwrap_or_default();
-    if names.is_empty() { " (it takes none)".to_owned() } else { format!(" (it takes: {})", names.join(", ")) }
+    if names.is_empty() {
+        " (it takes none)".to_owned()
+    } else {
+        format!(" (it takes: {})", names.join(", "))
+    }
 }
 
 fn quote_options(options: &Value) -> String {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut shown: Vec<String> = options.iter().take(20).map(|option| quote_text(&option.to_string())).collect();
+    let mut shown: Vec<String> =
+        options.iter().take(20).map(|option| quote_text(&option.to_string())).collect();
     if options.len() > shown.len() {
         shown.push("…".to_owned());
     }

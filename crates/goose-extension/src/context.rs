@@ -238,9 +238,13 @@ impl CallContext {
             Elicitation::FormElicitationParams { meta: None, message: message.into(), requested_schema };
         let answer = self.elicit(key, request).await?;
         match (answer.action, answer.content) {
-            (ElicitAction::Accept, Some(content)) => serde_json::from_value(content).map(Some).map_err(|error| {
-                ToolError::ExecutionError(format!("The answer to `{key}` does not fit the question: {error}"))
-            }),
+            (ElicitAction::Accept, Some(content)) => {
+                serde_json::from_value(content).map(Some).map_err(|error| {
+                    ToolError::ExecutionError(format!(
+                        "The answer to `{key}` does not fit the question: {error}"
+                    ))
+                })
+            }
             _ => Ok(None),
         }
     }

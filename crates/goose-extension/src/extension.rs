@@ -80,9 +80,8 @@ pub trait Extension: Send + Sync {
             return Err(unknown_tool(tool_name, tools));
         };
         let arguments = tool.check(arguments)?;
-        let call = async {
-            self.call_tool(tool_name, arguments.into_iter().collect()).await.map(ToolOutput::value)
-        };
+        let call =
+            async { self.call_tool(tool_name, arguments.into_iter().collect()).await.map(ToolOutput::value) };
         guard::run(tool, context, call).await
     }
 
@@ -246,9 +245,13 @@ impl Freshness {
 }
 
 pub(crate) fn unknown_resource(uri: &str) -> ToolError {
-    ToolError::ResourceNotFound(format!("There is no resource `{uri}`. List the resources to see what there is."))
+    ToolError::ResourceNotFound(format!(
+        "There is no resource `{uri}`. List the resources to see what there is."
+    ))
 }
 
 pub(crate) fn unknown_prompt(name: &str) -> ToolError {
-    ToolError::InvalidParameters(format!("There is no prompt `{name}`. List the prompts to see what there is."))
+    ToolError::InvalidParameters(format!(
+        "There is no prompt `{name}`. List the prompts to see what there is."
+    ))
 }

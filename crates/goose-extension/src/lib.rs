@@ -67,8 +67,8 @@ pub use questions::{
 pub use registry::{ToolDef, ToolMethod, ToolRegistry};
 pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};
 pub use rmcp::model::{
-    ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument, PromptMessage,
-    Reference, ResourceTemplate,
+    ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument,
+    PromptMessage, Reference, ResourceTemplate,
 };
 pub use tool::{JsonObject, Tool, ToolAnnotations, ToolGroup};
 

@@ -84,7 +84,8 @@ impl<T> FinishValue<T> for Returned<T> {
 
 /// The registry of a type with generic parameters, made once for each instantiation and kept for good.
 pub fn registry_of<T: Any>(make: fn() -> ToolRegistry) -> &'static ToolRegistry {
-    static REGISTRIES: LazyLock<RwLock<HashMap<TypeId, &'static ToolRegistry>>> = LazyLock::new(RwLock::default);
+    static REGISTRIES: LazyLock<RwLock<HashMap<TypeId, &'static ToolRegistry>>> =
+        LazyLock::new(RwLock::default);
     let id = TypeId::of::<T>();
     if let Some(registry) = REGISTRIES.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
         return registry;

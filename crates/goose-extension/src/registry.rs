@@ -14,7 +14,8 @@ use crate::{
 };
 
 /// How a tool's method is reached: by the instance, its checked arguments and the context.
-pub type ToolMethod<T> = for<'a> fn(&'a T, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>>;
+pub type ToolMethod<T> =
+    for<'a> fn(&'a T, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>>;
 
 /// A tool with its method. `#[tool] fn name(…)` adds a function `name_tool()` that returns it.
 pub struct ToolDef<T> {
@@ -30,8 +31,11 @@ impl<T> ToolDef<T> {
 }
 
 type Instance = dyn Any + Send + Sync;
-type Handler =
-    Box<dyn for<'a> Fn(&'a Instance, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>> + Send + Sync>;
+type Handler = Box<
+    dyn for<'a> Fn(&'a Instance, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>>
+        + Send
+        + Sync,
+>;
 
 /// Tools by name, with their methods. The order of registration is the order of [`tools`](Self::tools).
 #[derive(Default)]
@@ -50,10 +54,11 @@ impl ToolRegistry {
     /// Adds a tool. A tool of the same name is replaced.
     pub fn with<T: Send + Sync + 'static>(mut self, def: ToolDef<T>) -> Self {
         let ToolDef { tool, method } = def;
-        let handler: Handler = Box::new(move |instance, arguments, context| match instance.downcast_ref::<T>() {
-            Some(instance) => method(instance, arguments, context),
-            None => Box::pin(std::future::ready(Err(wrong_owner::<T>()))),
-        });
+        let handler: Handler =
+            Box::new(move |instance, arguments, context| match instance.downcast_ref::<T>() {
+                Some(instance) => method(instance, arguments, context),
+                None => Box::pin(std::future::ready(Err(wrong_owner::<T>()))),
+            });
         match self.index.get(tool.name()) {
             Some(&position) => {
                 self.tools[position] = tool;

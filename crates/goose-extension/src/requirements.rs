@@ -223,8 +223,7 @@ impl Assembly {
         requires: &[(&str, &str)],
         build: impl FnOnce(Box<dyn Notifier>, Requirements) -> Arc<dyn Extension> + 'static,
     ) -> Self {
-        let requires =
-            requires.iter().map(|(own, other)| ((*own).to_owned(), (*other).to_owned())).collect();
+        let requires = requires.iter().map(|(own, other)| ((*own).to_owned(), (*other).to_owned())).collect();
         self.parts.push(Part { name: name.to_owned(), requires, build: Box::new(build) });
         self
     }

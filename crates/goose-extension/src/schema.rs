@@ -3,7 +3,11 @@
 //! The schema of a type accepts exactly what serde accepts for it: integers carry the bounds of their Rust
 //! type, and the formats that only Rust knows (`uint32`) are dropped, because strict clients refuse them.
 
-use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::{Transform, transform_subschemas}};
+use schemars::{
+    JsonSchema, Schema,
+    generate::SchemaSettings,
+    transform::{Transform, transform_subschemas},
+};
 use serde_json::{Value, json};
 
 use crate::tool::JsonObject;
@@ -49,7 +53,10 @@ impl Transform for Portable {
         }
         // MCP before 2026-07-28 wants every property to be an object: "anything" is `{}`, not `true`.
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            properties.values_mut().filter(|property| **property == json!(true)).for_each(|it| *it = json!({}));
+            properties
+                .values_mut()
+                .filter(|property| **property == json!(true))
+                .for_each(|it| *it = json!({}));
         }
         transform_subschemas(self, schema);
     }

@@ -5,8 +5,8 @@
 
 use std::{borrow::Cow, fmt, str::FromStr, sync::Arc, sync::OnceLock, time::Duration};
 
-pub use rmcp::model::{JsonObject, ToolAnnotations};
 use rmcp::model::MetaObject;
+pub use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Value, json};
 
 use crate::{arguments, error::ToolResult};
@@ -183,9 +183,11 @@ impl Tool {
     /// [`ToolError::InvalidParameters`](crate::ToolError::InvalidParameters) that names the argument, what
     /// was expected and what came.
     pub fn check(&self, arguments: JsonObject) -> ToolResult<JsonObject> {
-        self.validator
-            .get_or_init(|| arguments::Validator::compile(&self.input_schema))
-            .check(&self.name, &self.input_schema, arguments)
+        self.validator.get_or_init(|| arguments::Validator::compile(&self.input_schema)).check(
+            &self.name,
+            &self.input_schema,
+            arguments,
+        )
     }
 
     /// The tool as MCP describes it.

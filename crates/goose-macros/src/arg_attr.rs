@@ -3,7 +3,8 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
-    Expr, ExprLit, ExprUnary, Ident, Lit, LitStr, Token, Type, UnOp, parse::ParseStream, spanned::Spanned as _,
+    Expr, ExprLit, ExprUnary, Ident, Lit, LitStr, Token, Type, UnOp, parse::ParseStream,
+    spanned::Spanned as _,
 };
 
 use crate::{
@@ -68,7 +69,8 @@ impl ArgAttr {
     /// The attributes of the field, and the function that makes its default value where it has one.
     pub(crate) fn field(&self, ident: &Ident, ty: &Type) -> (TokenStream, Option<TokenStream>) {
         let rename = self.rename.iter().map(|rename| quote!(#[serde(rename = #rename)]));
-        let limits = self.limits.iter().map(|(keyword, limit)| quote!(#[schemars(extend(#keyword = #limit))]));
+        let limits =
+            self.limits.iter().map(|(keyword, limit)| quote!(#[schemars(extend(#keyword = #limit))]));
         let (default, function) = match &self.default {
             None => (None, None),
             Some(Default::OfType) => (Some(quote!(#[serde(default)])), None),

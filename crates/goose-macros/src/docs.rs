@@ -41,7 +41,8 @@ fn literal(value: &Expr) -> Option<String> {
 fn tidy(text: &str) -> String {
     let filled = text.lines().filter(|line| !line.trim().is_empty());
     let indent = filled.map(|line| line.len() - line.trim_start_matches(' ').len()).min().unwrap_or(0);
-    let lines: Vec<&str> = text.lines().map(|line| line.get(indent..).unwrap_or_default().trim_end()).collect();
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.get(indent..).unwrap_or_default().trim_end()).collect();
     lines.join("\n").trim_matches('\n').to_owned()
 }
 

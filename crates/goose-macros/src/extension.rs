@@ -3,10 +3,10 @@
 //! Methods go where they belong (the trait's to the trait, all others to the type), `#[tool]`s stay for the
 //! other macro to expand, and what the author left out of the trait is written here.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{
-    Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Path, ext::IdentExt as _, parse_quote,
+    Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Path, Token, ext::IdentExt as _, parse_quote,
 };
 
 use crate::{
@@ -25,17 +25,29 @@ use crate::{
 pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let args = ExtensionArgs::parse(args, &mut errors);
-    match syn::parse2::<ItemImpl>(item.clone()) {
-        Ok(block) => match Block::new(block, &mut errors) {
-            Ok(block) => block.expand(&args, errors),
-            Err(rest) => with_errors(rest.into_token_stream(), &errors),
-        },
-        Err(_) => {
-            let message = "`#[extension]` goes on `impl Type { … }` or `impl Extension for Type { … }`";
-            errors.push(syn::Error::new(proc_macro2::Span::call_site(), message));
-            with_errors(item, &errors)
-        }
+    let Ok(block) = syn::parse2::<ItemImpl>(item.clone()) else {
+        let message = "`#[extension]` goes on `impl Type { … }` or `impl Extension for Type { … }`";
+        errors.push(syn::Error::new(Span::call_site(), message));
+        return with_errors(item, &errors);
+    };
+    match extension_type(&block, &mut errors) {
+        Some(type_name) => Block::sort(block, type_name).expand(&args, errors),
+        None => with_errors(without_tools(block), &errors),
     }
+}
+
+/// The name of the type that `block` makes an extension.
+fn extension_type(block: &ItemImpl, errors: &mut Errors) -> Option<Ident> {
+    let foreign = block.trait_.as_ref().map(|(_, path, _)| path).filter(|path| !is_extension(path));
+    if let Some(path) = foreign {
+        errors.at(path, "`#[extension]` goes on the type itself or on its `impl Extension for …`");
+        return None;
+    }
+    let segment = last_segment(&block.self_ty);
+    if segment.is_none() {
+        errors.at(&block.self_ty, "an extension is a type with a name");
+    }
+    segment.map(|segment| segment.ident.clone())
 }
 
 fn with_errors(rest: TokenStream, errors: &Errors) -> TokenStream {
@@ -59,34 +71,20 @@ struct Block {
 struct ToolMethod {
     name: String,
     ident: Ident,
+    /// Where the name is written, for messages.
+    named_at: TokenStream,
     cfgs: Vec<Attribute>,
     /// Whether `#[tool]` will write a function for it; without `&self` it only reports the mistake.
     is_method: bool,
 }
 
 impl Block {
-    /// Takes `block` apart; one that cannot be an extension comes back without its tools.
-    fn new(mut block: ItemImpl, errors: &mut Errors) -> Result<Self, ItemImpl> {
-        let trait_path = block.trait_.take().map(|(_, path, _)| path);
-        let foreign = trait_path.as_ref().filter(|path| !is_extension(path));
-        if let Some(path) = foreign {
-            errors.at(path, "`#[extension]` goes on the type itself or on its `impl Extension for …`");
-        }
-        let type_name = last_segment(&block.self_ty).map(|segment| segment.ident.clone());
-        if type_name.is_none() {
-            errors.at(&block.self_ty, "an extension is a type with a name");
-        }
-        match (foreign, type_name) {
-            (None, Some(type_name)) => Ok(Self::sort(block, trait_path, type_name)),
-            _ => Err(without_tools(block, trait_path)),
-        }
-    }
-
-    fn sort(mut block: ItemImpl, trait_path: Option<Path>, type_name: Ident) -> Self {
+    fn sort(mut block: ItemImpl, type_name: Ident) -> Self {
         block.attrs.retain(|attribute| !is_async_trait(attribute));
         let items = std::mem::take(&mut block.items);
-        let mut sorted =
-            Self { head: block, trait_path, type_name, trait_items: vec![], own_items: vec![], tools: vec![] };
+        let trait_path = block.trait_.take().map(|(_, path, _)| path);
+        let (trait_items, own_items, tools) = Default::default();
+        let mut sorted = Self { head: block, trait_path, type_name, trait_items, own_items, tools };
         items.into_iter().for_each(|item| sorted.add(item));
         sorted
     }
@@ -170,7 +168,7 @@ impl Block {
     fn trait_impl(&self, args: &ExtensionArgs, written: &[Ident]) -> TokenStream {
         let mut block = if self.trait_path.is_some() { self.head.clone() } else { self.generated() };
         let path = self.trait_path.clone().unwrap_or_else(|| parse_quote!(::goose_extension::Extension));
-        block.trait_ = Some((None, path, syn::token::For::default()));
+        block.trait_ = Some((None, path, Token![for](Span::call_site())));
         self.bind_self(&mut block);
         let blanks = Blanks {
             args,
@@ -197,7 +195,8 @@ impl Block {
             return TokenStream::new();
         }
         let mut block = self.generated();
-        block.trait_ = Some((None, parse_quote!(::goose_extension::BuildExtension), syn::token::For::default()));
+        let path = parse_quote!(::goose_extension::BuildExtension);
+        block.trait_ = Some((None, path, Token![for](Span::call_site())));
         self.bind_self(&mut block);
         block.items.push(ImplItem::Verbatim(build::method()));
         block.into_token_stream()
@@ -215,6 +214,7 @@ impl ToolMethod {
         let args = ToolArgs::parse(tokens, &mut Errors::default());
         Some(Self {
             name: tool_name(&args, &method.sig.ident),
+            named_at: args.name.map_or_else(|| method.sig.ident.to_token_stream(), |name| quote!(#name)),
             ident: method.sig.ident.clone(),
             cfgs: cfgs(&method.attrs).cloned().collect(),
             is_method: method.sig.receiver().is_some(),
@@ -227,7 +227,7 @@ fn check_names(tools: &[ToolMethod], errors: &mut Errors) {
     for (position, tool) in tools.iter().enumerate() {
         let same = |other: &&ToolMethod| other.name == tool.name && other.cfgs.is_empty();
         if tool.cfgs.is_empty() && tools.iter().take(position).any(|other| same(&other)) {
-            errors.at(&tool.ident, format!("there are two tools called `{}`", tool.name));
+            errors.at(&tool.named_at, format!("there are two tools called `{}`", tool.name));
         }
     }
 }
@@ -251,8 +251,8 @@ fn method_name(item: &ImplItem) -> Option<Ident> {
     }
 }
 
-fn without_tools(mut block: ItemImpl, trait_path: Option<Path>) -> ItemImpl {
-    block.trait_ = trait_path.map(|path| (None, path, syn::token::For::default()));
+/// What is left of a block that is no extension: everything but its tools.
+fn without_tools(mut block: ItemImpl) -> TokenStream {
     block.items.retain(|item| !matches!(item, ImplItem::Fn(method) if method.attrs.iter().any(is_tool)));
-    block
+    block.into_token_stream()
 }

@@ -1,13 +1,13 @@
 //! `#[tool]` and `#[extension]`: a Rust method becomes a tool that an agent can call.
 //!
-//! The macros only write what an author could write by hand against `goose_extension`; everything that runs is
-//! there, in its `registry`, `schema` and hidden `macros` modules.
+//! The macros write only what an author could write by hand against `goose_extension`; everything that runs is
+//! there, in its `registry`, `schema` and hidden `macros` modules. Use them from `goose_extension::prelude`.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `tool` | one method: the `…_tool()` function that describes it |
 //! | `signature`, `param`, `types`, `arg_attr` | what a method may look like; its parameters as a schema |
-//! | `extension`, `trait_methods`, `build` | a whole block: sorts methods, fills in the trait |
+//! | `extension`, `trait_methods`, `build` | a whole block: sorts the methods, fills in the trait |
 //! | `tool_args`, `extension_args`, `entries` | what is written in the attributes |
 //! | `docs`, `names`, `scope`, `errors` | helpers |
 
@@ -30,12 +30,98 @@ mod types;
 use proc_macro::TokenStream;
 
 /// Makes a method a tool.
+///
+/// ```ignore
+/// impl FileSystem {
+///     /// Reads a file.
+///     #[tool(group = "read", timeout = "30s")]
+///     async fn read_file(
+///         &self,
+///         /// Relative to the root
+///         path: &Path,
+///         /// How many lines to return
+///         #[arg(default = 100, min = 1, max = 5000)]
+///         lines: u32,
+///         context: &CallContext,
+///     ) -> ToolResult<String> { … }
+/// }
+/// ```
+///
+/// Beside the method stands then `fn read_file_tool() -> ToolDef<Self>`, with the method's visibility, for
+/// `ToolRegistry::new().with(Self::read_file_tool())`. In an [`extension`](macro@extension) block that is done
+/// already.
+///
+/// # The attribute
+///
+/// Everything is optional.
+///
+/// | key | meaning | default |
+/// | --- | --- | --- |
+/// | `name = "…"` | what callers use | the method's name |
+/// | `description = …` | what the tool does, for the model | the doc comment, else the name as words |
+/// | `title = …` | a name for people | none |
+/// | `group = "…"`, `group = ["…", "…"]` | `read`, `edit`, `command`, `fetch`, `browser` | none |
+/// | `read_only`, `destructive`, `idempotent`, `open_world` | hints; also `= false` | not said |
+/// | `timeout = "30s"` | `ms`, `s`, `m`, or a number of seconds; `async` methods only | none |
+/// | `output = Type` | the type of structured results, as a schema | none |
+///
+/// # Parameters
+///
+/// The method takes `&self` and what it likes of these:
+///
+/// - `CallContext` or `&CallContext`: the surroundings of the call. Not an argument.
+/// - One or more arguments of any type that is `Deserialize` and `JsonSchema`. `Option<T>` need not be given.
+///   `&str`, `&Path`, `&[T]` and `&T` borrow from an owner that is read for them, also inside an `Option`.
+///   The doc comment is the description. Arguments that the method does not name are refused.
+/// - Instead of these, `Arguments<T>`: all arguments as one type.
+/// - Instead of these, a sole `Value`, `JsonObject` or `Map<String, Value>`: all arguments as they come.
+///
+/// An argument may carry `#[arg(…)]` with `default` (that of the type) or `default = …`, `description = …`,
+/// `rename = "…"`, `min`, `max`, `min_length`, `max_length`, `min_items`, `max_items`, `pattern` and `format`. All
+/// of it is part of the schema, and calls that do not fit the schema are refused before the method runs.
+/// `#[serde(…)]` and `#[schemars(…)]` on a parameter apply as they would on a field.
+///
+/// # What it returns
+///
+/// Anything that serializes, a `ToolOutput`, an `Image`, an `Audio`, nothing, or a `Result` with one of these and
+/// any error that converts into a `ToolError`.
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(args.into(), item.into()).into()
 }
 
-/// Makes an `impl` block an extension.
+/// Makes a type an extension, from an `impl` block with [`tool`](macro@tool)s in it.
+///
+/// ```ignore
+/// /// Remembers things.
+/// #[extension(instructions = "Recall before you ask.")]
+/// impl Memory {
+///     #[tool]
+///     fn recall(&self, key: &str) -> Option<String> { … }
+/// }
+/// ```
+///
+/// The keys are `name`, `description`, `instructions` and `version`, each an expression of type `&'static str`.
+/// The name is by default that of the type in snake case without a trailing `Extension`; the description is the
+/// doc comment; the version is that of the crate.
+///
+/// To write some methods of the trait by hand, put the attribute on the trait's block. Whatever is not the
+/// trait's (tools, `new`, helpers, constants) belongs to the type itself, and the rest of the trait is filled in,
+/// with `features` from the methods that are there:
+///
+/// ```ignore
+/// #[extension]
+/// impl Extension for Schedule {
+///     fn new(notifier: Box<dyn Notifier>, requires: Requirements) -> Self { … }
+///     fn prompt(&self) -> String { … }
+///     #[tool]
+///     fn example(&self) { self.notifier.log("called") }
+/// }
+/// ```
+///
+/// In both forms `new` with these two parameters also makes the type a `BuildExtension`, and
+/// `Self::tool_registry()` is there for methods of the trait that are written by hand. A `call` of the author's
+/// own is used by `call_tool` too, and the other way round. `#[async_trait]` is not needed.
 #[proc_macro_attribute]
 pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
     extension::expand(args.into(), item.into()).into()

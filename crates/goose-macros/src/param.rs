@@ -1,6 +1,6 @@
 //! A method's parameters: which of them get arguments, and how a call's arguments become theirs.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::{
     Attribute, FnArg, Ident, Meta, Pat, PatType, Signature, Type, ext::IdentExt as _, spanned::Spanned as _,
@@ -175,7 +175,7 @@ impl Param {
                 quote!(#reference arguments)
             }
             Kind::Typed(inner) if sole => {
-                self.refuse_attributes("`Arguments` takes all arguments; describe the fields of its type", errors);
+                self.refuse_attributes("`Arguments` takes all arguments; describe its fields", errors);
                 refuse_unfit(inner, errors);
                 *input = Input::Typed(inner.clone());
                 quote!(::goose_extension::Arguments(parsed))
@@ -242,13 +242,8 @@ impl Param {
 }
 
 fn is_flatten(attribute: &Attribute) -> bool {
-    let mut found = false;
-    // Keys with values end the walk with an error, which is serde's to report.
-    let _ = attribute.parse_nested_meta(|meta| {
-        found |= meta.path.is_ident("flatten");
-        Ok(())
-    });
-    found
+    let Meta::List(list) = &attribute.meta else { return false };
+    list.tokens.clone().into_iter().any(|token| matches!(token, TokenTree::Ident(word) if word == "flatten"))
 }
 
 /// The name of a parameter, which is the name of its argument.

@@ -7,6 +7,11 @@ use crate::{errors::Errors, tool::is_tool, tool_args::ToolArgs};
 /// Reports what keeps `method` from being a tool.
 pub(crate) fn check_signature(method: &ImplItemFn, args: &ToolArgs, errors: &mut Errors) {
     let signature = &method.sig;
+    if is_from_async_trait(signature) {
+        let message = "write `#[extension]` above `#[async_trait]`, or leave `#[async_trait]` out";
+        errors.at(&signature.ident, message);
+        return;
+    }
     check_receiver(signature, errors);
     check_generics(signature, errors);
     if let Some(unsafety) = signature.unsafety {
@@ -49,9 +54,7 @@ fn fits(receiver: &Receiver) -> syn::Result<()> {
 
 fn check_generics(signature: &Signature, errors: &mut Errors) {
     let generics = &signature.generics;
-    if is_from_async_trait(signature) {
-        errors.at(&signature.ident, "write `#[extension]` above `#[async_trait]`, or leave `#[async_trait]` out");
-    } else if !generics.params.is_empty() {
+    if !generics.params.is_empty() {
         errors.at(&generics.params, "a tool has one schema, so its method cannot be generic");
     } else if let Some(clause) = &generics.where_clause {
         errors.at(clause, "a tool's method cannot have a `where` clause; put it on the `impl` block");

@@ -3,19 +3,19 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
-    Attribute, Ident, ImplItemFn, Item, LitStr, ReturnType, Token, TraitItemFn, Type, Visibility,
-    ext::IdentExt as _, spanned::Spanned as _,
+    Attribute, Ident, ImplItemFn, Item, LitStr, ReturnType, Token, TraitItemFn, Visibility,
+    ext::IdentExt as _, parse_quote, spanned::Spanned as _,
 };
 
 use crate::{
     docs,
     errors::Errors,
     names::{as_words, check_tool_name},
-    param::{Field, Input, Params},
+    param::{Input, Params},
     scope,
     signature::check_signature,
     tool_args::ToolArgs,
-    types::{located, peel},
+    types::{located, owned_result},
 };
 
 /// Expands `#[tool(args)] item`.
@@ -30,7 +30,8 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn misplaced(item: &TokenStream) -> Option<syn::Error> {
-    let is_item = syn::parse2::<Item>(item.clone()).is_ok() || syn::parse2::<TraitItemFn>(item.clone()).is_ok();
+    let is_item =
+        syn::parse2::<Item>(item.clone()).is_ok() || syn::parse2::<TraitItemFn>(item.clone()).is_ok();
     let message = "`#[tool]` goes on a method with a body, in an `impl` block";
     is_item.then(|| syn::Error::new(Span::call_site(), message))
 }
@@ -39,6 +40,7 @@ fn expand_method(args: TokenStream, mut method: ImplItemFn) -> TokenStream {
     let mut errors = Errors::default();
     let args = ToolArgs::parse(args, &mut errors);
     check_signature(&method, &args, &mut errors);
+    method.attrs.retain(|attribute| !is_tool(attribute));
     let params = Params::take(&mut method.sig, &mut errors);
     let name = tool_name(&args, &method.sig.ident);
     if args.name.is_none()
@@ -47,6 +49,8 @@ fn expand_method(args: TokenStream, mut method: ImplItemFn) -> TokenStream {
         errors.at(&method.sig.ident, reason);
     }
     scope::bring_notifier_ext(&mut method.block);
+    // First, so that what the author says about the same lints has the last word.
+    method.attrs.insert(0, shape_lints());
     let definition = Definition { args, method: &method, params, name };
     if errors.is_empty() {
         let function = definition.function();
@@ -145,16 +149,21 @@ impl Definition<'_> {
         let Input::Fields(fields) = &self.params.input else { return TokenStream::new() };
         let definitions = fields.iter().map(|field| &field.definition);
         let defaults = fields.iter().map(|field| &field.default);
-        // serde cannot combine the two.
-        let strict = (!fields.iter().any(|Field { flattened, .. }| *flattened)).then(|| quote!(, deny_unknown_fields));
+        let strict = if fields.iter().any(|field| field.flattened) {
+            // serde cannot tell which arguments a flattened one leaves over; the schema can.
+            quote!(#[schemars(extend("unevaluatedProperties" = false))])
+        } else {
+            quote!(#[serde(deny_unknown_fields)])
+        };
         quote! {
             #(#defaults)*
             #[derive(
                 ::goose_extension::macros::serde::Deserialize,
                 ::goose_extension::macros::schemars::JsonSchema
             )]
-            #[serde(crate = "::goose_extension::macros::serde", rename = "arguments" #strict)]
+            #[serde(crate = "::goose_extension::macros::serde", rename = "arguments")]
             #[schemars(crate = "::goose_extension::macros::schemars")]
+            #strict
             struct __Arguments { #(#definitions),* }
         }
     }
@@ -190,9 +199,7 @@ impl Definition<'_> {
         let mut span = signature.ident.span();
         if let ReturnType::Type(_, ty) = &signature.output {
             span = ty.span();
-            if matches!(peel(ty), Type::Reference(_)) {
-                value = quote!(::std::borrow::ToOwned::to_owned(#value));
-            }
+            value = owned_result(ty, value);
         }
         let span = located(span);
         quote_spanned! {span=>
@@ -208,5 +215,16 @@ fn generated_visibility(visibility: &Visibility) -> Visibility {
     match visibility {
         Visibility::Public(_) => Visibility::Public(Token![pub](Span::call_site())),
         other => other.clone(),
+    }
+}
+
+/// A method's shape is not free when it is that of a tool: one parameter for each argument, and `&self`.
+fn shape_lints() -> Attribute {
+    parse_quote! {
+        #[allow(
+            clippy::fn_params_excessive_bools, clippy::needless_pass_by_value, clippy::too_many_arguments,
+            clippy::unused_async, clippy::unused_self, clippy::wrong_self_convention,
+            reason = "the shape of a tool"
+        )]
     }
 }

@@ -86,12 +86,13 @@ impl ToolArgs {
     /// The calls that add everything optional to a `Tool`.
     pub(crate) fn with_calls(&self) -> TokenStream {
         let title = self.title.iter().map(|title| quote!(.with_title(#title)));
-        let output = self.output.iter().map(|output| {
-            quote!(.with_output_schema(::goose_extension::schema::output_schema::<#output>()))
-        });
-        let timeout = self.timeout.iter().map(|Timeout { millis, .. }| {
-            quote!(.with_timeout(::core::time::Duration::from_millis(#millis)))
-        });
+        let output = self
+            .output
+            .iter()
+            .map(|output| quote!(.with_output_schema(::goose_extension::schema::output_schema::<#output>())));
+        let timeout = self.timeout.iter().map(
+            |Timeout { millis, .. }| quote!(.with_timeout(::core::time::Duration::from_millis(#millis))),
+        );
         let (groups, annotations) = (self.group_call(), self.annotation_call());
         quote!(#(#title)* #(#output)* #(#timeout)* #groups #annotations)
     }
@@ -137,7 +138,9 @@ fn filled(text: Expr) -> syn::Result<Expr> {
 fn groups(groups: Expr) -> syn::Result<Vec<Ident>> {
     let mut errors = Errors::default();
     let found = match groups {
-        Expr::Array(ExprArray { elems, .. }) => elems.iter().filter_map(|one| errors.keep(group(one))).collect(),
+        Expr::Array(ExprArray { elems, .. }) => {
+            elems.iter().filter_map(|one| errors.keep(group(one))).collect()
+        }
         one => errors.keep(group(&one)).into_iter().collect(),
     };
     errors.into_result().map(|()| found)

@@ -1,6 +1,6 @@
 //! The methods of `Extension`: which there are, and how `#[extension]` writes those that the author did not.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Ident;
 
@@ -52,9 +52,9 @@ impl Blanks<'_> {
     /// All methods that are missing.
     pub(crate) fn fill(&self) -> TokenStream {
         let methods = [
-            ("name", self.text("name", Some(&self.default_name))),
+            ("name", self.text("name", &self.default_name)),
             ("description", self.description()),
-            ("instructions", self.text("instructions", Some(""))),
+            ("instructions", self.text("instructions", "")),
             ("version", self.version()),
             ("tools", tools()),
             ("status", status()),
@@ -69,7 +69,7 @@ impl Blanks<'_> {
         self.written.iter().any(|method| method == name)
     }
 
-    fn text(&self, key: &str, default: Option<&str>) -> TokenStream {
+    fn text(&self, key: &str, default: &str) -> TokenStream {
         let text = match self.args.get(key) {
             Some(text) => quote!(#text),
             None => quote!(#default),
@@ -80,18 +80,14 @@ impl Blanks<'_> {
     fn description(&self) -> TokenStream {
         match (&self.default_description, self.args.get("description")) {
             (Some(text), None) => text_method("description", text),
-            _ => self.text("description", Some("")),
+            _ => self.text("description", ""),
         }
     }
 
     /// Unless given, the version of the author's crate rather than of the one that defines the trait.
     fn version(&self) -> TokenStream {
-        match self.args.get("version") {
-            Some(text) => text_method("version", &quote!(#text)),
-            None => {
-                text_method("version", &quote!(::core::option_env!("CARGO_PKG_VERSION").unwrap_or("0.0.0")))
-            }
-        }
+        let own = || quote!(::core::option_env!("CARGO_PKG_VERSION").unwrap_or("0.0.0"));
+        text_method("version", &self.args.get("version").map_or_else(own, |text| quote!(#text)))
     }
 
     fn call_tool(&self) -> TokenStream {
@@ -138,8 +134,7 @@ impl Blanks<'_> {
 
     fn features(&self) -> TokenStream {
         let present = FEATURES.iter().filter(|(methods, _)| methods.iter().any(|method| self.has(method)));
-        let calls: Vec<Ident> =
-            present.map(|(_, call)| Ident::new(call, proc_macro2::Span::call_site())).collect();
+        let calls: Vec<Ident> = present.map(|(_, call)| Ident::new(call, Span::call_site())).collect();
         if calls.is_empty() {
             return TokenStream::new();
         }
@@ -152,7 +147,7 @@ impl Blanks<'_> {
 }
 
 fn text_method(name: &str, text: &TokenStream) -> TokenStream {
-    let name = Ident::new(name, proc_macro2::Span::call_site());
+    let name = Ident::new(name, Span::call_site());
     quote!(fn #name(&self) -> &str { #text })
 }
 

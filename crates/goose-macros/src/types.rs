@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{
-    GenericArgument, Lifetime, Path, PathArguments, PathSegment, Type, TypeImplTrait, TypeReference,
+    GenericArgument, Ident, Lifetime, Path, PathArguments, PathSegment, Type, TypeImplTrait, TypeReference,
     TypeTraitObject, parse_quote_spanned,
     spanned::Spanned as _,
     visit_mut::{self, VisitMut},
@@ -68,6 +68,30 @@ fn owner(borrowed: &Type) -> (Type, bool) {
     }
 }
 
+/// A method's result as something that lives on its own: `&str`, `Option<&str>` and `Result<&str, E>` are copied.
+pub(crate) fn owned_result(ty: &Type, result: TokenStream) -> TokenStream {
+    if is_reference(ty) {
+        return quote!(::std::borrow::ToOwned::to_owned(#result));
+    }
+    match last_segment(ty) {
+        Some(segment)
+            if is_container(&segment.ident) && first_argument(segment).is_some_and(is_reference) =>
+        {
+            quote!(#result.map(::std::borrow::ToOwned::to_owned))
+        }
+        _ => result,
+    }
+}
+
+/// `Option`, `Result`, and the aliases that are named after it.
+fn is_container(name: &Ident) -> bool {
+    name == "Option" || name.to_string().ends_with("Result")
+}
+
+fn is_reference(ty: &Type) -> bool {
+    matches!(peel(ty), Type::Reference(_))
+}
+
 /// The type without parentheses and the invisible groups of other macros.
 pub(crate) fn peel(ty: &Type) -> &Type {
     match ty {
@@ -105,9 +129,16 @@ pub(crate) fn option_inner(ty: &Type) -> Option<&Type> {
 
 /// The `T` of a `Name<T>`.
 pub(crate) fn sole_argument(segment: &PathSegment) -> Option<&Type> {
+    match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => first_argument(segment),
+        _ => None,
+    }
+}
+
+fn first_argument(segment: &PathSegment) -> Option<&Type> {
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-    match (arguments.args.first(), arguments.args.len()) {
-        (Some(GenericArgument::Type(ty)), 1) => Some(ty),
+    match arguments.args.first() {
+        Some(GenericArgument::Type(ty)) => Some(ty),
         _ => None,
     }
 }
@@ -141,7 +172,8 @@ struct Unfit<'a> {
 
 impl VisitMut for Unfit<'_> {
     fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
-        self.errors.at(reference, "only the parameter itself or its `Option` may borrow; use an owned type here");
+        self.errors
+            .at(reference, "only the parameter itself or its `Option` may borrow; use an owned type here");
     }
 
     fn visit_type_impl_trait_mut(&mut self, ty: &mut TypeImplTrait) {
@@ -165,4 +197,3 @@ impl VisitMut for Unfit<'_> {
         visit_mut::visit_path_mut(self, path);
     }
 }
-

@@ -1,1 +1,53 @@
-fn main(){}
+//! Serves a built-in extension over standard input and output:
+//!
+//! ```text
+//! npx @modelcontextprotocol/inspector cargo run -p goose-mcp --example mcp [memory|tutorial]
+//! ```
+//!
+//! Standard output belongs to the protocol; logs go to standard error (`RUST_LOG` sets how much).
+
+use std::{
+    env,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use goose_extension::mcp::Serve;
+use goose_mcp::{BUILTINS, Settings, builtin, paths};
+use tracing_subscriber::EnvFilter;
+
+const DEFAULT_BUILTIN: &str = "memory";
+
+/// The exit code for a command line that makes no sense.
+const USAGE: u8 = 2;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let name = match arguments.as_slice() {
+        [] => DEFAULT_BUILTIN,
+        [name] => name,
+        _ => return usage("Only one built-in can be served at a time."),
+    };
+    let config_dir = paths::config_dir(|name| env::var_os(name))
+        .context("There is no config folder: set HOME, XDG_CONFIG_HOME or GOOSE_PATH_ROOT.")?;
+    let settings = Settings::new(config_dir).with_working_dir(env::current_dir()?);
+    match builtin(name, &settings) {
+        Some(extension) => Serve::shared(extension).stdio().await?,
+        None => return usage(&format!("There is no built-in `{name}`.")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn usage(problem: &str) -> anyhow::Result<ExitCode> {
+    let mut stderr = io::stderr().lock();
+    writeln!(stderr, "error: {problem} Use one of these:")?;
+    for builtin in BUILTINS {
+        writeln!(stderr, "  {:10} {}", builtin.name, builtin.summary)?;
+    }
+    Ok(ExitCode::from(USAGE))
+}

@@ -9,11 +9,19 @@ use std::{
     sync::Arc,
 };
 
-use axum::{Router, response::IntoResponse as _, routing::any};
+use axum::{
+    Router,
+    body::Body,
+    response::{IntoResponse as _, Response},
+    routing::any,
+};
 use http::{Method, Request, StatusCode, header};
-use rmcp::transport::{
-    StreamableHttpServerConfig, StreamableHttpService,
-    streamable_http_server::session::local::LocalSessionManager,
+use rmcp::{
+    model::{ErrorData, ServerJsonRpcMessage},
+    transport::{
+        StreamableHttpServerConfig, StreamableHttpService,
+        streamable_http_server::session::local::LocalSessionManager,
+    },
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -74,8 +82,7 @@ impl HttpServer {
         let address = listener.local_addr()?;
         let stop = stop.child_token();
         let service = http_service(server, &options, stop.clone());
-        let router = Router::new()
-            .route(&options.path, any(move |request| answer(service.clone(), request)));
+        let router = Router::new().route(&options.path, any(move |request| answer(service.clone(), request)));
         let stopped = stop.clone().cancelled_owned();
         let task = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stopped).await {
@@ -120,37 +127,41 @@ impl HttpServer {
 pub type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;
 
 /// The endpoint as a service, to be mounted in a larger server.
-pub fn http_service(
-    server: ExtensionServer,
-    options: &HttpOptions,
-    stop: CancellationToken,
-) -> Endpoint {
+pub fn http_service(server: ExtensionServer, options: &HttpOptions, stop: CancellationToken) -> Endpoint {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.allowed_hosts.clone())
         .with_allowed_origins(options.allowed_origins.clone())
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_LINE_BYTES)
         .with_cancellation_token(stop);
-    StreamableHttpService::new(
-        move || Ok(server.another()),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    )
+    StreamableHttpService::new(move || Ok(server.another()), Arc::new(LocalSessionManager::default()), config)
 }
 
 /// Answers one request; what is not for MCP (a browser that looks around) gets a plain hint.
-async fn answer(
-    service: Endpoint,
-    request: Request<axum::body::Body>,
-) -> axum::response::Response {
-    let accepts_html = request
-        .headers()
-        .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("text/html"));
-    if request.method() == Method::GET && accepts_html {
+async fn answer(service: Endpoint, request: Request<Body>) -> Response {
+    if request.method() == Method::GET && header_has(&request, header::ACCEPT, "text/html") {
         let hint = "This is an MCP endpoint. Connect to it with an MCP client.\n";
         return (StatusCode::NOT_ACCEPTABLE, hint).into_response();
     }
-    service.handle(request).await.into_response()
+    let is_json = header_has(&request, header::CONTENT_TYPE, "application/json");
+    let response = service.handle(request).await.map(Body::new);
+    if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return parse_error(response).await;
+    }
+    response
+}
+
+fn header_has(request: &Request<Body>, name: header::HeaderName, part: &str) -> bool {
+    let value = request.headers().get(name).and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| value.contains(part))
+}
+
+/// The media type was right, the JSON was not: JSON-RPC has an error of its own for that.
+async fn parse_error(response: Response) -> Response {
+    const MAX_REASON_BYTES: usize = 4096;
+    let reason = axum::body::to_bytes(response.into_body(), MAX_REASON_BYTES).await.unwrap_or_default();
+    let reason = String::from_utf8_lossy(&reason);
+    let error = ErrorData::parse_error(format!("The body is not a JSON-RPC message: {reason}"), None);
+    let body = serde_json::to_string(&ServerJsonRpcMessage::error(error, None)).unwrap_or_default();
+    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -22,6 +22,9 @@ const SESSION_META: &str = "goose/session-id";
 /// The `_meta` key under which a local client says in which folder it works.
 const WORKING_DIR_META: &str = "goose/working-dir";
 
+/// The `_meta` key under which a log message names the progress token of the call it belongs to.
+const CALL_META: &str = "goose/call";
+
 /// The logger of what a tool told its [`Notifier`](crate::Notifier) to keep.
 const RECORD_LOGGER: &str = "record";
 

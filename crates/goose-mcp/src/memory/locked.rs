@@ -24,7 +24,7 @@ use super::{
 const LOCK_FILE: &str = ".lock";
 
 /// How long to wait for another process. One change takes milliseconds.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long to wait before looking again.
 const LOCK_PAUSE: Duration = Duration::from_millis(3);

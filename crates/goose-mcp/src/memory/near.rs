@@ -57,5 +57,9 @@ fn likeness(content: &str, wanted: &HashSet<String>, data: &str) -> f64 {
 fn quote(data: &str) -> String {
     let end = data.floor_char_boundary(MAX_NEAR_BYTES);
     let text = serde_json::Value::from(&data[..end]);
-    if end == data.len() { format!("- {text}") } else { format!("- {text} and {} bytes more", data.len() - end) }
+    if end == data.len() {
+        format!("- {text}")
+    } else {
+        format!("- {text} and {} bytes more", data.len() - end)
+    }
 }

@@ -61,7 +61,8 @@ impl Scan {
             }
         }
         if listing.is_cut {
-            self.notes.push(format!("Only the first {MAX_CATEGORIES} categories were looked at: name a category."));
+            self.notes
+                .push(format!("Only the first {MAX_CATEGORIES} categories were looked at: name a category."));
         }
         Ok(())
     }

@@ -38,7 +38,11 @@ impl Query {
     pub(super) fn new(text: &str, tags: &[String]) -> ToolResult<Self> {
         let mut query = Self {
             words: Vec::new(),
-            tags: tags.iter().map(|tag| clean_tag(tag).to_lowercase()).filter(|tag| !tag.is_empty()).collect(),
+            tags: tags
+                .iter()
+                .map(|tag| clean_tag(tag).to_lowercase())
+                .filter(|tag| !tag.is_empty())
+                .collect(),
         };
         for word in words(text) {
             if query.words.len() < MAX_WORDS && !query.words.contains(&word) {
@@ -138,7 +142,9 @@ fn closeness(word: &str, candidate: &str) -> f64 {
         return WORD;
     }
     let is_long = word.len() >= MIN_PART_CHARS;
-    if is_long && candidate.starts_with(word) || candidate.len() > MIN_PART_CHARS && word.starts_with(candidate) {
+    if is_long && candidate.starts_with(word)
+        || candidate.len() > MIN_PART_CHARS && word.starts_with(candidate)
+    {
         BEGINNING
     } else if is_long && candidate.contains(word) {
         PART

@@ -36,7 +36,8 @@ pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> T
         )));
     }
     locked.replace(category, &file)?;
-    let tags = if entry.tags.is_empty() { String::new() } else { format!(", tags: {}", entry.tags.join(", ")) };
+    let tags =
+        if entry.tags.is_empty() { String::new() } else { format!(", tags: {}", entry.tags.join(", ")) };
     Ok(format!("Remembered in {place} ({}{tags}).", overview::entries(entries.len() + 1)))
 }
 
@@ -45,7 +46,12 @@ pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> T
 /// # Errors
 ///
 /// Where the category, or the folder, cannot be read.
-pub(super) fn retrieve(folder: &Folder, selection: &Selection, offset: usize, limit: usize) -> ToolResult<Page> {
+pub(super) fn retrieve(
+    folder: &Folder,
+    selection: &Selection,
+    offset: usize,
+    limit: usize,
+) -> ToolResult<Page> {
     let scan = Scan::of(folder, selection)?;
     let mut page = Page::fill(scan.found, offset, limit);
     if page.total == 0 {
@@ -66,7 +72,12 @@ pub(super) fn retrieve(folder: &Folder, selection: &Selection, offset: usize, li
 /// # Errors
 ///
 /// Where a folder, or the category that was asked for, cannot be read.
-pub(super) fn search(folders: &[Folder], selection: &Selection, query: &Query, limit: usize) -> ToolResult<Page> {
+pub(super) fn search(
+    folders: &[Folder],
+    selection: &Selection,
+    query: &Query,
+    limit: usize,
+) -> ToolResult<Page> {
     let mut all = Scan::default();
     for folder in folders {
         all.extend(Scan::of(folder, selection)?);
@@ -95,7 +106,10 @@ pub(super) fn remove_categories(folder: &Folder, selection: &Selection) -> ToolR
         Selection::All => !folder.categories()?.categories.is_empty(),
     };
     if !is_there {
-        return Err(ToolError::ExecutionError(format!("Nothing was removed. {}", nothing(folder, selection))));
+        return Err(ToolError::ExecutionError(format!(
+            "Nothing was removed. {}",
+            nothing(folder, selection)
+        )));
     }
     let locked = Locked::new(folder)?;
     match selection {
@@ -175,7 +189,10 @@ fn not_found(other: &Folder, category: &Category, content: &str, reason: &str) -
     let elsewhere = matches!(other.read(category), Ok(Some(bytes))
         if format::parse(&bytes).iter().any(|located| located.entry.data.trim() == content.trim()));
     let hint = if elsewhere {
-        format!(" It is in the {} memory: call again with the other value of `is_global`.", other.scope.name())
+        format!(
+            " It is in the {} memory: call again with the other value of `is_global`.",
+            other.scope.name()
+        )
     } else {
         String::new()
     };

@@ -75,7 +75,9 @@ impl Extension for Tutorial {
     async fn read_resource(&self, uri: &str, _context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
         match uri.strip_prefix(SCHEME).and_then(find) {
             Some(lesson) => Ok(vec![ResourceContents::text(lesson.text, uri).with_mime_type(MARKDOWN)]),
-            None => Err(ToolError::ResourceNotFound(format!("There is no resource {}. {}", quote(uri), known()))),
+            None => {
+                Err(ToolError::ResourceNotFound(format!("There is no resource {}. {}", quote(uri), known())))
+            }
         }
     }
 
@@ -89,7 +91,9 @@ impl Extension for Tutorial {
     ) -> ToolResult<String> {
         match find(name) {
             Some(lesson) => Ok(lesson.text.to_owned()),
-            None => Err(ToolError::ExecutionError(format!("There is no tutorial {}. {}", quote(name), known()))),
+            None => {
+                Err(ToolError::ExecutionError(format!("There is no tutorial {}. {}", quote(name), known())))
+            }
         }
     }
 }

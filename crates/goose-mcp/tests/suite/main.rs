@@ -1,1 +1,14 @@
-//! x
+//! The built-in extensions, through the door that everybody uses: `Extension::call` with a context.
+
+mod builtins;
+mod example;
+mod memory_concurrency;
+mod memory_files;
+mod memory_names;
+mod memory_search;
+mod memory_tools;
+#[expect(dead_code, reason = "its main function is for the program")]
+#[path = "../../examples/rust_extension.rs"]
+mod rust_extension;
+mod support;
+mod tutorial;

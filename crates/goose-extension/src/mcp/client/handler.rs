@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rmcp::{
     ClientHandler, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-        ElicitResult, ErrorData, Implementation, ListRootsResult, ResourceUpdatedNotificationParam,
+        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitResult, ErrorData, Implementation, ListRootsResult,
+        ResourceUpdatedNotificationParam,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -31,7 +32,11 @@ pub(super) struct ClientSide {
 }
 
 impl ClientSide {
-    async fn answer(&self, question: Question, context: RequestContext<RoleClient>) -> Result<Answer, ErrorData> {
+    async fn answer(
+        &self,
+        question: Question,
+        context: RequestContext<RoleClient>,
+    ) -> Result<Answer, ErrorData> {
         let call = self.routes.find(&context.extensions);
         let key = context.id.to_string();
         let answer = context.ct.run_until_cancelled(call.ask(&key, question)).await;

@@ -11,14 +11,18 @@ const MAX_PAGES: usize = 200;
 pub(super) const MAX_ITEMS: usize = 20_000;
 
 /// Reads pages until there is no next one. `fetch` gives the items and the next cursor.
-pub(super) async fn all<T, F>(what: &str, mut fetch: impl FnMut(Option<PaginatedRequestParams>) -> F) -> ToolResult<Vec<T>>
+pub(super) async fn all<T, F>(
+    what: &str,
+    mut fetch: impl FnMut(Option<PaginatedRequestParams>) -> F,
+) -> ToolResult<Vec<T>>
 where
     F: Future<Output = ToolResult<(Vec<T>, Option<String>)>>,
 {
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
-        let request = cursor.clone().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let request =
+            cursor.clone().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let (page, next) = fetch(request).await?;
         items.extend(page);
         if items.len() > MAX_ITEMS {
@@ -26,7 +30,9 @@ where
         }
         match next {
             None => return Ok(items),
-            Some(next) if cursor.as_ref() == Some(&next) => return Err(endless(what, "the same cursor again")),
+            Some(next) if cursor.as_ref() == Some(&next) => {
+                return Err(endless(what, "the same cursor again"));
+            }
             next => cursor = next,
         }
     }
@@ -34,5 +40,7 @@ where
 }
 
 fn endless(what: &str, reason: &str) -> ToolError {
-    ToolError::ExecutionError(format!("The server's list of {what} does not end ({reason}); it was not used."))
+    ToolError::ExecutionError(format!(
+        "The server's list of {what} does not end ({reason}); it was not used."
+    ))
 }

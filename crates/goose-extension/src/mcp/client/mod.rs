@@ -20,8 +20,8 @@ use request::{Carried, converse, failure};
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequestParams, CompletionInfo, ErrorCode,
-        GetPromptRequest, GetPromptRequestParams, GetPromptResult, Prompt, ReadResourceRequest,
+        CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequestParams, CompletionInfo,
+        ErrorCode, GetPromptRequest, GetPromptRequestParams, GetPromptResult, Prompt, ReadResourceRequest,
         ReadResourceRequestParams, ResourceTemplate, ServerResult, SubscriptionFilter,
     },
     service::RunningService,
@@ -139,7 +139,8 @@ impl RemoteExtension {
         }
         arguments::check_caps(tool_name, &mut arguments)?;
         let result = converse(&self.connection, tool_name, context, |carried| {
-            let mut params = CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
+            let mut params =
+                CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
             Carried { responses: params.input_responses, state: params.request_state } = carried;
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         });

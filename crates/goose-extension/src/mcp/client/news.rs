@@ -25,7 +25,9 @@ pub(super) async fn follow(connection: Weak<Connection>, mut news: mpsc::Receive
         }
         match RemoteExtension::snapshot(&connection).await {
             Ok(extension) => connection.feed.replace(Arc::new(extension)),
-            Err(error) => tracing::warn!(%error, server = connection.name, "a changed tool list could not be read"),
+            Err(error) => {
+                tracing::warn!(%error, server = connection.name, "a changed tool list could not be read")
+            }
         }
     }
 }

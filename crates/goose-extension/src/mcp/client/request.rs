@@ -8,8 +8,8 @@ use futures::future::join_all;
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{
-        CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions as _, InputRequest, InputRequiredResult,
-        InputResponses, ListRootsResult, RequestId, RequestMetaObject, ServerResult,
+        CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions as _, InputRequest,
+        InputRequiredResult, InputResponses, ListRootsResult, RequestId, RequestMetaObject, ServerResult,
     },
     service::{PeerRequestOptions, RequestHandle},
 };
@@ -177,7 +177,10 @@ pub(super) fn failure(connection: &Connection, what: &str, error: ServiceError) 
             "The server `{}` is gone ({error}). Try again later, or do without it.",
             connection.name
         )),
-        other => ToolError::ExecutionError(format!("The server `{}` answered `{what}` badly: {other}.", connection.name)),
+        other => ToolError::ExecutionError(format!(
+            "The server `{}` answered `{what}` badly: {other}.",
+            connection.name
+        )),
     }
 }
 

@@ -15,16 +15,17 @@ use rmcp::{
     RoleClient,
     model::{
         Extensions, GetExtensions as _, GetMeta as _, JsonRpcMessage, LoggingMessageNotificationParam,
-        ProgressNotificationParam, ProgressToken, RequestId, ServerNotification,
+        NotificationMetaObject, ProgressNotificationParam, ProgressToken, RequestId, ServerNotification,
     },
     service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
+use serde::Deserialize as _;
 
 use crate::{
     caller::{LogEntry, Progress},
     context::CallContext,
-    mcp::{RECORD_LOGGER, STATUS_LOGGER},
+    mcp::{CALL_META, RECORD_LOGGER, STATUS_LOGGER},
     notifier::RichRenderable,
     questions::LogLevel,
 };
@@ -62,23 +63,38 @@ impl Routes {
         call.map_or_else(|| self.fallback.clone(), |(_, context)| context.clone())
     }
 
+    fn by_token(&self, token: &ProgressToken) -> Option<CallContext> {
+        let calls = self.lock();
+        calls.values().find(|(own, _)| own.as_ref() == Some(token)).map(|(_, context)| context.clone())
+    }
+
     fn progress(&self, params: &ProgressNotificationParam) {
-        let call = self
-            .lock()
-            .values()
-            .find(|(token, _)| token.as_ref() == Some(&params.progress_token))
-            .map(|(_, context)| context.clone());
+        let call = self.by_token(&params.progress_token);
         if let Some(caller) = call.as_ref().and_then(CallContext::caller) {
             caller.progress(Progress::new(params.progress, params.total, params.message.clone()));
         }
     }
 
+    /// The call that a log message belongs to: the one it names, which may be over, or as [`find`](Self::find).
+    fn of_log(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
+        let named = meta
+            .and_then(|meta| meta.get(CALL_META))
+            .and_then(|token| ProgressToken::deserialize(token).ok());
+        match named {
+            Some(token) => self.by_token(&token).unwrap_or_else(|| self.fallback.clone()),
+            None => self.find(extensions),
+        }
+    }
+
     fn log(&self, params: &LoggingMessageNotificationParam, extensions: &Extensions) {
-        let context = self.find(extensions);
+        let meta = params.meta.as_ref().or_else(|| extensions.get::<NotificationMetaObject>());
+        let context = self.of_log(meta, extensions);
         let text = || params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
         match (params.logger.as_deref(), context.caller()) {
             (Some(STATUS_LOGGER), _) => context.status(text()),
-            (Some(RECORD_LOGGER), _) | (_, None) => context.log(RichRenderable::from_wire(params.data.clone())),
+            (Some(RECORD_LOGGER), _) | (_, None) => {
+                context.log(RichRenderable::from_wire(params.data.clone()))
+            }
             (_, Some(_)) => {
                 let mut entry = LogEntry::new(LogLevel::from_mcp(params.level), params.data.clone());
                 entry.logger = params.logger.clone();

@@ -1,13 +1,17 @@
 //! The MCP client as the [`Caller`] of a tool: it is asked, told and logged to over the wire.
 
-#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling, roots and logging; all older peers use them")]
+#![expect(
+    deprecated,
+    reason = "MCP 2026-07-28 deprecates sampling, roots and logging; all older peers use them"
+)]
 
 use async_trait::async_trait;
 use rmcp::{
     Peer, RoleServer, ServiceError,
     model::{
-        ClientCapabilities, ErrorCode, ErrorData, LoggingMessageNotification, LoggingMessageNotificationParam,
-        ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification,
+        ClientCapabilities, ErrorCode, ErrorData, LoggingMessageNotification,
+        LoggingMessageNotificationParam, NotificationMetaObject, ProgressNotification,
+        ProgressNotificationParam, ProgressToken, ServerNotification,
     },
 };
 use serde_json::json;
@@ -17,7 +21,7 @@ use super::{answers, rounds::Round};
 use crate::{
     caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind},
     error::{ToolError, ToolResult},
-    mcp::{RECORD_LOGGER, STATUS_LOGGER},
+    mcp::{CALL_META, RECORD_LOGGER, STATUS_LOGGER},
     notifier::{Notifier, RichRenderable},
     questions::{LogLevel, Sampled},
 };
@@ -40,7 +44,9 @@ pub(super) struct WireCaller {
 impl WireCaller {
     fn post(&self, notification: ServerNotification) {
         if self.outbox.try_send(notification).is_err() {
-            tracing::debug!("dropped a notification: the call has ended or sends faster than the client reads");
+            tracing::debug!(
+                "dropped a notification: the call has ended or sends faster than the client reads"
+            );
         }
     }
 
@@ -49,7 +55,9 @@ impl WireCaller {
         match kind {
             QuestionKind::ElicitUrl => elicitation.is_some_and(|modes| modes.url.is_some()),
             // A client that names no mode supports forms.
-            QuestionKind::ElicitForm => elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
+            QuestionKind::ElicitForm => {
+                elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+            }
             QuestionKind::Sample => self.capabilities.sampling.is_some(),
             QuestionKind::Roots => self.capabilities.roots.is_some(),
         }
@@ -58,8 +66,7 @@ impl WireCaller {
     async fn ask_and_wait(&self, question: Question) -> ToolResult<Answer> {
         match question {
             Question::Elicit(request) => {
-                let answer =
-                    self.peer.create_elicitation(request.clone()).await.map_err(no_answer)?;
+                let answer = self.peer.create_elicitation(request.clone()).await.map_err(no_answer)?;
                 if !answers::fits(&request, &answer) {
                     let text = "The client's answer does not fit the form it was shown.";
                     return Err(ToolError::ExecutionError(text.to_owned()));
@@ -70,9 +77,7 @@ impl WireCaller {
                 let answer = self.peer.create_message(request.into_mcp()).await.map_err(no_answer)?;
                 Ok(Answer::Sampled(Sampled::from_mcp(answer)))
             }
-            Question::Roots => {
-                self.peer.list_roots().await.map(answers::roots).map_err(no_answer)
-            }
+            Question::Roots => self.peer.list_roots().await.map(answers::roots).map_err(no_answer),
         }
     }
 }
@@ -127,6 +132,12 @@ impl Caller for WireCaller {
         }
         let mut params = LoggingMessageNotificationParam::new(entry.level.into_mcp(), entry.data);
         params.logger = entry.logger;
+        if let Some(token) = &self.progress_token {
+            // Which call it belongs to: MCP has no place for that, and some transports lose the order.
+            let mut meta = NotificationMetaObject::new();
+            meta.insert(CALL_META.to_owned(), json!(token));
+            params.meta = Some(meta);
+        }
         self.post(ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params)));
     }
 }

@@ -23,11 +23,11 @@ use rmcp::{
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         CompletionInfo, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
-        GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ReadResourceResult, RequestStateCodec, ResultType, ServerCapabilities, ServerConfig,
-        SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
-        UnsubscribeRequestParams,
+        GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, RequestStateCodec, ResultType, ServerCapabilities,
+        ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -152,8 +152,7 @@ impl ExtensionServer {
     fn capabilities(&self) -> ServerCapabilities {
         let extension = &self.shared.extension;
         let (features, changing) = (extension.features(), extension.changes().is_some());
-        let mut capabilities =
-            ServerCapabilities::builder().enable_tools().enable_logging().build();
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
         if let Some(tools) = &mut capabilities.tools {
             tools.list_changed = changing.then_some(true);
         }
@@ -287,7 +286,9 @@ impl ServerHandler for ExtensionServer {
             },
         )?;
         let (extension, call) = (self.extension(), visit.context.clone());
-        let read = async { extension.read_resource(&request.uri, &call).await.map_err(|e| with_uri(e, &request.uri)) };
+        let read = async {
+            extension.read_resource(&request.uri, &call).await.map_err(|e| with_uri(e, &request.uri))
+        };
         let ended = visit.run(&self.shared.codec, read).await?;
         Ok(match ended {
             Ended::Done(contents) => {

@@ -45,7 +45,9 @@ fn fingerprint<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
 fn bad_cursor(cursor: &str) -> ErrorData {
     let cursor: String = cursor.chars().take(64).collect();
     ErrorData::invalid_params(
-        format!("The cursor `{cursor}` does not belong to the list as it is now. List again without a cursor."),
+        format!(
+            "The cursor `{cursor}` does not belong to the list as it is now. List again without a cursor."
+        ),
         None,
     )
 }

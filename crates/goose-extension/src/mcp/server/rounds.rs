@@ -114,7 +114,8 @@ impl Round {
             .seal_json_with(&state, &options)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         if sealed.len() > MAX_STATE_BYTES {
-            let text = format!("The answers so far are larger than {MAX_STATE_BYTES} bytes. Answer more briefly.");
+            let text =
+                format!("The answers so far are larger than {MAX_STATE_BYTES} bytes. Answer more briefly.");
             return Err(ErrorData::invalid_params(text, None));
         }
         Ok(Some(InputRequiredResult::new(Some(asked.open), Some(sealed))))

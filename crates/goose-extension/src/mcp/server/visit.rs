@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rmcp::{
     Peer, RoleServer,
     model::{
-        ErrorData, InputRequiredResult, InputResponses, ProtocolVersion, RequestStateCodec, ServerNotification,
+        ErrorData, InputRequiredResult, InputResponses, ProtocolVersion, RequestStateCodec,
+        ServerNotification,
     },
     service::RequestContext,
 };
@@ -52,17 +53,19 @@ impl Visit {
         trusted: bool,
     ) -> Result<Self, ErrorData> {
         let rounds = is_new_wire(&context);
-        let binding = if rounds { serde_json::to_vec(&request.identity).unwrap_or_default() } else { Vec::new() };
-        let round = if rounds {
-            Some(Round::open(codec, &binding, request.state, request.responses)?)
-        } else {
-            None
-        };
+        let binding =
+            if rounds { serde_json::to_vec(&request.identity).unwrap_or_default() } else { Vec::new() };
+        let round =
+            if rounds { Some(Round::open(codec, &binding, request.state, request.responses)?) } else { None };
         let (sender, outbox) = mpsc::channel(caller::OUTBOX_CAPACITY);
         let caller = Arc::new(WireCaller {
             capabilities: context.client_capabilities().unwrap_or_default(),
             progress_token: context.meta.get_progress_token(),
-            log_level: if rounds { context.meta.log_level().map(LogLevel::from_mcp) } else { Some(session_level) },
+            log_level: if rounds {
+                context.meta.log_level().map(LogLevel::from_mcp)
+            } else {
+                Some(session_level)
+            },
             outbox: sender,
             round,
             peer: context.peer.clone(),

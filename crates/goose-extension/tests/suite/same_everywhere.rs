@@ -1,0 +1,311 @@
+//! The same answers, errors included, on every path: direct, duplex, stdio and HTTP, on both eras of MCP.
+
+use std::{fmt::Write as _, sync::Arc, time::Duration};
+
+use goose_extension::{
+    ArgumentInfo, CallContext, CompleteRequestParams, Extension, JsonObject, LogLevel, Reference,
+    mcp::{ConnectOptions, Lifecycle},
+    prelude::*,
+};
+use goose_test_support::Witness;
+use tokio_util::sync::CancellationToken;
+
+use crate::doors::Door;
+
+fn object(value: Value) -> JsonObject {
+    value.as_object().cloned().unwrap()
+}
+
+/// Every call that ends by itself and needs nobody.
+fn calls() -> Vec<(&'static str, Value)> {
+    let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+    vec![
+        ("echo", json!({ "message": "hello" })),
+        ("echo", json!({ "message": "ünï \u{0} \u{1F980} \"\\\n" })),
+        ("echo", json!({})),
+        ("echo", json!({ "message": null })),
+        ("echo", json!({ "message": 7 })),
+        ("echo", json!({ "message": "hello", "mesage": "typo" })),
+        ("echo", json!({ "message": "x".repeat(5 << 20) })),
+        ("add", json!({ "a": 2, "b": 3 })),
+        ("add", json!({ "a": 2.0 })),
+        ("add", json!({ "a": 2.5 })),
+        ("add", json!({ "a": 3_000_000_000_u64 })),
+        ("add", json!({ "a": "2" })),
+        ("numbers", json!({ "to": 3 })),
+        ("numbers", json!({ "to": 11 })),
+        ("numbers", json!({ "to": -1 })),
+        ("numbers", json!({ "to": 0 })),
+        ("text", json!({})),
+        ("nothing", json!({})),
+        ("nothing", json!({ "extra": 1 })),
+        ("picture", json!({})),
+        ("sound", json!({})),
+        ("mixed", json!({})),
+        ("assemble", json!({ "parts": [{ "name": "a", "size": "small" }], "quality": 1 })),
+        (
+            "assemble",
+            json!({ "parts": [{ "name": "a", "count": 3, "size": "large" }], "label": "x", "quality": 0.5 }),
+        ),
+        ("assemble", json!({ "parts": [{ "name": "a", "size": "huge" }], "quality": 2 })),
+        ("assemble", json!({ "parts": [{ "nam": "a", "size": "small" }], "label": "X1", "quality": 0 })),
+        ("assemble", json!({ "parts": [], "quality": 0 })),
+        ("whole", json!({ "any": ["thing", 1, null, { "goes": true }] })),
+        ("whole", json!({ "deep": deep })),
+        ("fail", json!({ "reason": "because" })),
+        ("read_missing", json!({})),
+        ("refuse", json!({ "code": -32600 })),
+        ("refuse", json!({ "code": -32602 })),
+        ("refuse", json!({ "code": -32603 })),
+        ("refuse", json!({ "code": -32000 })),
+        ("panic_now", json!({})),
+        ("sleep", json!({ "millis": 1 })),
+        ("sleep", json!({ "millis": 60_000 })),
+        ("flood", json!({ "bytes": 10 })),
+        ("flood", json!({ "bytes": 8 << 20 })),
+        ("ask_name", json!({})),
+        ("ask_everything", json!({})),
+        ("no_such_tool", json!({})),
+        ("", json!({})),
+    ]
+}
+
+/// Everything an extension says about itself and answers, as one text.
+async fn transcript(extension: &Arc<dyn Extension>) -> String {
+    let mut text = String::new();
+    let nobody = CallContext::new();
+    let _ = writeln!(text, "{} / {} / {}", extension.name(), extension.description(), extension.prompt());
+    let _ = writeln!(text, "{:?}", extension.features());
+    for tool in extension.tools() {
+        let _ = writeln!(text, "tool {}", serde_json::to_string(&tool.to_mcp()).unwrap());
+        let _ = writeln!(text, "  groups {:?}", tool.groups());
+    }
+    for (tool, arguments) in calls() {
+        let output = extension.call(tool, object(arguments.clone()), &nobody).await;
+        let value = extension.call_tool(tool, object(arguments).into_iter().collect()).await;
+        let shorten = |text: String| text.chars().take(2000).collect::<String>();
+        let _ = writeln!(text, "call {tool}: {}", shorten(format!("{output:?}")));
+        let _ = writeln!(text, "value {tool}: {}", shorten(format!("{value:?}")));
+    }
+    let _ = writeln!(text, "{:?}", extension.list_resources().await);
+    let _ = writeln!(text, "{:?}", extension.list_resource_templates().await);
+    for uri in ["note://1", "note://9", "nonsense", "note://secret"] {
+        let _ = writeln!(text, "read {uri}: {:?}", extension.read_resource(uri, &nobody).await);
+    }
+    let _ = writeln!(text, "{:?}", extension.list_prompts().await);
+    for (name, arguments) in [
+        ("greet", json!({ "name": "Ada" })),
+        ("greet", json!({})),
+        ("greet_me", json!({})),
+        ("no", json!({})),
+    ] {
+        let prompt = extension.get_prompt(name, object(arguments), &nobody).await;
+        let _ = writeln!(text, "prompt {name}: {:?}", prompt.map(|it| (it.description, it.messages)));
+    }
+    let request = CompleteRequestParams::new(Reference::for_prompt("greet"), ArgumentInfo::new("name", "A"));
+    let _ = writeln!(text, "{:?}", extension.complete(request).await);
+    text
+}
+
+/// The first line in which two texts differ.
+fn difference(expected: &str, actual: &str) -> Option<String> {
+    let (mut expected, mut actual) = (expected.lines(), actual.lines());
+    loop {
+        match (expected.next(), actual.next()) {
+            (None, None) => return None,
+            (left, right) if left == right => {}
+            (left, right) => return Some(format!("expected {left:#?}\n     got {right:#?}")),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_path_gives_the_same_answers_and_errors() {
+    let direct = Door::Direct.open().await;
+    let expected = transcript(&direct.extension).await;
+    for door in Door::WIRES {
+        let opened = door.open().await;
+        let actual = transcript(&opened.extension).await;
+        if let Some(difference) = difference(&expected, &actual) {
+            panic!("{door:?} differs from the direct path:\n{difference}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_direct_path_answers_is_right() {
+    let bench = Door::Direct.open().await.extension;
+    let call = async |tool: &str, arguments: Value| {
+        bench.call_tool(tool, object(arguments).into_iter().collect()).await
+    };
+    assert_eq!(call("echo", json!({ "message": "hello" })).await, Ok(json!({ "response": "hello" })));
+    assert_eq!(call("add", json!({ "a": 2.0 })).await, Ok(json!(3)));
+    assert_eq!(call("numbers", json!({ "to": 3 })).await, Ok(json!([0, 1, 2])));
+    assert_eq!(call("nothing", json!({})).await, Ok(Value::Null));
+    assert_eq!(
+        call("fail", json!({ "reason": "because" })).await,
+        Err(ToolError::ExecutionError("because".into()))
+    );
+    assert!(matches!(call("sleep", json!({ "millis": 60_000 })).await, Err(ToolError::Timeout(_))));
+    assert!(matches!(call("no_such_tool", json!({})).await, Err(ToolError::NotFound(_))));
+    assert!(matches!(call("echo", json!({})).await, Err(ToolError::InvalidParameters(_))));
+    assert!(matches!(call("panic_now", json!({})).await, Err(ToolError::ExecutionError(_))));
+    assert!(matches!(call("read_missing", json!({})).await, Err(ToolError::ExecutionError(_))));
+    assert!(matches!(call("flood", json!({ "bytes": 8 << 20 })).await, Err(ToolError::ExecutionError(_))));
+}
+
+/// What the witness saw and what came back, for calls that talk to their caller.
+async fn conversation(extension: &Arc<dyn Extension>) -> String {
+    let mut text = String::new();
+    for (declines, tool) in [
+        (false, "report"),
+        (false, "ask_name"),
+        (true, "ask_name"),
+        (false, "ask_everything"),
+        (false, "ask_twice"),
+    ] {
+        let witness = if declines { Witness::declining() } else { Witness::new() };
+        let output = extension.call(tool, JsonObject::new(), &witness.context()).await;
+        let mut seen = witness.seen();
+        if tool == "ask_everything" {
+            seen.sort();
+        }
+        let _ = writeln!(text, "{tool}: {output:?} {seen:#?}");
+    }
+    let witness = Witness::new();
+    let read = extension.read_resource("note://secret", &witness.context()).await;
+    let prompt = extension.get_prompt("greet_me", JsonObject::new(), &witness.context()).await;
+    let _ = writeln!(text, "{read:?} {:?} {:?}", prompt.map(|it| it.messages), witness.seen());
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_logs_and_questions_reach_the_caller_on_every_path() {
+    let expected = conversation(&Door::Direct.open().await.extension).await;
+    assert!(expected.contains("Hello, Ada!") && expected.contains("You did not say."), "{expected}");
+    for door in Door::WIRES {
+        if door == Door::Http(Lifecycle::Initialize) {
+            // There, log messages travel on a stream of their own; see the next test.
+            continue;
+        }
+        let opened = door.open_with(ConnectOptions::default().with_log_level(LogLevel::Debug)).await;
+        let actual = conversation(&opened.extension).await;
+        if let Some(difference) = difference(&expected, &actual) {
+            panic!("{door:?} differs from the direct path:\n{difference}\n{actual}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_http_before_2026_log_messages_may_come_late_but_are_never_lost_or_misattributed() {
+    let direct = Witness::new();
+    Door::Direct.open().await.extension.call("report", JsonObject::new(), &direct.context()).await.unwrap();
+    let surroundings = Witness::new();
+    let options =
+        ConnectOptions::default().with_log_level(LogLevel::Debug).with_surroundings(surroundings.context());
+    let opened = Door::Http(Lifecycle::Initialize).open_with(options).await;
+    settle(Door::Http(Lifecycle::Initialize)).await;
+    let (first, second) = (Witness::new(), Witness::new());
+    opened.extension.call("report", JsonObject::new(), &first.context()).await.unwrap();
+    opened.extension.call("echo", object(json!({ "message": "" })), &second.context()).await.unwrap();
+    let all = || {
+        let mut seen = [first.seen(), surroundings.seen()].concat();
+        seen.sort();
+        seen
+    };
+    let mut expected = direct.seen();
+    expected.sort();
+    until(|| all().len() >= expected.len()).await;
+    assert_eq!(all(), expected);
+    assert_eq!(second.seen(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_call_ends_at_once_and_the_tool_is_told() {
+    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
+        let opened = door.open().await;
+        let token = CancellationToken::new();
+        let witness = Witness::new();
+        let context = witness.context().with_cancellation(token.clone());
+        let extension = Arc::clone(&opened.extension);
+        let call =
+            tokio::spawn(async move { extension.call("wait_for_ever", JsonObject::new(), &context).await });
+        until(|| !witness.seen().is_empty()).await;
+        token.cancel();
+        let result = tokio::time::timeout(Duration::from_secs(10), call).await.unwrap().unwrap();
+        assert_eq!(
+            result,
+            Err(ToolError::Cancelled("The call of `wait_for_ever` was cancelled.".into())),
+            "{door:?}"
+        );
+        // The server goes on.
+        let answer = opened.extension.call_tool("echo", hashmap! { "message" => json!("still here") }).await;
+        assert_eq!(answer, Ok(json!({ "response": "still here" })), "{door:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_session_and_folder_reach_local_servers_only() {
+    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
+        let opened = door.open().await;
+        let context = CallContext::new().with_session_id("s-1").with_working_dir("/some/where");
+        let answer = opened.extension.call("surroundings", JsonObject::new(), &context).await.unwrap();
+        let expected = match door {
+            Door::Http(_) => json!({ "dir": ".", "session": null }),
+            _ => json!({ "dir": "/some/where", "session": "s-1" }),
+        };
+        assert_eq!(answer.into_value(), Ok(expected), "{door:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_tool_list_comes_as_a_new_snapshot() {
+    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
+        let opened = door.open().await;
+        let before = opened.extension.tools().len();
+        let feed = opened.extension.changes().unwrap();
+        settle(door).await;
+        opened.extension.call_tool("grow", HashMap::new()).await.unwrap();
+        until(|| feed.latest().is_some()).await;
+        let grown = feed.latest().unwrap();
+        assert_eq!(opened.extension.tools().len(), before, "{door:?}: the old snapshot stays as it was");
+        assert_eq!(grown.tools().len(), before + 1, "{door:?}");
+        assert_eq!(grown.call_tool("late_arrival", HashMap::new()).await, Ok(json!("I am late")), "{door:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn subscribers_hear_of_changed_resources() {
+    use goose_extension::Change;
+    for door in Door::WIRES {
+        let opened = door.open().await;
+        let mut events = opened.extension.changes().unwrap().subscribe();
+        opened.extension.subscribe("note://1").await.unwrap();
+        settle(door).await;
+        for uri in ["note://2", "note://1"] {
+            opened.extension.call_tool("touch", hashmap! { "uri" => json!(uri) }).await.unwrap();
+        }
+        let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
+        let event = event.unwrap_or_else(|_| panic!("{door:?}: no event"));
+        assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{door:?}");
+        opened.extension.unsubscribe("note://1").await.unwrap();
+    }
+}
+
+/// Streams that a client opens in the background (listen, GET) take a moment to stand.
+async fn settle(door: Door) {
+    if door != Door::Direct {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), waiting)
+        .await
+        .expect("it did not happen within ten seconds");
+}

@@ -1,0 +1,107 @@
+//! `examples/mcp.rs` as a process: MCP on standard output and nothing else.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::LazyLock,
+};
+
+use serde_json::{Value, json};
+
+/// The program, built when it is missing or old.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+    let profile = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--example", "mcp"]);
+    cargo.arg("--target-dir").arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success());
+    profile.join("examples/mcp").with_extension(std::env::consts::EXE_EXTENSION)
+});
+
+fn program(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM.as_path());
+    command.args(arguments).env("GOOSE_PATH_ROOT", root).env("RUST_LOG", "trace").current_dir(root);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Sends requests one after the other, and returns their results.
+fn converse(root: &Path, arguments: &[&str], requests: &[(&str, Value)]) -> Vec<Value> {
+    let mut child = program(root, arguments).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let initialize = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    let mut results = Vec::new();
+    for (id, (method, params)) in [("initialize", initialize)].iter().chain(requests).enumerate() {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(stdin, "{request}").unwrap();
+        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+        results.push(answer["result"].clone());
+        if id == 0 {
+            writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+                .unwrap();
+        }
+    }
+    drop(stdin);
+    assert!(lines.next().is_none());
+    assert!(child.wait().unwrap().success());
+    results
+}
+
+#[test]
+fn memory_is_served_by_default() {
+    let root = tempfile::tempdir().unwrap();
+    let remember = json!({
+        "name": "remember_memory",
+        "arguments": { "category": "a", "data": "over the wire", "is_global": true },
+    });
+    let search = json!({ "name": "search_memories", "arguments": { "query": "wire" } });
+    let remember_here = json!({
+        "name": "remember_memory",
+        "arguments": { "category": "b", "data": "here", "is_global": false },
+    });
+    let requests = [
+        ("tools/list", json!({})),
+        ("tools/call", remember),
+        ("tools/call", search),
+        ("tools/call", remember_here),
+    ];
+    let results = converse(root.path(), &[], &requests);
+    assert_eq!(results[0]["serverInfo"]["name"], "memory");
+    assert!(results[0]["instructions"].as_str().unwrap().contains("The global memory is empty."));
+    assert_eq!(results[1]["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(results[3]["structuredContent"]["memories"][0]["data"], "over the wire");
+    let read = |path: &str| std::fs::read_to_string(root.path().join(path)).unwrap();
+    assert_eq!(read("config/memory/a.txt"), "over the wire\n\n");
+    assert_eq!(read(".goose/memory/b.txt"), "here\n\n");
+}
+
+#[test]
+fn tutorial_is_served_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    let requests =
+        [("resources/list", json!({})), ("resources/read", json!({ "uri": "tutorial://first-game" }))];
+    let results = converse(root.path(), &["tutorial"], &requests);
+    assert_eq!(results[1]["resources"].as_array().unwrap().len(), 3);
+    assert!(results[2]["contents"][0]["text"].as_str().unwrap().starts_with("# A first game"));
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones_and_exits_with_2() {
+    let root = tempfile::tempdir().unwrap();
+    for arguments in [&["nope"][..], &["memory", "tutorial"][..]] {
+        let Output { status, stdout, stderr } = program(root.path(), arguments).output().unwrap();
+        let stderr = String::from_utf8(stderr).unwrap();
+        assert_eq!((status.code(), stdout.as_slice()), (Some(2), &b""[..]), "{stderr}");
+        assert!(stderr.contains("memory ") && stderr.contains("tutorial "), "{stderr}");
+    }
+}

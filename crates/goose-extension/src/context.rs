@@ -224,8 +224,8 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// As [`elicit`](Self::elicit); also where `T` is not a flat structure of simple fields, and where the
-    /// answer does not fit it.
+    /// As [`elicit`](Self::elicit); also where `T` is not a flat structure of texts, numbers and booleans (for a
+    /// choice, write the schema and use `elicit`), and where the answer does not fit it.
     pub async fn elicit_form<T: JsonSchema + DeserializeOwned>(
         &self,
         key: &str,

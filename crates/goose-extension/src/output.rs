@@ -169,15 +169,21 @@ impl ToolOutput {
         let (Some(value), [ContentBlock::Text(text)]) = (&self.structured, self.content.as_slice()) else {
             return;
         };
-        if text.text == value.to_string() {
+        if is_written_as(value, &text.text) {
             self.content.clear();
         } else if let Some(inner) = sole_entry(value, WRAPPED)
-            && text.text == inner.to_string()
+            && is_written_as(inner, &text.text)
         {
             self.structured = Some(inner.clone());
             self.content.clear();
         }
     }
+}
+
+/// Whether `text` is the JSON text of `value`, as opposed to a string with the same characters.
+fn is_written_as(value: &Value, text: &str) -> bool {
+    let written = value.to_string();
+    written == text
 }
 
 fn sole_entry<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {

@@ -117,7 +117,6 @@ fn text_of(message: &mcp::SamplingMessage) -> String {
     let texts: Vec<&str> = message
         .content
         .iter()
-        .into_iter()
         .filter_map(|block| match block {
             mcp::SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
             _ => None,

@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
-    Expr, ExprLit, ExprUnary, Ident, Lit, LitStr, Token, Type, UnOp, parse::ParseStream,
+    Expr, ExprLit, ExprUnary, Ident, Lit, LitStr, Token, Type, UnOp, ext::IdentExt as _, parse::ParseStream,
     spanned::Spanned as _,
 };
 
@@ -32,13 +32,13 @@ const KEYS: [&str; 11] = [
 pub(crate) struct ArgAttr {
     pub(crate) description: Option<Expr>,
     pub(crate) rename: Option<LitStr>,
-    default: Option<Default>,
+    default: Option<DefaultValue>,
     limits: Vec<(&'static str, Expr)>,
 }
 
-enum Default {
+enum DefaultValue {
     OfType,
-    Value(Box<Expr>),
+    Given(Box<Expr>),
 }
 
 impl ArgAttr {
@@ -53,9 +53,9 @@ impl ArgAttr {
         match key.to_string().as_str() {
             "default" if input.peek(Token![=]) => {
                 let value = without_self(value(key, input)?)?;
-                self.default = Some(Default::Value(Box::new(value)));
+                self.default = Some(DefaultValue::Given(Box::new(value)));
             }
-            "default" => self.default = Some(Default::OfType),
+            "default" => self.default = Some(DefaultValue::OfType),
             "description" => self.description = Some(value(key, input)?),
             "rename" => self.rename = Some(value(key, input)?),
             limit => {
@@ -73,9 +73,9 @@ impl ArgAttr {
             self.limits.iter().map(|(keyword, limit)| quote!(#[schemars(extend(#keyword = #limit))]));
         let (default, function) = match &self.default {
             None => (None, None),
-            Some(Default::OfType) => (Some(quote!(#[serde(default)])), None),
-            Some(Default::Value(value)) => {
-                let name = format_ident!("__default_{}", syn::ext::IdentExt::unraw(ident));
+            Some(DefaultValue::OfType) => (Some(quote!(#[serde(default)])), None),
+            Some(DefaultValue::Given(value)) => {
+                let name = format_ident!("__default_{}", ident.unraw());
                 let path = name.to_string();
                 let value = fitted(value, ty);
                 (Some(quote!(#[serde(default = #path)])), Some(quote!(fn #name() -> #ty { #value })))

@@ -7,6 +7,7 @@ mod attribute;
 mod description;
 mod extension_block;
 mod generic;
+mod hostile_scope;
 mod lints;
 mod results;
 mod schema;

@@ -107,9 +107,7 @@ fn problem(name: &str) -> Option<&'static str> {
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end().to_lowercase();
     RESERVED.contains(&stem.as_str())
-        || RESERVED_NUMBERED
-            .iter()
-            .any(|device| stem.strip_prefix(device).is_some_and(|rest| is_one_digit(rest)))
+        || RESERVED_NUMBERED.iter().any(|device| stem.strip_prefix(device).is_some_and(is_one_digit))
 }
 
 fn is_one_digit(text: &str) -> bool {

@@ -104,7 +104,6 @@ fn cost(found: &Found) -> usize {
     found.entry.data.len() + tags + found.category.as_str().len() + ENTRY_OVERHEAD_BYTES
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }

@@ -11,8 +11,9 @@ use super::{entry::clean_tag, page::Found, words::words};
 /// How many words of a query count.
 const MAX_WORDS: usize = 32;
 
-/// How long a word must be to be looked for inside of other words. Scripts without spaces have short words.
-const MIN_PART_CHARS: usize = 3;
+/// How long a word must be to be looked for inside of other words. In bytes, because in scripts that are written
+/// without spaces a single character says a lot, and takes three.
+const MIN_PART_BYTES: usize = 3;
 
 /// How much better an entry is that has the words of the query next to each other.
 const PHRASE_BONUS: f64 = 1.5;
@@ -141,9 +142,9 @@ fn closeness(word: &str, candidate: &str) -> f64 {
     if word == candidate {
         return WORD;
     }
-    let is_long = word.len() >= MIN_PART_CHARS;
+    let is_long = word.len() >= MIN_PART_BYTES;
     if is_long && candidate.starts_with(word)
-        || candidate.len() > MIN_PART_CHARS && word.starts_with(candidate)
+        || candidate.len() > MIN_PART_BYTES && word.starts_with(candidate)
     {
         BEGINNING
     } else if is_long && candidate.contains(word) {

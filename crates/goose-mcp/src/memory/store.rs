@@ -71,7 +71,8 @@ pub(super) fn retrieve(
 ///
 /// # Errors
 ///
-/// Where a folder, or the category that was asked for, cannot be read.
+/// Where the only folder, or the category that was asked for in it, cannot be read. Of several folders, one that
+/// cannot be read is a note.
 pub(super) fn search(
     folders: &[Folder],
     selection: &Selection,
@@ -80,7 +81,11 @@ pub(super) fn search(
 ) -> ToolResult<Page> {
     let mut all = Scan::default();
     for folder in folders {
-        all.extend(Scan::of(folder, selection)?);
+        match Scan::of(folder, selection) {
+            Ok(scan) => all.extend(scan),
+            Err(error) if folders.len() == 1 => return Err(error),
+            Err(error) => all.notes.push(error.to_string()),
+        }
     }
     let searched = all.found.len();
     let mut page = Page::fill(query.rank(all.found), 0, limit);

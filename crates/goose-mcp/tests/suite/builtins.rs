@@ -30,7 +30,8 @@ async fn settings_say_where_memories_are() {
 
 #[test]
 fn the_config_folder_follows_the_environment() {
-    let table: [(&[(&str, &str)], Option<&str>); 7] = [
+    type Variables = &'static [(&'static str, &'static str)];
+    let table: [(Variables, Option<&str>); 7] = [
         (&[("GOOSE_PATH_ROOT", "/r"), ("XDG_CONFIG_HOME", "/x"), ("HOME", "/h")], Some("/r/config")),
         (&[("XDG_CONFIG_HOME", "/x"), ("HOME", "/h")], Some("/x/goose")),
         (&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/h")], Some("/h/.config/goose")),

@@ -185,6 +185,12 @@ mod links {
             assert!(home.err("remember_memory", remember).await.contains("is a link"));
             let retrieve = json!({ "category": "*", "is_global": false });
             assert!(home.err("retrieve_memories", retrieve).await.contains("is a link"));
+            let search = json!({ "query": "private", "is_global": false });
+            assert!(home.err("search_memories", search).await.contains("is a link"));
+            home.remember("a", "private too", &[], true).await;
+            let page = home.search(json!({ "query": "private" })).await;
+            assert_eq!(data(&page), ["private too"]);
+            assert!(page["note"].as_str().unwrap().contains("is a link"), "{page}");
             assert!(!elsewhere.join("b.txt").exists() && !elsewhere.join("memory/b.txt").exists());
         }
     }

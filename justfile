@@ -1,0 +1,38 @@
+# What developers run. `just` alone lists it.
+
+_default:
+    @just --list
+
+# All tests
+test *ARGS:
+    cargo test --workspace {{ARGS}}
+
+# Format, lint and document as CI does
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Format the code
+fmt:
+    cargo fmt --all
+
+# Serve a built-in extension on stdio
+serve NAME="memory":
+    cargo run -p goose-mcp --example mcp -- {{NAME}}
+
+# Real peers: the official conformance suite and Inspector
+interop:
+    scripts/interop
+
+# What a call costs, against rmcp's own macros
+bench *ARGS:
+    cargo bench -p goose-extension -- {{ARGS}}
+
+# Accept new compiler messages of the macros' UI tests, after reading them
+accept-ui:
+    TRYBUILD=overwrite cargo test -p goose-extension --test suite ui
+
+# Everything that CI does
+ci:
+    .ci/run

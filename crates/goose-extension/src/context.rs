@@ -15,8 +15,9 @@ use crate::{
     error::{ToolError, ToolResult},
     exchange_view::ExchangeView,
     notifier::{Notifier, RichRenderable},
-    questions::{ElicitAction, Elicitation, ElicitationSchema, Elicited, Root, Sampled, Sampling},
+    questions::{ElicitAction, Elicitation, Elicited, Root, Sampled, Sampling},
     requirements::Requirements,
+    schema::form_schema,
 };
 
 /// How many tokens [`CallContext::ask_model`] allows for an answer.
@@ -224,14 +225,14 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// As [`elicit`](Self::elicit); also where `T` is not a flat structure of texts, numbers and booleans (for a
-    /// choice, write the schema and use `elicit`), and where the answer does not fit it.
+    /// As [`elicit`](Self::elicit); also where `T` is not a flat structure of texts, numbers, booleans and enums
+    /// without fields, and where the answer does not fit it.
     pub async fn elicit_form<T: JsonSchema + DeserializeOwned>(
         &self,
         key: &str,
         message: impl Into<String>,
     ) -> ToolResult<Option<T>> {
-        let requested_schema = ElicitationSchema::from_type::<T>().map_err(|error| {
+        let requested_schema = form_schema::<T>().map_err(|error| {
             ToolError::ExecutionError(format!("Question `{key}` cannot be shown as a form: {error}"))
         })?;
         let request =

@@ -10,7 +10,7 @@ use schemars::{
 };
 use serde_json::{Value, json};
 
-use crate::tool::JsonObject;
+use crate::{questions::ElicitationSchema, tool::JsonObject};
 
 /// The schema of `T` as tool arguments. Whatever `T` is, the top level is an object.
 pub fn input_schema<T: JsonSchema>() -> JsonObject {
@@ -25,6 +25,64 @@ pub fn input_schema<T: JsonSchema>() -> JsonObject {
 /// The schema of `T` as a structured result.
 pub fn output_schema<T: JsonSchema>() -> JsonObject {
     object_schema::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// The schema of `T` as a form: flat, and every field a text, a number, a yes or no, or a choice.
+///
+/// # Errors
+///
+/// Says which part of `T` a form cannot have.
+pub(crate) fn form_schema<T: JsonSchema>() -> Result<ElicitationSchema, serde_json::Error> {
+    let settings = SchemaSettings::draft2020_12().for_deserialize().with(|it| {
+        it.inline_subschemas = true;
+        it.meta_schema = None;
+    });
+    let mut form = object_schema::<T>(settings);
+    if let Some(Value::Object(fields)) = form.get_mut("properties") {
+        fields.values_mut().filter_map(Value::as_object_mut).for_each(simplify_field);
+    }
+    serde_json::from_value(Value::Object(form))
+}
+
+/// A form says "optional" by not requiring a field, not by allowing `null`; and it names the choices of an enum.
+fn simplify_field(field: &mut JsonObject) {
+    let is_null = |schema: &Value| schema.get("type") == Some(&json!("null"));
+    if let Some(Value::Array(forms)) = field.remove("anyOf") {
+        for (key, value) in
+            forms.into_iter().find(|form| !is_null(form)).and_then(into_object).unwrap_or_default()
+        {
+            field.entry(key).or_insert(value);
+        }
+    }
+    if let Some(Value::Array(types)) = field.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            field.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = field.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
+    }
+    if let Some(Value::Array(choices)) = field.get_mut("oneOf") {
+        choices.iter_mut().filter_map(Value::as_object_mut).for_each(title_choice);
+        field.entry("type").or_insert_with(|| json!("string"));
+    }
+}
+
+fn title_choice(choice: &mut JsonObject) {
+    let title = choice.remove("description").or_else(|| choice.get("const").cloned());
+    choice.remove("type");
+    if let Some(title) = title {
+        choice.entry("title").or_insert(title);
+    }
+}
+
+fn into_object(value: Value) -> Option<JsonObject> {
+    match value {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
 }
 
 fn object_schema<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {

@@ -72,6 +72,12 @@ fn build(name: &str, profile_dir: &Path) -> anyhow::Result<()> {
     if profile_dir.ends_with("release") {
         cargo.arg("--release");
     }
+    // What cargo told the test about its own package would make build scripts run again, here and afterwards.
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
+        }
+    }
     let output = cargo.output().context("cargo could not be started")?;
     ensure!(output.status.success(), "`{name}` did not build:\n{}", String::from_utf8_lossy(&output.stderr));
     Ok(())

@@ -14,6 +14,7 @@ use axum::{
     body::Body,
     response::{IntoResponse as _, Response},
     routing::any,
+    serve::ListenerExt as _,
 };
 use http::{Method, Request, StatusCode, header};
 use rmcp::{
@@ -80,6 +81,10 @@ impl HttpServer {
     ) -> AnyhowResult<Self> {
         let listener = TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
+        // Small messages go out at once: a client that keeps its connection would wait 40 ms for the rest of one.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         let stop = stop.child_token();
         let service = http_service(server, &options, stop.clone());
         let router = Router::new().route(&options.path, any(move |request| answer(service.clone(), request)));

@@ -103,7 +103,8 @@ fn entered_exactly_when_the_schema_says_so(tool: &str, arguments: JsonObject) ->
     }
     let bench = Workbench::new();
     let accepted = ORACLES.with(|oracles| oracles[tool].is_valid(&Value::Object(arguments.clone())));
-    let call = bench.call(tool, arguments.clone(), &CallContext::new());
+    let context = CallContext::new();
+    let call = bench.call(tool, arguments.clone(), &context);
     let result = RUNTIME.with(|runtime| runtime.block_on(call));
     prop_assert_eq!(bench.entered() == 1, accepted, "{}({:?}) gave {:?}", tool, arguments, result);
     if !accepted {

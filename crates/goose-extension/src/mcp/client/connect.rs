@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Connection, RemoteExtension,
     handler::ClientSide,
-    news, request,
+    news,
+    request::Answers,
     routes::{Routes, Tap},
 };
 use crate::{
@@ -157,10 +158,12 @@ impl ConnectOptions {
 pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
     let (sender, receiver) = mpsc::channel(news::NEWS_CAPACITY);
     let routes = Arc::new(Routes::new(options.surroundings.clone()));
+    // On the older wire this is said once for all calls, and a call whose caller cannot answer says so then. On the
+    // newer it goes with each call.
+    let declared = if options.lifecycle == Lifecycle::Discover { Answers::default() } else { Answers::ALL };
     let side = ClientSide {
         implementation: Implementation::new("goose", env!("CARGO_PKG_VERSION")),
-        // On the older wire this is said once for all calls; a call whose caller cannot answer says so then.
-        capabilities: request::capabilities(|_| true),
+        capabilities: declared.capabilities(),
         routes: Arc::clone(&routes),
         news: sender.clone(),
     };
@@ -170,6 +173,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         name,
         options: ConnectOptions { local: options.local && !remote, ..options },
         service,
+        declared,
         _child: child,
         feed: ChangeFeed::new(),
         watches: news::Watches::default(),
@@ -207,9 +211,9 @@ async fn open(
             Ok((greet(side, Tap { inner, routes }, options).await?, Some(child), false))
         }
         Target::Http(url) => {
-            install_tls();
+            let client = http_client().map_err(|error| unreachable_server(&url, &error))?;
             let config = StreamableHttpClientTransportConfig::with_uri(url);
-            let inner = StreamableHttpClientTransport::from_config(config);
+            let inner = StreamableHttpClientTransport::with_client(client, config);
             Ok((greet(side, Tap { inner, routes }, options).await?, None, true))
         }
     }
@@ -284,9 +288,11 @@ async fn settle_log_level(connection: &Connection) {
     }
 }
 
-/// TLS through rustls with ring, unless the program has chosen a provider already.
-fn install_tls() {
+/// Connections are kept between calls, and no redirect is followed: it could carry our headers to another host. TLS is
+/// rustls with ring, unless the program has chosen a provider already.
+fn http_client() -> reqwest::Result<reqwest::Client> {
     let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true).build()
 }
 
 /// Keeps the type of change messages in one place for both wires.

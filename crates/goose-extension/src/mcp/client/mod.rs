@@ -16,7 +16,7 @@ use std::{collections::HashMap, sync::Arc};
 use async_trait::async_trait;
 pub use connect::{ConnectOptions, Lifecycle, Target, connect};
 use handler::ClientSide;
-use request::{Carried, converse, failure};
+use request::{Answers, Carried, converse, failure};
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{
@@ -47,6 +47,8 @@ struct Connection {
     name: String,
     options: ConnectOptions,
     service: RunningService<RoleClient, ClientSide>,
+    /// What the server was told at the start that we can answer.
+    declared: Answers,
     /// Ends with the connection.
     _child: Option<Child>,
     feed: ChangeFeed,

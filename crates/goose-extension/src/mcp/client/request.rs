@@ -73,7 +73,8 @@ async fn once(
     mut request: ClientRequest,
 ) -> ToolResult<ServerResult> {
     request.extensions_mut().insert(Route(context.clone()));
-    let mut options = PeerRequestOptions::no_options().with_meta(meta(connection, context));
+    let mut options = PeerRequestOptions::no_options();
+    options.meta = meta(connection, context);
     if let Some(timeout) = connection.options.call_timeout {
         options.timeout = Some(timeout);
         options = options.reset_timeout_on_progress();
@@ -97,11 +98,15 @@ async fn once(
     result.map_err(fail)
 }
 
-/// What goes with each request on the 2026-07-28 wire, and to local servers on any.
-fn meta(connection: &Connection, context: &CallContext) -> RequestMetaObject {
+/// What goes with each request on the 2026-07-28 wire, and to local servers on any; nothing where it would only
+/// repeat what was said at the start.
+fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObject> {
     let mut meta = RequestMetaObject::new();
     if connection.is_new_wire() {
-        meta.set_client_capabilities(capabilities(|kind| context.can_ask(kind)));
+        let answers = Answers::of(context);
+        if answers != connection.declared {
+            meta.set_client_capabilities(answers.capabilities());
+        }
         if context.notifier().is_some() || context.caller().is_some() {
             meta.set_log_level(connection.options.log_level.unwrap_or(LogLevel::Debug).into_mcp());
         }
@@ -114,25 +119,43 @@ fn meta(connection: &Connection, context: &CallContext) -> RequestMetaObject {
             meta.insert(WORKING_DIR_META.to_owned(), json!(dir));
         }
     }
-    meta
+    Some(meta).filter(|meta| !meta.is_empty())
 }
 
-/// The MCP capabilities of a caller that can answer these kinds of questions.
-pub(super) fn capabilities(can: impl Fn(QuestionKind) -> bool) -> ClientCapabilities {
-    let mut capabilities = ClientCapabilities::default();
-    if can(QuestionKind::ElicitForm) {
-        capabilities.elicitation.get_or_insert_default().form = Some(Default::default());
+/// The kinds of questions that somebody can answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Answers {
+    form: bool,
+    url: bool,
+    sample: bool,
+    roots: bool,
+}
+
+impl Answers {
+    pub(super) const ALL: Self = Self { form: true, url: true, sample: true, roots: true };
+
+    fn of(context: &CallContext) -> Self {
+        Self {
+            form: context.can_ask(QuestionKind::ElicitForm),
+            url: context.can_ask(QuestionKind::ElicitUrl),
+            sample: context.can_ask(QuestionKind::Sample),
+            roots: context.can_ask(QuestionKind::Roots),
+        }
     }
-    if can(QuestionKind::ElicitUrl) {
-        capabilities.elicitation.get_or_insert_default().url = Some(Default::default());
+
+    /// The same as MCP says it.
+    pub(super) fn capabilities(self) -> ClientCapabilities {
+        let mut capabilities = ClientCapabilities::default();
+        if self.form {
+            capabilities.elicitation.get_or_insert_default().form = Some(Default::default());
+        }
+        if self.url {
+            capabilities.elicitation.get_or_insert_default().url = Some(Default::default());
+        }
+        capabilities.sampling = self.sample.then(Default::default);
+        capabilities.roots = self.roots.then(Default::default);
+        capabilities
     }
-    if can(QuestionKind::Sample) {
-        capabilities.sampling = Some(Default::default());
-    }
-    if can(QuestionKind::Roots) {
-        capabilities.roots = Some(Default::default());
-    }
-    capabilities
 }
 
 /// Answers all questions of a round side by side.

@@ -7,17 +7,16 @@
 
 use async_trait::async_trait;
 use rmcp::{
-    Peer, RoleServer, ServiceError,
+    RoleServer, ServiceError,
     model::{
-        ClientCapabilities, ErrorCode, ErrorData, LoggingMessageNotification,
-        LoggingMessageNotificationParam, NotificationMetaObject, ProgressNotification,
-        ProgressNotificationParam, ProgressToken, ServerNotification,
+        ErrorCode, ErrorData, LoggingMessageNotification, LoggingMessageNotificationParam,
+        NotificationMetaObject, ProgressNotification, ProgressNotificationParam, ServerNotification,
     },
+    service::RequestContext,
 };
 use serde_json::json;
-use tokio::sync::mpsc;
 
-use super::{answers, rounds::Round};
+use super::{answers, outbox::Outbox, rounds::Round};
 use crate::{
     caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind},
     error::{ToolError, ToolResult},
@@ -26,47 +25,41 @@ use crate::{
     questions::{LogLevel, Sampled},
 };
 
-/// How many messages of one call may wait to be sent; more are dropped.
-pub(super) const OUTBOX_CAPACITY: usize = 256;
-
-/// One call, seen from the tool.
+/// One call, seen from the tool. What the request says about the client is read only when it is needed.
 pub(super) struct WireCaller {
-    pub(super) peer: Peer<RoleServer>,
-    pub(super) capabilities: ClientCapabilities,
-    pub(super) progress_token: Option<ProgressToken>,
-    /// The least level the client wants to see; `None` where it wants no log.
-    pub(super) log_level: Option<LogLevel>,
-    pub(super) outbox: mpsc::Sender<ServerNotification>,
+    pub(super) request: RequestContext<RoleServer>,
+    /// The least level that the client of an older wire wants to see.
+    pub(super) session_level: Option<LogLevel>,
+    pub(super) outbox: Outbox,
     /// On the 2026-07-28 wire: the questions and answers of this entry. On older wires we ask and wait.
     pub(super) round: Option<Round>,
 }
 
 impl WireCaller {
-    fn post(&self, notification: ServerNotification) {
-        if self.outbox.try_send(notification).is_err() {
-            tracing::debug!(
-                "dropped a notification: the call has ended or sends faster than the client reads"
-            );
-        }
+    /// The least level that the client wants to see; `None` where it wants no log.
+    fn log_level(&self) -> Option<LogLevel> {
+        self.session_level.or_else(|| self.request.meta.log_level().map(LogLevel::from_mcp))
     }
 
     fn supports(&self, kind: QuestionKind) -> bool {
-        let elicitation = self.capabilities.elicitation.as_ref();
+        let capabilities = self.request.client_capabilities().unwrap_or_default();
+        let elicitation = capabilities.elicitation.as_ref();
         match kind {
             QuestionKind::ElicitUrl => elicitation.is_some_and(|modes| modes.url.is_some()),
             // A client that names no mode supports forms.
             QuestionKind::ElicitForm => {
                 elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
             }
-            QuestionKind::Sample => self.capabilities.sampling.is_some(),
-            QuestionKind::Roots => self.capabilities.roots.is_some(),
+            QuestionKind::Sample => capabilities.sampling.is_some(),
+            QuestionKind::Roots => capabilities.roots.is_some(),
         }
     }
 
     async fn ask_and_wait(&self, question: Question) -> ToolResult<Answer> {
         match question {
             Question::Elicit(request) => {
-                let answer = self.peer.create_elicitation(request.clone()).await.map_err(no_answer)?;
+                let answer =
+                    self.request.peer.create_elicitation(request.clone()).await.map_err(no_answer)?;
                 if !answers::fits(&request, &answer) {
                     let text = "The client's answer does not fit the form it was shown.";
                     return Err(ToolError::ExecutionError(text.to_owned()));
@@ -74,10 +67,10 @@ impl WireCaller {
                 Ok(Answer::Elicited(answer))
             }
             Question::Sample(request) => {
-                let answer = self.peer.create_message(request.into_mcp()).await.map_err(no_answer)?;
+                let answer = self.request.peer.create_message(request.into_mcp()).await.map_err(no_answer)?;
                 Ok(Answer::Sampled(Sampled::from_mcp(answer)))
             }
-            Question::Roots => self.peer.list_roots().await.map(answers::roots).map_err(no_answer),
+            Question::Roots => self.request.peer.list_roots().await.map(answers::roots).map_err(no_answer),
         }
     }
 }
@@ -119,26 +112,27 @@ impl Caller for WireCaller {
     }
 
     fn progress(&self, progress: Progress) {
-        let Some(token) = self.progress_token.clone() else { return };
+        let Some(token) = self.request.meta.get_progress_token() else { return };
         let mut params = ProgressNotificationParam::new(token, progress.done);
         params.total = progress.total;
         params.message = progress.message;
-        self.post(ServerNotification::ProgressNotification(ProgressNotification::new(params)));
+        self.outbox.post(ServerNotification::ProgressNotification(ProgressNotification::new(params)));
     }
 
     fn log(&self, entry: LogEntry) {
-        if self.log_level.is_none_or(|least| entry.level < least) {
+        if self.log_level().is_none_or(|least| entry.level < least) {
             return;
         }
         let mut params = LoggingMessageNotificationParam::new(entry.level.into_mcp(), entry.data);
         params.logger = entry.logger;
-        if let Some(token) = &self.progress_token {
+        if let Some(token) = self.request.meta.get_progress_token() {
             // Which call it belongs to: MCP has no place for that, and some transports lose the order.
             let mut meta = NotificationMetaObject::new();
             meta.insert(CALL_META.to_owned(), json!(token));
             params.meta = Some(meta);
         }
-        self.post(ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params)));
+        self.outbox
+            .post(ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params)));
     }
 }
 

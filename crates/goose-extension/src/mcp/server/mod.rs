@@ -2,7 +2,7 @@
 //! [`Extension`](crate::Extension), on both eras of the protocol.
 //!
 //! - `visit`: one request that may ask back, log and report progress;
-//! - `caller`: the client, as the tool sees it; `rounds` and `answers`: questions on the 2026-07-28 wire;
+//! - `caller`: the client, as the tool sees it; `outbox`: what is on its way to it; `rounds` and `answers`: questions on the 2026-07-28 wire;
 //! - `paging`: lists in pages; `changes`: news on their way to clients.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
@@ -10,6 +10,7 @@
 mod answers;
 mod caller;
 mod changes;
+mod outbox;
 mod paging;
 mod rounds;
 mod visit;

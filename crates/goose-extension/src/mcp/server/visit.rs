@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use rmcp::{
-    Peer, RoleServer,
-    model::{
-        ErrorData, InputRequiredResult, InputResponses, ProtocolVersion, RequestStateCodec,
-        ServerNotification,
-    },
+    RoleServer,
+    model::{ErrorData, InputRequiredResult, InputResponses, ProtocolVersion, RequestStateCodec},
     service::RequestContext,
 };
 use serde::Serialize;
-use tokio::sync::mpsc;
 
-use super::{caller, caller::WireCaller, rounds::Round};
+use super::{caller::WireCaller, outbox::Outbox, rounds::Round};
 use crate::{
     context::CallContext,
     error::ToolResult,
@@ -37,8 +33,6 @@ pub(super) enum Ended<T> {
 pub(super) struct Visit {
     pub(super) context: CallContext,
     caller: Arc<WireCaller>,
-    outbox: mpsc::Receiver<ServerNotification>,
-    peer: Peer<RoleServer>,
     binding: Vec<u8>,
 }
 
@@ -57,37 +51,33 @@ impl Visit {
             if rounds { serde_json::to_vec(&request.identity).unwrap_or_default() } else { Vec::new() };
         let round =
             if rounds { Some(Round::open(codec, &binding, request.state, request.responses)?) } else { None };
-        let (sender, outbox) = mpsc::channel(caller::OUTBOX_CAPACITY);
+        let cancellation = context.ct.clone();
+        let least_level = if rounds { None } else { Some(session_level) };
         let caller = Arc::new(WireCaller {
-            capabilities: context.client_capabilities().unwrap_or_default(),
-            progress_token: context.meta.get_progress_token(),
-            log_level: if rounds {
-                context.meta.log_level().map(LogLevel::from_mcp)
-            } else {
-                Some(session_level)
-            },
-            outbox: sender,
+            request: context,
+            session_level: least_level,
+            outbox: Outbox::default(),
             round,
-            peer: context.peer.clone(),
         });
         let mut call = CallContext::new()
-            .with_cancellation(context.ct)
+            .with_cancellation(cancellation)
             .with_notifier(caller.clone())
             .with_caller(caller.clone());
         if trusted {
-            if let Some(id) = context.meta.get(SESSION_META).and_then(|id| id.as_str()) {
+            let meta = &caller.request.meta;
+            if let Some(id) = meta.get(SESSION_META).and_then(|id| id.as_str()) {
                 call = call.with_session_id(id);
             }
-            if let Some(dir) = context.meta.get(WORKING_DIR_META).and_then(|dir| dir.as_str()) {
+            if let Some(dir) = meta.get(WORKING_DIR_META).and_then(|dir| dir.as_str()) {
                 call = call.with_working_dir(dir);
             }
         }
-        Ok(Self { context: call, caller, outbox, peer: context.peer, binding })
+        Ok(Self { context: call, caller, binding })
     }
 
     /// Runs `call`, sends what it reports while it runs, and ends the visit.
     pub(super) async fn run<T>(
-        mut self,
+        self,
         codec: &RequestStateCodec,
         call: impl Future<Output = ToolResult<T>>,
     ) -> Result<Ended<T>, ErrorData> {
@@ -95,13 +85,11 @@ impl Visit {
         let result = loop {
             tokio::select! {
                 biased;
-                Some(notification) = self.outbox.recv() => self.send(notification).await,
                 result = &mut call => break result,
+                () = self.caller.outbox.filled() => self.deliver().await,
             }
         };
-        while let Ok(notification) = self.outbox.try_recv() {
-            self.send(notification).await;
-        }
+        self.deliver().await;
         // Open questions decide, whatever the function made of the interruption.
         if let Some(round) = &self.caller.round
             && let Some(questions) = round.close(codec, &self.binding)?
@@ -111,9 +99,11 @@ impl Visit {
         Ok(Ended::Done(result?))
     }
 
-    async fn send(&self, notification: ServerNotification) {
-        if let Err(error) = self.peer.send_notification(notification).await {
-            tracing::debug!(%error, "a notification could not be sent");
+    async fn deliver(&self) {
+        while let Some(notification) = self.caller.outbox.take() {
+            if let Err(error) = self.caller.request.peer.send_notification(notification).await {
+                tracing::debug!(%error, "a notification could not be sent");
+            }
         }
     }
 }

@@ -27,9 +27,12 @@ pub enum Change {
     ResourceUpdated(String),
 }
 
+/// How a feed makes the newest snapshot; `None` where what it stands on is gone.
+type Make = Box<dyn Fn() -> Option<Arc<dyn Extension>> + Send + Sync>;
+
 /// The publishing end, kept by an extension and shared by its snapshots.
 pub struct ChangeFeed {
-    latest: Mutex<Option<Arc<dyn Extension>>>,
+    latest: Mutex<Option<Make>>,
     events: broadcast::Sender<Change>,
 }
 
@@ -39,9 +42,17 @@ impl ChangeFeed {
         Self { latest: Mutex::new(None), events: broadcast::Sender::new(FEED_CAPACITY) }
     }
 
-    /// Publishes a new snapshot with another tool list.
+    /// Publishes a new snapshot with another tool list. The feed keeps it alive; a snapshot that in turn owns the feed
+    /// therefore lives as long as the program. For extensions that come and go there is
+    /// [`replace_with`](Self::replace_with).
     pub fn replace(&self, snapshot: Arc<dyn Extension>) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+        self.replace_with(move || Some(Arc::clone(&snapshot)));
+    }
+
+    /// Publishes a new snapshot that is made when it is asked for. `make` holds what it needs weakly, so that the feed
+    /// keeps nothing alive.
+    pub fn replace_with(&self, make: impl Fn() -> Option<Arc<dyn Extension>> + Send + Sync + 'static) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(make));
         self.publish(Change::Tools);
     }
 
@@ -53,7 +64,7 @@ impl ChangeFeed {
 
     /// The newest snapshot, once there was a change.
     pub fn latest(&self) -> Option<Arc<dyn Extension>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|make| make())
     }
 
     /// Follows the changes from now on.

@@ -31,7 +31,10 @@ use proc_macro::TokenStream;
 
 /// Makes a method a tool.
 ///
-/// ```ignore
+/// ```
+/// # use std::path::{Path, PathBuf};
+/// # use goose_extension::prelude::*;
+/// # struct FileSystem { root: PathBuf }
 /// impl FileSystem {
 ///     /// Reads a file.
 ///     #[tool(group = "read", timeout = "30s")]
@@ -43,8 +46,13 @@ use proc_macro::TokenStream;
 ///         #[arg(default = 100, min = 1, max = 5000)]
 ///         lines: u32,
 ///         context: &CallContext,
-///     ) -> ToolResult<String> { … }
+///     ) -> ToolResult<String> {
+///         context.status("reading");
+///         let text = std::fs::read_to_string(self.root.join(path))?;
+///         Ok(text.lines().take(lines as usize).collect::<Vec<_>>().join("\n"))
+///     }
 /// }
+/// # let _ = FileSystem::read_file_tool();
 /// ```
 ///
 /// Beside the method stands then `fn read_file_tool() -> ToolDef<Self>`, with the method's visibility, for
@@ -92,13 +100,18 @@ pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a type an extension, from an `impl` block with [`tool`](macro@tool)s in it.
 ///
-/// ```ignore
+/// ```
+/// # use goose_extension::prelude::*;
+/// # struct Memory { facts: HashMap<String, String> }
 /// /// Remembers things.
 /// #[extension(instructions = "Recall before you ask.")]
 /// impl Memory {
 ///     #[tool]
-///     fn recall(&self, key: &str) -> Option<String> { … }
+///     fn recall(&self, key: &str) -> Option<String> {
+///         self.facts.get(key).cloned()
+///     }
 /// }
+/// # assert_eq!(Memory { facts: HashMap::new() }.description(), "Remembers things.");
 /// ```
 ///
 /// The keys are `name`, `description`, `instructions` and `version`, each an expression of type `&'static str`.
@@ -109,13 +122,28 @@ pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
 /// trait's (tools, `new`, helpers, constants) belongs to the type itself, and the rest of the trait is filled in,
 /// with `features` from the methods that are there:
 ///
-/// ```ignore
+/// ```
+/// # use goose_extension::prelude::*;
+/// # trait Calendar: Send + Sync { fn today(&self) -> String; }
+/// struct Schedule {
+///     notifier: Box<dyn Notifier>,
+///     calendar: Box<dyn Calendar>,
+/// }
+///
 /// #[extension]
 /// impl Extension for Schedule {
-///     fn new(notifier: Box<dyn Notifier>, requires: Requirements) -> Self { … }
-///     fn prompt(&self) -> String { … }
+///     fn new(notifier: Box<dyn Notifier>, requires: Requirements) -> Self {
+///         Self { notifier, calendar: requires.get("calendar") }
+///     }
+///
+///     fn prompt(&self) -> String {
+///         format!("Today is {}.", self.calendar.today())
+///     }
+///
 ///     #[tool]
-///     fn example(&self) { self.notifier.log("called") }
+///     fn example(&self) {
+///         self.notifier.log("called");
+///     }
 /// }
 /// ```
 ///

@@ -71,9 +71,9 @@ impl Workbench {
     }
 
     /// The same workbench with one tool more.
-    fn grown(&self) -> Self {
+    fn grown(entered: Arc<AtomicU64>, feed: Arc<ChangeFeed>) -> Self {
         let registry = Self::tool_registry().with(Self::late_arrival_tool());
-        Self { entered: Arc::clone(&self.entered), feed: Arc::clone(&self.feed), registry: Some(registry) }
+        Self { entered, feed, registry: Some(registry) }
     }
 
     /// A tool that is there only after `grow`.
@@ -318,7 +318,8 @@ impl Workbench {
     #[tool]
     fn grow(&self) -> &'static str {
         self.enter();
-        self.feed.replace(Arc::new(self.grown()));
+        let (entered, feed) = (Arc::downgrade(&self.entered), Arc::downgrade(&self.feed));
+        self.feed.replace_with(move || Some(Arc::new(Self::grown(entered.upgrade()?, feed.upgrade()?))));
         "there is one tool more"
     }
 

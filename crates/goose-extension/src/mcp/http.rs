@@ -7,6 +7,7 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
@@ -29,6 +30,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{lines::MAX_LINE_BYTES, server::ExtensionServer};
 use crate::error::AnyhowResult;
+
+/// How long open connections may take to end when the server is stopped.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Where and for whom to serve.
 #[derive(Debug, Clone)]
@@ -124,7 +128,13 @@ impl HttpServer {
     /// Where its task panicked.
     pub async fn stop(mut self) -> AnyhowResult<()> {
         self.stop.cancel();
-        Ok((&mut self.task).await?)
+        match tokio::time::timeout(GRACE, &mut self.task).await {
+            Ok(ended) => Ok(ended?),
+            Err(_) => {
+                self.task.abort();
+                Ok(())
+            }
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::{
 };
 
 use rmcp::{
-    model::{ErrorData, JsonRpcMessage, RequestId},
+    model::{CancelledNotification, ErrorData, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -97,7 +97,7 @@ where
     }
 
     /// What a complete line means; `None` where it is skipped.
-    async fn interpret(&mut self) -> Option<RxJsonRpcMessage<Role>> {
+    fn interpret(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         let line = self.lines.line.trim_ascii();
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         if line.is_empty() {
@@ -113,7 +113,7 @@ where
         match serde_json::from_slice::<Envelope>(line) {
             Ok(Envelope { id: Some(id), method: Some(method) }) => {
                 tracing::debug!(%method, %error, "unreadable request");
-                Self::refuse(Arc::clone(&self.writer), id, &method, &error).await;
+                self.refuse(id, &method, &error);
                 None
             }
             Ok(Envelope { id: Some(id), method: None }) if self.pending.remove(&id) => {
@@ -132,6 +132,24 @@ where
         }
     }
 
+    /// Remembers which answers are awaited; a cancelled request awaits none.
+    fn note_pending(&mut self, message: &TxJsonRpcMessage<Role>) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.pending.insert(request.id.clone());
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let Ok::<CancelledNotification, _>(cancelled) =
+                    notification.notification.clone().try_into()
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.pending.remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn settle(&mut self, message: &RxJsonRpcMessage<Role>) {
         let id = match message {
             JsonRpcMessage::Response(response) => &response.id,
@@ -144,15 +162,19 @@ where
         self.pending.remove(id);
     }
 
-    async fn refuse(writer: Arc<Mutex<Option<W>>>, id: RequestId, method: &str, reason: &serde_json::Error) {
+    /// Answers a request we cannot read, in the background: reading stays cancel-safe.
+    fn refuse(&self, id: RequestId, method: &str, reason: &serde_json::Error) {
         let error = ErrorData::invalid_request(
             format!("The `{method}` request could not be read: {reason}. Send a valid MCP request."),
             None,
         );
         let message = TxJsonRpcMessage::<Role>::error(error, Some(id));
-        if let Err(error) = write_line(&writer, &message).await {
-            tracing::debug!(%error, "could not refuse a request");
-        }
+        let writer = Arc::clone(&self.writer);
+        tokio::spawn(async move {
+            if let Err(error) = write_line(&writer, &message).await {
+                tracing::debug!(%error, "could not refuse a request");
+            }
+        });
     }
 
     fn skip_oversized(&mut self) {
@@ -175,10 +197,8 @@ where
         &mut self,
         message: TxJsonRpcMessage<Role>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if Role::IS_CLIENT
-            && let JsonRpcMessage::Request(request) = &message
-        {
-            self.pending.insert(request.id.clone());
+        if Role::IS_CLIENT {
+            self.note_pending(&message);
         }
         let writer = Arc::clone(&self.writer);
         async move { write_line(&writer, &message).await }
@@ -193,7 +213,7 @@ where
             }
             match self.lines.advance().await {
                 Ok(LineRead::Line) => {
-                    let message = self.interpret().await;
+                    let message = self.interpret();
                     self.lines.clear();
                     if message.is_some() {
                         return message;

@@ -11,8 +11,10 @@ async fn server() -> HttpServer {
     serve(Workbench::new()).http(HttpOptions::default()).await.unwrap()
 }
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 /// Sends a POST as it is and returns the answer as it is.
-async fn post(server: &HttpServer, host: &str, headers: &[(&str, &str)], body: &str) -> String {
+async fn post(server: &HttpServer, host: &str, headers: Headers<'_>, body: &str) -> String {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let head = format!(
@@ -39,7 +41,7 @@ async fn only_its_own_names_and_known_origins_get_in() {
     let server = server().await;
     let port = server.address().port();
     let local = format!("localhost:{port}");
-    let cases: [(&str, &[(&str, &str)], bool); 9] = [
+    let cases: [(&str, Headers<'_>, bool); 9] = [
         (&local, &[], true),
         (&format!("127.0.0.1:{port}"), &[], true),
         (&local, &[("Origin", "http://localhost:5173")], true),

@@ -1,5 +1,12 @@
 //! Integration tests, through the public door.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, and so do its helpers"
+)]
+
 mod bad_lines;
 mod doors;
 mod http_door;

@@ -127,7 +127,7 @@ fn oracles() -> HashMap<String, jsonschema::Validator> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_input_panics_and_the_schema_decides(tool in select(TOOLS.to_vec()), arguments in any_arguments()) {
@@ -274,6 +274,13 @@ fn any_field() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Forms that serde reads beyond what the type's schema says: a structure as an array of its fields, an enum without
+/// fields as an object. Refusing them is right.
+fn is_serde_only(everything: &Value) -> bool {
+    let structure_as_array = ["nested_option", "tagged"].iter().any(|field| everything[*field].is_array());
+    structure_as_array || everything["choice"].is_object()
+}
+
 /// The tool layer's verdict (schema, after integral floats became integers) and serde's are the same.
 fn agree(value: &Value) -> Result<(), TestCaseError> {
     thread_local! {
@@ -287,7 +294,10 @@ fn agree(value: &Value) -> Result<(), TestCaseError> {
         }
         Err(error) => {
             let parsed = Everything::deserialize(value);
-            prop_assert!(parsed.is_err(), "serde accepts {value}, the schema does not: {error}");
+            prop_assert!(
+                parsed.is_err() || is_serde_only(value),
+                "serde accepts {value}, the schema does not: {error}"
+            );
         }
     }
     Ok(())

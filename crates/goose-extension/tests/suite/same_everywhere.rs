@@ -4,10 +4,10 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use goose_extension::{
     ArgumentInfo, CallContext, CompleteRequestParams, Extension, JsonObject, LogLevel, Reference,
-    mcp::{ConnectOptions, Lifecycle},
+    mcp::{ConnectOptions, Lifecycle, connect, serve},
     prelude::*,
 };
-use goose_test_support::Witness;
+use goose_test_support::{Witness, Workbench};
 use tokio_util::sync::CancellationToken;
 
 use crate::doors::Door;
@@ -271,6 +271,28 @@ async fn a_changed_tool_list_comes_as_a_new_snapshot() {
         assert_eq!(opened.extension.tools().len(), before, "{door:?}: the old snapshot stays as it was");
         assert_eq!(grown.tools().len(), before + 1, "{door:?}");
         assert_eq!(grown.call_tool("late_arrival", HashMap::new()).await, Ok(json!("I am late")), "{door:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_ends_with_its_last_snapshot() {
+    for grows in [false, true] {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        let (reader, writer) = tokio::io::split(server);
+        let serving = tokio::spawn(serve(Workbench::new()).streams(reader, writer));
+        let extension = connect(client, ConnectOptions::default()).await.unwrap();
+        settle(Door::Duplex(Lifecycle::Auto)).await;
+        if grows {
+            extension.call_tool("grow", HashMap::new()).await.unwrap();
+            let feed = extension.changes().unwrap();
+            until(|| feed.latest().is_some()).await;
+        }
+        drop(extension);
+        tokio::time::timeout(Duration::from_secs(10), serving)
+            .await
+            .expect("the server goes on")
+            .unwrap()
+            .unwrap();
     }
 }
 

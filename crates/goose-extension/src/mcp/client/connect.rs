@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Connection, RemoteExtension,
+    Connection, Listing, RemoteExtension,
     handler::ClientSide,
     news,
     request::Answers,
@@ -28,7 +28,7 @@ use crate::{
     changes::{Change, ChangeFeed},
     context::CallContext,
     error::{ToolError, ToolResult},
-    mcp::lines::LineTransport,
+    mcp::lines::{LineTransport, MAX_LINE_BYTES},
     questions::LogLevel,
 };
 
@@ -174,19 +174,19 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         options: ConnectOptions { local: options.local && !remote, ..options },
         service,
         declared,
-        _child: child,
+        child,
         feed: ChangeFeed::new(),
         watches: news::Watches::default(),
         news: sender.clone(),
         ends: CancellationToken::new(),
     });
     settle_log_level(&connection).await;
-    let extension = RemoteExtension::snapshot(&connection).await?;
+    let listing = Arc::new(Listing::read(&connection).await?);
     tokio::spawn(news::follow(Arc::downgrade(&connection), receiver));
     if connection.is_new_wire() {
         tokio::spawn(news::subscribe(Arc::clone(&connection), sender));
     }
-    Ok(Arc::new(extension))
+    Ok(Arc::new(RemoteExtension { connection, listing }))
 }
 
 type Service = RunningService<RoleClient, ClientSide>;
@@ -212,7 +212,8 @@ async fn open(
         }
         Target::Http(url) => {
             let client = http_client().map_err(|error| unreachable_server(&url, &error))?;
-            let config = StreamableHttpClientTransportConfig::with_uri(url);
+            let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+            config.max_sse_event_size = MAX_LINE_BYTES;
             let inner = StreamableHttpClientTransport::with_client(client, config);
             Ok((greet(side, Tap { inner, routes }, options).await?, None, true))
         }

@@ -11,7 +11,7 @@ mod news;
 mod request;
 mod routes;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 pub use connect::{ConnectOptions, Lifecycle, Target, connect};
@@ -49,8 +49,7 @@ struct Connection {
     service: RunningService<RoleClient, ClientSide>,
     /// What the server was told at the start that we can answer.
     declared: Answers,
-    /// Ends with the connection.
-    _child: Option<Child>,
+    child: Option<Child>,
     feed: ChangeFeed,
     watches: news::Watches,
     news: connect::News,
@@ -83,9 +82,22 @@ impl Connection {
     }
 }
 
+/// How long a server may take to end after its input was closed.
+const GRACE: Duration = Duration::from_secs(2);
+
 impl Drop for Connection {
+    /// Closes the server's input; a child that does not end by itself then is killed.
     fn drop(&mut self) {
         self.ends.cancel();
+        if let (Some(mut child), Ok(runtime)) = (self.child.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move {
+                if tokio::time::timeout(GRACE, child.wait()).await.is_err()
+                    && let Err(error) = child.kill().await
+                {
+                    tracing::warn!(%error, "a server could not be ended");
+                }
+            });
+        }
     }
 }
 
@@ -95,31 +107,36 @@ async fn set_level(connection: &Connection, level: LogLevel) -> Result<(), Servi
     connection.peer().set_level(params).await
 }
 
-/// A server as an extension: a snapshot of its tools over a shared connection.
-pub struct RemoteExtension {
-    connection: Arc<Connection>,
+/// What a server said about itself at some time.
+struct Listing {
     description: String,
     version: String,
     instructions: String,
     tools: Vec<Tool>,
 }
 
-impl RemoteExtension {
-    /// The server as it is now.
-    async fn snapshot(connection: &Arc<Connection>) -> ToolResult<Self> {
+impl Listing {
+    async fn read(connection: &Connection) -> ToolResult<Self> {
         let info = connection.peer().peer_info();
         let server = info.as_ref().and_then(|info| info.server_info.clone());
         let offers_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
         let tools = if offers_tools { list_tools(connection).await? } else { Vec::new() };
         Ok(Self {
-            connection: Arc::clone(connection),
             description: server.as_ref().and_then(|server| server.description.clone()).unwrap_or_default(),
             version: server.map(|server| server.version).unwrap_or_default(),
             instructions: info.and_then(|info| info.instructions.clone()).unwrap_or_default(),
             tools,
         })
     }
+}
 
+/// A server as an extension: a snapshot of its tools over a shared connection.
+pub struct RemoteExtension {
+    connection: Arc<Connection>,
+    listing: Arc<Listing>,
+}
+
+impl RemoteExtension {
     /// The MCP version that was agreed on.
     pub fn protocol_version(&self) -> Option<String> {
         self.connection.peer().peer_info().map(|info| info.protocol_version.to_string())
@@ -136,8 +153,8 @@ impl RemoteExtension {
         mut arguments: JsonObject,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        if !self.tools.iter().any(|tool| tool.name() == tool_name) {
-            return Err(unknown_tool(tool_name, &self.tools));
+        if !self.listing.tools.iter().any(|tool| tool.name() == tool_name) {
+            return Err(unknown_tool(tool_name, &self.listing.tools));
         }
         arguments::check_caps(tool_name, &mut arguments)?;
         let result = converse(&self.connection, tool_name, context, |carried| {
@@ -194,26 +211,26 @@ impl Extension for RemoteExtension {
     }
 
     fn description(&self) -> &str {
-        &self.description
+        &self.listing.description
     }
 
     fn instructions(&self) -> &str {
-        &self.instructions
+        &self.listing.instructions
     }
 
     fn version(&self) -> &str {
-        &self.version
+        &self.listing.version
     }
 
     fn tools(&self) -> &[Tool] {
-        &self.tools
+        &self.listing.tools
     }
 
     async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
         Ok(crate::hashmap! {
             "connected" => json!(self.is_connected()),
             "protocol" => json!(self.protocol_version()),
-            "tools" => json!(self.tools.len()),
+            "tools" => json!(self.listing.tools.len()),
         })
     }
 
@@ -351,7 +368,7 @@ impl std::fmt::Debug for RemoteExtension {
         f.debug_struct("RemoteExtension")
             .field("name", &self.connection.name)
             .field("protocol", &self.protocol_version())
-            .field("tools", &self.tools.len())
+            .field("tools", &self.listing.tools.len())
             .finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use rmcp::model::{ServerNotification, SubscriptionFilter};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Connection, RemoteExtension};
+use super::{Connection, Listing, RemoteExtension};
 use crate::changes::Change;
 
 /// How many changes may wait; more are dropped, because the next look at the lists shows them all.
@@ -23,13 +23,22 @@ pub(super) async fn follow(connection: Weak<Connection>, mut news: mpsc::Receive
             connection.feed.publish(change);
             continue;
         }
-        match RemoteExtension::snapshot(&connection).await {
-            Ok(extension) => connection.feed.replace(Arc::new(extension)),
+        match Listing::read(&connection).await {
+            Ok(listing) => publish(&connection, Arc::new(listing)),
             Err(error) => {
                 tracing::warn!(%error, server = connection.name, "a changed tool list could not be read")
             }
         }
     }
+}
+
+/// Publishes what the server offers now. The feed belongs to the connection, so it must not own it in turn.
+fn publish(connection: &Arc<Connection>, listing: Arc<Listing>) {
+    let weak = Arc::downgrade(connection);
+    connection.feed.replace_with(move || {
+        let extension = RemoteExtension { connection: weak.upgrade()?, listing: Arc::clone(&listing) };
+        Some(Arc::new(extension))
+    });
 }
 
 /// Asks a server of the 2026-07-28 wire to report changes of its lists.

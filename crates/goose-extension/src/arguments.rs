@@ -2,13 +2,15 @@
 //!
 //! Whatever passes here is what the tool function receives; whatever is refused never reaches it.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde::Serialize;
 use serde_json::{Number, Value};
 
 use crate::{
     error::{ToolError, ToolResult},
+    schema::why_impossible,
     tool::JsonObject,
 };
 
@@ -21,7 +23,7 @@ pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// All arguments of a tool as one type of the author's: `fn search(&self, Arguments(query): Arguments<Query>)`.
 ///
-/// The schema is that of `T`; unknown fields are refused where `T` says so (`#[serde(deny_unknown_fields)]`).
+/// The schema is that of `T`, which has to be an object: a structure, a map, or a choice between such; unknown fields are refused where `T` says so (`#[serde(deny_unknown_fields)]`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arguments<T>(pub T);
 
@@ -36,6 +38,9 @@ pub(crate) struct Validator(Result<jsonschema::Validator, String>);
 
 impl Validator {
     pub(crate) fn compile(schema: &JsonObject) -> Self {
+        if let Some(reason) = why_impossible(schema) {
+            return Self(Err(quote_text(reason)));
+        }
         let schema = Value::Object(schema.clone());
         Self(
             jsonschema::options()
@@ -75,11 +80,40 @@ impl Validator {
 /// JSON Schema counts `3.0` as an integer, serde does not; after this they agree.
 pub(crate) fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<()> {
     let mut walk = Walk { bytes: 2 };
-    for (key, value) in arguments {
-        walk.bytes += escaped_len(key) + 4;
+    for (key, value) in &mut *arguments {
+        walk.bytes += key.len();
         walk.visit(value, 1).map_err(|excess| excess.into_error(tool))?;
     }
+    // The walk only estimates; what is clearly small needs no exact count.
+    if walk.bytes > MAX_ARGUMENT_BYTES / WORST_ESTIMATE && json_len(arguments) > MAX_ARGUMENT_BYTES {
+        return Err(Excess::Bytes.into_error(tool));
+    }
     Ok(())
+}
+
+/// How many times larger than estimated JSON can be: a control character takes six bytes.
+pub(crate) const WORST_ESTIMATE: usize = 6;
+
+/// How many bytes a value takes as JSON.
+pub(crate) fn json_len(value: &impl Serialize) -> usize {
+    struct Count(usize);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
 }
 
 enum Excess {
@@ -115,26 +149,25 @@ impl Walk {
         match value {
             Value::Null | Value::Bool(_) => self.bytes += 5,
             Value::Number(number) => {
-                self.bytes += 8;
+                self.bytes += 5;
                 if let Some(integer) = integral(number) {
                     *number = integer;
                 }
             }
-            Value::String(text) => self.bytes += escaped_len(text) + 2,
+            Value::String(text) => self.bytes += text.len() + 2,
             Value::Array(items) => {
                 for item in items {
-                    self.bytes += 1;
                     self.visit(item, depth + 1)?;
                 }
             }
             Value::Object(map) => {
                 for (key, item) in map {
-                    self.bytes += escaped_len(key) + 4;
+                    self.bytes += key.len() + 4;
                     self.visit(item, depth + 1)?;
                 }
             }
         }
-        if self.bytes > MAX_ARGUMENT_BYTES { Err(Excess::Bytes) } else { Ok(()) }
+        Ok(())
     }
 }
 
@@ -153,19 +186,6 @@ fn integral(number: &Number) -> Option<Number> {
     } else {
         None
     }
-}
-
-/// How many bytes `text` takes inside a JSON string.
-pub(crate) fn escaped_len(text: &str) -> usize {
-    let extra: usize = text
-        .bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
-            0..=0x1f => 5,
-            _ => 0,
-        })
-        .sum();
-    text.len() + extra
 }
 
 fn explain(tool: &str, schema: &JsonObject, validator: &jsonschema::Validator, arguments: &Value) -> String {

@@ -4,7 +4,7 @@
 //! `Arc<dyn Extension>` here; whoever holds the old one swaps it in. A reader that falls behind loses events,
 //! never the newest snapshot.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::broadcast;
 
@@ -28,11 +28,17 @@ pub enum Change {
 }
 
 /// How a feed makes the newest snapshot; `None` where what it stands on is gone.
-type Make = Box<dyn Fn() -> Option<Arc<dyn Extension>> + Send + Sync>;
+type Make = Arc<dyn Fn() -> Option<Arc<dyn Extension>> + Send + Sync>;
+
+/// The newest snapshot: how to make it, and the one made last.
+struct Latest {
+    make: Make,
+    made: Option<Weak<dyn Extension>>,
+}
 
 /// The publishing end, kept by an extension and shared by its snapshots.
 pub struct ChangeFeed {
-    latest: Mutex<Option<Make>>,
+    latest: Mutex<Option<Latest>>,
     events: broadcast::Sender<Change>,
 }
 
@@ -52,7 +58,7 @@ impl ChangeFeed {
     /// Publishes a new snapshot that is made when it is asked for. `make` holds what it needs weakly, so that the feed
     /// keeps nothing alive.
     pub fn replace_with(&self, make: impl Fn() -> Option<Arc<dyn Extension>> + Send + Sync + 'static) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(make));
+        *self.lock() = Some(Latest { make: Arc::new(make), made: None });
         self.publish(Change::Tools);
     }
 
@@ -62,9 +68,26 @@ impl ChangeFeed {
         let _ = self.events.send(change);
     }
 
-    /// The newest snapshot, once there was a change.
+    /// The newest snapshot, once there was a change. The same one as long as somebody holds it.
     pub fn latest(&self) -> Option<Arc<dyn Extension>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|make| make())
+        let make = {
+            let latest = self.lock();
+            let latest = latest.as_ref()?;
+            if let Some(made) = latest.made.as_ref().and_then(Weak::upgrade) {
+                return Some(made);
+            }
+            Arc::clone(&latest.make)
+        };
+        // Outside of the lock: making a snapshot may look at the feed.
+        let snapshot = make()?;
+        if let Some(latest) = self.lock().as_mut().filter(|latest| Arc::ptr_eq(&latest.make, &make)) {
+            latest.made = Some(Arc::downgrade(&snapshot));
+        }
+        Some(snapshot)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Latest>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows the changes from now on.

@@ -24,7 +24,7 @@
 //! | the service behind the tool is gone | `Disconnected` | result with `isError` |
 //! | the caller cancelled | `Cancelled` | no answer (asked anyway: error -32800) |
 //! | the tool asks something that the client cannot answer | `Protocol` | error -32021 |
-//! | a request that is not valid JSON-RPC or MCP | `Protocol` | error -32600 |
+//! | a request that is not valid JSON-RPC or MCP, or nests deeper than JSON is read | `Protocol` | error -32600 |
 //! | a body that is not JSON | `Protocol` | HTTP: error -32700; stdio: skipped, counted and logged |
 //!
 //! Over the wire an `isError` result keeps its kind in `_meta` (`goose/error`), so that a goose on the other
@@ -124,16 +124,21 @@ impl ToolError {
 }
 
 impl From<ErrorData> for ToolError {
+    /// What the data says is kept in the message, for there is nobody to read it but the model.
     fn from(error: ErrorData) -> Self {
-        let message = error.message.to_string();
-        match (error.code, &error.data) {
-            (ErrorCode::INTERNAL_ERROR, None) => Self::ExecutionError(message),
-            (ErrorCode::INVALID_PARAMS, None) => Self::InvalidParameters(message),
-            (ErrorCode::METHOD_NOT_FOUND, None) => Self::NotFound(message),
-            (ErrorCode::RESOURCE_NOT_FOUND, None) => Self::ResourceNotFound(message),
-            (REQUEST_CANCELLED, None) => Self::Cancelled(message),
-            // An internal error with data is still the tool's own failure: keep what the data says.
-            (ErrorCode::INTERNAL_ERROR, Some(data)) => Self::ExecutionError(format!("{message} ({data})")),
+        let about_resource = error.data.as_ref().is_some_and(|data| data.get("uri").is_some());
+        let message = match &error.data {
+            Some(data) if !about_resource => format!("{} ({data})", error.message),
+            _ => error.message.to_string(),
+        };
+        match error.code {
+            ErrorCode::RESOURCE_NOT_FOUND => Self::ResourceNotFound(message),
+            // MCP 2026-07-28 has no code of its own for it.
+            ErrorCode::INVALID_PARAMS if about_resource => Self::ResourceNotFound(message),
+            ErrorCode::INVALID_PARAMS => Self::InvalidParameters(message),
+            ErrorCode::INTERNAL_ERROR => Self::ExecutionError(message),
+            ErrorCode::METHOD_NOT_FOUND => Self::NotFound(message),
+            REQUEST_CANCELLED => Self::Cancelled(message),
             _ => Self::Protocol(error),
         }
     }
@@ -171,6 +176,14 @@ impl From<anyhow::Error> for ToolError {
 impl From<std::io::Error> for ToolError {
     fn from(error: std::io::Error) -> Self {
         Self::ExecutionError(error.to_string())
+    }
+}
+
+impl From<tokio::time::error::Elapsed> for ToolError {
+    fn from(_: tokio::time::error::Elapsed) -> Self {
+        Self::Timeout(
+            "The operation took too long and was stopped. Ask for less work in one call.".to_owned(),
+        )
     }
 }
 

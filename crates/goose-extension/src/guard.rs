@@ -44,6 +44,12 @@ pub(crate) async fn run(
     }
 }
 
+/// Runs something of an extension that is no tool; a panic becomes an error.
+pub(crate) async fn catch<T>(what: &str, call: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
+    let ended = AssertUnwindSafe(call).catch_unwind().await;
+    ended.unwrap_or_else(|panic| Err(panicked(what, panic.as_ref())))
+}
+
 pub(crate) fn cancelled(name: &str) -> ToolError {
     ToolError::Cancelled(format!("The call of `{name}` was cancelled."))
 }
@@ -56,6 +62,6 @@ fn panicked(name: &str, payload: &(dyn Any + Send)) -> ToolError {
         .unwrap_or("unknown reason");
     tracing::error!(tool = name, reason, "tool panicked");
     ToolError::ExecutionError(format!(
-        "Tool `{name}` failed because of a bug in it ({reason}). Try other arguments or another tool."
+        "`{name}` failed because of a bug in it ({reason}). Try other arguments or another tool."
     ))
 }

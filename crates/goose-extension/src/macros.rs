@@ -12,12 +12,12 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
     error::{ToolError, ToolResult},
-    output::{IntoToolOutput, ToolOutput},
+    output::{IntoToolOutput, ToolOutput, to_json},
     registry::ToolRegistry,
     tool::JsonObject,
 };
@@ -59,6 +59,42 @@ impl<T, E> Returned<Result<T, E>> {
     {
         self.0.map_err(Into::into)?.into_tool_output()
     }
+
+    /// The result of a tool that says `output = Output`.
+    ///
+    /// # Errors
+    ///
+    /// The method's own error, or that its value cannot be converted.
+    pub fn finish_as<Output>(self) -> ToolResult<ToolOutput>
+    where
+        T: IsOutput<Output>,
+        Output: Serialize,
+        E: Into<ToolError>,
+    {
+        structured(self.0.map_err(Into::into)?)
+    }
+}
+
+/// A value of the type that the tool announces.
+#[diagnostic::on_unimplemented(
+    message = "the tool says `output = {Output}`, but it returns `{Self}`",
+    label = "this is not `{Output}`",
+    note = "`output` is the type that the method returns, or that of its `Ok` value"
+)]
+pub trait IsOutput<Output> {
+    /// The value as that type.
+    fn into_output(self) -> Output;
+}
+
+impl<Output> IsOutput<Output> for Output {
+    fn into_output(self) -> Output {
+        self
+    }
+}
+
+/// Whatever the value is, a text or nothing too, it is structured: that is what the tool announced.
+fn structured<Output: Serialize>(value: impl IsOutput<Output>) -> ToolResult<ToolOutput> {
+    Ok(ToolOutput::empty().with_structured(to_json(value.into_output())?))
 }
 
 /// The way for everything that is not a `Result`.
@@ -71,6 +107,16 @@ pub trait FinishValue<T> {
     fn finish(self) -> ToolResult<ToolOutput>
     where
         T: IntoToolOutput;
+
+    /// The value of a tool that says `output = Output`.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be converted.
+    fn finish_as<Output>(self) -> ToolResult<ToolOutput>
+    where
+        T: IsOutput<Output>,
+        Output: Serialize;
 }
 
 impl<T> FinishValue<T> for Returned<T> {
@@ -79,6 +125,14 @@ impl<T> FinishValue<T> for Returned<T> {
         T: IntoToolOutput,
     {
         self.0.into_tool_output()
+    }
+
+    fn finish_as<Output>(self) -> ToolResult<ToolOutput>
+    where
+        T: IsOutput<Output>,
+        Output: Serialize,
+    {
+        structured(self.0)
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::escaped_len,
+    arguments::{WORST_ESTIMATE, json_len},
     error::{ToolError, ToolResult},
 };
 
@@ -22,7 +22,7 @@ pub const MAX_OUTPUT_BYTES: usize = 7 * 1024 * 1024;
 const ERROR_META: &str = "goose/error";
 
 /// The key under which a structured value that is no object travels; MCP before 2026-07-28 wants an object.
-const WRAPPED: &str = "result";
+pub(crate) const WRAPPED: &str = "result";
 
 /// The result of a call that was carried out, well or not.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,7 +120,11 @@ impl ToolOutput {
 
     /// The output itself, or a failure that says it was too large.
     pub(crate) fn within_cap(self) -> Self {
-        let size = self.size();
+        // What is clearly small needs no exact count.
+        if self.estimate() <= MAX_OUTPUT_BYTES / (2 * WORST_ESTIMATE) {
+            return self;
+        }
+        let size = self.json_len();
         if size <= MAX_OUTPUT_BYTES {
             return self;
         }
@@ -130,10 +134,18 @@ impl ToolOutput {
         ))
     }
 
-    fn size(&self) -> usize {
-        let blocks: usize = self.content.iter().map(block_size).sum();
-        // The structured value travels twice: as itself and as text.
-        blocks + self.structured.as_ref().map_or(0, |value| 2 * value_size(value))
+    fn estimate(&self) -> usize {
+        let blocks: usize = self.content.iter().map(estimate_block).sum();
+        blocks + self.structured.as_ref().map_or(0, estimate_value)
+    }
+
+    /// The size on the wire, where a structured value that stands alone travels twice: as itself, and as text.
+    fn json_len(&self) -> usize {
+        let structured = self.structured.as_ref().map_or(0, |value| {
+            let mirrored = if self.content.is_empty() { json_len(&value.to_string()) } else { 0 };
+            json_len(value) + mirrored
+        });
+        structured + json_len(&self.content) + self.meta.as_ref().map_or(0, json_len)
     }
 
     /// The output as MCP carries it.
@@ -190,28 +202,27 @@ fn sole_entry<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.as_object().filter(|map| map.len() == 1)?.get(key)
 }
 
-fn block_size(block: &ContentBlock) -> usize {
+fn estimate_block(block: &ContentBlock) -> usize {
     64 + match block {
-        ContentBlock::Text(text) => escaped_len(&text.text),
+        ContentBlock::Text(text) => text.text.len(),
         ContentBlock::Image(image) => image.data.len(),
         ContentBlock::Audio(audio) => audio.data.len(),
         ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { text, .. } => escaped_len(text),
+            ResourceContents::TextResourceContents { text, .. } => text.len(),
             ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
             _ => 0,
         },
-        _ => 0,
+        _ => json_len(block),
     }
 }
 
-fn value_size(value: &Value) -> usize {
+fn estimate_value(value: &Value) -> usize {
     match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(_) => 12,
-        Value::String(text) => escaped_len(text) + 3,
-        Value::Array(items) => 2 + items.iter().map(value_size).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 5,
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => 2 + items.iter().map(estimate_value).sum::<usize>(),
         Value::Object(map) => {
-            2 + map.iter().map(|(key, item)| escaped_len(key) + 4 + value_size(item)).sum::<usize>()
+            2 + map.iter().map(|(key, item)| key.len() + 4 + estimate_value(item)).sum::<usize>()
         }
     }
 }
@@ -300,11 +311,19 @@ impl<T: Serialize + 'static> IntoToolOutput for T {
         if let Some(blocks) = any.downcast_mut::<Option<Vec<ContentBlock>>>() {
             return Ok(ToolOutput::content(blocks.take().unwrap_or_default()));
         }
-        let value = serde_json::to_value(slot).map_err(|error| {
-            ToolError::ExecutionError(format!("The tool's result cannot be written as JSON: {error}"))
-        })?;
-        Ok(ToolOutput::value(value))
+        Ok(ToolOutput::value(to_json(slot)?))
     }
+}
+
+/// A result as JSON.
+///
+/// # Errors
+///
+/// An execution error that says why it has no such form.
+pub(crate) fn to_json(result: impl Serialize) -> ToolResult<Value> {
+    serde_json::to_value(result).map_err(|error| {
+        ToolError::ExecutionError(format!("The tool's result cannot be written as JSON: {error}"))
+    })
 }
 
 impl IntoToolOutput for ToolOutput {

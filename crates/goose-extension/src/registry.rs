@@ -38,6 +38,53 @@ type Handler = Box<
 >;
 
 /// Tools by name, with their methods. The order of registration is the order of [`tools`](Self::tools).
+///
+/// `#[extension]` keeps one for you. An extension written by hand forwards to its own; `call` besides `call_tool`, so that
+/// its tools get their context (cancellation, progress, questions) and may return images:
+///
+/// ```
+/// # use goose_extension::{JsonObject, prelude::*};
+/// struct Clock {
+///     registry: ToolRegistry,
+/// }
+///
+/// impl Clock {
+///     fn new() -> Self {
+///         Self { registry: ToolRegistry::new().with(Self::now_tool()) }
+///     }
+///
+///     /// Says what time it is.
+///     #[tool(group = "read")]
+///     async fn now(&self, context: &CallContext) -> String {
+///         context.status("looking at the clock");
+///         "noon".to_owned()
+///     }
+/// }
+///
+/// #[async_trait]
+/// impl Extension for Clock {
+///     fn name(&self) -> &str { "clock" }
+///     fn description(&self) -> &str { "Knows the time" }
+///     fn instructions(&self) -> &str { "" }
+///     fn tools(&self) -> &[Tool] { self.registry.tools() }
+///
+///     async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+///         Ok(HashMap::new())
+///     }
+///
+///     async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+///         self.registry.call_tool(self, tool_name, parameters).await
+///     }
+///
+///     async fn call(&self, tool_name: &str, arguments: JsonObject, context: &CallContext) -> ToolResult<ToolOutput> {
+///         self.registry.call(self, tool_name, arguments, context).await
+///     }
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # assert_eq!(Clock::new().call_tool("now", HashMap::new()).await, Ok(json!("noon")));
+/// # }
+/// ```
 #[derive(Default)]
 pub struct ToolRegistry {
     tools: Vec<Tool>,

@@ -9,7 +9,7 @@ use rmcp::model::MetaObject;
 pub use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::{arguments, error::ToolResult};
+use crate::{arguments, error::ToolResult, output::WRAPPED, schema::announced_output};
 
 /// The `_meta` key under which a tool's groups cross the wire.
 const GROUPS_META: &str = "goose/groups";
@@ -106,7 +106,8 @@ impl Tool {
         self
     }
 
-    /// Adds a schema that every structured result fits.
+    /// Adds a schema that every structured result fits. It may be that of a list or a number: MCP, which wants an
+    /// object, is told of the object in which such a result travels.
     pub fn with_output_schema(mut self, schema: impl Into<Arc<JsonObject>>) -> Self {
         self.output_schema = Some(schema.into());
         self
@@ -198,7 +199,7 @@ impl Tool {
             Arc::clone(&self.input_schema),
         );
         tool.title = self.title.clone();
-        tool.output_schema = self.output_schema.clone();
+        tool.output_schema = self.output_schema.as_ref().map(announced);
         tool.annotations = self.annotations.clone();
         tool.meta = self.meta.clone();
         if !self.groups.is_empty() {
@@ -223,6 +224,13 @@ impl Tool {
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
             validator: Arc::default(),
         }
+    }
+}
+
+fn announced(schema: &Arc<JsonObject>) -> Arc<JsonObject> {
+    match schema.get("type") {
+        Some(kind) if kind == "object" => Arc::clone(schema),
+        _ => Arc::new(announced_output(schema, WRAPPED)),
     }
 }
 

@@ -3,13 +3,13 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
-    Expr, ExprLit, ExprUnary, Ident, Lit, LitStr, Token, Type, UnOp, ext::IdentExt as _, parse::ParseStream,
-    spanned::Spanned as _,
+    Expr, Ident, Lit, LitStr, Token, Type, ext::IdentExt as _, parse::ParseStream, spanned::Spanned as _,
 };
 
 use crate::{
-    entries::{read_entries, value},
+    entries::{read_entries, text, value},
     errors::Errors,
+    limits::{self, Limit, literal},
     types::{located, option_inner},
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct ArgAttr {
     pub(crate) description: Option<Expr>,
     pub(crate) rename: Option<LitStr>,
     default: Option<DefaultValue>,
-    limits: Vec<(&'static str, Expr)>,
+    limits: Vec<Limit>,
 }
 
 enum DefaultValue {
@@ -56,21 +56,29 @@ impl ArgAttr {
                 self.default = Some(DefaultValue::Given(Box::new(value)));
             }
             "default" => self.default = Some(DefaultValue::OfType),
-            "description" => self.description = Some(value(key, input)?),
+            "description" => self.description = Some(without_self(text(key, input)?)?),
             "rename" => self.rename = Some(value(key, input)?),
-            limit => {
-                let keyword = keyword(limit);
-                self.limits.push((keyword, without_self(value(key, input)?)?));
-            }
+            _ => self.limits.push(Limit::new(key, without_self(value(key, input)?)?)?),
         }
         Ok(())
+    }
+
+    /// Reports what does not go together: with a parameter of type `ty`, or with itself.
+    pub(crate) fn check(&self, ty: &Type, errors: &mut Errors) {
+        let default = match &self.default {
+            Some(DefaultValue::Given(value)) => Some(&**value),
+            _ => None,
+        };
+        limits::check(&self.limits, default, ty, errors);
     }
 
     /// The attributes of the field, and the function that makes its default value where it has one.
     pub(crate) fn field(&self, ident: &Ident, ty: &Type) -> (TokenStream, Option<TokenStream>) {
         let rename = self.rename.iter().map(|rename| quote!(#[serde(rename = #rename)]));
-        let limits =
-            self.limits.iter().map(|(keyword, limit)| quote!(#[schemars(extend(#keyword = #limit))]));
+        let limits = self.limits.iter().map(|limit| {
+            let (keyword, value) = (limit.keyword(), &limit.value);
+            quote!(#[schemars(extend(#keyword = #value))])
+        });
         let (default, function) = match &self.default {
             None => (None, None),
             Some(DefaultValue::OfType) => (Some(quote!(#[serde(default)])), None),
@@ -85,24 +93,10 @@ impl ArgAttr {
     }
 }
 
-/// The keyword of JSON Schema for a limit.
-fn keyword(limit: &str) -> &'static str {
-    match limit {
-        "min" => "minimum",
-        "max" => "maximum",
-        "min_length" => "minLength",
-        "max_length" => "maxLength",
-        "min_items" => "minItems",
-        "max_items" => "maxItems",
-        "pattern" => "pattern",
-        _ => "format",
-    }
-}
-
 /// A default as the parameter's type: a literal may stand for a `String`, a path, or the inside of an `Option`.
 fn fitted(value: &Expr, ty: &Type) -> TokenStream {
     let span = located(value.span());
-    let Some(literal) = literal(value) else { return value.to_token_stream() };
+    let Some((literal, _)) = literal(value) else { return value.to_token_stream() };
     let owned = match literal {
         Lit::Str(_) => quote_spanned!(span=> ::core::convert::Into::into(#value)),
         _ => value.to_token_stream(),
@@ -110,14 +104,6 @@ fn fitted(value: &Expr, ty: &Type) -> TokenStream {
     match option_inner(ty) {
         Some(_) => quote_spanned!(span=> ::core::option::Option::Some(#owned)),
         None => owned,
-    }
-}
-
-fn literal(value: &Expr) -> Option<&Lit> {
-    match value {
-        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
-        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => literal(expr),
-        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{
-    Ident, LitBool, Token,
+    Expr, ExprLit, Ident, Lit, LitBool, Token,
     ext::IdentExt as _,
     parse::{Parse, ParseStream, Parser as _},
 };
@@ -72,6 +72,20 @@ pub(crate) fn value<T: Parse>(key: &Ident, input: ParseStream<'_>) -> syn::Resul
     }
     input.parse::<Token![=]>()?;
     input.parse()
+}
+
+/// A text for people or models after a key; any expression, but not an empty literal.
+pub(crate) fn text(key: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
+    let text = value(key, input)?;
+    match &text {
+        Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) if literal.value().trim().is_empty() => {
+            Err(syn::Error::new(literal.span(), "this text is empty; leave it out or say something"))
+        }
+        Expr::Lit(ExprLit { lit, .. }) if !matches!(lit, Lit::Str(_)) => {
+            Err(syn::Error::new(lit.span(), "expected a string"))
+        }
+        _ => Ok(text),
+    }
 }
 
 /// A key that stands for itself, or says `= true` or `= false`.

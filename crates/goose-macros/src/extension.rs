@@ -10,6 +10,7 @@ use syn::{
 };
 
 use crate::{
+    block_checks::{as_method, check_hidden_tool, check_method, refuse_generic_arguments},
     build, docs,
     errors::Errors,
     extension_args::ExtensionArgs,
@@ -31,7 +32,7 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
         return with_errors(item, &errors);
     };
     match extension_type(&block, &mut errors) {
-        Some(type_name) => Block::sort(block, type_name).expand(&args, errors),
+        Some(type_name) => Block::sort(block, type_name, &mut errors).expand(&args, errors),
         None => with_errors(without_tools(block), &errors),
     }
 }
@@ -79,26 +80,35 @@ struct ToolMethod {
 }
 
 impl Block {
-    fn sort(mut block: ItemImpl, type_name: Ident) -> Self {
+    fn sort(mut block: ItemImpl, type_name: Ident, errors: &mut Errors) -> Self {
         block.attrs.retain(|attribute| !is_async_trait(attribute));
         let items = std::mem::take(&mut block.items);
         let trait_path = block.trait_.take().map(|(_, path, _)| path);
         let (trait_items, own_items, tools) = Default::default();
         let mut sorted = Self { head: block, trait_path, type_name, trait_items, own_items, tools };
-        items.into_iter().for_each(|item| sorted.add(item));
+        items.into_iter().for_each(|item| sorted.add(item, errors));
+        if sorted.trait_path.is_some() && !sorted.own_items.is_empty() {
+            sorted.head.attrs.iter_mut().for_each(soften);
+        }
         sorted
     }
 
-    fn add(&mut self, item: ImplItem) {
+    fn add(&mut self, item: ImplItem, errors: &mut Errors) {
         let ImplItem::Fn(mut method) = item else {
             self.own_items.push(item);
             return;
         };
+        check_hidden_tool(&method, errors);
         if let Some(tool) = ToolMethod::of(&method) {
+            if refuse_generic_arguments(&method, &self.head.generics, errors) {
+                self.own_items.push(ImplItem::Fn(as_method(method)));
+                return;
+            }
             self.tools.push(tool);
             self.own_items.push(ImplItem::Fn(method));
             return;
         }
+        check_method(&method, self.trait_path.is_some(), errors);
         scope::bring_notifier_ext(&mut method.block);
         let of_trait = TRAIT_METHODS.iter().any(|name| method.sig.ident == name);
         let items =
@@ -190,16 +200,20 @@ impl Block {
     }
 
     fn build_impl(&self) -> TokenStream {
-        let buildable = self.own_items.iter().any(|item| build::is_constructor(item, &self.type_name));
-        if !buildable {
-            return TokenStream::new();
-        }
-        let mut block = self.generated();
-        let path = parse_quote!(::goose_extension::BuildExtension);
-        block.trait_ = Some((None, path, Token![for](Span::call_site())));
-        self.bind_self(&mut block);
-        block.items.push(ImplItem::Verbatim(build::method()));
-        block.into_token_stream()
+        self.own_items
+            .iter()
+            .filter_map(|item| build::constructor(item, &self.type_name))
+            .map(|new| {
+                let mut block = self.generated();
+                // Where there is no `new`, there is nothing to build with.
+                block.attrs.extend(cfgs(&new.attrs).cloned());
+                let path = parse_quote!(::goose_extension::BuildExtension);
+                block.trait_ = Some((None, path, Token![for](Span::call_site())));
+                self.bind_self(&mut block);
+                block.items.push(ImplItem::Verbatim(build::method()));
+                block.into_token_stream()
+            })
+            .collect()
     }
 }
 
@@ -229,6 +243,16 @@ fn check_names(tools: &[ToolMethod], errors: &mut Errors) {
         if tool.cfgs.is_empty() && tools.iter().take(position).any(|other| same(&other)) {
             errors.at(&tool.named_at, format!("there are two tools called `{}`", tool.name));
         }
+    }
+}
+
+/// An attribute that is repeated on two blocks: what it expects may be in either, so it is only allowed.
+fn soften(attribute: &mut Attribute) {
+    if let Meta::List(list) = &attribute.meta
+        && list.path.is_ident("expect")
+    {
+        let lints = &list.tokens;
+        *attribute = parse_quote!(#[allow(#lints)]);
     }
 }
 

@@ -6,21 +6,25 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `tool` | one method: the `…_tool()` function that describes it |
-//! | `signature`, `param`, `types`, `arg_attr` | what a method may look like; its parameters as a schema |
-//! | `extension`, `trait_methods`, `build` | a whole block: sorts the methods, fills in the trait |
+//! | `signature`, `param`, `types`, `shape` | what a method may look like; its parameters as a schema |
+//! | `arg_attr`, `limits` | what is said about one parameter |
+//! | `extension`, `block_checks`, `trait_methods`, `build` | a whole block: sorts the methods, fills in the trait |
 //! | `tool_args`, `extension_args`, `entries` | what is written in the attributes |
 //! | `docs`, `names`, `scope`, `errors` | helpers |
 
 mod arg_attr;
+mod block_checks;
 mod build;
 mod docs;
 mod entries;
 mod errors;
 mod extension;
 mod extension_args;
+mod limits;
 mod names;
 mod param;
 mod scope;
+mod shape;
 mod signature;
 mod tool;
 mod tool_args;
@@ -71,7 +75,7 @@ use proc_macro::TokenStream;
 /// | `group = "…"`, `group = ["…", "…"]` | `read`, `edit`, `command`, `fetch`, `browser` | none |
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | hints; also `= false` | not said |
 /// | `timeout = "30s"` | `ms`, `s`, `m`, or a number of seconds; `async` methods only | none |
-/// | `output = Type` | the type of structured results, as a schema | none |
+/// | `output = Type` | the type it returns, announced as a schema | none |
 ///
 /// # Parameters
 ///
@@ -86,13 +90,26 @@ use proc_macro::TokenStream;
 ///
 /// An argument may carry `#[arg(…)]` with `default` (that of the type) or `default = …`, `description = …`,
 /// `rename = "…"`, `min`, `max`, `min_length`, `max_length`, `min_items`, `max_items`, `pattern` and `format`. All
-/// of it is part of the schema, and calls that do not fit the schema are refused before the method runs.
-/// `#[serde(…)]` and `#[schemars(…)]` on a parameter apply as they would on a field.
+/// of it is part of the schema, and calls that do not fit the schema are refused before the method runs. A limit
+/// narrows what the type allows and never widens it: `#[arg(max = 500)]` on a `u8` still ends at 255.
+/// `#[serde(…)]` and `#[schemars(…)]` on a parameter apply as they would on a field, except for `alias`: an
+/// argument has one name, and the schema refuses all others.
+///
+/// The type of an argument cannot use the generic parameters of the `impl` block; `Arguments<T>` can.
 ///
 /// # What it returns
 ///
 /// Anything that serializes, a `ToolOutput`, an `Image`, an `Audio`, nothing, or a `Result` with one of these and
 /// any error that converts into a `ToolError`.
+///
+/// With `output = Type` that is the type of what it returns, or of the `Ok` value. It is always structured then, a
+/// text too; MCP clients get what is no object as `{"result": …}`, and are told so.
+///
+/// # Where it stands
+///
+/// In an `impl` block of the type, or in one that carries [`extension`](macro@extension). In an `impl Extension for
+/// Type` without `#[extension]` the compiler says that the method is not a member of the trait (E0407): put
+/// `#[extension]` above the block.
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(args.into(), item.into()).into()
@@ -149,7 +166,8 @@ pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// In both forms `new` with these two parameters also makes the type a `BuildExtension`, and
 /// `Self::tool_registry()` is there for methods of the trait that are written by hand. A `call` of the author's
-/// own is used by `call_tool` too, and the other way round. `#[async_trait]` is not needed.
+/// own is used by `call_tool` too, and the other way round. `#[async_trait]` is not needed. Methods of the trait that
+/// are written by hand cannot depend on `#[cfg]`; tools, `new` and the whole block can.
 #[proc_macro_attribute]
 pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
     extension::expand(args.into(), item.into()).into()

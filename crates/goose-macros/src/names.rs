@@ -48,9 +48,45 @@ fn starts_word(previous: Option<char>, character: char, next: Option<char>) -> b
     previous.is_lowercase() || previous.is_numeric() || ends_acronym
 }
 
+/// How many letters are to be added, taken out, changed or swapped with their neighbour to make one name the other.
+pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    for (i, letter) in one.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, meant) in other.iter().enumerate() {
+            let changed = rows[i][j] + usize::from(letter != meant);
+            let mut best = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && one[i - 1] == *meant && *letter == other[j - 1] {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][other.len()]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{as_words, check_tool_name, extension_name};
+    use super::{as_words, check_tool_name, edit_distance, extension_name};
+
+    #[test]
+    fn misspellings_are_near() {
+        let distances = [
+            ("prompt", "prompt", 0),
+            ("pormpt", "prompt", 1),
+            ("prompts", "prompt", 1),
+            ("promt", "prompt", 1),
+            ("instruction", "instructions", 1),
+            ("statsu", "status", 1),
+            ("", "call", 4),
+            ("after", "offer", 2),
+        ];
+        for (one, other, distance) in distances {
+            assert_eq!(edit_distance(one, other), distance, "{one} {other}");
+        }
+    }
 
     #[test]
     fn extensions_are_named_after_their_type() {

@@ -10,7 +10,8 @@ use crate::{
     arg_attr::ArgAttr,
     docs,
     errors::Errors,
-    types::{Owned, behind_reference, last_segment, located, refuse_unfit, sole_argument},
+    shape::Shape,
+    types::{Owned, behind_reference, last_segment, located, option_inner, refuse_unfit, sole_argument},
 };
 
 /// What a method takes besides `&self`.
@@ -134,6 +135,12 @@ impl Param {
             self.docs.push(attribute);
             None
         } else if path.is_ident("serde") || path.is_ident("schemars") {
+            if let Some(alias) = word_in(&attribute, "alias") {
+                errors.at(
+                    alias,
+                    "an argument has one name: the schema refuses all others; use `#[arg(rename = …)]`",
+                );
+            }
             self.passed_on.push(attribute);
             None
         } else if path.is_ident("arg") {
@@ -177,6 +184,7 @@ impl Param {
             Kind::Typed(inner) if sole => {
                 self.refuse_attributes("`Arguments` takes all arguments; describe its fields", errors);
                 refuse_unfit(inner, errors);
+                refuse_no_object(inner, errors);
                 *input = Input::Typed(inner.clone());
                 quote!(::goose_extension::Arguments(parsed))
             }
@@ -205,6 +213,9 @@ impl Param {
         refuse_unfit(&self.ty, errors);
         let Some(ident) = &self.ident else { return TokenStream::new() };
         let owned = Owned::of(&self.ty);
+        if let Some((_, arg)) = &self.arg {
+            arg.check(&owned.ty, errors);
+        }
         let field = self.definition(ident, &owned.ty);
         if let Input::Fields(fields) = input {
             self.check_name(&field, fields, errors);
@@ -235,15 +246,37 @@ impl Param {
         Field {
             definition: quote!(#description #attributes #(#passed_on)* #ident: #ty),
             default,
-            flattened: passed_on.iter().any(is_flatten),
+            flattened: passed_on.iter().any(|attribute| word_in(attribute, "flatten").is_some()),
             name: rename.unwrap_or_else(|| ident.unraw().to_string()),
         }
     }
 }
 
-fn is_flatten(attribute: &Attribute) -> bool {
-    let Meta::List(list) = &attribute.meta else { return false };
-    list.tokens.clone().into_iter().any(|token| matches!(token, TokenTree::Ident(word) if word == "flatten"))
+/// The first occurrence of `word` in an attribute like `#[serde(word = …)]`.
+fn word_in(attribute: &Attribute, word: &str) -> Option<Ident> {
+    let Meta::List(list) = &attribute.meta else { return None };
+    list.tokens.clone().into_iter().find_map(|token| match token {
+        TokenTree::Ident(found) if found == word => Some(found),
+        _ => None,
+    })
+}
+
+/// Reports a type for all arguments that is no object; what is not well known is seen when the tool is called.
+fn refuse_no_object(ty: &Type, errors: &mut Errors) {
+    match Shape::of(ty) {
+        Some(Shape::Map) => {}
+        Some(shape) => {
+            let found = shape.words();
+            errors.at(
+                ty,
+                format!("all arguments together are an object, and this is {found}; use a structure"),
+            );
+        }
+        None if option_inner(ty).is_some() => {
+            errors.at(ty, "all arguments together are always there; leave the `Option` out");
+        }
+        None => {}
+    }
 }
 
 /// The name of a parameter, which is the name of its argument.

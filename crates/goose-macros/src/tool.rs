@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{
-    Attribute, Ident, ImplItemFn, Item, LitStr, ReturnType, Token, TraitItemFn, Visibility,
+    Attribute, Ident, ImplItemFn, Item, LitStr, Path, ReturnType, Token, TraitItemFn, Visibility,
     ext::IdentExt as _, parse_quote, spanned::Spanned as _,
 };
 
@@ -74,7 +74,12 @@ pub(crate) fn tool_name(args: &ToolArgs, method: &Ident) -> String {
 
 /// Whether `attribute` is `#[tool]`, by whatever path.
 pub(crate) fn is_tool(attribute: &Attribute) -> bool {
-    attribute.path().segments.last().is_some_and(|segment| segment.ident == "tool")
+    names_tool(attribute.path())
+}
+
+/// Whether `path` is that of `#[tool]`.
+pub(crate) fn names_tool(path: &Path) -> bool {
+    path.segments.last().is_some_and(|segment| segment.ident == "tool")
 }
 
 /// The attributes that decide whether an item exists.
@@ -202,10 +207,14 @@ impl Definition<'_> {
             value = owned_result(ty, value);
         }
         let span = located(span);
+        let finish = match &self.args.output {
+            Some(output) => quote_spanned!(span=> finish_as::<#output>()),
+            None => quote_spanned!(span=> finish()),
+        };
         quote_spanned! {span=>
             #[allow(unused_imports, reason = "only for what is not a `Result`")]
             use ::goose_extension::macros::FinishValue as _;
-            ::goose_extension::macros::Returned(#value).finish()
+            ::goose_extension::macros::Returned(#value).#finish
         }
     }
 }

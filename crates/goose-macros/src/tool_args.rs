@@ -5,7 +5,7 @@ use quote::quote;
 use syn::{Expr, ExprArray, ExprLit, Ident, Lit, LitStr, Type, parse::ParseStream, spanned::Spanned as _};
 
 use crate::{
-    entries::{flag, read_entries, value},
+    entries::{flag, read_entries, text, value},
     errors::Errors,
     names::check_tool_name,
 };
@@ -39,7 +39,7 @@ pub(crate) struct ToolArgs {
     title: Option<Expr>,
     groups: Vec<Ident>,
     hints: Vec<(Ident, bool)>,
-    output: Option<Type>,
+    pub(crate) output: Option<Type>,
 }
 
 /// How long a call may take, and where that is written.
@@ -60,8 +60,8 @@ impl ToolArgs {
     fn read(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
         match key.to_string().as_str() {
             "name" => self.name = Some(tool_name(value(key, input)?)?),
-            "description" => self.description = Some(filled(value(key, input)?)?),
-            "title" => self.title = Some(filled(value(key, input)?)?),
+            "description" => self.description = Some(text(key, input)?),
+            "title" => self.title = Some(text(key, input)?),
             "group" => self.groups = groups(value(key, input)?)?,
             "timeout" => {
                 let millis = millis(&value(key, input)?)?;
@@ -122,19 +122,6 @@ fn tool_name(name: LitStr) -> syn::Result<LitStr> {
     }
 }
 
-/// A text for people or models; any expression, but not an empty literal.
-fn filled(text: Expr) -> syn::Result<Expr> {
-    match &text {
-        Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) if literal.value().trim().is_empty() => {
-            Err(syn::Error::new(literal.span(), "this text is empty; leave it out or say something"))
-        }
-        Expr::Lit(ExprLit { lit, .. }) if !matches!(lit, Lit::Str(_)) => {
-            Err(syn::Error::new(lit.span(), "expected a string"))
-        }
-        _ => Ok(text),
-    }
-}
-
 fn groups(groups: Expr) -> syn::Result<Vec<Ident>> {
     let mut errors = Errors::default();
     let found = match groups {
@@ -163,7 +150,13 @@ fn group(group: &Expr) -> syn::Result<Ident> {
 /// `"500ms"`, `"30s"`, `"2m"`, or an integer number of seconds.
 fn millis(timeout: &Lit) -> syn::Result<u64> {
     let found = match timeout {
-        Lit::Int(seconds) => seconds.base10_parse().ok().and_then(|seconds: u64| seconds.checked_mul(1000)),
+        Lit::Int(seconds) if matches!(seconds.suffix(), "ms" | "s" | "m") => {
+            let message = format!("a time with a unit is a string: \"{seconds}\"");
+            return Err(syn::Error::new(timeout.span(), message));
+        }
+        Lit::Int(seconds) if seconds.suffix().is_empty() => {
+            seconds.base10_parse().ok().and_then(|seconds: u64| seconds.checked_mul(1000))
+        }
         Lit::Str(text) => duration(text.value().trim()),
         _ => None,
     };

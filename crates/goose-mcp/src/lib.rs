@@ -5,7 +5,7 @@
 //! - [`Tutorial`]: tutorials that the model guides a person through
 //!
 //! Nothing here reads the environment: a program computes where things are ([`paths`]), puts it into
-//! [`Settings`], and asks [`builtin`] for a service by name.
+//! [`Settings`], and asks [`builtin()`] for a service by name.
 
 mod builtin;
 mod memory;

@@ -112,6 +112,8 @@ impl Workbench {
             .with(Self::flood_tool())
             .with(Self::grow_tool())
             .with(Self::touch_tool())
+            .with(Self::was_cancelled_tool())
+            .with(Self::chatter_tool())
     }
 
     /// Gives back a message.
@@ -323,12 +325,32 @@ impl Workbench {
         "there is one tool more"
     }
 
+    /// Says whether `wait_for_ever` was told of its cancellation.
+    #[tool]
+    fn was_cancelled(&self) -> bool {
+        self.entered() >= 1000
+    }
+
+    /// Records many things at once, without giving anybody time to read them.
+    #[tool]
+    fn chatter(&self, times: u32, context: &CallContext) {
+        self.enter();
+        for number in 0..times {
+            context.log(format!("thing {number}"));
+        }
+    }
+
     /// Says that a resource has changed.
     #[tool]
     fn touch(&self, uri: String) {
         self.enter();
         self.feed.publish(Change::ResourceUpdated(uri));
     }
+}
+
+#[expect(clippy::panic, reason = "that is what it is for")]
+fn break_down() -> String {
+    panic!("a bug on purpose")
 }
 
 fn registry() -> &'static ToolRegistry {
@@ -403,6 +425,7 @@ impl Extension for Workbench {
                 let name = person.map_or_else(|| "nobody".to_owned(), |person| person.name);
                 Ok(vec![ResourceContents::text(format!("For {name} only"), uri)])
             }
+            Some("huge") => Ok(vec![ResourceContents::text("x".repeat(10 << 20), uri)]),
             Some(number @ ("1" | "2" | "3")) => {
                 Ok(vec![ResourceContents::text(format!("Text {number}"), uri)])
             }
@@ -440,6 +463,7 @@ impl Extension for Workbench {
                 let person = context.elicit_form::<Person>("who", "Who are you?").await?;
                 person.map_or_else(|| "stranger".to_owned(), |person| person.name)
             }
+            "broken" => break_down(),
             _ => return Err(ToolError::invalid(format!("There is no prompt `{name}`."))),
         };
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, format!("Greet {whom}."))]))

@@ -1,7 +1,9 @@
-//! The other side: the same tool with rmcp's own macros, server and client, as its documentation does it.
+//! The other side: the same tool with rmcp's own macros, server and client, on the fastest settings that it has for its
+//! server.
 
 use std::sync::Arc;
 
+use axum::serve::ListenerExt as _;
 use goose_extension::mcp::Lifecycle;
 use rmcp::{
     ErrorData, Json, RoleClient, ServerHandler, ServiceExt as _,
@@ -46,7 +48,7 @@ impl Echo {
 impl ServerHandler for Echo {}
 
 pub(crate) async fn serve_stdio() -> anyhow::Result<()> {
-    Echo.serve(rmcp::transport::stdio()).await?.waiting().await?;
+    Echo.serve(rmcp::transport::io::stdio_pipes()).await?.waiting().await?;
     Ok(())
 }
 
@@ -83,6 +85,9 @@ async fn serve_http() -> anyhow::Result<String> {
     );
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
     let router = axum::Router::new().nest_service("/mcp", service);
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(url)

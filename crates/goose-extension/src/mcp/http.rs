@@ -28,7 +28,10 @@ use rmcp::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{lines::MAX_LINE_BYTES, server::ExtensionServer};
+use super::{
+    lines::{Envelope, MAX_LINE_BYTES},
+    server::ExtensionServer,
+};
 use crate::error::AnyhowResult;
 
 /// How long open connections may take to end when the server is stopped.
@@ -90,8 +93,7 @@ impl HttpServer {
             let _ = stream.set_nodelay(true);
         });
         let stop = stop.child_token();
-        let service = http_service(server, &options, stop.clone());
-        let router = Router::new().route(&options.path, any(move |request| answer(service.clone(), request)));
+        let router = http_router(&server, &options, stop.clone());
         let stopped = stop.clone().cancelled_owned();
         let task = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stopped).await {
@@ -138,30 +140,41 @@ impl HttpServer {
     }
 }
 
-/// The endpoint's service.
-pub type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;
+/// How long a session of the older wire may be silent; a tool may run that long without a word.
+const SESSION_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// The endpoint as a service, to be mounted in a larger server.
-pub fn http_service(server: ExtensionServer, options: &HttpOptions, stop: CancellationToken) -> Endpoint {
+type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;
+
+/// The endpoint as a router, to be merged into a larger server. Its clients are not local, whatever the server's options
+/// say.
+pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.allowed_hosts.clone())
         .with_allowed_origins(options.allowed_origins.clone())
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_LINE_BYTES)
         .with_cancellation_token(stop);
-    StreamableHttpService::new(move || Ok(server.another()), Arc::new(LocalSessionManager::default()), config)
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_IDLE);
+    let server = server.distrusting();
+    let endpoint = Endpoint::new(move || Ok(server.another()), Arc::new(sessions), config);
+    Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
 }
 
 /// Answers one request; what is not for MCP (a browser that looks around) gets a plain hint.
-async fn answer(service: Endpoint, request: Request<Body>) -> Response {
+async fn answer(endpoint: Endpoint, request: Request<Body>) -> Response {
     if request.method() == Method::GET && header_has(&request, header::ACCEPT, "text/html") {
         let hint = "This is an MCP endpoint. Connect to it with an MCP client.\n";
         return (StatusCode::NOT_ACCEPTABLE, hint).into_response();
     }
     let is_json = header_has(&request, header::CONTENT_TYPE, "application/json");
-    let response = service.handle(request).await.map(Body::new);
+    let (head, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_LINE_BYTES).await else {
+        return (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large.\n").into_response();
+    };
+    let response = endpoint.handle(Request::from_parts(head, Body::from(body.clone()))).await.map(Body::new);
     if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return parse_error(response).await;
+        return unreadable(&body, response).await;
     }
     response
 }
@@ -171,12 +184,22 @@ fn header_has(request: &Request<Body>, name: header::HeaderName, part: &str) -> 
     value.is_some_and(|value| value.contains(part))
 }
 
-/// The media type was right, the JSON was not: JSON-RPC has an error of its own for that.
-async fn parse_error(response: Response) -> Response {
+/// The media type was right, the JSON was not: JSON-RPC has errors of its own for that, and the request's id may still be
+/// made out.
+async fn unreadable(body: &[u8], response: Response) -> Response {
     const MAX_REASON_BYTES: usize = 4096;
     let reason = axum::body::to_bytes(response.into_body(), MAX_REASON_BYTES).await.unwrap_or_default();
     let reason = String::from_utf8_lossy(&reason);
-    let error = ErrorData::parse_error(format!("The body is not a JSON-RPC message: {reason}"), None);
-    let body = serde_json::to_string(&ServerJsonRpcMessage::error(error, None)).unwrap_or_default();
+    let envelope = serde_json::from_slice::<Envelope>(body).ok().filter(|envelope| envelope.method.is_some());
+    let (error, id) = match envelope {
+        Some(envelope) => {
+            let text = format!("The request could not be read: {reason}. Send a valid MCP request.");
+            (ErrorData::invalid_request(text, None), envelope.id)
+        }
+        None => {
+            (ErrorData::parse_error(format!("The body is not a JSON-RPC message: {reason}."), None), None)
+        }
+    };
+    let body = serde_json::to_string(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
     (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -4,7 +4,7 @@
 //! are longer than [`MAX_LINE_BYTES`] are skipped, counted and logged (there is no id to answer). Where an
 //! id can be made out, it is answered instead, so that nobody waits for a time-out: a request we cannot read gets
 //! an error, and a response we cannot read fails the call that waits for it. An oversized line fails all
-//! pending calls of a client at once, because it may have been the answer to any of them.
+//! pending requests at once, because it may have been the answer to any of them.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -14,6 +14,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use rmcp::{
@@ -23,9 +24,11 @@ use rmcp::{
 };
 use serde::Deserialize;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
-    sync::Mutex,
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::{Mutex, Semaphore},
 };
+
+use super::line_reader::{LineRead, LineReader};
 
 /// The longest line that is read.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
@@ -33,7 +36,11 @@ pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 /// How many faults are logged one by one; later ones only count.
 const MAX_LOGGED_FAULTS: u64 = 10;
 
-const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// How many refusals may wait to be written; a peer that floods us and does not read gets no more.
+const MAX_REFUSALS: u32 = 64;
+
+/// How long closing waits for what is still being written.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many lines of a connection could not be used.
 #[derive(Debug, Default)]
@@ -66,7 +73,8 @@ pub struct LineTransport<Role, R, W> {
     lines: LineReader<R>,
     writer: Arc<Mutex<Option<W>>>,
     faults: Arc<LineFaults>,
-    /// Requests of ours that wait for an answer (clients only).
+    refusals: Arc<Semaphore>,
+    /// Requests of ours that wait for an answer.
     pending: HashSet<RequestId>,
     /// Answers we made up, because the real ones could not be read.
     failed: VecDeque<RequestId>,
@@ -85,6 +93,7 @@ where
             lines: LineReader::new(reader),
             writer: Arc::new(Mutex::new(Some(writer))),
             faults: Arc::default(),
+            refusals: Arc::new(Semaphore::new(MAX_REFUSALS as usize)),
             pending: HashSet::new(),
             failed: VecDeque::new(),
             role: PhantomData,
@@ -169,11 +178,13 @@ where
             None,
         );
         let message = TxJsonRpcMessage::<Role>::error(error, Some(id));
+        let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let writer = Arc::clone(&self.writer);
         tokio::spawn(async move {
-            if let Err(error) = write_line(&writer, &message).await {
+            if let Err(error) = write_line(&writer, &to_line(&message)).await {
                 tracing::debug!(%error, "could not refuse a request");
             }
+            drop(permit);
         });
     }
 
@@ -197,11 +208,9 @@ where
         &mut self,
         message: TxJsonRpcMessage<Role>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if Role::IS_CLIENT {
-            self.note_pending(&message);
-        }
+        self.note_pending(&message);
         let writer = Arc::clone(&self.writer);
-        async move { write_line(&writer, &message).await }
+        async move { write_line(&writer, &capped_line::<Role>(message)).await }
     }
 
     /// Cancel-safe: a partly read line stays in the reader.
@@ -229,8 +238,15 @@ where
         }
     }
 
+    /// Lets refusals go out, then closes the stream; a peer that does not read is not waited for.
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.writer.lock().await.take();
+        let closing = async {
+            let _ = self.refusals.acquire_many(MAX_REFUSALS).await;
+            self.writer.lock().await.take();
+        };
+        if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+            tracing::debug!("the peer does not read; its connection is dropped");
+        }
         Ok(())
     }
 }
@@ -238,9 +254,9 @@ where
 /// As much of a message as can be read when the rest cannot. Skipping unknown parts does not recurse, so
 /// this works for messages that nest too deep.
 #[derive(Deserialize)]
-struct Envelope {
-    id: Option<RequestId>,
-    method: Option<String>,
+pub(super) struct Envelope {
+    pub(super) id: Option<RequestId>,
+    pub(super) method: Option<String>,
 }
 
 fn unreadable_answer<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRpcMessage<Role> {
@@ -248,77 +264,39 @@ fn unreadable_answer<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRp
     JsonRpcMessage::error(ErrorData::internal_error(text, None), Some(id))
 }
 
-async fn write_line<W: AsyncWrite + Unpin>(
-    writer: &Mutex<Option<W>>,
-    message: &impl serde::Serialize,
-) -> io::Result<()> {
+fn to_line(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
+    Ok(line)
+}
+
+/// The line of a message. One that the other side would refuse is not sent: a request fails here, and a response
+/// becomes an error, so that nobody waits for it.
+fn capped_line<Role: ServiceRole>(message: TxJsonRpcMessage<Role>) -> io::Result<Vec<u8>> {
+    let line = to_line(&message)?;
+    if line.len() <= MAX_LINE_BYTES {
+        return Ok(line);
+    }
+    let text =
+        format!("The message has {} bytes; at most {MAX_LINE_BYTES} can be sent. Ask for less.", line.len());
+    match message {
+        JsonRpcMessage::Response(response) => {
+            let error = ErrorData::internal_error(text, None);
+            to_line(&TxJsonRpcMessage::<Role>::error(error, Some(response.id)))
+        }
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, text)),
+    }
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(
+    writer: &Mutex<Option<W>>,
+    line: &io::Result<Vec<u8>>,
+) -> io::Result<()> {
+    let line = line.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let mut writer = writer.lock().await;
     let Some(writer) = writer.as_mut() else {
         return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
     };
-    writer.write_all(&line).await?;
+    writer.write_all(line).await?;
     writer.flush().await
-}
-
-enum LineRead {
-    Line,
-    Oversized,
-    End,
-}
-
-/// Reads lines without ever holding more than the cap.
-struct LineReader<R> {
-    reader: BufReader<R>,
-    line: Vec<u8>,
-    /// The rest of an oversized line is being dropped.
-    skipping: bool,
-}
-
-impl<R: AsyncRead + Unpin> LineReader<R> {
-    fn new(reader: R) -> Self {
-        Self {
-            reader: BufReader::with_capacity(READ_BUFFER_BYTES, reader),
-            line: Vec::new(),
-            skipping: false,
-        }
-    }
-
-    /// Reads on until a line is complete, too long, or the stream ends. Cancel-safe.
-    async fn advance(&mut self) -> io::Result<LineRead> {
-        loop {
-            let chunk = self.reader.fill_buf().await?;
-            if chunk.is_empty() {
-                // A last line without its end is a message too.
-                let rest = !self.skipping && !self.line.is_empty();
-                return Ok(if rest { LineRead::Line } else { LineRead::End });
-            }
-            let end = chunk.iter().position(|&byte| byte == b'\n');
-            let taken = end.map_or(chunk.len(), |end| end + 1);
-            let fits = self.line.len() + taken <= MAX_LINE_BYTES;
-            if !self.skipping && fits {
-                self.line.extend_from_slice(&chunk[..taken]);
-            }
-            self.reader.consume(taken);
-            match (self.skipping, fits, end) {
-                (false, true, Some(_)) => return Ok(LineRead::Line),
-                (false, false, end) => {
-                    self.clear();
-                    self.skipping = end.is_none();
-                    return Ok(LineRead::Oversized);
-                }
-                (true, _, Some(_)) => self.skipping = false,
-                (true, _, None) | (false, true, None) => {}
-            }
-        }
-    }
-
-    /// Forgets the line; a large buffer is given back.
-    fn clear(&mut self) {
-        self.line.clear();
-        if self.line.capacity() > READ_BUFFER_BYTES {
-            self.line.shrink_to(READ_BUFFER_BYTES);
-        }
-    }
 }

@@ -5,12 +5,14 @@
 
 mod client;
 mod http;
+mod line_reader;
 mod lines;
 mod serve;
 mod server;
+mod waiting;
 
 pub use client::{ConnectOptions, Lifecycle, RemoteExtension, Target, connect};
-pub use http::{Endpoint, HttpOptions, HttpServer, http_service};
+pub use http::{HttpOptions, HttpServer, http_router};
 pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub(crate) use server::missing_capability;

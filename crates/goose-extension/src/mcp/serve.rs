@@ -116,10 +116,8 @@ impl Serve {
     ///
     /// Where the address cannot be bound.
     pub async fn http(self, options: HttpOptions) -> AnyhowResult<HttpServer> {
-        let Self { extension, options: mut serve, stop } = self;
-        // Whoever reaches a port is not thereby allowed to choose our folders.
-        serve.trust_surroundings = false;
-        HttpServer::start(ExtensionServer::with_options(extension, serve), options, stop).await
+        let stop = self.stop.clone();
+        HttpServer::start(self.into_handler(), options, stop).await
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the HTTP endpoint lets in: only its own names, only known origins, only bodies of a sane size.
 
-use goose_extension::mcp::{HttpOptions, HttpServer, MAX_LINE_BYTES, serve};
+use goose_extension::mcp::{
+    ConnectOptions, HttpOptions, HttpServer, Lifecycle, MAX_LINE_BYTES, connect, serve,
+};
 use goose_test_support::Workbench;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -86,10 +88,28 @@ async fn a_browser_that_looks_around_gets_a_hint() {
     assert!(answer.contains("MCP client"), "{answer}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_server_frees_its_port_though_a_client_is_there() {
+    for lifecycle in [Lifecycle::Discover, Lifecycle::Initialize] {
+        let server = server().await;
+        let address = server.address();
+        let client =
+            connect(server.url(), ConnectOptions::default().with_lifecycle(lifecycle)).await.unwrap();
+        server.stop().await.unwrap();
+        assert!(tokio::net::TcpListener::bind(address).await.is_ok());
+        drop(client);
+    }
+}
+
 #[tokio::test]
-async fn a_stopped_server_frees_its_port() {
+async fn a_request_that_nests_too_deep_is_answered_with_its_id() {
     let server = server().await;
-    let address = server.address();
-    server.stop().await.unwrap();
-    assert!(tokio::net::TcpListener::bind(address).await.is_ok());
+    let host = format!("localhost:{}", server.address().port());
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"whole","arguments":{{"d":{deep}}}}}}}"#
+    );
+    let answer = post(&server, &host, &[], &body).await;
+    assert_eq!(status(&answer), 400, "{answer}");
+    assert!(answer.contains("-32600") && answer.contains("\"id\":7"), "{answer}");
 }

@@ -8,10 +8,12 @@
 )]
 
 mod bad_lines;
+mod bad_servers;
 mod doors;
 mod http_door;
 mod properties;
 mod questions;
+mod requirements;
 mod same_everywhere;
 mod seed_mcp;
 mod tool_macro;

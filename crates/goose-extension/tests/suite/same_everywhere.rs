@@ -3,8 +3,9 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use goose_extension::{
-    ArgumentInfo, CallContext, CompleteRequestParams, Extension, JsonObject, LogLevel, Reference,
-    mcp::{ConnectOptions, Lifecycle, connect, serve},
+    Answer, ArgumentInfo, CallContext, Caller, CompleteRequestParams, Extension, JsonObject, LogLevel,
+    Question, QuestionKind, Reference,
+    mcp::{ConnectOptions, Lifecycle, Serve, connect, serve},
     prelude::*,
 };
 use goose_test_support::{Witness, Workbench};
@@ -238,9 +239,117 @@ async fn a_cancelled_call_ends_at_once_and_the_tool_is_told() {
             Err(ToolError::Cancelled("The call of `wait_for_ever` was cancelled.".into())),
             "{door:?}"
         );
+        let extension = &opened.extension;
+        until_async(async || extension.call_tool("was_cancelled", HashMap::new()).await == Ok(json!(true)))
+            .await;
         // The server goes on.
         let answer = opened.extension.call_tool("echo", hashmap! { "message" => json!("still here") }).await;
         assert_eq!(answer, Ok(json!({ "response": "still here" })), "{door:?}");
+    }
+}
+
+/// A caller who never answers.
+struct Silent(tokio::sync::Notify);
+
+#[async_trait]
+impl Caller for Silent {
+    async fn ask(&self, _key: &str, _question: Question) -> ToolResult<Answer> {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+
+    fn can_answer(&self, _kind: QuestionKind) -> bool {
+        true
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
+    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
+        let opened = door.open().await;
+        let (token, silent) = (CancellationToken::new(), Arc::new(Silent(tokio::sync::Notify::new())));
+        let context = CallContext::new().with_caller(silent.clone()).with_cancellation(token.clone());
+        let extension = Arc::clone(&opened.extension);
+        let call = tokio::spawn(async move { extension.call("ask_name", JsonObject::new(), &context).await });
+        silent.0.notified().await;
+        token.cancel();
+        let result = tokio::time::timeout(Duration::from_secs(10), call).await.expect("it hangs").unwrap();
+        assert!(matches!(result, Err(ToolError::Cancelled(_))), "{door:?}: {result:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_side_by_side_ask_their_own_callers() {
+    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
+        let opened = door.open().await;
+        let witnesses = [Witness::new(), Witness::declining(), Witness::new()];
+        let calls = witnesses.iter().map(|witness| {
+            let (extension, context) = (Arc::clone(&opened.extension), witness.context());
+            async move { extension.call("ask_name", JsonObject::new(), &context).await.unwrap().as_text() }
+        });
+        let answers = futures::future::join_all(calls).await;
+        assert_eq!(answers, ["Hello, Ada!", "You did not say.", "Hello, Ada!"], "{door:?}");
+        for witness in &witnesses {
+            assert_eq!(witness.seen(), ["asked: ElicitForm"], "{door:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_pass_through_a_server_that_stands_in_between() {
+    for (near, far) in [
+        (Lifecycle::Discover, Lifecycle::Discover),
+        (Lifecycle::Discover, Lifecycle::Initialize),
+        (Lifecycle::Initialize, Lifecycle::Discover),
+        (Lifecycle::Initialize, Lifecycle::Initialize),
+    ] {
+        let options = |lifecycle| ConnectOptions::default().with_lifecycle(lifecycle);
+        let between = connect(serve(Workbench::new()).duplex(), options(far)).await.unwrap();
+        let extension = connect(Serve::shared(between).duplex(), options(near)).await.unwrap();
+        let witness = Witness::new();
+        let twice = extension.call("ask_twice", JsonObject::new(), &witness.context()).await.unwrap();
+        assert_eq!(twice.as_text(), "You said: two after You said: one", "{near:?} {far:?}");
+        let name = extension.call("ask_name", JsonObject::new(), &witness.context()).await.unwrap();
+        assert_eq!(name.as_text(), "Hello, Ada!", "{near:?} {far:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_tool_is_guarded_on_the_wire_too() {
+    for door in Door::WIRES {
+        let opened = door.open().await;
+        let nobody = CallContext::new();
+        let prompt = opened.extension.get_prompt("broken", JsonObject::new(), &nobody);
+        let prompt = tokio::time::timeout(Duration::from_secs(10), prompt).await.expect("no answer");
+        assert!(
+            matches!(&prompt, Err(ToolError::ExecutionError(text)) if text.contains("bug")),
+            "{door:?}: {prompt:?}"
+        );
+        let huge = opened.extension.read_resource("note://huge", &nobody);
+        let huge = tokio::time::timeout(Duration::from_secs(30), huge).await.expect("no answer");
+        assert!(huge.is_err(), "{door:?}");
+        let after = opened.extension.read_resource("note://1", &CallContext::new()).await;
+        assert!(after.is_ok(), "{door:?}: {after:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_tool_reports_too_fast_is_counted_not_lost_silently() {
+    const TIMES: usize = 5000;
+    for door in [Door::Duplex(Lifecycle::Discover), Door::Duplex(Lifecycle::Initialize)] {
+        let opened = door.open().await;
+        let witness = Witness::new();
+        opened
+            .extension
+            .call("chatter", object(json!({ "times": TIMES })), &witness.context())
+            .await
+            .unwrap();
+        let seen = witness.seen();
+        let told = seen.iter().filter(|line| line.starts_with("log: Text")).count();
+        let dropped = seen.iter().find_map(|line| {
+            line.strip_prefix("entry: Warning None \"")?.split(' ').next()?.parse::<usize>().ok()
+        });
+        assert_eq!(told + dropped.unwrap_or_default(), TIMES, "{door:?}: {:?}", seen.last());
     }
 }
 
@@ -319,6 +428,17 @@ async fn settle(door: Door) {
     if door != Door::Direct {
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
+}
+
+async fn until_async(condition: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), waiting)
+        .await
+        .expect("it did not happen within ten seconds");
 }
 
 async fn until(condition: impl Fn() -> bool) {

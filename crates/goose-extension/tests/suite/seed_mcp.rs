@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goose_extension::{
     Extension,
-    mcp::{ConnectOptions, Lifecycle, Target, connect, serve, spawn_and_serve},
+    mcp::{ConnectOptions, Lifecycle, ServeOptions, Target, connect, serve, spawn_and_serve},
     prelude::*,
 };
 use goose_test_support::Workbench;
@@ -17,7 +17,7 @@ use rmcp::{
     },
     service::RequestContext,
 };
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 /// The page's server, with today's signatures.
 struct MyMCPServer;
@@ -109,9 +109,8 @@ async fn a_server_written_against_rmcp_is_an_extension_over_its_own_transport() 
     check(connect(target, ConnectOptions::default()).await.unwrap()).await;
 }
 
-/// Sends the page's requests as they are printed there and returns the answers.
-async fn exchange(requests: &[Value]) -> Vec<Value> {
-    let stream = serve(Workbench::new()).duplex();
+/// Sends requests as they are and returns the answers; news in between are passed over.
+async fn exchange(stream: DuplexStream, requests: &[Value]) -> Vec<Value> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut lines = BufReader::new(reader).lines();
     let hello = json!({
@@ -121,8 +120,14 @@ async fn exchange(requests: &[Value]) -> Vec<Value> {
     let mut answers = Vec::new();
     for request in [&hello].into_iter().chain(requests) {
         writer.write_all(format!("{request}\n").as_bytes()).await.unwrap();
-        let line = lines.next_line().await.unwrap().unwrap();
-        answers.push(serde_json::from_str::<Value>(&line).unwrap());
+        loop {
+            let line = lines.next_line().await.unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message.get("id").is_some() {
+                answers.push(message);
+                break;
+            }
+        }
     }
     answers.split_off(1)
 }
@@ -133,15 +138,18 @@ fn request(id: u64, method: &str, params: Value) -> Value {
 
 #[tokio::test]
 async fn the_messages_look_as_the_page_shows_them() {
-    let answers = exchange(&[
-        request(1, "tools/list", json!({})),
-        request(2, "tools/call", json!({ "name": "text", "arguments": {} })),
-        request(3, "resources/list", json!({})),
-        request(4, "resources/read", json!({ "uri": "note://1" })),
-        request(5, "prompts/list", json!({})),
-        request(6, "prompts/get", json!({ "name": "greet", "arguments": { "name": "Ada" } })),
-        request(7, "no/such/method", json!({})),
-    ])
+    let answers = exchange(
+        serve(Workbench::new()).duplex(),
+        &[
+            request(1, "tools/list", json!({})),
+            request(2, "tools/call", json!({ "name": "text", "arguments": {} })),
+            request(3, "resources/list", json!({})),
+            request(4, "resources/read", json!({ "uri": "note://1" })),
+            request(5, "prompts/list", json!({})),
+            request(6, "prompts/get", json!({ "name": "greet", "arguments": { "name": "Ada" } })),
+            request(7, "no/such/method", json!({})),
+        ],
+    )
     .await;
     let echo = &answers[0]["result"]["tools"][0];
     assert_eq!(echo["name"], "echo");
@@ -190,13 +198,31 @@ fn the_standard_error_codes_convert_both_ways() {
     assert_eq!(codes.map(|code| code.0), [-32602, -32603]);
 }
 
+fn in_pages_of(page_size: usize) -> DuplexStream {
+    let mut options = ServeOptions::default();
+    options.page_size = page_size;
+    serve(Workbench::new()).with_options(options).duplex()
+}
+
 #[tokio::test]
 async fn lists_come_in_pages_and_a_stale_cursor_is_refused() {
-    let mut options = goose_extension::mcp::ServeOptions::default();
-    options.page_size = 5;
-    let stream = serve(Workbench::new()).with_options(options).duplex();
-    let extension = connect(stream, ConnectOptions::default()).await.unwrap();
+    let list = |cursor: &Value| request(1, "tools/list", json!({ "cursor": cursor }));
+    let first = exchange(in_pages_of(5), &[request(1, "tools/list", json!({}))]).await.remove(0);
+    assert_eq!(first["result"]["tools"].as_array().unwrap().len(), 5);
+    let cursor = &first["result"]["nextCursor"];
+    let grow = request(2, "tools/call", json!({ "name": "grow", "arguments": {} }));
+    let answers = exchange(in_pages_of(5), &[list(cursor), grow, list(cursor)]).await;
+    let names = |answer: &Value| answer["result"]["tools"].as_array().unwrap()[0]["name"].clone();
+    assert_eq!(names(&answers[0]), json!(Workbench::new().tools()[5].name()));
+    assert_eq!(answers[2]["error"]["code"], -32602, "{}", answers[2]);
+    assert!(answers[2]["error"]["message"].as_str().unwrap().contains("List again without a cursor"));
+}
+
+#[tokio::test]
+async fn a_client_reads_all_pages() {
+    let extension = connect(in_pages_of(2), ConnectOptions::default()).await.unwrap();
     let direct = Workbench::new();
     assert_eq!(extension.tools(), direct.tools());
     assert_eq!(extension.list_resources().await.unwrap(), direct.list_resources().await.unwrap());
+    assert_eq!(extension.list_prompts().await.unwrap(), direct.list_prompts().await.unwrap());
 }

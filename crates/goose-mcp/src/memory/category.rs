@@ -22,6 +22,9 @@ const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// The same, when a digit follows.
 const RESERVED_NUMBERED: [&str; 2] = ["com", "lpt"];
 
+/// What is wrong with those.
+const DEVICE: &str = "Windows reserves this name for a device";
+
 /// The name of one category.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Category(String);
@@ -43,6 +46,15 @@ impl Category {
     pub(super) fn of_file(file_name: &str) -> Option<Self> {
         let name = file_name.strip_suffix(EXTENSION)?;
         problem(name).is_none().then(|| Self(name.to_owned()))
+    }
+
+    /// Refuses a name that a file could not have everywhere. What is there already may be called so.
+    ///
+    /// # Errors
+    ///
+    /// As [`Category::parse`].
+    pub(super) fn check_new(&self) -> ToolResult<()> {
+        if is_reserved(&self.0) { Err(refused(&self.0, DEVICE)) } else { Ok(()) }
     }
 
     /// The file, within its folder.
@@ -96,8 +108,8 @@ fn problem(name: &str) -> Option<&'static str> {
         Some("it contains a control character")
     } else if cfg!(windows) && name.contains(['<', '>', ':', '"', '|', '?', '*']) {
         Some("it contains a character that file names on Windows cannot have")
-    } else if is_reserved(name) {
-        Some("Windows reserves this name for a device")
+    } else if cfg!(windows) && is_reserved(name) {
+        Some(DEVICE)
     } else {
         None
     }

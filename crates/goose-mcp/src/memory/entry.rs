@@ -73,15 +73,16 @@ fn clean_tags(tags: &[String]) -> ToolResult<Vec<String>> {
                 "A tag is longer than {MAX_TAG_BYTES} bytes. Use short words as tags, and put the rest into `data`."
             )));
         }
-        if !tag.is_empty() && !cleaned.contains(&tag) {
-            cleaned.push(tag);
+        if tag.is_empty() || cleaned.contains(&tag) {
+            continue;
         }
-    }
-    if cleaned.len() > MAX_TAGS {
-        return Err(ToolError::ExecutionError(format!(
-            "{} tags are too many: a memory has at most {MAX_TAGS}. Keep those one would search for.",
-            cleaned.len()
-        )));
+        if cleaned.len() == MAX_TAGS {
+            return Err(ToolError::ExecutionError(format!(
+                "{} tags are too many: a memory has at most {MAX_TAGS}. Keep those one would search for.",
+                tags.len()
+            )));
+        }
+        cleaned.push(tag);
     }
     Ok(cleaned)
 }

@@ -2,7 +2,9 @@
 //!
 //! The global folder is the person's own and is used as it is, links included. The project folder came with a
 //! checked-out project and is not trusted to stay where it seems to be: neither `.goose` nor `.goose/memory` may
-//! be a link. In both, a category is a plain file; links, pipes and folders are refused.
+//! be a link, and neither may a category in it. In the global folder a category may be a link to a plain file, as
+//! programs that manage dotfiles make them: the file it leads to is read and written, and the link stays. Pipes and
+//! folders are refused in both.
 
 use std::{
     fs::{self, File},
@@ -21,6 +23,9 @@ pub(super) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many categories of one folder are looked at.
 pub(super) const MAX_CATEGORIES: usize = 500;
+
+/// How many names in a folder are looked at to find them.
+const MAX_NAMES_READ: usize = 10_000;
 
 /// Whose memory it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -55,8 +60,17 @@ pub(super) struct Folder {
 pub(super) struct Listing {
     /// In the order of their names.
     pub(super) categories: Vec<Category>,
-    /// Whether there are more than [`MAX_CATEGORIES`].
+    /// Whether there are more than [`MAX_CATEGORIES`], or could be.
     pub(super) is_cut: bool,
+}
+
+/// The file of a category.
+#[derive(Debug)]
+pub(super) struct CategoryFile {
+    /// Where it is. Not in the folder where a link leads to it.
+    pub(super) path: PathBuf,
+    pub(super) metadata: fs::Metadata,
+    pub(super) is_linked: bool,
 }
 
 impl Folder {
@@ -89,10 +103,14 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
             Err(error) => return Err(failed("list", &self.path, &error)),
         };
-        let mut categories: Vec<Category> =
-            files.filter_map(|file| Category::of_file(file.ok()?.file_name().to_str()?)).collect();
+        let mut names_read = 0;
+        let mut categories: Vec<Category> = files
+            .take(MAX_NAMES_READ)
+            .inspect(|_| names_read += 1)
+            .filter_map(|file| Category::of_file(file.ok()?.file_name().to_str()?))
+            .collect();
         categories.sort();
-        let is_cut = categories.len() > MAX_CATEGORIES;
+        let is_cut = categories.len() > MAX_CATEGORIES || names_read == MAX_NAMES_READ;
         categories.truncate(MAX_CATEGORIES);
         Ok(Listing { categories, is_cut })
     }
@@ -101,13 +119,24 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it is there and cannot be read as a text file.
-    pub(super) fn read(&self, category: &Category) -> ToolResult<Option<Vec<u8>>> {
+    /// Where there is something else than a plain file, or a link that is not to be followed.
+    pub(super) fn locate(&self, category: &Category) -> ToolResult<Option<CategoryFile>> {
         self.check()?;
         let path = self.path_of(category);
-        if plain_file(&path)?.is_none() {
-            return Ok(None);
+        if self.scope == Scope::Global && path.is_symlink() {
+            return follow(&path).map(Some);
         }
+        let metadata = plain_file(&path)?;
+        Ok(metadata.map(|metadata| CategoryFile { path, metadata, is_linked: false }))
+    }
+
+    /// What is in the file of a category, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// Where it is there and cannot be read as a text file.
+    pub(super) fn read(&self, category: &Category) -> ToolResult<Option<Vec<u8>>> {
+        let Some(CategoryFile { path, .. }) = self.locate(category)? else { return Ok(None) };
         let mut bytes = Vec::new();
         File::open(&path)
             .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
@@ -126,6 +155,15 @@ impl Folder {
                 link.display()
             ))),
         }
+    }
+}
+
+/// The plain file that a link leads to.
+fn follow(link: &Path) -> ToolResult<CategoryFile> {
+    let path = fs::canonicalize(link).map_err(|error| failed("follow the link", link, &error))?;
+    match plain_file(&path)? {
+        Some(metadata) => Ok(CategoryFile { path, metadata, is_linked: true }),
+        None => Err(failed("follow the link", link, &io::ErrorKind::NotFound.into())),
     }
 }
 

@@ -3,12 +3,13 @@
 //! Each change reads the file, makes the new one and puts it in place of the old by renaming, all under an
 //! advisory lock of the folder. So no other goose process loses what it wrote, and a reader, who takes no lock,
 //! sees the file before or after and never half of it. The lock ends with the process that holds it, however
-//! that ends.
+//! that ends. The tasks of one process wait for each other in a line ([`Turn`]), so that of them only the first
+//! asks for the lock.
 
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -17,7 +18,8 @@ use goose_extension::{ToolError, ToolResult};
 
 use super::{
     category::Category,
-    folder::{Folder, failed, plain_file},
+    folder::{CategoryFile, Folder, failed, plain_file},
+    turn::Turn,
 };
 
 /// The file that is locked. It is not a category, because its name begins with a dot.
@@ -33,7 +35,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(3);
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     folder: &'a Folder,
+    // In this order: the lock is given back before the next task of this process asks for it.
     _lock: File,
+    _turn: Turn,
 }
 
 impl<'a> Locked<'a> {
@@ -47,6 +51,7 @@ impl<'a> Locked<'a> {
         fs::create_dir_all(&folder.path).map_err(|error| failed("create", &folder.path, &error))?;
         let path = folder.path.join(LOCK_FILE);
         plain_file(&path)?;
+        let turn = Turn::wait(&folder.path).ok_or_else(|| crowded(&folder.path))?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -54,25 +59,23 @@ impl<'a> Locked<'a> {
             .open(&path)
             .map_err(|error| failed("open", &path, &error))?;
         wait_for(&lock, &path)?;
-        Ok(Self { folder, _lock: lock })
+        Ok(Self { folder, _lock: lock, _turn: turn })
     }
 
-    /// Puts `bytes` in place of a category's file, all at once. An existing file keeps its permissions.
+    /// Puts `bytes` in place of a category's file, all at once. An existing file keeps its permissions, and the
+    /// place that a link leads to.
     ///
     /// # Errors
     ///
     /// Where the file cannot be written, or is protected against it; the old one is still there then.
     pub(super) fn replace(&self, category: &Category, bytes: &[u8]) -> ToolResult<()> {
-        let path = self.folder.path_of(category);
-        let existing = plain_file(&path)?;
-        if existing.as_ref().is_some_and(|metadata| metadata.permissions().readonly()) {
-            return Err(protected(&path));
-        }
+        let existing = self.writable(category)?;
+        let path = existing.as_ref().map_or_else(|| self.folder.path_of(category), |file| file.path.clone());
         let write = || -> io::Result<()> {
-            let mut file = new_file().tempfile_in(&self.folder.path)?;
+            let mut file = new_file().tempfile_in(path.parent().unwrap_or(&self.folder.path))?;
             file.write_all(bytes)?;
-            if let Some(metadata) = &existing {
-                file.as_file().set_permissions(metadata.permissions())?;
+            if let Some(existing) = &existing {
+                file.as_file().set_permissions(existing.metadata.permissions())?;
             }
             file.as_file().sync_all()?;
             file.persist(&path)?;
@@ -81,17 +84,24 @@ impl<'a> Locked<'a> {
         write().map_err(|error| failed("write", &path, &error))
     }
 
-    /// Removes a category's file.
+    /// Removes a category. Of a link, only the link goes; what it led to is given back.
     ///
     /// # Errors
     ///
     /// Where it cannot be removed, or is protected against it.
-    pub(super) fn remove(&self, category: &Category) -> ToolResult<()> {
+    pub(super) fn remove(&self, category: &Category) -> ToolResult<Option<PathBuf>> {
+        let existing = self.writable(category)?;
         let path = self.folder.path_of(category);
-        if plain_file(&path)?.is_some_and(|metadata| metadata.permissions().readonly()) {
-            return Err(protected(&path));
+        fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+        Ok(existing.filter(|file| file.is_linked).map(|file| file.path))
+    }
+
+    /// The file of a category, unless it is protected.
+    fn writable(&self, category: &Category) -> ToolResult<Option<CategoryFile>> {
+        match self.folder.locate(category)? {
+            Some(file) if file.metadata.permissions().readonly() => Err(protected(&file.path)),
+            file => Ok(file),
         }
-        fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))
     }
 }
 
@@ -126,6 +136,13 @@ fn busy(path: &Path) -> ToolError {
          stays so, ask the person to look for a hanging goose process.",
         path.display(),
         LOCK_PATIENCE.as_secs()
+    ))
+}
+
+fn crowded(path: &Path) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "Too many other calls are changing {}. Nothing was changed. Try again in a moment.",
+        path.display()
     ))
 }
 

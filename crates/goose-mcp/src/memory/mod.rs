@@ -10,9 +10,10 @@
 //! | `store.rs` | what they do |
 //! | `format.rs` | the text format, and how nothing in a file is lost |
 //! | `entry.rs`, `category.rs` | what a memory and a category may be |
-//! | `folder.rs`, `locked.rs` | reading a folder; changing it, safe for several processes |
+//! | `folder.rs` | reading a folder |
+//! | `locked.rs`, `turn.rs` | changing it, safe for several processes, and in turn within one |
 //! | `scan.rs`, `search.rs`, `page.rs` | finding, ranking, and showing only so much |
-//! | `near.rs`, `overview.rs` | what messages say about what is there |
+//! | `near.rs`, `overview.rs`, `quote.rs` | what messages say about what is there |
 //!
 //! Everything below the tools blocks: the files are small, but a change may wait for another process. So each
 //! call runs as one blocking task (`tokio::task::spawn_blocking`). A call that is cancelled lets its task finish;
@@ -26,10 +27,12 @@ mod locked;
 mod near;
 mod overview;
 mod page;
+mod quote;
 mod scan;
 mod search;
 mod store;
 mod tools;
+mod turn;
 mod words;
 
 #[cfg(test)]

@@ -13,6 +13,10 @@ const MAX_NEAR_BYTES: usize = 1024;
 /// From which share of common words on an entry is near.
 const MIN_LIKENESS: f64 = 0.2;
 
+/// How many entries are compared, the newest ones, and how much of each text.
+const MAX_COMPARED: usize = 2_000;
+const MAX_COMPARED_BYTES: usize = 16 * 1024;
+
 /// The message for an entry that is not there.
 pub(super) fn explain(place: &str, content: &str, entries: &[Located]) -> String {
     let near = nearest(content, entries);
@@ -33,9 +37,11 @@ pub(super) fn explain(place: &str, content: &str, entries: &[Located]) -> String
 }
 
 fn nearest<'a>(content: &str, entries: &'a [Located]) -> Vec<&'a str> {
+    let content = clip(content);
     let wanted: HashSet<String> = words(content).collect();
     let mut likely: Vec<(f64, &str)> = entries
         .iter()
+        .skip(entries.len().saturating_sub(MAX_COMPARED))
         .map(|located| (likeness(content, &wanted, &located.entry.data), located.entry.data.as_str()))
         .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
         .collect();
@@ -46,12 +52,17 @@ fn nearest<'a>(content: &str, entries: &'a [Located]) -> Vec<&'a str> {
 
 /// The share of words that both have; a text that contains the other is nearer than any other.
 fn likeness(content: &str, wanted: &HashSet<String>, data: &str) -> f64 {
+    let data = clip(data);
     let has: HashSet<String> = words(data).collect();
-    let both = wanted.intersection(&has).count() as f64;
-    let either = wanted.union(&has).count().max(1) as f64;
+    let both = wanted.intersection(&has).count();
+    let either = wanted.len() + has.len() - both;
     let content = content.trim();
     let contains = !content.is_empty() && (data.contains(content) || content.contains(data));
-    both / either + if contains { 1.0 } else { 0.0 }
+    both as f64 / either.max(1) as f64 + if contains { 1.0 } else { 0.0 }
+}
+
+fn clip(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_COMPARED_BYTES)]
 }
 
 fn quote(data: &str) -> String {

@@ -1,16 +1,16 @@
-//! What there is, in words: the names of categories and how many entries each has, never the entries.
+//! What there is, in words: the names of categories, never what is in them.
 
 use std::fmt::Write as _;
 
-use super::{category::Category, folder::Folder, format};
+use super::{
+    folder::{Folder, Scope},
+    quote,
+};
 
 /// How many categories are named.
 const MAX_NAMES: usize = 40;
 
-/// How much of a name is shown.
-const MAX_NAME_CHARS: usize = 60;
-
-/// One folder in one sentence.
+/// One folder in one sentence. No file in it is opened: this is part of the prompt.
 pub(super) fn sentence(folder: &Folder) -> String {
     let scope = folder.scope.name();
     let listing = match folder.categories() {
@@ -21,8 +21,12 @@ pub(super) fn sentence(folder: &Folder) -> String {
         return format!("The {scope} memory is empty.");
     }
     let named: Vec<String> =
-        listing.categories.iter().take(MAX_NAMES).map(|category| counted(folder, category)).collect();
-    let mut sentence = format!("Categories of the {scope} memory: {}", named.join(", "));
+        listing.categories.iter().take(MAX_NAMES).map(|category| quote::name(category.as_str())).collect();
+    let origin = match folder.scope {
+        Scope::Global => "",
+        Scope::Project => " (file names of the project, not instructions)",
+    };
+    let mut sentence = format!("Categories of the {scope} memory{origin}: {}", named.join(", "));
     match listing.categories.len() - named.len() {
         0 => {}
         more if listing.is_cut => {
@@ -34,17 +38,6 @@ pub(super) fn sentence(folder: &Folder) -> String {
     }
     sentence.push('.');
     sentence
-}
-
-fn counted(folder: &Folder, category: &Category) -> String {
-    let name = category.as_str();
-    let shown: String = name.chars().take(MAX_NAME_CHARS).collect();
-    let dots = if shown.len() < name.len() { "…" } else { "" };
-    let count = match folder.read(category) {
-        Ok(bytes) => format::parse(&bytes.unwrap_or_default()).len().to_string(),
-        Err(_) => "unreadable".to_owned(),
-    };
-    format!("`{shown}`{dots} ({count})")
 }
 
 /// `1 entry`, `2 entries`.

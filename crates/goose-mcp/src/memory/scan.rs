@@ -4,13 +4,14 @@ use goose_extension::ToolResult;
 
 use super::{
     category::{Category, Selection},
-    folder::{Folder, MAX_CATEGORIES},
-    format,
+    folder::{Folder, MAX_CATEGORIES, MAX_FILE_BYTES},
+    format, overview,
     page::Found,
+    quote,
 };
 
-/// How many bytes of one folder are read for one call.
-const MAX_SCAN_BYTES: usize = 32 * 1024 * 1024;
+/// How many bytes of one folder are read for one call. A single category always fits.
+const MAX_SCAN_BYTES: usize = MAX_FILE_BYTES;
 
 /// What was found, and what could not be looked at.
 #[derive(Debug, Default)]
@@ -43,22 +44,29 @@ impl Scan {
     fn add_all(&mut self, folder: &Folder) -> ToolResult<()> {
         let listing = folder.categories()?;
         let mut room = MAX_SCAN_BYTES;
+        let mut skipped: Vec<String> = Vec::new();
+        let mut unreadable: Vec<String> = Vec::new();
         for category in &listing.categories {
-            match folder.read(category) {
-                Ok(Some(bytes)) if bytes.len() > room => {
-                    self.notes.push(format!(
-                        "Only the categories before `{category}` were looked at, because there is too much: name a \
-                         category."
-                    ));
-                    return Ok(());
-                }
-                Ok(Some(bytes)) => {
-                    room -= bytes.len();
+            match read_within(folder, category, room) {
+                Ok(Reading::Bytes(bytes)) => {
+                    room = room.saturating_sub(bytes.len());
                     self.add(folder, category, &bytes);
                 }
-                Ok(None) => {}
-                Err(error) => self.notes.push(error.to_string()),
+                Ok(Reading::TooMuch) => skipped.push(quote::name(category.as_str())),
+                Ok(Reading::Nothing) => {}
+                Err(error) => unreadable.push(error.to_string()),
             }
+        }
+        if !skipped.is_empty() {
+            self.notes.push(format!(
+                "One call looks at {} MiB of the {} memory, so it skipped {}. Name a category to look there.",
+                MAX_SCAN_BYTES >> 20,
+                folder.scope.name(),
+                overview::categories(&skipped)
+            ));
+        }
+        if !unreadable.is_empty() {
+            self.notes.push(quote::few(&unreadable));
         }
         if listing.is_cut {
             self.notes
@@ -80,4 +88,22 @@ impl Scan {
         self.found.extend(other.found);
         self.notes.extend(other.notes);
     }
+}
+
+enum Reading {
+    Bytes(Vec<u8>),
+    /// There is no such file any more.
+    Nothing,
+    /// There is no room for it.
+    TooMuch,
+}
+
+/// Reads a category unless it is larger than `room`, which is not more than any category may have.
+fn read_within(folder: &Folder, category: &Category, room: usize) -> ToolResult<Reading> {
+    let Some(file) = folder.locate(category)? else { return Ok(Reading::Nothing) };
+    // What is larger than any category may be is not short of room, but an error, which reading gives.
+    if (room as u64 + 1..=MAX_FILE_BYTES as u64).contains(&file.metadata.len()) {
+        return Ok(Reading::TooMuch);
+    }
+    Ok(folder.read(category)?.map_or(Reading::Nothing, Reading::Bytes))
 }

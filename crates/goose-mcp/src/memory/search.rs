@@ -6,9 +6,16 @@
 
 use goose_extension::{ToolError, ToolResult};
 
-use super::{entry::clean_tag, page::Found, words::words};
+use super::{
+    entry::{MAX_TAGS, clean_tag},
+    page::Found,
+    words::words,
+};
 
-/// How many words of a query count.
+/// How long the words of a query may be, all together.
+pub(super) const MAX_QUERY_CHARS: usize = 2_000;
+
+/// How many different words of a query count.
 const MAX_WORDS: usize = 32;
 
 /// How long a word must be to be looked for inside of other words. In bytes, because in scripts that are written
@@ -31,25 +38,15 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// A query for words, tags, or both.
+    /// A query for words, tags, or both: of each, the first ones up to a cap.
     ///
     /// # Errors
     ///
     /// Where there is nothing to look for.
     pub(super) fn new(text: &str, tags: &[String]) -> ToolResult<Self> {
-        let mut query = Self {
-            words: Vec::new(),
-            tags: tags
-                .iter()
-                .map(|tag| clean_tag(tag).to_lowercase())
-                .filter(|tag| !tag.is_empty())
-                .collect(),
-        };
-        for word in words(text) {
-            if query.words.len() < MAX_WORDS && !query.words.contains(&word) {
-                query.words.push(word);
-            }
-        }
+        let text = &text[..text.floor_char_boundary(4 * MAX_QUERY_CHARS)];
+        let tags = tags.iter().map(|tag| clean_tag(tag).to_lowercase()).filter(|tag| !tag.is_empty());
+        let query = Self { words: distinct(words(text), MAX_WORDS), tags: distinct(tags, MAX_TAGS) };
         if query.words.is_empty() && query.tags.is_empty() {
             return Err(ToolError::execution(
                 "There is nothing to search for: `query` has no words. Pass a few words that the memory contains, or \
@@ -106,6 +103,20 @@ impl Query {
         let bonus = if document.has_phrase(&self.words) { PHRASE_BONUS } else { 1.0 };
         Some(words * bonus + TAG * tags as f64)
     }
+}
+
+/// The first `cap` different ones.
+fn distinct(all: impl Iterator<Item = String>, cap: usize) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for one in all {
+        if kept.len() == cap {
+            break;
+        }
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// An entry as searching sees it.

@@ -1,5 +1,7 @@
 //! What the tools do, without the tools: plain functions over folders. They block, see [`super`].
 
+use std::{fmt::Write as _, path::Path};
+
 use goose_extension::{ToolError, ToolResult};
 
 use super::{
@@ -10,6 +12,7 @@ use super::{
     locked::Locked,
     near, overview,
     page::Page,
+    quote,
     scan::Scan,
     search::Query,
 };
@@ -21,7 +24,12 @@ use super::{
 /// Where it cannot be written, or the category is full.
 pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> ToolResult<String> {
     let locked = Locked::new(folder)?;
-    let bytes = folder.read(category)?.unwrap_or_default();
+    assert!(entry.tags.is_empty());
+    let file = folder.read(category)?;
+    if file.is_none() {
+        category.check_new()?;
+    }
+    let bytes = file.unwrap_or_default();
     let entries = format::parse(&bytes);
     let place = place(folder, category);
     if entries.iter().any(|known| known.entry == *entry) {
@@ -120,8 +128,12 @@ pub(super) fn remove_categories(folder: &Folder, selection: &Selection) -> ToolR
     match selection {
         Selection::One(category) => {
             let count = format::parse(&folder.read(category)?.unwrap_or_default()).len();
-            locked.remove(category)?;
-            Ok(format!("Removed {} with {}.", place(folder, category), overview::entries(count)))
+            let linked = locked.remove(category)?;
+            let answer = format!("Removed {} with {}.", place(folder, category), overview::entries(count));
+            Ok(match linked {
+                Some(file) => format!("{answer} {}", left_behind(&file)),
+                None => answer,
+            })
         }
         Selection::All => remove_all(folder, &locked),
     }
@@ -131,22 +143,33 @@ fn remove_all(folder: &Folder, locked: &Locked<'_>) -> ToolResult<String> {
     let listing = folder.categories()?;
     let mut removed: Vec<String> = Vec::new();
     let mut failures: Vec<String> = Vec::new();
+    let mut kept: Vec<String> = Vec::new();
     for category in &listing.categories {
         // What cannot be read is not known to be a memory: it stays.
         match folder.read(category).and_then(|_| locked.remove(category)) {
-            Ok(()) => removed.push(format!("`{category}`")),
+            Ok(linked) => {
+                removed.push(quote::name(category.as_str()));
+                kept.extend(linked.map(|file| left_behind(&file)));
+            }
             Err(error) => failures.push(error.to_string()),
         }
     }
     let scope = folder.scope.name();
     let mut answer = format!("Removed {} of the {scope} memory.", overview::categories(&removed));
+    if !kept.is_empty() {
+        let _ = write!(answer, " {}", quote::few(&kept));
+    }
     if listing.is_cut {
         answer.push_str(" There are more: call again to remove them too.");
     }
     if failures.is_empty() {
         return Ok(answer);
     }
-    Err(ToolError::ExecutionError(format!("{answer} The rest is still there. {}", failures.join(" "))))
+    Err(ToolError::ExecutionError(format!("{answer} The rest is still there. {}", quote::few(&failures))))
+}
+
+fn left_behind(file: &Path) -> String {
+    format!("Only a link was removed: {} is still there.", file.display())
 }
 
 /// Removes the entry whose text is `content`, and says so.
@@ -171,11 +194,13 @@ pub(super) fn remove_entry(
     let matching: Vec<&Located> =
         entries.iter().filter(|located| located.entry.data.trim() == content.trim()).collect();
     let Some(first) = matching.first() else {
+        drop(locked);
         let reason = near::explain(&place(folder, category), &content, &entries);
         return Err(not_found(other, category, &content, &reason));
     };
     let rest = format::cut(&bytes, first);
-    if rest.trim_ascii().is_empty() {
+    let is_linked = folder.locate(category)?.is_some_and(|file| file.is_linked);
+    if rest.trim_ascii().is_empty() && !is_linked {
         locked.remove(category)?;
     } else {
         locked.replace(category, &rest)?;

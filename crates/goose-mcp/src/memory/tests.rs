@@ -1,5 +1,7 @@
 //! Unit tests of what has no door of its own: the format, tidying, names, ranking.
 
+use std::{sync::Mutex, thread};
+
 use proptest::prelude::*;
 
 use super::{
@@ -9,6 +11,7 @@ use super::{
     format::{append, cut, parse},
     page::{Found, Page},
     search::Query,
+    turn::{Turn, in_line},
 };
 
 fn entry(tags: &[&str], data: &str) -> Entry {
@@ -158,6 +161,28 @@ fn a_page_is_bounded_and_never_empty_handed() {
     assert_eq!((page.len(), page.total, page.more), (1, 9, 0));
     let page = Page::fill(vec![found("a", &[], &"ü".repeat(40_000))], 0, 100);
     assert_eq!(serde_json::to_value(&page).unwrap()["memories"][0]["bytes_left_out"], 80_000 - 32 * 1024);
+}
+
+#[test]
+fn turns_are_given_in_the_order_of_asking() {
+    let dir = tempfile::tempdir().unwrap();
+    let order = Mutex::new(Vec::new());
+    let first = Turn::wait(dir.path()).unwrap();
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (dir, order) = (dir.path(), &order);
+            scope.spawn(move || {
+                let _turn = Turn::wait(dir).unwrap();
+                order.lock().unwrap().push(number);
+            });
+            while in_line(dir) < number + 2 {
+                thread::yield_now();
+            }
+        }
+        drop(first);
+    });
+    assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(in_line(dir.path()), 0);
 }
 
 /// Text made of the pieces that the format could trip over.

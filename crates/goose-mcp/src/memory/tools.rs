@@ -5,10 +5,10 @@ use goose_extension::prelude::*;
 use super::{
     Memory,
     category::{Category, Selection},
-    entry::Entry,
+    entry::{Entry, MAX_TAGS},
     overview,
     page::Page,
-    search::Query,
+    search::{MAX_QUERY_CHARS, Query},
     store,
 };
 
@@ -65,16 +65,18 @@ impl Extension for Memory {
         /// What to remember: one fact, understandable on its own
         data: String,
         /// A few words to find it by
-        #[arg(default)]
+        #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
         /// true: about the person, for every project; false: about the project in the working folder
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let category = Category::parse(&category)?;
-        let entry = Entry::new(&data, &tags)?;
         let folder = self.folder(is_global, context.working_dir());
-        blocking(move || store::remember(&folder, &category, &entry)).await
+        blocking(move || {
+            let category = Category::parse(&category)?;
+            store::remember(&folder, &category, &Entry::new(&data, &tags)?)
+        })
+        .await
     }
 
     /// Shows the memories of a category, oldest first. To find something, use search_memories instead: a
@@ -94,9 +96,8 @@ impl Extension for Memory {
         offset: usize,
         context: &CallContext,
     ) -> ToolResult<Page> {
-        let selection = Selection::parse(&category)?;
         let folder = self.folder(is_global, context.working_dir());
-        blocking(move || store::retrieve(&folder, &selection, offset, limit)).await
+        blocking(move || store::retrieve(&folder, &Selection::parse(&category)?, offset, limit)).await
     }
 
     /// Finds memories by words and tags, best first, in the person's memory and the project's.
@@ -104,11 +105,12 @@ impl Extension for Memory {
     async fn search_memories(
         &self,
         /// Words to look for; an entry needs only some of them. May be empty where tags are given
+        #[arg(max_length = MAX_QUERY_CHARS)]
         query: String,
         /// Look only in this category
         category: Option<String>,
         /// Only entries with at least one of these tags
-        #[arg(default)]
+        #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
         /// true: only the person's memories; false: only the project's; absent: both
         is_global: Option<bool>,
@@ -117,12 +119,14 @@ impl Extension for Memory {
         limit: usize,
         context: &CallContext,
     ) -> ToolResult<Page> {
-        let selection = category.as_deref().map_or(Ok(Selection::All), Selection::parse)?;
-        let query = Query::new(&query, &tags)?;
         let scopes = is_global.map_or_else(|| vec![true, false], |one| vec![one]);
         let folders: Vec<_> =
             scopes.into_iter().map(|is_global| self.folder(is_global, context.working_dir())).collect();
-        blocking(move || store::search(&folders, &selection, &query, limit)).await
+        blocking(move || {
+            let selection = category.as_deref().map_or(Ok(Selection::All), Selection::parse)?;
+            store::search(&folders, &selection, &Query::new(&query, &tags)?, limit)
+        })
+        .await
     }
 
     /// Removes a whole category with all its memories. There is no way back.
@@ -135,9 +139,8 @@ impl Extension for Memory {
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let selection = Selection::parse(&category)?;
         let folder = self.folder(is_global, context.working_dir());
-        blocking(move || store::remove_categories(&folder, &selection)).await
+        blocking(move || store::remove_categories(&folder, &Selection::parse(&category)?)).await
     }
 
     /// Removes a single memory. Where its text is not found exactly, nothing is removed and similar ones are
@@ -153,10 +156,10 @@ impl Extension for Memory {
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let category = Category::parse(&category)?;
         let folder = self.folder(is_global, context.working_dir());
         let other = self.folder(!is_global, context.working_dir());
-        blocking(move || store::remove_entry(&folder, &other, &category, &memory_content)).await
+        blocking(move || store::remove_entry(&folder, &other, &Category::parse(&category)?, &memory_content))
+            .await
     }
 }
 

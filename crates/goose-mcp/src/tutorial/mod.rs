@@ -25,7 +25,7 @@ struct Lesson {
 const LESSONS: [Lesson; 3] = [
     Lesson {
         name: "build-mcp-extension",
-        summary: "write an MCP server in Python or TypeScript, test it with the MCP Inspector, use it in goose",
+        summary: "write an MCP server in Python or TypeScript, test it with the MCP Inspector, use it in any client",
         text: include_str!("build-mcp-extension.md"),
     },
     Lesson {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its helpers")]
 
+mod arguments;
 mod builtins;
 mod example;
 mod memory_concurrency;

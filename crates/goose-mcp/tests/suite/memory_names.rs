@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Home, data};
 
-const HOSTILE: [&str; 36] = [
+const HOSTILE: [&str; 27] = [
     "",
     " ",
     "\t",
@@ -33,17 +33,11 @@ const HOSTILE: [&str; 36] = [
     "a\rb",
     "a\u{7}b",
     "a\u{7f}b",
-    "con",
-    "CON",
-    "Nul",
-    "aux.notes",
-    "prn ",
-    "com1",
-    "LPT9",
-    "COM¹.x",
-    "conin$",
     "~/../x",
 ];
+
+/// Names of devices on Windows.
+const DEVICES: [&str; 9] = ["con", "CON", "Nul", "aux.notes", "prn ", "com1", "LPT9", "COM¹.x", "conin$"];
 
 #[tokio::test]
 async fn hostile_names_are_refused_by_every_tool() {
@@ -78,6 +72,30 @@ async fn hostile_names_are_refused_by_every_tool() {
         (home.files(true), home.files(false)),
         (vec!["safe.txt".to_owned()], vec!["safe.txt".to_owned()])
     );
+}
+
+#[tokio::test]
+async fn device_names_are_refused_for_new_categories() {
+    let home = Home::new();
+    for name in DEVICES {
+        let arguments = json!({ "category": name, "data": "x", "is_global": false });
+        let message = home.err("remember_memory", arguments).await;
+        assert!(message.contains("Windows reserves this name for a device"), "{name:?}: {message}");
+    }
+    assert_eq!(home.files(false), [""; 0]);
+}
+
+#[cfg(not(windows))]
+#[tokio::test]
+async fn device_names_that_people_have_keep_working() {
+    let home = Home::new();
+    for name in DEVICES {
+        home.put(true, &format!("{name}.txt"), b"before\n\n");
+        home.remember(name, "after", &[], true).await;
+        assert_eq!(data(&home.retrieve(name, true).await), ["before", "after"], "{name}");
+        home.ok("remove_memory_category", json!({ "category": name, "is_global": true })).await;
+    }
+    assert_eq!(home.files(true), [""; 0]);
 }
 
 #[tokio::test]
@@ -139,7 +157,7 @@ mod links {
     use super::*;
 
     #[tokio::test]
-    async fn a_category_that_is_a_link_is_refused() {
+    async fn a_project_category_that_is_a_link_is_refused() {
         let home = Home::new();
         let outside = home.path().join("outside.txt");
         fs::write(&outside, "private\n").unwrap();
@@ -204,6 +222,51 @@ mod links {
         symlink(&dotfiles, home.folder(true)).unwrap();
         home.remember("a", "x", &[], true).await;
         assert_eq!(fs::read(dotfiles.join("a.txt")).unwrap(), b"x\n\n");
+    }
+
+    #[tokio::test]
+    async fn the_persons_own_categories_may_be_links() {
+        let home = Home::new();
+        home.put(true, "plain.txt", b"plain\n\n");
+        let dotfiles = home.path().join("dotfiles");
+        fs::create_dir_all(&dotfiles).unwrap();
+        let target = dotfiles.join("work.md");
+        fs::write(&target, "one\n\n").unwrap();
+        let link = home.folder(true).join("work.txt");
+        symlink("../../dotfiles/work.md", &link).unwrap();
+
+        assert_eq!(data(&home.retrieve("*", true).await), ["plain", "one"]);
+        home.remember("work", "two", &[], true).await;
+        assert_eq!(fs::read(&target).unwrap(), b"one\n\ntwo\n\n");
+        for text in ["one", "two"] {
+            let remove = json!({ "category": "work", "memory_content": text, "is_global": true });
+            home.ok("remove_specific_memory", remove).await;
+        }
+        assert!(link.is_symlink() && fs::read(&target).unwrap().is_empty());
+        assert_eq!(fs::read_dir(&dotfiles).unwrap().count(), 1, "nothing is left beside it");
+
+        let answer =
+            home.ok("remove_memory_category", json!({ "category": "work", "is_global": true })).await;
+        let kept =
+            format!("Only a link was removed: {} is still there.", target.canonicalize().unwrap().display());
+        assert!(answer.as_str().unwrap().ends_with(&kept), "{answer}");
+        assert!(!link.is_symlink() && target.exists());
+    }
+
+    #[tokio::test]
+    async fn a_link_of_the_person_that_leads_nowhere_is_an_error() {
+        let home = Home::new();
+        home.put(true, "plain.txt", b"plain\n\n");
+        symlink(home.path().join("nowhere"), home.folder(true).join("lost.txt")).unwrap();
+        symlink(home.path(), home.folder(true).join("folder.txt")).unwrap();
+        for (name, problem) in [("lost", "Could not follow the link"), ("folder", "not a plain file")] {
+            let remember = json!({ "category": name, "data": "x", "is_global": true });
+            assert!(home.err("remember_memory", remember).await.contains(problem));
+            let retrieve = json!({ "category": name, "is_global": true });
+            assert!(home.err("retrieve_memories", retrieve).await.contains(problem));
+        }
+        assert_eq!(data(&home.retrieve("*", true).await), ["plain"]);
+        assert!(!home.path().join("nowhere").exists());
     }
 
     #[tokio::test]

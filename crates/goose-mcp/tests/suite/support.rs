@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use goose_extension::{CallContext, Extension, ToolOutput};
+use goose_extension::{CallContext, Extension, ToolError, ToolOutput};
 use goose_mcp::Memory;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -72,6 +72,15 @@ impl Home {
         let output = self.call(tool, arguments).await;
         assert!(output.is_error, "{output:?}");
         output.as_text()
+    }
+
+    /// Makes a call whose arguments the schema refuses, and returns the message.
+    pub(crate) async fn refused(&self, tool: &str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        match self.memory.call(tool, arguments, &self.context()).await {
+            Err(ToolError::InvalidParameters(message)) => message,
+            answer => panic!("{answer:?}"),
+        }
     }
 
     pub(crate) async fn remember(&self, category: &str, data: &str, tags: &[&str], is_global: bool) -> Value {

@@ -1,4 +1,5 @@
-//! The tutorials: by tool, by resource, and that what they say is true.
+//! The tutorials: by tool, by resource, and that their Rust code is code that is tested. `scripts/interop` runs the
+//! servers in Python and TypeScript.
 
 use goose_extension::{CallContext, Extension, ResourceContents, ToolError, ToolGroup, hashmap};
 use goose_mcp::Tutorial;

@@ -13,9 +13,8 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext},
 };
-use tokio::sync::mpsc;
 
-use super::routes::Routes;
+use super::{news::News, routes::Routes};
 use crate::{
     caller::{Answer, Question},
     changes::Change,
@@ -28,7 +27,7 @@ pub(super) struct ClientSide {
     pub(super) implementation: Implementation,
     pub(super) capabilities: ClientCapabilities,
     pub(super) routes: Arc<Routes>,
-    pub(super) news: mpsc::Sender<Change>,
+    pub(super) news: Arc<News>,
 }
 
 impl ClientSide {
@@ -37,17 +36,17 @@ impl ClientSide {
         question: Question,
         context: RequestContext<RoleClient>,
     ) -> Result<Answer, ErrorData> {
-        let call = self.routes.find(&context.extensions);
-        let key = context.id.to_string();
-        let answer = context.ct.run_until_cancelled(call.ask(&key, question)).await;
-        let cancelled = || ToolError::Cancelled("The server withdrew its question.".to_owned());
-        Ok(answer.ok_or_else(cancelled)??)
+        let (call, key) = self.routes.of_question(&context.meta, &context.extensions);
+        tokio::select! {
+            answer = call.ask(&key, question) => Ok(answer?),
+            () = context.ct.cancelled() => Err(withdrawn("The server withdrew its question.")),
+            () = call.cancelled() => Err(withdrawn("The call that asked was cancelled.")),
+        }
     }
+}
 
-    fn tell(&self, change: Change) {
-        // When the queue is full, the lists will be asked for anyway.
-        let _ = self.news.try_send(change);
-    }
+fn withdrawn(reason: &str) -> ErrorData {
+    ToolError::Cancelled(reason.to_owned()).into()
 }
 
 fn mismatch() -> ErrorData {
@@ -89,15 +88,15 @@ impl ClientHandler for ClientSide {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.tell(Change::Tools);
+        self.news.mark(Change::Tools);
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.tell(Change::Resources);
+        self.news.mark(Change::Resources);
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.tell(Change::Prompts);
+        self.news.mark(Change::Prompts);
     }
 
     async fn on_resource_updated(
@@ -105,6 +104,6 @@ impl ClientHandler for ClientSide {
         params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.tell(Change::ResourceUpdated(params.uri));
+        self.news.mark(Change::ResourceUpdated(params.uri));
     }
 }

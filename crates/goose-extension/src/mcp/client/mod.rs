@@ -16,6 +16,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 pub use connect::{ConnectOptions, Lifecycle, Target, connect};
 use handler::ClientSide;
+use news::News;
 use request::{Answers, Carried, converse, failure};
 use rmcp::{
     Peer, RoleClient, ServiceError,
@@ -26,6 +27,7 @@ use rmcp::{
     },
     service::RunningService,
 };
+use routes::Routes;
 use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
@@ -52,7 +54,8 @@ struct Connection {
     child: Option<Child>,
     feed: ChangeFeed,
     watches: news::Watches,
-    news: connect::News,
+    news: Arc<News>,
+    routes: Arc<Routes>,
     ends: CancellationToken,
 }
 
@@ -78,7 +81,7 @@ impl Connection {
     }
 
     fn failure(&self, what: &str) -> impl FnOnce(ServiceError) -> ToolError {
-        move |error| failure(self, what, error)
+        move |error| failure(&self.name, what, error)
     }
 }
 
@@ -116,11 +119,11 @@ struct Listing {
 }
 
 impl Listing {
-    async fn read(connection: &Connection) -> ToolResult<Self> {
-        let info = connection.peer().peer_info();
+    async fn read(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Self> {
+        let info = peer.peer_info();
         let server = info.as_ref().and_then(|info| info.server_info.clone());
         let offers_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = if offers_tools { list_tools(connection).await? } else { Vec::new() };
+        let tools = if offers_tools { list_tools(peer, name).await? } else { Vec::new() };
         Ok(Self {
             description: server.as_ref().and_then(|server| server.description.clone()).unwrap_or_default(),
             version: server.map(|server| server.version).unwrap_or_default(),
@@ -170,13 +173,13 @@ impl RemoteExtension {
     }
 
     fn unexpected(&self, method: &str) -> ToolError {
-        failure(&self.connection, method, ServiceError::UnexpectedResponse)
+        failure(&self.connection.name, method, ServiceError::UnexpectedResponse)
     }
 }
 
-async fn list_tools(connection: &Connection) -> ToolResult<Vec<Tool>> {
+async fn list_tools(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Vec<Tool>> {
     let tools = listing::all("tools", async |page| {
-        let result = connection.peer().list_tools(page).await.map_err(connection.failure("tools/list"))?;
+        let result = peer.list_tools(page).await.map_err(|error| failure(name, "tools/list", error))?;
         Ok((result.tools, result.next_cursor))
     });
     Ok(tools.await?.into_iter().map(Tool::from_mcp).collect())
@@ -187,19 +190,6 @@ fn lacking<T>(result: ToolResult<Vec<T>>) -> ToolResult<Vec<T>> {
     match result {
         Err(ToolError::NotFound(_)) => Ok(Vec::new()),
         Err(ToolError::Protocol(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(Vec::new()),
-        other => other,
-    }
-}
-
-/// A resource that is not there has one error here, whatever code the wire has for it.
-fn resource_error(error: ToolError) -> ToolError {
-    match error {
-        ToolError::Protocol(error)
-            if matches!(error.code, ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS)
-                && error.data.as_ref().is_some_and(|data| data.get("uri").is_some()) =>
-        {
-            ToolError::ResourceNotFound(error.message.into_owned())
-        }
         other => other,
     }
 }
@@ -291,7 +281,7 @@ impl Extension for RemoteExtension {
             Carried { responses: params.input_responses, state: params.request_state } = carried;
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         });
-        match result.await.map_err(resource_error)? {
+        match result.await? {
             ServerResult::ReadResourceResult(result) => Ok(result.contents),
             _ => Err(self.unexpected("resources/read")),
         }
@@ -303,16 +293,19 @@ impl Extension for RemoteExtension {
         if !connection.is_new_wire() {
             let params = rmcp::model::SubscribeRequestParams::new(uri);
             let result = connection.peer().subscribe(params).await;
-            return result.map_err(connection.failure("resources/subscribe")).map_err(resource_error);
+            return result.map_err(connection.failure("resources/subscribe"));
         }
-        if let Some(watch) = connection.watches.begin(uri, &connection.ends) {
-            let mut filter = SubscriptionFilter::new();
-            filter.resource_subscriptions = Some(vec![uri.to_owned()]);
-            let (peer, news) = (connection.peer().clone(), connection.news.clone());
-            tokio::spawn(async move {
-                watch.run_until_cancelled(news::listen(peer, filter, news)).await;
-            });
+        if connection.watches.contains(uri) {
+            return Ok(());
         }
+        let mut filter = SubscriptionFilter::new();
+        filter.resource_subscriptions = Some(vec![uri.to_owned()]);
+        let stream = news::Stream::open(connection.peer().clone(), filter).await;
+        let stream = stream.map_err(connection.failure("subscriptions/listen"))?;
+        let (watch, news) = (connection.watches.begin(uri, &connection.ends), Arc::clone(&connection.news));
+        tokio::spawn(async move {
+            watch.run_until_cancelled(stream.run(news)).await;
+        });
         Ok(())
     }
 
@@ -322,7 +315,7 @@ impl Extension for RemoteExtension {
         if !connection.is_new_wire() {
             let params = rmcp::model::UnsubscribeRequestParams::new(uri);
             let result = connection.peer().unsubscribe(params).await;
-            return result.map_err(connection.failure("resources/unsubscribe")).map_err(resource_error);
+            return result.map_err(connection.failure("resources/unsubscribe"));
         }
         connection.watches.end(uri);
         Ok(())

@@ -1,34 +1,110 @@
 //! News of a server: a changed tool list becomes a new snapshot, everything else an event.
+//!
+//! What has changed is kept as marks, not as a queue: however fast news come in, none is lost and none piles up.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
 };
 
-use rmcp::model::{ServerNotification, SubscriptionFilter};
-use tokio::sync::mpsc;
+use rmcp::{
+    Peer, RoleClient, ServiceError,
+    model::{ServerNotification, SubscriptionFilter},
+    service::Subscription,
+};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Connection, Listing, RemoteExtension};
 use crate::changes::Change;
 
-/// How many changes may wait; more are dropped, because the next look at the lists shows them all.
-pub(super) const NEWS_CAPACITY: usize = 64;
+/// How many changed resources are remembered by name.
+const MAX_UPDATED: usize = 1024;
 
-/// Follows a connection's news as long as the connection lives.
-pub(super) async fn follow(connection: Weak<Connection>, mut news: mpsc::Receiver<Change>) {
-    while let Some(change) = news.recv().await {
-        let Some(connection) = connection.upgrade() else { return };
-        if change != Change::Tools {
-            connection.feed.publish(change);
-            continue;
-        }
-        match Listing::read(&connection).await {
-            Ok(listing) => publish(&connection, Arc::new(listing)),
-            Err(error) => {
-                tracing::warn!(%error, server = connection.name, "a changed tool list could not be read")
+/// How long to wait before a broken stream of news is opened again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What has changed and was not yet told.
+#[derive(Default)]
+pub(super) struct News {
+    marks: Mutex<Marks>,
+    marked: Notify,
+}
+
+#[derive(Default)]
+struct Marks {
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+    updated: BTreeSet<String>,
+}
+
+impl News {
+    pub(super) fn mark(&self, change: Change) {
+        let mut marks = self.lock();
+        match change {
+            Change::Tools => marks.tools = true,
+            Change::Resources => marks.resources = true,
+            Change::Prompts => marks.prompts = true,
+            Change::ResourceUpdated(uri) if marks.updated.len() < MAX_UPDATED => {
+                marks.updated.insert(uri);
             }
+            Change::ResourceUpdated(_) => marks.resources = true,
         }
+        drop(marks);
+        self.marked.notify_one();
+    }
+
+    async fn next(&self) -> Marks {
+        loop {
+            let marks = std::mem::take(&mut *self.lock());
+            if marks.tools || marks.resources || marks.prompts || !marks.updated.is_empty() {
+                return marks;
+            }
+            self.marked.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows a connection's news until it ends.
+pub(super) async fn follow(connection: Weak<Connection>, news: Arc<News>, ends: CancellationToken) {
+    while let Some(marks) = ends.run_until_cancelled(news.next()).await {
+        if marks.tools {
+            renew(&connection, &ends).await;
+        }
+        let Some(connection) = connection.upgrade() else { return };
+        if marks.resources {
+            connection.feed.publish(Change::Resources);
+        }
+        if marks.prompts {
+            connection.feed.publish(Change::Prompts);
+        }
+        for uri in marks.updated {
+            connection.feed.publish(Change::ResourceUpdated(uri));
+        }
+    }
+}
+
+/// Reads the tool list again and publishes it. The connection is not held while the server takes its time.
+async fn renew(connection: &Weak<Connection>, ends: &CancellationToken) {
+    let Some((peer, name, limit)) =
+        connection.upgrade().map(|it| (it.peer().clone(), it.name.clone(), it.options.handshake_timeout))
+    else {
+        return;
+    };
+    let reading = tokio::time::timeout(limit, Listing::read(&peer, &name));
+    let Some(listing) = ends.run_until_cancelled(reading).await else { return };
+    match (listing, connection.upgrade()) {
+        (Ok(Ok(listing)), Some(connection)) => publish(&connection, Arc::new(listing)),
+        (Ok(Err(error)), _) => tracing::warn!(%error, server = name, "a changed tool list could not be read"),
+        (Err(_), _) => tracing::warn!(server = name, "a changed tool list was not answered in time"),
+        (_, None) => {}
     }
 }
 
@@ -41,56 +117,93 @@ fn publish(connection: &Arc<Connection>, listing: Arc<Listing>) {
     });
 }
 
-/// Asks a server of the 2026-07-28 wire to report changes of its lists.
-pub(super) async fn subscribe(connection: Arc<Connection>, news: mpsc::Sender<Change>) {
-    let filter = connection.list_filter();
-    if filter != SubscriptionFilter::default() {
-        let stop = connection.ends.clone();
-        let peer = connection.peer().clone();
-        drop(connection);
-        stop.run_until_cancelled(listen(peer, filter, news)).await;
-    }
+/// A stream of news on the 2026-07-28 wire. Opening it waits for the server's acknowledgement.
+pub(super) struct Stream {
+    peer: Peer<RoleClient>,
+    filter: SubscriptionFilter,
+    open: Subscription,
 }
 
-pub(super) async fn listen(
-    peer: rmcp::Peer<rmcp::RoleClient>,
-    filter: SubscriptionFilter,
-    news: mpsc::Sender<Change>,
-) {
-    let mut subscription = match peer.listen(filter).await {
-        Ok(subscription) => subscription,
-        Err(error) => return tracing::debug!(%error, "the server does not report changes"),
-    };
-    while let Ok(Some(notification)) = subscription.next().await {
-        let change = match notification {
-            ServerNotification::ToolListChangedNotification(_) => Change::Tools,
-            ServerNotification::ResourceListChangedNotification(_) => Change::Resources,
-            ServerNotification::PromptListChangedNotification(_) => Change::Prompts,
-            ServerNotification::ResourceUpdatedNotification(updated) => {
-                Change::ResourceUpdated(updated.params.uri)
+impl Stream {
+    pub(super) async fn open(
+        peer: Peer<RoleClient>,
+        filter: SubscriptionFilter,
+    ) -> Result<Self, ServiceError> {
+        let open = peer.listen(filter.clone()).await?;
+        Ok(Self { peer, filter, open })
+    }
+
+    /// Marks what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
+    /// counts as changed.
+    pub(super) async fn run(mut self, news: Arc<News>) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            while let Ok(Some(notification)) = self.open.next().await {
+                pause = FIRST_PAUSE;
+                if let Some(change) = change_of(notification) {
+                    news.mark(change);
+                }
             }
-            _ => continue,
-        };
-        if news.send(change).await.is_err() {
-            return;
+            loop {
+                if self.peer.is_transport_closed() {
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                if let Ok(open) = self.peer.listen(self.filter.clone()).await {
+                    self.open = open;
+                    break;
+                }
+            }
+            self.mark_everything(&news);
+        }
+    }
+
+    fn mark_everything(&self, news: &News) {
+        let filter = &self.filter;
+        let lists = [
+            (filter.tools_list_changed, Change::Tools),
+            (filter.resources_list_changed, Change::Resources),
+            (filter.prompts_list_changed, Change::Prompts),
+        ];
+        lists
+            .into_iter()
+            .filter(|(wanted, _)| *wanted == Some(true))
+            .for_each(|(_, change)| news.mark(change));
+        for uri in filter.resource_subscriptions.iter().flatten() {
+            news.mark(Change::ResourceUpdated(uri.clone()));
         }
     }
 }
 
-/// The resources that are watched on the 2026-07-28 wire, each with its own listen.
+fn change_of(notification: ServerNotification) -> Option<Change> {
+    match notification {
+        ServerNotification::ToolListChangedNotification(_) => Some(Change::Tools),
+        ServerNotification::ResourceListChangedNotification(_) => Some(Change::Resources),
+        ServerNotification::PromptListChangedNotification(_) => Some(Change::Prompts),
+        ServerNotification::ResourceUpdatedNotification(updated) => {
+            Some(Change::ResourceUpdated(updated.params.uri))
+        }
+        _ => None,
+    }
+}
+
+/// The resources that are watched on the 2026-07-28 wire, each with its own stream.
 #[derive(Default)]
 pub(super) struct Watches(Mutex<HashMap<String, CancellationToken>>);
 
 impl Watches {
-    /// The token of a new watch; `None` where the resource is watched already.
-    pub(super) fn begin(&self, uri: &str, parent: &CancellationToken) -> Option<CancellationToken> {
-        let mut watches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if watches.contains_key(uri) {
-            return None;
-        }
+    pub(super) fn contains(&self, uri: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(uri)
+    }
+
+    pub(super) fn begin(&self, uri: &str, parent: &CancellationToken) -> CancellationToken {
         let token = parent.child_token();
-        watches.insert(uri.to_owned(), token.clone());
-        Some(token)
+        let mut watches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = watches.insert(uri.to_owned(), token.clone()) {
+            earlier.cancel();
+        }
+        token
     }
 
     pub(super) fn end(&self, uri: &str) {

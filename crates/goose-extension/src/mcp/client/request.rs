@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use rmcp::{
-    Peer, RoleClient, ServiceError,
+    ServiceError,
     model::{
-        CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions as _, InputRequest,
-        InputRequiredResult, InputResponses, ListRootsResult, RequestId, RequestMetaObject, ServerResult,
+        ClientCapabilities, ClientRequest, GetExtensions as _, InputRequest, InputRequiredResult,
+        InputResponses, ListRootsResult, RequestId, RequestMetaObject, ServerResult,
     },
-    service::{PeerRequestOptions, RequestHandle},
+    service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::{
     context::CallContext,
     error::{ToolError, ToolResult},
     guard,
-    mcp::{SESSION_META, WORKING_DIR_META},
+    mcp::{SESSION_META, WORKING_DIR_META, waiting::Waiting},
     questions::{LogLevel, Root, Sampling},
 };
 
@@ -39,8 +39,22 @@ pub(super) struct Carried {
     pub(super) state: Option<String>,
 }
 
-/// Sends what `make` makes until the server has no more questions. `what` names the request in errors.
+/// Sends what `make` makes until the server has no more questions, or the caller cancels. `what` names the request in
+/// errors.
 pub(super) async fn converse(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    make: impl FnMut(Carried) -> ClientRequest + Send,
+) -> ToolResult<ServerResult> {
+    let rounds = rounds(connection, what, context, make);
+    match context.cancellation() {
+        None => rounds.await,
+        Some(token) => token.run_until_cancelled(rounds).await.unwrap_or_else(|| Err(guard::cancelled(what))),
+    }
+}
+
+async fn rounds(
     connection: &Connection,
     what: &str,
     context: &CallContext,
@@ -65,7 +79,7 @@ pub(super) async fn converse(
     )))
 }
 
-/// Sends one request and waits; a caller that cancels, or goes away, is reported to the server.
+/// Sends one request and waits; when this is dropped, the server is told to stop.
 async fn once(
     connection: &Connection,
     what: &str,
@@ -80,22 +94,25 @@ async fn once(
         options = options.reset_timeout_on_progress();
     }
     let peer = connection.peer();
-    let fail = |error| failure(connection, what, error);
+    let fail = |error| failure(&connection.name, what, error);
     let handle = peer.send_request_with_option(request, options).await.map_err(fail)?;
-    let waiting = Waiting::new(peer.clone(), &handle);
-    let response = handle.await_response();
-    let result = match context.cancellation() {
-        None => response.await,
-        Some(token) => match token.run_until_cancelled(response).await {
-            Some(result) => result,
-            None => {
-                waiting.cancel("cancelled by the caller").await;
-                return Err(guard::cancelled(what));
-            }
-        },
-    };
+    let _route = Routed { connection, id: handle.id.clone() };
+    let waiting = Waiting::new(peer.clone(), handle.id.clone());
+    let result = handle.await_response().await;
     waiting.done();
     result.map_err(fail)
+}
+
+/// Forgets a call's route when it is over, whatever the transport made of it.
+struct Routed<'a> {
+    connection: &'a Connection,
+    id: RequestId,
+}
+
+impl Drop for Routed<'_> {
+    fn drop(&mut self) {
+        self.connection.routes.remove(&self.id);
+    }
 }
 
 /// What goes with each request on the 2026-07-28 wire, and to local servers on any; nothing where it would only
@@ -189,7 +206,7 @@ fn to_value(answer: Answer) -> ToolResult<Value> {
 }
 
 /// A failed request as the error of a tool.
-pub(super) fn failure(connection: &Connection, what: &str, error: ServiceError) -> ToolError {
+pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
     match error {
         ServiceError::McpError(error) => ToolError::from(error),
         ServiceError::Timeout { timeout } => ToolError::Timeout(format!(
@@ -197,49 +214,10 @@ pub(super) fn failure(connection: &Connection, what: &str, error: ServiceError) 
         )),
         ServiceError::Cancelled { .. } => guard::cancelled(what),
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolError::Disconnected(format!(
-            "The server `{}` is gone ({error}). Try again later, or do without it.",
-            connection.name
+            "The server `{server}` is gone ({error}). Try again later, or do without it."
         )),
-        other => ToolError::ExecutionError(format!(
-            "The server `{}` answered `{what}` badly: {other}.",
-            connection.name
-        )),
-    }
-}
-
-/// Tells the server to stop when nobody waits for its answer any more.
-struct Waiting {
-    peer: Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl Waiting {
-    fn new(peer: Peer<RoleClient>, handle: &RequestHandle<RoleClient>) -> Self {
-        Self { peer, id: Some(handle.id.clone()) }
-    }
-
-    fn done(mut self) {
-        self.id = None;
-    }
-
-    async fn cancel(mut self, reason: &str) {
-        if let Some(id) = self.id.take() {
-            notify_cancelled(&self.peer, id, reason).await;
+        other => {
+            ToolError::ExecutionError(format!("The server `{server}` answered `{what}` badly: {other}."))
         }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move { notify_cancelled(&peer, id, "nobody waits for the answer").await });
-    }
-}
-
-async fn notify_cancelled(peer: &Peer<RoleClient>, id: RequestId, reason: &str) {
-    let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
-    if let Err(error) = peer.notify_cancelled(params).await {
-        tracing::debug!(%error, "a cancellation could not be sent");
     }
 }

@@ -8,19 +8,21 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rmcp::{
     RoleClient,
     model::{
         Extensions, GetExtensions as _, GetMeta as _, JsonRpcMessage, LoggingMessageNotificationParam,
-        NotificationMetaObject, ProgressNotificationParam, ProgressToken, RequestId, ServerNotification,
+        NotificationMetaObject, ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject,
+        ServerNotification,
     },
     service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::{
     caller::{LogEntry, Progress},
@@ -34,10 +36,17 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct Route(pub(super) CallContext);
 
+/// A call in flight.
+struct Call {
+    token: Option<ProgressToken>,
+    context: CallContext,
+    /// How many questions the server has asked on its behalf.
+    asked: u32,
+}
+
 /// The calls in flight.
-#[derive(Default)]
 pub(super) struct Routes {
-    calls: Mutex<HashMap<RequestId, (Option<ProgressToken>, CallContext)>>,
+    calls: Mutex<HashMap<RequestId, Call>>,
     /// For what belongs to no call.
     fallback: CallContext,
 }
@@ -47,25 +56,39 @@ impl Routes {
         Self { calls: Mutex::default(), fallback }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, (Option<ProgressToken>, CallContext)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Call>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The call that a message with these marks belongs to: the one whose response stream carried it, or the
-    /// only one there is. Where that is not clear, nobody's.
-    pub(super) fn find(&self, extensions: &Extensions) -> CallContext {
-        let calls = self.lock();
-        let call = match extensions.get::<InboundStreamOrigin>() {
-            Some(InboundStreamOrigin::OutboundRequest(id)) => calls.get(id),
-            Some(InboundStreamOrigin::Unassociated) => None,
-            None => calls.values().next().filter(|_| calls.len() == 1),
+    /// Forgets a call that is over.
+    pub(super) fn remove(&self, id: &RequestId) {
+        self.lock().remove(id);
+    }
+
+    /// The call that a question belongs to, and a key for the question: the same for the same question of the same
+    /// call, however often the call is made.
+    pub(super) fn of_question(
+        &self,
+        meta: &RequestMetaObject,
+        extensions: &Extensions,
+    ) -> (CallContext, String) {
+        let mut calls = self.lock();
+        let id = match call_token(meta.get(CALL_META)) {
+            Some(token) => id_of(&calls, &token),
+            None => id_by_marks(&calls, extensions),
         };
-        call.map_or_else(|| self.fallback.clone(), |(_, context)| context.clone())
+        match id.and_then(|id| calls.get_mut(&id)) {
+            Some(call) => {
+                call.asked += 1;
+                (call.context.clone(), format!("question-{}", call.asked))
+            }
+            None => (self.fallback.clone(), "question".to_owned()),
+        }
     }
 
     fn by_token(&self, token: &ProgressToken) -> Option<CallContext> {
         let calls = self.lock();
-        calls.values().find(|(own, _)| own.as_ref() == Some(token)).map(|(_, context)| context.clone())
+        id_of(&calls, token).and_then(|id| calls.get(&id)).map(|call| call.context.clone())
     }
 
     fn progress(&self, params: &ProgressNotificationParam) {
@@ -75,15 +98,16 @@ impl Routes {
         }
     }
 
-    /// The call that a log message belongs to: the one it names, which may be over, or as [`find`](Self::find).
+    /// The call that a log message belongs to: the one it names, which may be over, or as the transport tells.
     fn of_log(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
-        let named = meta
-            .and_then(|meta| meta.get(CALL_META))
-            .and_then(|token| ProgressToken::deserialize(token).ok());
-        match named {
-            Some(token) => self.by_token(&token).unwrap_or_else(|| self.fallback.clone()),
-            None => self.find(extensions),
-        }
+        let call = match call_token(meta.and_then(|meta| meta.get(CALL_META))) {
+            Some(token) => self.by_token(&token),
+            None => {
+                let calls = self.lock();
+                id_by_marks(&calls, extensions).and_then(|id| calls.get(&id)).map(|call| call.context.clone())
+            }
+        };
+        call.unwrap_or_else(|| self.fallback.clone())
     }
 
     fn log(&self, params: &LoggingMessageNotificationParam, extensions: &Extensions) {
@@ -104,13 +128,46 @@ impl Routes {
     }
 }
 
+fn call_token(value: Option<&Value>) -> Option<ProgressToken> {
+    ProgressToken::deserialize(value?).ok()
+}
+
+fn id_of(calls: &HashMap<RequestId, Call>, token: &ProgressToken) -> Option<RequestId> {
+    calls.iter().find(|(_, call)| call.token.as_ref() == Some(token)).map(|(id, _)| id.clone())
+}
+
+/// The call whose response stream carried a message, or the only one there is; any of several that have the same
+/// caller. Where that is not clear, nobody's.
+fn id_by_marks(calls: &HashMap<RequestId, Call>, extensions: &Extensions) -> Option<RequestId> {
+    match extensions.get::<InboundStreamOrigin>() {
+        Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id.clone()),
+        Some(InboundStreamOrigin::Unassociated) => None,
+        None => {
+            let (id, first) = calls.iter().next()?;
+            calls.values().all(|call| same_caller(&first.context, &call.context)).then(|| id.clone())
+        }
+    }
+}
+
+fn same_caller(a: &CallContext, b: &CallContext) -> bool {
+    match (a.caller(), b.caller()) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
 /// A transport that keeps [`Routes`].
 pub(super) struct Tap<T> {
-    pub(super) inner: T,
-    pub(super) routes: Arc<Routes>,
+    inner: T,
+    routes: Arc<Routes>,
 }
 
 impl<T: Transport<RoleClient>> Tap<T> {
+    pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
+        Self { inner, routes: Arc::clone(routes) }
+    }
+
     fn note(&self, message: &RxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Response(response) => {
@@ -144,7 +201,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
             JsonRpcMessage::Request(request) => {
                 if let Some(Route(context)) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
-                    self.routes.lock().insert(request.id.clone(), (token, context.clone()));
+                    let call = Call { token, context: context.clone(), asked: 0 };
+                    self.routes.lock().insert(request.id.clone(), call);
                 }
             }
             JsonRpcMessage::Notification(notification) => {

@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use rmcp::{
     RoleServer, ServiceError,
     model::{
-        ErrorCode, ErrorData, LoggingMessageNotification, LoggingMessageNotificationParam,
-        NotificationMetaObject, ProgressNotification, ProgressNotificationParam, ServerNotification,
+        ClientResult, ElicitRequest, ErrorCode, ErrorData, LoggingMessageNotification,
+        LoggingMessageNotificationParam, NotificationMetaObject, ProgressNotification,
+        ProgressNotificationParam, RequestMetaObject, ServerNotification, ServerRequest,
     },
-    service::RequestContext,
+    service::{PeerRequestOptions, RequestContext},
 };
 use serde_json::json;
 
@@ -20,7 +21,7 @@ use super::{answers, outbox::Outbox, rounds::Round};
 use crate::{
     caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind},
     error::{ToolError, ToolResult},
-    mcp::{CALL_META, RECORD_LOGGER, STATUS_LOGGER},
+    mcp::{CALL_META, RECORD_LOGGER, STATUS_LOGGER, waiting::Waiting},
     notifier::{Notifier, RichRenderable},
     questions::{LogLevel, Sampled},
 };
@@ -56,22 +57,44 @@ impl WireCaller {
     }
 
     async fn ask_and_wait(&self, question: Question) -> ToolResult<Answer> {
-        match question {
-            Question::Elicit(request) => {
-                let answer =
-                    self.request.peer.create_elicitation(request.clone()).await.map_err(no_answer)?;
-                if !answers::fits(&request, &answer) {
-                    let text = "The client's answer does not fit the form it was shown.";
-                    return Err(ToolError::ExecutionError(text.to_owned()));
+        let asked = question.clone();
+        let request = match question {
+            Question::Elicit(params) => ServerRequest::ElicitRequest(ElicitRequest::new(params)),
+            Question::Sample(params) => {
+                ServerRequest::CreateMessageRequest(answers::sampling_request(params))
+            }
+            Question::Roots => ServerRequest::ListRootsRequest(answers::roots_request()),
+        };
+        let result = self.send(request).await.map_err(no_answer)?;
+        match (asked, result) {
+            (Question::Elicit(form), ClientResult::ElicitResult(answer)) => {
+                if answers::fits(&form, &answer) {
+                    return Ok(Answer::Elicited(answer));
                 }
-                Ok(Answer::Elicited(answer))
+                let text = "The client's answer does not fit the form it was shown.";
+                Err(ToolError::ExecutionError(text.to_owned()))
             }
-            Question::Sample(request) => {
-                let answer = self.request.peer.create_message(request.into_mcp()).await.map_err(no_answer)?;
-                Ok(Answer::Sampled(Sampled::from_mcp(answer)))
+            (Question::Sample(_), ClientResult::CreateMessageResult(answer)) => {
+                Ok(Answer::Sampled(Sampled::from_mcp(*answer)))
             }
-            Question::Roots => self.request.peer.list_roots().await.map(answers::roots).map_err(no_answer),
+            (Question::Roots, ClientResult::ListRootsResult(roots)) => Ok(answers::roots(roots)),
+            _ => Err(no_answer(ServiceError::UnexpectedResponse)),
         }
+    }
+
+    /// Sends a request that says which call it belongs to, and withdraws it when nobody waits any more.
+    async fn send(&self, request: ServerRequest) -> Result<ClientResult, ServiceError> {
+        let mut options = PeerRequestOptions::no_options();
+        if let Some(token) = self.request.meta.get_progress_token() {
+            let mut meta = RequestMetaObject::new();
+            meta.insert(CALL_META.to_owned(), json!(token));
+            options = options.with_meta(meta);
+        }
+        let handle = self.request.peer.send_request_with_option(request, options).await?;
+        let waiting = Waiting::new(self.request.peer.clone(), handle.id.clone());
+        let result = handle.await_response().await;
+        waiting.done();
+        result
     }
 }
 
@@ -142,6 +165,6 @@ impl Notifier for WireCaller {
     }
 
     fn status(&self, message: String) {
-        Caller::log(self, LogEntry::new(LogLevel::Debug, message).with_logger(STATUS_LOGGER));
+        Caller::log(self, LogEntry::info(message).with_logger(STATUS_LOGGER));
     }
 }

@@ -1,10 +1,5 @@
 //! Changes on their way to clients: `list_changed` and `resources/updated`, on either wire.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
-
 use rmcp::{
     Peer, RoleServer, ServiceError,
     model::{ResourceUpdatedNotificationParam, SubscriptionFilter},
@@ -13,25 +8,8 @@ use rmcp::{
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
+use super::subscriptions::Watching;
 use crate::changes::Change;
-
-/// The resources that one client of the older wire has subscribed to.
-#[derive(Clone, Default)]
-pub(super) struct Subscribed(Arc<Mutex<HashSet<String>>>);
-
-impl Subscribed {
-    pub(super) fn insert(&self, uri: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
-    }
-
-    pub(super) fn remove(&self, uri: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
-    }
-
-    fn contains(&self, uri: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
-    }
-}
 
 /// The next changes; where some were missed, every list is said to have changed.
 async fn next(feed: &mut Receiver<Change>) -> Option<Vec<Change>> {
@@ -46,24 +24,24 @@ async fn next(feed: &mut Receiver<Change>) -> Option<Vec<Change>> {
 pub(super) async fn forward(
     mut feed: Receiver<Change>,
     peer: Peer<RoleServer>,
-    subscribed: Subscribed,
+    watching: Watching,
     session: CancellationToken,
 ) {
     while let Some(Some(changes)) = session.run_until_cancelled(next(&mut feed)).await {
         for change in changes {
-            if tell(&peer, &subscribed, change).await.is_err() {
+            if tell(&peer, &watching, change).await.is_err() {
                 return;
             }
         }
     }
 }
 
-async fn tell(peer: &Peer<RoleServer>, subscribed: &Subscribed, change: Change) -> Result<(), ServiceError> {
+async fn tell(peer: &Peer<RoleServer>, watching: &Watching, change: Change) -> Result<(), ServiceError> {
     match change {
         Change::Tools => peer.notify_tool_list_changed().await,
         Change::Resources => peer.notify_resource_list_changed().await,
         Change::Prompts => peer.notify_prompt_list_changed().await,
-        Change::ResourceUpdated(uri) if subscribed.contains(&uri) => {
+        Change::ResourceUpdated(uri) if watching.contains(&uri) => {
             peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
         }
         Change::ResourceUpdated(_) => Ok(()),

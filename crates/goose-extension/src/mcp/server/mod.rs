@@ -3,7 +3,7 @@
 //!
 //! - `visit`: one request that may ask back, log and report progress;
 //! - `caller`: the client, as the tool sees it; `outbox`: what is on its way to it; `rounds` and `answers`: questions on the 2026-07-28 wire;
-//! - `paging`: lists in pages; `changes`: news on their way to clients.
+//! - `paging`: lists in pages; `subscriptions`: who watches what; `changes`: news on their way to clients.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
@@ -13,15 +13,18 @@ mod changes;
 mod outbox;
 mod paging;
 mod rounds;
+mod subscriptions;
 mod visit;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 pub(crate) use caller::missing_capability;
-use changes::Subscribed;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
@@ -36,6 +39,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::json;
+use subscriptions::{Subscriptions, Watching};
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use visit::{Ended, Request, Visit, is_new_wire};
@@ -44,6 +48,7 @@ use crate::{
     changes::Change,
     error::ToolError,
     extension::{Extension, Freshness},
+    guard,
     output::ToolOutput,
     questions::LogLevel,
 };
@@ -74,13 +79,15 @@ struct Shared {
     extension: Arc<dyn Extension>,
     codec: RequestStateCodec,
     options: ServeOptions,
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// Serves one connection of an extension. [`another`](Self::another) gives the next one.
 pub struct ExtensionServer {
     shared: Arc<Shared>,
     log_level: Mutex<LogLevel>,
-    subscribed: Subscribed,
+    watching: Watching,
+    forwards_changes: AtomicBool,
     /// Feeds opened when a listen was accepted, so that nothing is lost until it runs.
     listening: Mutex<Vec<broadcast::Receiver<Change>>>,
     session: CancellationToken,
@@ -100,7 +107,7 @@ impl ExtensionServer {
             .clone()
             .and_then(|key| RequestStateCodec::try_new(key).ok())
             .unwrap_or_else(random_codec);
-        Self::for_session(Arc::new(Shared { extension, codec, options }))
+        Self::for_session(Arc::new(Shared { extension, codec, options, subscriptions: Arc::default() }))
     }
 
     /// A server for another connection to the same extension.
@@ -108,12 +115,25 @@ impl ExtensionServer {
         Self::for_session(Arc::clone(&self.shared))
     }
 
+    /// The same server for clients that must not choose our folders and sessions.
+    pub(super) fn distrusting(&self) -> Self {
+        let Shared { extension, codec, options, subscriptions } = &*self.shared;
+        Self::for_session(Arc::new(Shared {
+            extension: Arc::clone(extension),
+            codec: codec.clone(),
+            options: ServeOptions { trust_surroundings: false, ..options.clone() },
+            subscriptions: Arc::clone(subscriptions),
+        }))
+    }
+
     fn for_session(shared: Arc<Shared>) -> Self {
         let session = CancellationToken::new();
+        let watching = Watching::new(Arc::clone(&shared.subscriptions), Arc::clone(&shared.extension));
         Self {
             shared,
             log_level: Mutex::new(LogLevel::Info),
-            subscribed: Subscribed::default(),
+            watching,
+            forwards_changes: AtomicBool::new(false),
             listening: Mutex::default(),
             _ends_with_session: session.clone().drop_guard(),
             session,
@@ -203,6 +223,9 @@ const KNOWN_METHODS: [&str; 8] = [
     "completion/complete",
 ];
 
+/// The same for methods that only the older wire has.
+const OLDER_METHODS: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
 impl ServerHandler for ExtensionServer {
     fn get_info(&self) -> ServerConfig {
         let extension = self.extension();
@@ -244,7 +267,9 @@ impl ServerHandler for ExtensionServer {
             },
         )?;
         let (extension, call) = (self.extension(), visit.context.clone());
-        let ended = visit.run(&self.shared.codec, extension.call(&request.name, arguments, &call)).await?;
+        let ended = visit
+            .run(&self.shared.codec, &request.name, extension.call(&request.name, arguments, &call))
+            .await?;
         Ok(match ended {
             Ended::Done(output) => CallToolResponse::Complete(ToolOutput::into_mcp(output)),
             Ended::InputRequired(questions) => CallToolResponse::InputRequired(questions),
@@ -257,7 +282,7 @@ impl ServerHandler for ExtensionServer {
         _context: RequestContext<RoleServer>,
     ) -> McpResult<ListResourcesResult> {
         let extension = self.extension();
-        let resources = extension.list_resources().await?;
+        let resources = guard::catch("resources/list", extension.list_resources()).await?;
         let (resources, next_cursor) = self.page(resources, request.as_ref(), |resource| &resource.uri)?;
         let (ttl_ms, cache_scope) = cache(extension.freshness());
         let result = ListResourcesResult::with_all_items(resources);
@@ -270,7 +295,7 @@ impl ServerHandler for ExtensionServer {
         _context: RequestContext<RoleServer>,
     ) -> McpResult<ListResourceTemplatesResult> {
         let extension = self.extension();
-        let templates = extension.list_resource_templates().await?;
+        let templates = guard::catch("resources/templates/list", extension.list_resource_templates()).await?;
         let (templates, next_cursor) =
             self.page(templates, request.as_ref(), |template| &template.uri_template)?;
         let (ttl_ms, cache_scope) = cache(extension.freshness());
@@ -295,12 +320,11 @@ impl ServerHandler for ExtensionServer {
         let read = async {
             extension.read_resource(&request.uri, &call).await.map_err(|e| with_uri(e, &request.uri))
         };
-        let ended = visit.run(&self.shared.codec, read).await?;
+        let ended = visit.run(&self.shared.codec, &request.uri, read).await?;
         Ok(match ended {
             Ended::Done(contents) => {
-                let mut result = ReadResourceResult::new(contents);
-                (result.ttl_ms, result.cache_scope) = cache(extension.freshness());
-                ReadResourceResponse::Complete(result)
+                // What a resource holds may change at any time and may depend on who asks: no freshness is promised.
+                ReadResourceResponse::Complete(ReadResourceResult::new(contents))
             }
             Ended::InputRequired(questions) => ReadResourceResponse::InputRequired(questions),
         })
@@ -312,7 +336,7 @@ impl ServerHandler for ExtensionServer {
         _context: RequestContext<RoleServer>,
     ) -> McpResult<ListPromptsResult> {
         let extension = self.extension();
-        let prompts = extension.list_prompts().await?;
+        let prompts = guard::catch("prompts/list", extension.list_prompts()).await?;
         let (prompts, next_cursor) = self.page(prompts, request.as_ref(), |prompt| &prompt.name)?;
         let (ttl_ms, cache_scope) = cache(extension.freshness());
         let result = ListPromptsResult::with_all_items(prompts);
@@ -334,8 +358,9 @@ impl ServerHandler for ExtensionServer {
             },
         )?;
         let (extension, call) = (self.extension(), visit.context.clone());
-        let ended =
-            visit.run(&self.shared.codec, extension.get_prompt(&request.name, arguments, &call)).await?;
+        let ended = visit
+            .run(&self.shared.codec, &request.name, extension.get_prompt(&request.name, arguments, &call))
+            .await?;
         Ok(match ended {
             Ended::Done(mut result) => {
                 // A result that was read from another server may lack it.
@@ -351,7 +376,8 @@ impl ServerHandler for ExtensionServer {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> McpResult<CompleteResult> {
-        let mut completion = self.extension().complete(request).await?;
+        let extension = self.extension();
+        let mut completion = guard::catch("completion/complete", extension.complete(request)).await?;
         if completion.values.len() > CompletionInfo::MAX_VALUES {
             completion.total = completion.total.or(u32::try_from(completion.values.len()).ok());
             completion.has_more = Some(true);
@@ -377,9 +403,8 @@ impl ServerHandler for ExtensionServer {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> McpResult<()> {
-        self.extension().subscribe(&request.uri).await.map_err(|error| with_uri(error, &request.uri))?;
-        self.subscribed.insert(request.uri);
-        Ok(())
+        let begun = guard::catch(&request.uri, self.watching.begin(&request.uri)).await;
+        Ok(begun.map_err(|error| with_uri(error, &request.uri))?)
     }
 
     async fn unsubscribe(
@@ -387,15 +412,17 @@ impl ServerHandler for ExtensionServer {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> McpResult<()> {
-        self.extension().unsubscribe(&request.uri).await.map_err(|error| with_uri(error, &request.uri))?;
-        self.subscribed.remove(&request.uri);
-        Ok(())
+        let ended = guard::catch(&request.uri, self.watching.end(&request.uri)).await;
+        Ok(ended.map_err(|error| with_uri(error, &request.uri))?)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.forwards_changes.swap(true, Ordering::Relaxed) {
+            return;
+        }
         if let Some(feed) = self.feed() {
-            let (subscribed, session) = (self.subscribed.clone(), self.session.clone());
-            tokio::spawn(changes::forward(feed, context.peer, subscribed, session));
+            let (watching, session) = (self.watching.clone(), self.session.clone());
+            tokio::spawn(changes::forward(feed, context.peer, watching, session));
         }
     }
 
@@ -408,24 +435,26 @@ impl ServerHandler for ExtensionServer {
     async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         let accepted = self.listening.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let Some(feed) = accepted.or_else(|| self.feed()) else { return Ok(()) };
-        let extension = self.extension();
-        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
-        for uri in &uris {
-            extension.subscribe(uri).await?;
+        // This listen's own watches end with it, however it ends.
+        let watching =
+            Watching::new(Arc::clone(&self.shared.subscriptions), Arc::clone(&self.shared.extension));
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            let begun = guard::catch(uri, watching.begin(uri)).await;
+            begun.map_err(|error| with_uri(error, uri))?;
         }
         changes::listen(feed, context).await;
-        for uri in &uris {
-            extension.unsubscribe(uri).await?;
-        }
         Ok(())
     }
 
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> McpResult<CustomResult> {
-        if !KNOWN_METHODS.contains(&request.method.as_str()) {
+        let method = request.method.as_str();
+        let is_known =
+            KNOWN_METHODS.contains(&method) || (!is_new_wire(&context) && OLDER_METHODS.contains(&method));
+        if !is_known {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
         Err(ToolError::InvalidParameters(format!(

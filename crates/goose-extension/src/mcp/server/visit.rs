@@ -13,6 +13,7 @@ use super::{caller::WireCaller, outbox::Outbox, rounds::Round};
 use crate::{
     context::CallContext,
     error::ToolResult,
+    guard,
     mcp::{SESSION_META, WORKING_DIR_META},
     questions::LogLevel,
 };
@@ -75,21 +76,21 @@ impl Visit {
         Ok(Self { context: call, caller, binding })
     }
 
-    /// Runs `call`, sends what it reports while it runs, and ends the visit.
+    /// Runs `call`, sends what it reports while it runs, and ends the visit. `what` names it in errors.
     pub(super) async fn run<T>(
         self,
         codec: &RequestStateCodec,
+        what: &str,
         call: impl Future<Output = ToolResult<T>>,
     ) -> Result<Ended<T>, ErrorData> {
-        tokio::pin!(call);
-        let result = loop {
-            tokio::select! {
-                biased;
-                result = &mut call => break result,
-                () = self.caller.outbox.filled() => self.deliver().await,
-            }
+        let outbox = &self.caller.outbox;
+        // Both go on side by side: a client that does not read must not keep the call from being cancelled.
+        let call = async {
+            let result = guard::catch(what, call).await;
+            outbox.close();
+            result
         };
-        self.deliver().await;
+        let (result, ()) = futures::join!(call, self.deliver());
         // Open questions decide, whatever the function made of the interruption.
         if let Some(round) = &self.caller.round
             && let Some(questions) = round.close(codec, &self.binding)?
@@ -100,7 +101,7 @@ impl Visit {
     }
 
     async fn deliver(&self) {
-        while let Some(notification) = self.caller.outbox.take() {
+        while let Some(notification) = self.caller.outbox.next().await {
             if let Err(error) = self.caller.request.peer.send_notification(notification).await {
                 tracing::debug!(%error, "a notification could not be sent");
             }

@@ -31,6 +31,9 @@ struct Point {
     x: i8,
 }
 
+/// An alias, so that only the schema shows what it is.
+type Numbers = Vec<u8>;
+
 struct Passing;
 
 #[extension]
@@ -100,6 +103,11 @@ impl Passing {
     #[tool]
     fn typed_by_name(&self, query: Arguments<BTreeMap<String, u8>>) -> u8 {
         query.0.values().sum()
+    }
+
+    #[tool]
+    fn typed_list(&self, Arguments(list): Arguments<Numbers>) -> usize {
+        list.len()
     }
 
     #[tool]
@@ -188,4 +196,13 @@ async fn arguments_as_one_type() {
     let square = json!({ "kind": "square", "side": 2.5 });
     assert_eq!(call(&Passing, "typed_choice", square).await, Ok(json!(2.5)));
     refusal(&Passing, "typed_choice", json!({ "kind": "oval" })).await;
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_explained() {
+    let schema = schema_of(&Passing, "typed_list");
+    assert_eq!((&schema["type"], &schema["not"]), (&json!("object"), &json!({})));
+    let error = call(&Passing, "typed_list", json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("`typed_list` cannot be called"), "{error}");
+    assert!(error.contains("declared as one array, but arguments are always an object"), "{error}");
 }

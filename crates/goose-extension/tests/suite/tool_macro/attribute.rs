@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use goose_extension::{ToolAnnotations, prelude::*};
+use goose_extension::{
+    ToolAnnotations,
+    mcp::{ConnectOptions, connect, serve},
+    prelude::*,
+};
 
-use super::tool_of;
+use super::{call, tool_of};
 
 #[derive(Serialize, JsonSchema)]
 struct Weather {
@@ -12,6 +16,16 @@ struct Weather {
     temperature: f64,
     wind: Option<u8>,
 }
+
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "kind")]
+enum Sky {
+    Clear { stars: u8 },
+    Clouds { layers: Vec<Self> },
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Tree(Vec<Self>);
 
 struct Attributes;
 
@@ -46,6 +60,31 @@ impl Attributes {
     #[tool(output = Weather)]
     fn weather(&self) -> Weather {
         Weather { temperature: 21.5, wind: None }
+    }
+
+    #[tool(output = Vec<Weather>)]
+    async fn list(&self) -> ToolResult<Vec<Weather>> {
+        Ok(vec![Weather { temperature: 1.0, wind: Some(2) }])
+    }
+
+    #[tool(output = String)]
+    fn text(&self) -> &str {
+        "sunny"
+    }
+
+    #[tool(output = Option<Weather>)]
+    fn maybe(&self, #[arg(default)] there: bool) -> Option<Weather> {
+        there.then_some(Weather { temperature: 3.5, wind: None })
+    }
+
+    #[tool(output = Sky)]
+    fn sky(&self) -> Sky {
+        Sky::Clouds { layers: vec![Sky::Clear { stars: 3 }] }
+    }
+
+    #[tool(output = Tree)]
+    fn tree(&self) -> Tree {
+        Tree(vec![Tree(Vec::new())])
     }
 
     #[tool(output = HashMap<String, Vec<u8>>)]
@@ -110,4 +149,61 @@ async fn the_output_type_is_shown_as_a_schema() {
     assert_eq!(weather, Ok(json!({ "temperature": 21.5, "wind": null })));
     assert!(tool_of(&Attributes, "generic_output").output_schema().is_some());
     assert!(tool_of(&Attributes, "plain").output_schema().is_none());
+}
+
+/// The output schema as MCP clients see it.
+fn announced(name: &str) -> Value {
+    let tool = tool_of(&Attributes, name).to_mcp();
+    Value::Object(tool.output_schema.as_deref().cloned().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn an_announced_output_is_always_an_object() {
+    assert_eq!(
+        announced("list"),
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$defs": { "Weather": {
+                "type": "object",
+                "properties": {
+                    "temperature": { "description": "In degrees Celsius", "type": "number" },
+                    "wind": { "type": ["integer", "null"], "minimum": 0, "maximum": 255 },
+                },
+                "required": ["temperature", "wind"],
+            } },
+            "type": "object",
+            "properties": { "result": { "type": "array", "items": { "$ref": "#/$defs/Weather" } } },
+            "required": ["result"],
+        })
+    );
+    assert_eq!(announced("text")["properties"], json!({ "result": { "type": "string" } }));
+    assert_eq!(announced("sky").get("properties"), None);
+    assert_eq!(announced("tree")["properties"]["result"]["items"]["$ref"], "#/properties/result");
+}
+
+#[tokio::test]
+async fn results_fit_the_announced_output_and_arrive_as_they_were() {
+    let client = connect(serve(Attributes).duplex(), ConnectOptions::default()).await.unwrap();
+    let calls = [
+        ("weather", json!({})),
+        ("list", json!({})),
+        ("text", json!({})),
+        ("maybe", json!({})),
+        ("maybe", json!({ "there": true })),
+        ("sky", json!({})),
+        ("tree", json!({})),
+        ("generic_output", json!({})),
+    ];
+    for (name, arguments) in calls {
+        let found = call(&Attributes, name, arguments.clone()).await.unwrap();
+        assert_eq!(call(&*client, name, arguments).await, Ok(found.clone()));
+        assert_eq!(tool_of(&*client, name), tool_of(&Attributes, name));
+
+        let schema = announced(name);
+        assert_eq!(schema["type"], "object", "{schema}");
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let sent = if found.is_object() { found } else { json!({ "result": found }) };
+        assert!(validator.is_valid(&sent), "{name}: {sent} against {schema}");
+        assert!(!validator.is_valid(&json!({ "else": 1 })), "{name}: {schema}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use goose_extension::prelude::*;
 
-use super::call;
+use super::{call, refusal};
 
 trait Store {
     const NAME: &'static str;
@@ -44,6 +44,34 @@ where
     fn recall(&self, key: &str) -> String {
         self.store.get(key)
     }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Entry<T> {
+    entry: T,
+}
+
+#[derive(Default)]
+struct Log<T>(std::sync::Mutex<Vec<T>>);
+
+#[extension]
+impl<T: serde::de::DeserializeOwned + JsonSchema> Log<T> {
+    #[tool]
+    fn add(&self, Arguments(new): Arguments<Entry<T>>) -> usize {
+        let mut entries = self.0.lock().unwrap();
+        entries.push(new.entry);
+        entries.len()
+    }
+}
+
+#[tokio::test]
+async fn arguments_as_one_type_may_be_generic() {
+    let (numbers, texts) = (Log::<u8>::default(), Log::<String>::default());
+    assert_eq!(call(&numbers, "add", json!({ "entry": 1 })).await, Ok(json!(1)));
+    assert_eq!(call(&texts, "add", json!({ "entry": "x" })).await, Ok(json!(1)));
+    refusal(&numbers, "add", json!({ "entry": "x" })).await;
+    refusal(&texts, "add", json!({ "entry": 1 })).await;
 }
 
 struct Shelf<T, const N: usize>([T; N]);

@@ -98,11 +98,17 @@ impl Files {
     }
 
     #[tool]
-    fn renamed(
+    fn wide_limits(
         &self,
-        #[arg(rename = "maxResults")] max_results: u8,
-        #[serde(alias = "q")] query: String,
+        #[arg(min = -5, max = 500)] small: u8,
+        #[arg(min = -1000, max = 10)] signed: Option<i8>,
+        #[arg(max = 1e30)] large: u64,
     ) -> Value {
+        json!([small, signed, large])
+    }
+
+    #[tool]
+    fn renamed(&self, #[arg(rename = "maxResults")] max_results: u8, query: String) -> Value {
         json!([max_results, query])
     }
 
@@ -285,6 +291,23 @@ async fn limits_are_shown_and_enforced() {
         let message = refusal(&Files, "limits", arguments).await;
         assert!(message.contains(&format!("`{name}`")), "{message}");
     }
+}
+
+#[tokio::test]
+async fn a_limit_is_never_wider_than_the_type() {
+    assert_eq!(
+        schema_of(&Files, "wide_limits"),
+        object(
+            json!({
+                "small": { "type": "integer", "minimum": 0, "maximum": 255 },
+                "signed": { "type": ["integer", "null"], "minimum": -128, "maximum": 10 },
+                "large": { "type": "integer", "minimum": 0, "maximum": u64::MAX },
+            }),
+            json!(["small", "large"])
+        )
+    );
+    let message = refusal(&Files, "wide_limits", json!({ "small": 300, "large": 1 })).await;
+    assert!(message.contains("`small`") && message.contains("255"), "{message}");
 }
 
 #[tokio::test]

@@ -149,3 +149,44 @@ fn the_macro_knows_every_method_of_the_trait() {
         list.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\",")).collect();
     assert_eq!(known, declared);
 }
+
+struct Expecting;
+
+/// What is expected of the block is in one of the two that are made of it.
+#[extension]
+#[expect(clippy::unnecessary_wraps, non_snake_case, reason = "shows that neither of them complains")]
+impl Extension for Expecting {
+    fn prompt(&self) -> String {
+        let Prompt = Self::always();
+        Prompt.unwrap_or_default()
+    }
+
+    fn always() -> Option<String> {
+        Some("prompt".to_owned())
+    }
+}
+
+struct Elsewhere;
+
+/// `new` is not there, so neither is the way to build with it.
+#[extension]
+impl Extension for Elsewhere {
+    #[cfg(any())]
+    fn new(_notifier: Box<dyn Notifier>, _requires: Requirements) -> Self {
+        Self
+    }
+
+    #[cfg_attr(all(), expect(clippy::unused_self, reason = "shows that other conditions are fine"))]
+    fn helper(&self) -> &'static str {
+        "elsewhere"
+    }
+
+    fn prompt(&self) -> String {
+        self.helper().to_owned()
+    }
+}
+
+#[test]
+fn attributes_of_the_block_and_of_new_go_along() {
+    assert_eq!((Expecting.prompt(), Elsewhere.prompt()), ("prompt".to_owned(), "elsewhere".to_owned()));
+}

@@ -1,0 +1,40 @@
+//! A request whose answer is awaited: when nobody waits any more, the other side is told to stop.
+
+use rmcp::{
+    Peer,
+    model::{CancelledNotification, CancelledNotificationParam, RequestId},
+    service::ServiceRole,
+};
+
+/// Withdraws a request when it is dropped before [`done`](Self::done).
+pub(super) struct Waiting<Role: ServiceRole> {
+    peer: Peer<Role>,
+    id: Option<RequestId>,
+}
+
+impl<Role: ServiceRole> Waiting<Role> {
+    pub(super) fn new(peer: Peer<Role>, id: RequestId) -> Self {
+        Self { peer, id: Some(id) }
+    }
+
+    /// The answer came.
+    pub(super) fn done(mut self) {
+        self.id = None;
+    }
+}
+
+impl<Role: ServiceRole> Drop for Waiting<Role> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        runtime.spawn(async move { withdraw(&peer, id, "nobody waits for the answer").await });
+    }
+}
+
+async fn withdraw<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId, reason: &str) {
+    let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
+    let notification = CancelledNotification::new(params);
+    if let Err(error) = peer.send_notification(notification.into()).await {
+        tracing::debug!(%error, "a cancellation could not be sent");
+    }
+}

@@ -1,0 +1,208 @@
+//! What becomes of a call when the server does not do what it should.
+
+use std::{sync::Arc, time::Duration};
+
+use goose_extension::{
+    Extension,
+    mcp::{ConnectOptions, Lifecycle, MAX_LINE_BYTES, RemoteExtension, connect},
+    prelude::*,
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
+    sync::mpsc,
+    task::JoinHandle,
+};
+
+/// The server's end of a connection, played line by line.
+struct Server {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    output: WriteHalf<DuplexStream>,
+}
+
+impl Server {
+    fn new(stream: DuplexStream) -> Self {
+        let (reader, output) = tokio::io::split(stream);
+        Self { lines: BufReader::new(reader).lines(), output }
+    }
+
+    async fn next(&mut self) -> Option<Value> {
+        let line = self.lines.next_line().await.ok()??;
+        Some(serde_json::from_str(&line).unwrap())
+    }
+
+    async fn send(&mut self, line: &str) {
+        self.output.write_all(line.as_bytes()).await.unwrap();
+        self.output.write_all(b"\n").await.unwrap();
+    }
+
+    async fn answer(&mut self, request: &Value, result: Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }).to_string()).await;
+    }
+
+    /// Greets; gives every request after that.
+    async fn greet(&mut self) -> Option<Value> {
+        loop {
+            let request = self.next().await?;
+            match request["method"].as_str() {
+                Some("initialize") => {
+                    let hello = json!({
+                        "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "odd", "version": "1" },
+                    });
+                    self.answer(&request, hello).await;
+                }
+                Some("notifications/initialized") => {}
+                _ => return Some(request),
+            }
+        }
+    }
+
+    /// Greets and lists one tool; gives the next request after that.
+    async fn begin(&mut self) -> Option<Value> {
+        let request = self.greet().await?;
+        let tool = json!({ "name": "work", "inputSchema": { "type": "object" } });
+        self.answer(&request, json!({ "tools": [tool] })).await;
+        self.next().await
+    }
+}
+
+async fn play<F>(
+    options: ConnectOptions,
+    script: impl FnOnce(Server) -> F,
+) -> (ToolResult<Arc<RemoteExtension>>, JoinHandle<()>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let playing = tokio::spawn(script(Server::new(server)));
+    let options = options.with_lifecycle(Lifecycle::Initialize);
+    (connect(client, options).await, playing)
+}
+
+async fn work(extension: &Arc<RemoteExtension>) -> ToolResult<Value> {
+    let call = extension.call_tool("work", HashMap::new());
+    tokio::time::timeout(Duration::from_secs(20), call).await.expect("the call hangs")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_oversized_line_fails_the_calls_that_wait_and_the_connection_goes_on() {
+    let script = |mut server: Server| async move {
+        server.begin().await;
+        server.send(&"x".repeat(MAX_LINE_BYTES + 1)).await;
+        let next = server.next().await.unwrap();
+        server.answer(&next, json!({ "content": [{ "type": "text", "text": "fine" }] })).await;
+    };
+    let (extension, _playing) = play(ConnectOptions::default(), script).await;
+    let extension = extension.unwrap();
+    let error = work(&extension).await.unwrap_err();
+    assert!(matches!(&error, ToolError::ExecutionError(text) if text.contains("8 MiB")), "{error:?}");
+    assert_eq!(work(&extension).await, Ok(json!("fine")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let script = |mut server: Server| async move {
+        let request = server.begin().await.unwrap();
+        server.send("Traceback (most recent call last):").await;
+        server.send(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":[1,2]}}"#, request["id"])).await;
+        let next = server.next().await.unwrap();
+        let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+        server.send(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"deep":{deep}}}}}"#, next["id"])).await;
+        server.next().await;
+    };
+    let (extension, _playing) = play(ConnectOptions::default(), script).await;
+    let extension = extension.unwrap();
+    for _ in 0..2 {
+        let error = work(&extension).await.unwrap_err();
+        assert!(matches!(error, ToolError::ExecutionError(_)), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_in_mid_call_is_reported_as_gone() {
+    let script = |mut server: Server| async move {
+        server.begin().await;
+    };
+    let (extension, playing) = play(ConnectOptions::default(), script).await;
+    let extension = extension.unwrap();
+    let error = work(&extension).await.unwrap_err();
+    assert!(matches!(error, ToolError::Disconnected(_)), "{error:?}");
+    playing.await.unwrap();
+    let error = work(&extension).await.unwrap_err();
+    assert!(matches!(error, ToolError::Disconnected(_)), "{error:?}");
+    assert!(!extension.is_connected());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_takes_too_long_is_cancelled_on_the_server_and_a_late_answer_is_ignored() {
+    let (sender, mut cancelled) = mpsc::channel(1);
+    let script = |mut server: Server| async move {
+        let request = server.begin().await.unwrap();
+        let notice = server.next().await.unwrap();
+        sender
+            .send(
+                notice["method"] == "notifications/cancelled"
+                    && notice["params"]["requestId"] == request["id"],
+            )
+            .await
+            .unwrap();
+        server.answer(&request, json!({ "content": [{ "type": "text", "text": "late" }] })).await;
+        let next = server.next().await.unwrap();
+        server.answer(&next, json!({ "content": [{ "type": "text", "text": "in time" }] })).await;
+        server.next().await;
+    };
+    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(300));
+    let (extension, _playing) = play(options, script).await;
+    let extension = extension.unwrap();
+    assert!(matches!(work(&extension).await, Err(ToolError::Timeout(_))));
+    assert_eq!(cancelled.recv().await, Some(true));
+    assert_eq!(work(&extension).await, Ok(json!("in time")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_greets_or_never_lists_is_given_up() {
+    let options = || ConnectOptions::default().with_handshake_timeout(Duration::from_millis(300));
+    let silent = |mut server: Server| async move { while server.next().await.is_some() {} };
+    let (extension, _playing) = play(options(), silent).await;
+    assert!(matches!(extension, Err(ToolError::Disconnected(_))), "{extension:?}");
+    let listless = |mut server: Server| async move { while server.greet().await.is_some() {} };
+    let (extension, playing) = play(options(), listless).await;
+    assert!(matches!(extension, Err(ToolError::Disconnected(_))), "{extension:?}");
+    tokio::time::timeout(Duration::from_secs(10), playing).await.expect("the connection stays open").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_without_end_is_not_read() {
+    for cursor in ["same", "growing"] {
+        let script = |mut server: Server| async move {
+            let mut page = 0;
+            while let Some(request) = server.greet().await {
+                page += 1;
+                let next = if cursor == "same" { "again".to_owned() } else { page.to_string() };
+                let tool = json!({ "name": format!("t{page}"), "inputSchema": { "type": "object" } });
+                server.answer(&request, json!({ "tools": [tool], "nextCursor": next })).await;
+            }
+        };
+        let (extension, _playing) = play(ConnectOptions::default(), script).await;
+        assert!(
+            matches!(&extension, Err(ToolError::ExecutionError(text)) if text.contains("does not end")),
+            "{extension:?}"
+        );
+    }
+}
+
+/// Our client greets in the newer way first. A server that starts more slowly than the probe's ten seconds answers it
+/// when the older greeting is already under way.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
+    let program =
+        tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
+    let mut command = tokio::process::Command::new("sh");
+    command.args(["-c", "sleep 11; exec \"$0\""]).arg(program);
+    let extension = connect(command, ConnectOptions::default()).await.unwrap();
+    assert_eq!(extension.name(), "workbench");
+    assert_eq!(extension.protocol_version().as_deref(), Some("2025-11-25"));
+    let answer = extension.call_tool("echo", hashmap! { "message" => json!("at last") }).await;
+    assert_eq!(answer, Ok(json!({ "response": "at last" })));
+}

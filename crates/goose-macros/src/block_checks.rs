@@ -1,0 +1,140 @@
+//! What is wrong with the methods of an `#[extension]` block, beyond what `#[tool]` can see in one of them.
+
+use proc_macro2::Span;
+use syn::{
+    Attribute, FnArg, GenericParam, Generics, Ident, ImplItemFn, Meta, Path, Token,
+    punctuated::Punctuated,
+    visit_mut::{self, VisitMut},
+};
+
+use crate::{
+    errors::Errors,
+    names::edit_distance,
+    tool::{is_tool, names_tool},
+    trait_methods::TRAIT_METHODS,
+    types::names,
+};
+
+/// Checks a method that is no tool. `in_trait` says that the block is `impl Extension for …`.
+pub(crate) fn check_method(method: &ImplItemFn, in_trait: bool, errors: &mut Errors) {
+    let ident = &method.sig.ident;
+    let of_trait = TRAIT_METHODS.iter().any(|name| ident == name);
+    if of_trait && in_trait {
+        check_unconditional(method, errors);
+    } else if method.sig.receiver().is_none() {
+        // A function without `&self` is the type's own, whatever its name.
+    } else if of_trait {
+        let message = format!(
+            "`{ident}` is a method of `Extension`, but here it would be one of the type, and nobody would call it; \
+             write `#[extension] impl Extension for …`, or choose another name"
+        );
+        errors.at(ident, message);
+    } else if let Some(meant) = near_miss(&ident.to_string()).filter(|_| in_trait) {
+        let message = format!(
+            "`Extension` has no `{ident}`; it has `{meant}`. If this is a tool, mark it with `#[tool]`; if it is a \
+             helper, put it in an `impl` block of the type"
+        );
+        errors.at(ident, message);
+    }
+}
+
+/// Reports a `#[tool]` that may not be there: the list of tools is made before `cfg_attr` is known.
+pub(crate) fn check_hidden_tool(method: &ImplItemFn, errors: &mut Errors) {
+    let hides_tool =
+        |attribute: &&Attribute| conditional(attribute).iter().any(|meta| names_tool(meta.path()));
+    for attribute in method.attrs.iter().filter(hides_tool) {
+        errors.at(attribute, "a tool cannot depend on `cfg_attr`; write `#[cfg(…)]` and `#[tool]`");
+    }
+}
+
+/// What the macro writes depends on which methods are there, and `cfg` is decided later.
+fn check_unconditional(method: &ImplItemFn, errors: &mut Errors) {
+    let decides = |attribute: &&Attribute| {
+        attribute.path().is_ident("cfg")
+            || conditional(attribute).iter().any(|meta| meta.path().is_ident("cfg"))
+    };
+    for attribute in method.attrs.iter().filter(decides) {
+        let message =
+            "a method of `Extension` cannot depend on `cfg` here; use `cfg` in its body or on the block";
+        errors.at(attribute, message);
+    }
+}
+
+/// What a `cfg_attr` stands for when its condition holds.
+fn conditional(attribute: &Attribute) -> Vec<Meta> {
+    if !attribute.path().is_ident("cfg_attr") {
+        return Vec::new();
+    }
+    let metas = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+    metas.map(|metas| metas.into_iter().skip(1).collect()).unwrap_or_default()
+}
+
+/// The method of the trait that `name` is a misspelling of.
+fn near_miss(name: &str) -> Option<&'static str> {
+    let distance = |meant: &str| edit_distance(name, meant);
+    let allowed = |meant: &str| if meant.len() <= 5 { 1 } else { 2 };
+    TRAIT_METHODS
+        .into_iter()
+        .filter(|meant| distance(meant) <= allowed(meant))
+        .min_by_key(|meant| distance(meant))
+}
+
+/// Reports arguments whose type depends on the parameters of the block, and says whether there were any.
+pub(crate) fn refuse_generic_arguments(
+    method: &ImplItemFn,
+    generics: &Generics,
+    errors: &mut Errors,
+) -> bool {
+    let parameters: Vec<&Ident> = generics.params.iter().filter_map(parameter_name).collect();
+    let mut uses = Uses { parameters: &parameters, found: Vec::new() };
+    for input in &method.sig.inputs {
+        if let FnArg::Typed(typed) = input
+            && !names(&typed.ty, "Arguments")
+        {
+            uses.visit_type_mut(&mut typed.ty.clone());
+        }
+    }
+    for (name, span) in &uses.found {
+        let message = format!(
+            "arguments are read into a structure of their own, which does not know `{name}`; take all of them as \
+             `Arguments<…>`, with a type of yours that has `{name}` in it"
+        );
+        errors.push(syn::Error::new(*span, message));
+    }
+    !uses.found.is_empty()
+}
+
+fn parameter_name(parameter: &GenericParam) -> Option<&Ident> {
+    match parameter {
+        GenericParam::Type(parameter) => Some(&parameter.ident),
+        GenericParam::Const(parameter) => Some(&parameter.ident),
+        GenericParam::Lifetime(_) => None,
+    }
+}
+
+struct Uses<'a> {
+    parameters: &'a [&'a Ident],
+    found: Vec<(Ident, Span)>,
+}
+
+impl VisitMut for Uses<'_> {
+    fn visit_path_mut(&mut self, path: &mut Path) {
+        if let Some(first) = path.segments.first().map(|segment| &segment.ident)
+            && self.parameters.contains(&first)
+        {
+            self.found.push((first.clone(), first.span()));
+        }
+        visit_mut::visit_path_mut(self, path);
+    }
+}
+
+/// What is left of a tool that cannot be one: a method, so that its callers have nothing to complain of.
+pub(crate) fn as_method(mut method: ImplItemFn) -> ImplItemFn {
+    method.attrs.retain(|attribute| !is_tool(attribute));
+    for input in &mut method.sig.inputs {
+        if let FnArg::Typed(typed) = input {
+            typed.attrs.clear();
+        }
+    }
+    method
+}

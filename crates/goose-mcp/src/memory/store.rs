@@ -24,7 +24,6 @@ use super::{
 /// Where it cannot be written, or the category is full.
 pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> ToolResult<String> {
     let locked = Locked::new(folder)?;
-    assert!(entry.tags.is_empty());
     let file = folder.read(category)?;
     if file.is_none() {
         category.check_new()?;

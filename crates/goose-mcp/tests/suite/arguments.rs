@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-const CASES: u32 = 96;
+const CASES: u32 = 256;
 
 /// What the text of a failure says where a tool panicked.
 const PANICKED: &str = "because of a bug in it";
@@ -43,7 +43,7 @@ fn text() -> impl Strategy<Value = String> {
         "2147483648",
     ];
     prop_oneof![
-        3 => prop::sample::select(known.to_vec()).prop_map(str::to_owned),
+        6 => prop::sample::select(known.to_vec()).prop_map(str::to_owned),
         3 => ".{0,40}",
         1 => ".{0,8}".prop_map(|text| text.repeat(3_000)),
     ]

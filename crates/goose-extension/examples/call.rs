@@ -27,6 +27,10 @@ const USAGE: &str = "usage: call [--tool NAME [--args JSON]] (--http URL | COMMA
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    if env::args().nth(1).is_some_and(|first| first == "--help" || first == "-h") {
+        writeln!(io::stdout(), "{USAGE}")?;
+        return Ok(());
+    }
     let Request { target, tool, arguments } = Request::parse(env::args().skip(1))?;
     let options = ConnectOptions::default().with_call_timeout(CALL_TIMEOUT);
     let server = connect(target, options).await?;

@@ -8,7 +8,7 @@
 
 use std::{
     env,
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     process::ExitCode,
 };
 
@@ -30,6 +30,9 @@ async fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let name = match arguments.as_slice() {
         [] => DEFAULT_BUILTIN,
+        [help] if ["-h", "--help"].contains(&help.as_str()) => {
+            return list("Serves one of these on stdio:", 0);
+        }
         [name] => name,
         _ => return usage("Only one built-in can be served at a time."),
     };
@@ -37,17 +40,40 @@ async fn main() -> anyhow::Result<ExitCode> {
         .context("There is no config folder: set HOME, XDG_CONFIG_HOME or GOOSE_PATH_ROOT.")?;
     let settings = Settings::new(config_dir).with_working_dir(env::current_dir()?);
     match builtin(name, &settings) {
-        Some(extension) => Serve::shared(extension).stdio().await?,
+        Some(extension) => {
+            greet_person(name)?;
+            Serve::shared(extension).stdio().await?;
+        }
         None => return usage(&format!("There is no built-in `{name}`.")),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn usage(problem: &str) -> anyhow::Result<ExitCode> {
+/// Somebody who starts this by hand sees nothing otherwise: it waits for a program to speak to it.
+fn greet_person(name: &str) -> io::Result<()> {
+    if !io::stdin().is_terminal() {
+        return Ok(());
+    }
     let mut stderr = io::stderr().lock();
-    writeln!(stderr, "error: {problem} Use one of these:")?;
+    writeln!(
+        stderr,
+        "Serving `{name}` on standard input and output, for an MCP client to start. Ctrl-D ends it."
+    )?;
+    writeln!(
+        stderr,
+        "To look at it: npx @modelcontextprotocol/inspector cargo run -p goose-mcp --example mcp {name}"
+    )
+}
+
+fn usage(problem: &str) -> anyhow::Result<ExitCode> {
+    list(&format!("error: {problem} Use one of these:"), USAGE)
+}
+
+fn list(heading: &str, code: u8) -> anyhow::Result<ExitCode> {
+    let mut stderr = io::stderr().lock();
+    writeln!(stderr, "{heading}")?;
     for builtin in BUILTINS {
         writeln!(stderr, "  {:10} {}", builtin.name, builtin.summary)?;
     }
-    Ok(ExitCode::from(USAGE))
+    Ok(ExitCode::from(code))
 }

@@ -114,6 +114,7 @@ impl Workbench {
             .with(Self::touch_tool())
             .with(Self::was_cancelled_tool())
             .with(Self::chatter_tool())
+            .with(Self::processes_tool())
     }
 
     /// Gives back a message.
@@ -323,6 +324,16 @@ impl Workbench {
         let (entered, feed) = (Arc::downgrade(&self.entered), Arc::downgrade(&self.feed));
         self.feed.replace_with(move || Some(Arc::new(Self::grown(entered.upgrade()?, feed.upgrade()?))));
         "there is one tool more"
+    }
+
+    /// Says in which process it runs, and who started that.
+    #[tool]
+    fn processes(&self) -> Value {
+        #[cfg(unix)]
+        let parent = Some(std::os::unix::process::parent_id());
+        #[cfg(not(unix))]
+        let parent: Option<u32> = None;
+        json!({ "own": std::process::id(), "parent": parent })
     }
 
     /// Says whether `wait_for_ever` was told of its cancellation.

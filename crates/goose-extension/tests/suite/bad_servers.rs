@@ -206,3 +206,32 @@ async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
     let answer = extension.call_tool("echo", hashmap! { "message" => json!("at last") }).await;
     assert_eq!(answer, Ok(json!({ "response": "at last" })));
 }
+
+/// Whether a process is there and not merely waiting to be reaped.
+#[cfg(target_os = "linux")]
+fn is_running(pid: &Value) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_ends_with_its_extension_by_itself_or_by_force() {
+    let program =
+        tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
+    // The second one goes on after its input was closed.
+    for script in ["exec \"$0\"", "\"$0\"; exec sleep 1000"] {
+        let mut command = tokio::process::Command::new("sh");
+        command.args(["-c", script]).arg(&program);
+        let extension = connect(command, ConnectOptions::default()).await.unwrap();
+        let processes = extension.call_tool("processes", HashMap::new()).await.unwrap();
+        let started = if script.starts_with("exec") { &processes["own"] } else { &processes["parent"] };
+        assert!(is_running(started));
+        drop(extension);
+        let gone = async {
+            while is_running(started) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), gone).await.expect("the server lives on");
+    }
+}

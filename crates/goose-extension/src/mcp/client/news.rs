@@ -16,7 +16,7 @@ use rmcp::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Connection, Listing, RemoteExtension};
+use super::{connection::Connection, listing::Listing, remote::RemoteExtension};
 use crate::changes::Change;
 
 /// How many changed resources are remembered by name.

@@ -15,7 +15,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::{Connection, routes::Route};
+use super::{connection::Connection, routes::Route};
 use crate::{
     caller::{Answer, Question, QuestionKind},
     context::CallContext,

@@ -1,0 +1,143 @@
+//! Where a server is, and how to treat it.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    process::Command,
+};
+
+use crate::{context::CallContext, questions::LogLevel};
+
+/// How long a server may take to say hello.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a server is.
+#[non_exhaustive]
+pub enum Target {
+    /// At the other end of a pair of streams.
+    Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
+    /// A program to start; it speaks on its standard input and output, and ends with the connection.
+    Command(Command),
+    /// A URL that speaks streamable HTTP.
+    Http(String),
+}
+
+impl From<DuplexStream> for Target {
+    fn from(stream: DuplexStream) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self::Streams(Box::new(reader), Box::new(writer))
+    }
+}
+
+impl From<Command> for Target {
+    fn from(command: Command) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl From<&str> for Target {
+    fn from(url: &str) -> Self {
+        Self::Http(url.to_owned())
+    }
+}
+
+impl From<String> for Target {
+    fn from(url: String) -> Self {
+        Self::Http(url)
+    }
+}
+
+/// How to greet a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lifecycle {
+    /// Try 2026-07-28 first, then `initialize`.
+    #[default]
+    Auto,
+    /// `initialize` only (MCP up to 2025-11-25).
+    Initialize,
+    /// `server/discover` only (MCP 2026-07-28).
+    Discover,
+}
+
+/// How to treat a server.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// The extension's name; by default what the server calls itself.
+    pub name: Option<String>,
+    /// How to greet it.
+    pub lifecycle: Lifecycle,
+    /// How long it may take to say hello.
+    pub handshake_timeout: Duration,
+    /// How long a call may take without a sign of progress.
+    pub call_timeout: Option<Duration>,
+    /// The least level of its log that we want; by default the server's own choice.
+    pub log_level: Option<LogLevel>,
+    /// Who answers and hears what belongs to no call.
+    pub surroundings: CallContext,
+    /// Headers for a server that is reached by URL, such as `Authorization`. They go to that server only.
+    pub headers: Vec<(String, String)>,
+    /// Whether the server is ours or our child, and may know our session and folder.
+    pub local: bool,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            name: None,
+            lifecycle: Lifecycle::Auto,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+            call_timeout: None,
+            log_level: None,
+            surroundings: CallContext::new(),
+            headers: Vec::new(),
+            local: true,
+        }
+    }
+}
+
+impl ConnectOptions {
+    /// Greets the server in one way only.
+    pub fn with_lifecycle(mut self, lifecycle: Lifecycle) -> Self {
+        self.lifecycle = lifecycle;
+        self
+    }
+
+    /// Names the extension.
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Bounds each call.
+    pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// Says who answers and hears what belongs to no call.
+    pub fn with_surroundings(mut self, context: CallContext) -> Self {
+        self.surroundings = context;
+        self
+    }
+
+    /// Adds a header for a server that is reached by URL.
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Bounds the greeting and the first list of tools.
+    pub fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    /// Asks for the server's log from a level on.
+    pub fn with_log_level(mut self, level: LogLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+}

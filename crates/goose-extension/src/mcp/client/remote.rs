@@ -1,0 +1,256 @@
+//! [`RemoteExtension`]: a server as an extension.
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_trait::async_trait;
+use rmcp::{
+    ServiceError,
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequestParams, CompletionInfo,
+        ErrorCode, GetPromptRequest, GetPromptRequestParams, GetPromptResult, Prompt, ReadResourceRequest,
+        ReadResourceRequestParams, ResourceTemplate, ServerResult, SubscriptionFilter,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{
+    connection::Connection,
+    listing::{self, Listing},
+    news,
+    request::{Carried, converse, failure},
+};
+use crate::{
+    arguments,
+    changes::ChangeFeed,
+    context::CallContext,
+    error::{AnyhowResult, ToolError, ToolResult},
+    extension::{Extension, Features},
+    output::{Resource, ResourceContents, ToolOutput},
+    registry::unknown_tool,
+    tool::{JsonObject, Tool},
+};
+
+/// A server as an extension: a snapshot of its tools over a shared connection.
+pub struct RemoteExtension {
+    pub(super) connection: Arc<Connection>,
+    pub(super) listing: Arc<Listing>,
+}
+
+impl RemoteExtension {
+    /// The MCP version that was agreed on.
+    pub fn protocol_version(&self) -> Option<String> {
+        self.connection.peer().peer_info().map(|info| info.protocol_version.to_string())
+    }
+
+    /// Whether the server is still there.
+    pub fn is_connected(&self) -> bool {
+        !self.connection.peer().is_transport_closed()
+    }
+
+    async fn call_remote(
+        &self,
+        tool_name: &str,
+        mut arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        if !self.listing.tools.iter().any(|tool| tool.name() == tool_name) {
+            return Err(unknown_tool(tool_name, &self.listing.tools));
+        }
+        arguments::check_caps(tool_name, &mut arguments)?;
+        let result = converse(&self.connection, tool_name, context, |carried| {
+            let mut params =
+                CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::CallToolResult(result) => Ok(ToolOutput::from_mcp(result).within_cap()),
+            _ => Err(self.unexpected("tools/call")),
+        }
+    }
+
+    fn unexpected(&self, method: &str) -> ToolError {
+        failure(&self.connection.name, method, ServiceError::UnexpectedResponse)
+    }
+}
+
+/// Some servers announce a list and then do not have it: that costs the list, not the extension.
+fn lacking<T>(result: ToolResult<Vec<T>>) -> ToolResult<Vec<T>> {
+    match result {
+        Err(ToolError::NotFound(_)) => Ok(Vec::new()),
+        Err(ToolError::Protocol(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+#[async_trait]
+impl Extension for RemoteExtension {
+    fn name(&self) -> &str {
+        &self.connection.name
+    }
+
+    fn description(&self) -> &str {
+        &self.listing.description
+    }
+
+    fn instructions(&self) -> &str {
+        &self.listing.instructions
+    }
+
+    fn version(&self) -> &str {
+        &self.listing.version
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.listing.tools
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(crate::hashmap! {
+            "connected" => json!(self.is_connected()),
+            "protocol" => json!(self.protocol_version()),
+            "tools" => json!(self.listing.tools.len()),
+        })
+    }
+
+    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        self.call(tool_name, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
+    }
+
+    async fn call(
+        &self,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.call_remote(tool_name, arguments, context).await.or_else(ToolOutput::from_error)
+    }
+
+    fn features(&self) -> Features {
+        let Some(info) = self.connection.peer().peer_info() else { return Features::default() };
+        let capabilities = &info.capabilities;
+        Features {
+            resources: capabilities.resources.is_some(),
+            subscriptions: capabilities.resources.as_ref().is_some_and(|it| it.subscribe == Some(true)),
+            prompts: capabilities.prompts.is_some(),
+            completions: capabilities.completions.is_some(),
+        }
+    }
+
+    fn changes(&self) -> Option<&ChangeFeed> {
+        Some(&self.connection.feed)
+    }
+
+    async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
+        let resources = listing::all("resources", async |page| {
+            let connection = &self.connection;
+            let result =
+                connection.peer().list_resources(page).await.map_err(connection.failure("resources/list"))?;
+            Ok((result.resources, result.next_cursor))
+        });
+        lacking(resources.await)
+    }
+
+    async fn list_resource_templates(&self) -> ToolResult<Vec<ResourceTemplate>> {
+        let templates = listing::all("resource templates", async |page| {
+            let connection = &self.connection;
+            let result = connection
+                .peer()
+                .list_resource_templates(page)
+                .await
+                .map_err(connection.failure("resources/templates/list"))?;
+            Ok((result.resource_templates, result.next_cursor))
+        });
+        lacking(templates.await)
+    }
+
+    async fn read_resource(&self, uri: &str, context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
+        let result = converse(&self.connection, uri, context, |carried| {
+            let mut params = ReadResourceRequestParams::new(uri);
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::ReadResourceResult(result) => Ok(result.contents),
+            _ => Err(self.unexpected("resources/read")),
+        }
+    }
+
+    #[expect(deprecated, reason = "the older wire subscribes this way")]
+    async fn subscribe(&self, uri: &str) -> ToolResult<()> {
+        let connection = &self.connection;
+        if !connection.is_new_wire() {
+            let params = rmcp::model::SubscribeRequestParams::new(uri);
+            let result = connection.peer().subscribe(params).await;
+            return result.map_err(connection.failure("resources/subscribe"));
+        }
+        if connection.watches.contains(uri) {
+            return Ok(());
+        }
+        let mut filter = SubscriptionFilter::new();
+        filter.resource_subscriptions = Some(vec![uri.to_owned()]);
+        let stream = news::Stream::open(connection.peer().clone(), filter).await;
+        let stream = stream.map_err(connection.failure("subscriptions/listen"))?;
+        let (watch, news) = (connection.watches.begin(uri, &connection.ends), Arc::clone(&connection.news));
+        tokio::spawn(async move {
+            watch.run_until_cancelled(stream.run(news)).await;
+        });
+        Ok(())
+    }
+
+    #[expect(deprecated, reason = "the older wire unsubscribes this way")]
+    async fn unsubscribe(&self, uri: &str) -> ToolResult<()> {
+        let connection = &self.connection;
+        if !connection.is_new_wire() {
+            let params = rmcp::model::UnsubscribeRequestParams::new(uri);
+            let result = connection.peer().unsubscribe(params).await;
+            return result.map_err(connection.failure("resources/unsubscribe"));
+        }
+        connection.watches.end(uri);
+        Ok(())
+    }
+
+    async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
+        let prompts = listing::all("prompts", async |page| {
+            let connection = &self.connection;
+            let result =
+                connection.peer().list_prompts(page).await.map_err(connection.failure("prompts/list"))?;
+            Ok((result.prompts, result.next_cursor))
+        });
+        lacking(prompts.await)
+    }
+
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<GetPromptResult> {
+        let result = converse(&self.connection, name, context, |carried| {
+            let mut params = GetPromptRequestParams::new(name).with_arguments(arguments.clone());
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::GetPromptResult(result) => Ok(result),
+            _ => Err(self.unexpected("prompts/get")),
+        }
+    }
+
+    async fn complete(&self, request: CompleteRequestParams) -> ToolResult<CompletionInfo> {
+        let connection = &self.connection;
+        let result =
+            connection.peer().complete(request).await.map_err(connection.failure("completion/complete"))?;
+        Ok(result.completion)
+    }
+}
+
+impl std::fmt::Debug for RemoteExtension {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteExtension")
+            .field("name", &self.connection.name)
+            .field("protocol", &self.protocol_version())
+            .field("tools", &self.listing.tools.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -81,3 +81,8 @@ macro_rules! hashmap {
         map
     }};
 }
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -156,11 +156,13 @@ impl Walk {
             }
             Value::String(text) => self.bytes += text.len() + 2,
             Value::Array(items) => {
+                self.bytes += 3;
                 for item in items {
                     self.visit(item, depth + 1)?;
                 }
             }
             Value::Object(map) => {
+                self.bytes += 3;
                 for (key, item) in map {
                     self.bytes += key.len() + 4;
                     self.visit(item, depth + 1)?;

@@ -121,7 +121,7 @@ impl ToolOutput {
     /// The output itself, or a failure that says it was too large.
     pub(crate) fn within_cap(self) -> Self {
         // What is clearly small needs no exact count.
-        if self.estimate() <= MAX_OUTPUT_BYTES / (2 * WORST_ESTIMATE) {
+        if self.estimate() <= MAX_OUTPUT_BYTES / (3 * WORST_ESTIMATE) {
             return self;
         }
         let size = self.json_len();
@@ -136,7 +136,8 @@ impl ToolOutput {
 
     fn estimate(&self) -> usize {
         let blocks: usize = self.content.iter().map(estimate_block).sum();
-        blocks + self.structured.as_ref().map_or(0, estimate_value)
+        let meta = self.meta.as_ref().map_or(0, json_len);
+        blocks + meta + self.structured.as_ref().map_or(0, estimate_value)
     }
 
     /// The size on the wire, where a structured value that stands alone travels twice: as itself, and as text.

@@ -6,7 +6,7 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -22,7 +22,7 @@ use rmcp::{
     model::{ErrorData, ServerJsonRpcMessage},
     transport::{
         StreamableHttpServerConfig, StreamableHttpService,
-        streamable_http_server::session::local::LocalSessionManager,
+        streamable_http_server::session::{SessionId, SessionManager as _, local::LocalSessionManager},
     },
 };
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -145,7 +145,7 @@ const SESSION_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;
 
-/// The endpoint as a router, to be merged into a larger server. Its clients are not local, whatever the server's options
+/// The endpoint as a router, to be merged into a larger server, made within a Tokio runtime. Its clients are not local, whatever the server's options
 /// say.
 pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
@@ -153,12 +153,25 @@ pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: Cancel
         .with_allowed_origins(options.allowed_origins.clone())
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_LINE_BYTES)
-        .with_cancellation_token(stop);
+        .with_cancellation_token(stop.clone());
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
-    let server = server.distrusting();
-    let endpoint = Endpoint::new(move || Ok(server.another()), Arc::new(sessions), config);
+    let (server, sessions) = (server.distrusting(), Arc::new(sessions));
+    tokio::spawn(end_sessions(Arc::downgrade(&sessions), stop));
+    let endpoint = Endpoint::new(move || Ok(server.another()), sessions, config);
     Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
+}
+
+/// Sessions of the older wire outlive their requests; they end with the server.
+async fn end_sessions(sessions: Weak<LocalSessionManager>, stop: CancellationToken) {
+    stop.cancelled().await;
+    let Some(sessions) = sessions.upgrade() else { return };
+    let ids: Vec<SessionId> = sessions.sessions.read().await.keys().cloned().collect();
+    for id in ids {
+        if let Err(error) = sessions.close_session(&id).await {
+            tracing::debug!(%error, "a session could not be closed");
+        }
+    }
 }
 
 /// Answers one request; what is not for MCP (a browser that looks around) gets a plain hint.

@@ -24,11 +24,14 @@ use rmcp::{
 };
 use serde::Deserialize;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    sync::{Mutex, Semaphore},
+    io::{AsyncRead, AsyncWrite},
+    sync::Semaphore,
 };
 
-use super::line_reader::{LineRead, LineReader};
+use super::{
+    line_reader::{LineRead, LineReader},
+    line_writer::Writer,
+};
 
 /// The longest line that is read.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
@@ -71,7 +74,7 @@ impl LineFaults {
 /// JSON-RPC over a pair of byte streams, for either role.
 pub struct LineTransport<Role, R, W> {
     lines: LineReader<R>,
-    writer: Arc<Mutex<Option<W>>>,
+    writer: Arc<Writer<W>>,
     faults: Arc<LineFaults>,
     refusals: Arc<Semaphore>,
     /// Requests of ours that wait for an answer.
@@ -91,7 +94,7 @@ where
     pub fn new(reader: R, writer: W) -> Self {
         Self {
             lines: LineReader::new(reader),
-            writer: Arc::new(Mutex::new(Some(writer))),
+            writer: Arc::new(Writer::new(writer)),
             faults: Arc::default(),
             refusals: Arc::new(Semaphore::new(MAX_REFUSALS as usize)),
             pending: HashSet::new(),
@@ -125,8 +128,8 @@ where
                 self.refuse(id, &method, &error);
                 None
             }
-            Ok(Envelope { id: Some(id), method: None }) if self.pending.remove(&id) => {
-                Some(unreadable_answer::<Role>(id, &format!("it is not a valid response ({error})")))
+            Ok(Envelope { id: Some(id), method: None }) if self.pending.remove(&normal(&id)) => {
+                Some(unreadable_answer::<Role>(normal(&id), &format!("it is not a valid response ({error})")))
             }
             Ok(Envelope { id: None, method: Some(method) }) => {
                 tracing::debug!(%method, %error, "unknown notification ignored");
@@ -144,7 +147,8 @@ where
     /// Remembers which answers are awaited; a cancelled request awaits none.
     fn note_pending(&mut self, message: &TxJsonRpcMessage<Role>) {
         match message {
-            JsonRpcMessage::Request(request) => {
+            // A stream of news is not answered in one line, and would only be opened a second time.
+            JsonRpcMessage::Request(request) if !Role::is_subscription_request(&request.request) => {
                 self.pending.insert(request.id.clone());
             }
             JsonRpcMessage::Notification(notification) => {
@@ -168,7 +172,7 @@ where
             },
             _ => return,
         };
-        self.pending.remove(id);
+        self.pending.remove(&normal(id));
     }
 
     /// Answers a request we cannot read, in the background: reading stays cancel-safe.
@@ -180,8 +184,10 @@ where
         let message = TxJsonRpcMessage::<Role>::error(error, Some(id));
         let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let writer = Arc::clone(&self.writer);
+        let Ok(line) = to_line(&message) else { return };
+        let written = writer.queue(line);
         tokio::spawn(async move {
-            if let Err(error) = write_line(&writer, &to_line(&message)).await {
+            if let Err(error) = writer.drain(written).await {
                 tracing::debug!(%error, "could not refuse a request");
             }
             drop(permit);
@@ -208,9 +214,14 @@ where
         &mut self,
         message: TxJsonRpcMessage<Role>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.note_pending(&message);
+        // The order on the wire is decided here, not by who gets to write first: a cancellation must not overtake what
+        // it cancels.
         let writer = Arc::clone(&self.writer);
-        async move { write_line(&writer, &capped_line::<Role>(message)).await }
+        let queued = capped_line::<Role>(&message).map(|line| {
+            self.note_pending(&message);
+            writer.queue(line)
+        });
+        async move { writer.drain(queued?).await }
     }
 
     /// Cancel-safe: a partly read line stays in the reader.
@@ -242,7 +253,7 @@ where
     async fn close(&mut self) -> Result<(), Self::Error> {
         let closing = async {
             let _ = self.refusals.acquire_many(MAX_REFUSALS).await;
-            self.writer.lock().await.take();
+            self.writer.stream.lock().await.take();
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
             tracing::debug!("the peer does not read; its connection is dropped");
@@ -272,8 +283,8 @@ fn to_line(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
 
 /// The line of a message. One that the other side would refuse is not sent: a request fails here, and a response
 /// becomes an error, so that nobody waits for it.
-fn capped_line<Role: ServiceRole>(message: TxJsonRpcMessage<Role>) -> io::Result<Vec<u8>> {
-    let line = to_line(&message)?;
+fn capped_line<Role: ServiceRole>(message: &TxJsonRpcMessage<Role>) -> io::Result<Vec<u8>> {
+    let line = to_line(message)?;
     if line.len() <= MAX_LINE_BYTES {
         return Ok(line);
     }
@@ -282,21 +293,16 @@ fn capped_line<Role: ServiceRole>(message: TxJsonRpcMessage<Role>) -> io::Result
     match message {
         JsonRpcMessage::Response(response) => {
             let error = ErrorData::internal_error(text, None);
-            to_line(&TxJsonRpcMessage::<Role>::error(error, Some(response.id)))
+            to_line(&TxJsonRpcMessage::<Role>::error(error, Some(response.id.clone())))
         }
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, text)),
     }
 }
 
-async fn write_line<W: AsyncWrite + Unpin>(
-    writer: &Mutex<Option<W>>,
-    line: &io::Result<Vec<u8>>,
-) -> io::Result<()> {
-    let line = line.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-    let mut writer = writer.lock().await;
-    let Some(writer) = writer.as_mut() else {
-        return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
-    };
-    writer.write_all(line).await?;
-    writer.flush().await
+/// Some servers answer the id `5` with `"5"`.
+fn normal(id: &RequestId) -> RequestId {
+    match id {
+        RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
+        RequestId::Number(_) => id.clone(),
+    }
 }

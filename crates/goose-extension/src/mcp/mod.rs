@@ -6,6 +6,7 @@
 mod client;
 mod http;
 mod line_reader;
+mod line_writer;
 mod lines;
 mod serve;
 mod server;

@@ -1,10 +1,15 @@
 //! A request whose answer is awaited: when nobody waits any more, the other side is told to stop.
 
+use std::time::Duration;
+
 use rmcp::{
     Peer,
     model::{CancelledNotification, CancelledNotificationParam, RequestId},
     service::ServiceRole,
 };
+
+/// How long a withdrawal may take: the other side may have stopped reading.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Withdraws a request when it is dropped before [`done`](Self::done).
 pub(super) struct Waiting<Role: ServiceRole> {
@@ -27,14 +32,16 @@ impl<Role: ServiceRole> Drop for Waiting<Role> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
-        runtime.spawn(async move { withdraw(&peer, id, "nobody waits for the answer").await });
+        runtime.spawn(async move { withdraw(&peer, id).await });
     }
 }
 
-async fn withdraw<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId, reason: &str) {
+async fn withdraw<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId) {
+    let reason = "nobody waits for the answer";
     let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
     let notification = CancelledNotification::new(params);
-    if let Err(error) = peer.send_notification(notification.into()).await {
-        tracing::debug!(%error, "a cancellation could not be sent");
+    let sending = peer.send_notification(notification.into());
+    if !matches!(tokio::time::timeout(SEND_TIMEOUT, sending).await, Ok(Ok(()))) {
+        tracing::debug!("a cancellation could not be sent");
     }
 }

@@ -160,6 +160,39 @@ async fn a_call_that_takes_too_long_is_cancelled_on_the_server_and_a_late_answer
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_reading_does_not_keep_a_call_beyond_its_time() {
+    let script = |mut server: Server| async move {
+        let list = server.greet().await.unwrap();
+        let tool = json!({ "name": "work", "inputSchema": { "type": "object" } });
+        server.answer(&list, json!({ "tools": [tool] })).await;
+        std::future::pending().await
+    };
+    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(300));
+    let (extension, playing) = play(options, script).await;
+    let extension = extension.unwrap();
+    let call = extension.call_tool("work", hashmap! { "data" => json!("x".repeat(1 << 20)) });
+    let result = tokio::time::timeout(Duration::from_secs(20), call).await.expect("the call hangs");
+    assert!(matches!(result, Err(ToolError::Timeout(_))), "{result:?}");
+    playing.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_that_come_back_as_strings_are_recognised() {
+    let script = |mut server: Server| async move {
+        let request = server.begin().await.unwrap();
+        server.send(&format!(r#"{{"jsonrpc":"2.0","id":"{}","result":7}}"#, request["id"])).await;
+        let next = server.next().await.unwrap();
+        let id = next["id"].to_string();
+        server.answer(&json!({ "id": id }), json!({ "content": [{ "type": "text", "text": "fine" }] })).await;
+        server.next().await;
+    };
+    let (extension, _playing) = play(ConnectOptions::default(), script).await;
+    let extension = extension.unwrap();
+    assert!(matches!(work(&extension).await, Err(ToolError::ExecutionError(_))));
+    assert_eq!(work(&extension).await, Ok(json!("fine")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_greets_or_never_lists_is_given_up() {
     let options = || ConnectOptions::default().with_handshake_timeout(Duration::from_millis(300));
     let silent = |mut server: Server| async move { while server.next().await.is_some() {} };

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 use goose_extension::{
     Answer, ArgumentInfo, CallContext, Caller, CompleteRequestParams, Extension, JsonObject, LogLevel,
     Question, QuestionKind, Reference,
-    mcp::{ConnectOptions, Lifecycle, Serve, connect, serve},
+    mcp::{ConnectOptions, HttpOptions, Lifecycle, Serve, connect, serve},
     prelude::*,
 };
 use goose_test_support::{Witness, Workbench};
@@ -151,6 +151,8 @@ async fn what_the_direct_path_answers_is_right() {
     assert!(matches!(call("no_such_tool", json!({})).await, Err(ToolError::NotFound(_))));
     assert!(matches!(call("echo", json!({})).await, Err(ToolError::InvalidParameters(_))));
     assert!(matches!(call("panic_now", json!({})).await, Err(ToolError::ExecutionError(_))));
+    let many = vec![json!([]); 1_500_000];
+    assert!(matches!(call("whole", json!({ "many": many })).await, Err(ToolError::InvalidParameters(_))));
     assert!(matches!(call("read_missing", json!({})).await, Err(ToolError::ExecutionError(_))));
     assert!(matches!(call("flood", json!({ "bytes": 8 << 20 })).await, Err(ToolError::ExecutionError(_))));
 }
@@ -420,6 +422,32 @@ async fn subscribers_hear_of_changed_resources() {
         let event = event.unwrap_or_else(|_| panic!("{door:?}: no event"));
         assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{door:?}");
         opened.extension.unsubscribe("note://1").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
+    use goose_extension::Change;
+    for far in [Lifecycle::Discover, Lifecycle::Initialize] {
+        for near in [Lifecycle::Discover, Lifecycle::Initialize] {
+            let options = |lifecycle| ConnectOptions::default().with_lifecycle(lifecycle);
+            // The server in between really subscribes to, and leaves, the one behind it.
+            let between = connect(serve(Workbench::new()).duplex(), options(far)).await.unwrap();
+            let server = Serve::shared(between).http(HttpOptions::default()).await.unwrap();
+            let leaver = connect(server.url(), options(near)).await.unwrap();
+            let stayer = connect(server.url(), options(near)).await.unwrap();
+            let mut events = stayer.changes().unwrap().subscribe();
+            leaver.subscribe("note://1").await.unwrap();
+            stayer.subscribe("note://1").await.unwrap();
+            settle(Door::Http(near)).await;
+            leaver.unsubscribe("note://1").await.unwrap();
+            drop(leaver);
+            settle(Door::Http(near)).await;
+            stayer.call_tool("touch", hashmap! { "uri" => json!("note://1") }).await.unwrap();
+            let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
+            let event = event.unwrap_or_else(|_| panic!("{near:?} {far:?}: no event"));
+            assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{near:?} {far:?}");
+        }
     }
 }
 

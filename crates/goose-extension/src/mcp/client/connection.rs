@@ -13,7 +13,7 @@ use super::{
     request::{Answers, failure},
     routes::Routes,
 };
-use crate::{changes::ChangeFeed, error::ToolError, questions::LogLevel};
+use crate::{changes::ChangeFeed, error::ToolResult, questions::LogLevel};
 
 /// A connection, shared by all snapshots of its extension.
 pub(super) struct Connection {
@@ -51,8 +51,16 @@ impl Connection {
         filter
     }
 
-    pub(super) fn failure(&self, what: &str) -> impl FnOnce(ServiceError) -> ToolError {
-        move |error| failure(&self.name, what, error)
+    /// The answer to a request that is no call, within the time that one may take.
+    pub(super) async fn bounded<T>(
+        &self,
+        what: &str,
+        request: impl Future<Output = Result<T, ServiceError>>,
+    ) -> ToolResult<T> {
+        let timeout = self.options.call_timeout.unwrap_or(self.options.handshake_timeout);
+        let answer = tokio::time::timeout(timeout, request).await;
+        let answer = answer.unwrap_or(Err(ServiceError::Timeout { timeout }));
+        answer.map_err(|error| failure(&self.name, what, error))
     }
 }
 

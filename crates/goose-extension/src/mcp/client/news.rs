@@ -133,6 +133,12 @@ impl Stream {
         Ok(Self { peer, filter, open })
     }
 
+    /// Whether the server agreed to report changes of a resource.
+    pub(super) fn watches(&self, uri: &str) -> bool {
+        let accepted = &self.open.acknowledged().resource_subscriptions;
+        accepted.iter().flatten().any(|accepted| accepted == uri)
+    }
+
     /// Marks what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
     /// counts as changed.
     pub(super) async fn run(mut self, news: Arc<News>) {
@@ -155,6 +161,8 @@ impl Stream {
                     break;
                 }
             }
+            // What was kept from before the break may be stale.
+            self.peer.clear_response_cache().await;
             self.mark_everything(&news);
         }
     }

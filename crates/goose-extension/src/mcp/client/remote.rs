@@ -24,7 +24,7 @@ use crate::{
     changes::ChangeFeed,
     context::CallContext,
     error::{AnyhowResult, ToolError, ToolResult},
-    extension::{Extension, Features},
+    extension::{Extension, Features, unknown_resource},
     output::{Resource, ResourceContents, ToolOutput},
     registry::unknown_tool,
     tool::{JsonObject, Tool},
@@ -144,8 +144,7 @@ impl Extension for RemoteExtension {
     async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
         let resources = listing::all("resources", async |page| {
             let connection = &self.connection;
-            let result =
-                connection.peer().list_resources(page).await.map_err(connection.failure("resources/list"))?;
+            let result = connection.bounded("resources/list", connection.peer().list_resources(page)).await?;
             Ok((result.resources, result.next_cursor))
         });
         lacking(resources.await)
@@ -155,10 +154,8 @@ impl Extension for RemoteExtension {
         let templates = listing::all("resource templates", async |page| {
             let connection = &self.connection;
             let result = connection
-                .peer()
-                .list_resource_templates(page)
-                .await
-                .map_err(connection.failure("resources/templates/list"))?;
+                .bounded("resources/templates/list", connection.peer().list_resource_templates(page))
+                .await?;
             Ok((result.resource_templates, result.next_cursor))
         });
         lacking(templates.await)
@@ -181,16 +178,18 @@ impl Extension for RemoteExtension {
         let connection = &self.connection;
         if !connection.is_new_wire() {
             let params = rmcp::model::SubscribeRequestParams::new(uri);
-            let result = connection.peer().subscribe(params).await;
-            return result.map_err(connection.failure("resources/subscribe"));
+            return connection.bounded("resources/subscribe", connection.peer().subscribe(params)).await;
         }
         if connection.watches.contains(uri) {
             return Ok(());
         }
         let mut filter = SubscriptionFilter::new();
         filter.resource_subscriptions = Some(vec![uri.to_owned()]);
-        let stream = news::Stream::open(connection.peer().clone(), filter).await;
-        let stream = stream.map_err(connection.failure("subscriptions/listen"))?;
+        let opening = news::Stream::open(connection.peer().clone(), filter);
+        let stream = connection.bounded("subscriptions/listen", opening).await?;
+        if !stream.watches(uri) {
+            return Err(unknown_resource(uri));
+        }
         let (watch, news) = (connection.watches.begin(uri, &connection.ends), Arc::clone(&connection.news));
         tokio::spawn(async move {
             watch.run_until_cancelled(stream.run(news)).await;
@@ -203,8 +202,7 @@ impl Extension for RemoteExtension {
         let connection = &self.connection;
         if !connection.is_new_wire() {
             let params = rmcp::model::UnsubscribeRequestParams::new(uri);
-            let result = connection.peer().unsubscribe(params).await;
-            return result.map_err(connection.failure("resources/unsubscribe"));
+            return connection.bounded("resources/unsubscribe", connection.peer().unsubscribe(params)).await;
         }
         connection.watches.end(uri);
         Ok(())
@@ -213,8 +211,7 @@ impl Extension for RemoteExtension {
     async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
         let prompts = listing::all("prompts", async |page| {
             let connection = &self.connection;
-            let result =
-                connection.peer().list_prompts(page).await.map_err(connection.failure("prompts/list"))?;
+            let result = connection.bounded("prompts/list", connection.peer().list_prompts(page)).await?;
             Ok((result.prompts, result.next_cursor))
         });
         lacking(prompts.await)
@@ -239,8 +236,7 @@ impl Extension for RemoteExtension {
 
     async fn complete(&self, request: CompleteRequestParams) -> ToolResult<CompletionInfo> {
         let connection = &self.connection;
-        let result =
-            connection.peer().complete(request).await.map_err(connection.failure("completion/complete"))?;
+        let result = connection.bounded("completion/complete", connection.peer().complete(request)).await?;
         Ok(result.completion)
     }
 }

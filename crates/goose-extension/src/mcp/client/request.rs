@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use rmcp::{
@@ -14,6 +14,7 @@ use rmcp::{
     service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{connection::Connection, routes::Route};
 use crate::{
@@ -86,21 +87,31 @@ async fn once(
     context: &CallContext,
     mut request: ClientRequest,
 ) -> ToolResult<ServerResult> {
-    request.extensions_mut().insert(Route(context.clone()));
+    let alive = Arc::new(Notify::new());
+    request.extensions_mut().insert(Route { context: context.clone(), alive: Arc::clone(&alive) });
     let mut options = PeerRequestOptions::no_options();
     options.meta = meta(connection, context);
-    if let Some(timeout) = connection.options.call_timeout {
-        options.timeout = Some(timeout);
-        options = options.reset_timeout_on_progress();
-    }
     let peer = connection.peer();
     let fail = |error| failure(&connection.name, what, error);
     let handle = peer.send_request_with_option(request, options).await.map_err(fail)?;
     let _route = Routed { connection, id: handle.id.clone() };
     let waiting = Waiting::new(peer.clone(), handle.id.clone());
-    let result = handle.await_response().await;
+    let result = tokio::select! {
+        result = handle.await_response() => result,
+        timeout = silence(connection.options.call_timeout, &alive) => {
+            // Dropping `waiting` tells the server, in the background: it may not even read any more.
+            return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
+        }
+    };
     waiting.done();
     result.map_err(fail)
+}
+
+/// Ends when there was no sign of progress for as long as a call may be silent.
+async fn silence(limit: Option<Duration>, alive: &Notify) -> Duration {
+    let Some(limit) = limit else { return std::future::pending().await };
+    while tokio::time::timeout(limit, alive.notified()).await.is_ok() {}
+    limit
 }
 
 /// Forgets a call's route when it is over, whatever the transport made of it.

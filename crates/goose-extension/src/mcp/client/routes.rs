@@ -8,6 +8,7 @@
 
 use std::{
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -23,6 +24,7 @@ use rmcp::{
 };
 use serde::Deserialize as _;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::{
     caller::{LogEntry, Progress},
@@ -34,12 +36,17 @@ use crate::{
 
 /// Marks an outgoing request with the context of its call. It never reaches the wire.
 #[derive(Clone)]
-pub(super) struct Route(pub(super) CallContext);
+pub(super) struct Route {
+    pub(super) context: CallContext,
+    /// Signalled by each sign of progress.
+    pub(super) alive: Arc<Notify>,
+}
 
 /// A call in flight.
 struct Call {
     token: Option<ProgressToken>,
     context: CallContext,
+    alive: Arc<Notify>,
     /// How many questions the server has asked on its behalf.
     asked: u32,
 }
@@ -86,14 +93,17 @@ impl Routes {
         }
     }
 
-    fn by_token(&self, token: &ProgressToken) -> Option<CallContext> {
+    fn by_token<T>(&self, token: &ProgressToken, read: impl FnOnce(&Call) -> T) -> Option<T> {
         let calls = self.lock();
-        id_of(&calls, token).and_then(|id| calls.get(&id)).map(|call| call.context.clone())
+        id_of(&calls, token).and_then(|id| calls.get(&id)).map(read)
     }
 
     fn progress(&self, params: &ProgressNotificationParam) {
-        let call = self.by_token(&params.progress_token);
-        if let Some(caller) = call.as_ref().and_then(CallContext::caller) {
+        let call =
+            self.by_token(&params.progress_token, |call| (call.context.clone(), Arc::clone(&call.alive)));
+        let Some((context, alive)) = call else { return };
+        alive.notify_one();
+        if let Some(caller) = context.caller() {
             caller.progress(Progress::new(params.progress, params.total, params.message.clone()));
         }
     }
@@ -101,7 +111,7 @@ impl Routes {
     /// The call that a log message belongs to: the one it names, which may be over, or as the transport tells.
     fn of_log(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
         let call = match call_token(meta.and_then(|meta| meta.get(CALL_META))) {
-            Some(token) => self.by_token(&token),
+            Some(token) => self.by_token(&token, |call| call.context.clone()),
             None => {
                 let calls = self.lock();
                 id_by_marks(&calls, extensions).and_then(|id| calls.get(&id)).map(|call| call.context.clone())
@@ -199,9 +209,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         match &message {
             JsonRpcMessage::Request(request) => {
-                if let Some(Route(context)) = request.request.extensions().get::<Route>() {
+                if let Some(route) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
-                    let call = Call { token, context: context.clone(), asked: 0 };
+                    let Route { context, alive } = route.clone();
+                    let call = Call { token, context, alive, asked: 0 };
                     self.routes.lock().insert(request.id.clone(), call);
                 }
             }
@@ -220,7 +231,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await?;
-        self.note(&message);
+        // A caller that panics must not take the connection with it.
+        if catch_unwind(AssertUnwindSafe(|| self.note(&message))).is_err() {
+            tracing::error!("a caller panicked over a server's message");
+        }
         Some(message)
     }
 

@@ -11,11 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::subscriptions::Watching;
 use crate::changes::Change;
 
-/// The next changes; where some were missed, every list is said to have changed.
-async fn next(feed: &mut Receiver<Change>) -> Option<Vec<Change>> {
+/// The next changes; where some were missed, everything counts as changed, the `watched` resources too.
+async fn next(feed: &mut Receiver<Change>, watched: impl FnOnce() -> Vec<String>) -> Option<Vec<Change>> {
     match feed.recv().await {
         Ok(change) => Some(vec![change]),
-        Err(RecvError::Lagged(_)) => Some(vec![Change::Tools, Change::Resources, Change::Prompts]),
+        Err(RecvError::Lagged(_)) => {
+            let lists = [Change::Tools, Change::Resources, Change::Prompts];
+            Some(lists.into_iter().chain(watched().into_iter().map(Change::ResourceUpdated)).collect())
+        }
         Err(RecvError::Closed) => None,
     }
 }
@@ -27,7 +30,7 @@ pub(super) async fn forward(
     watching: Watching,
     session: CancellationToken,
 ) {
-    while let Some(Some(changes)) = session.run_until_cancelled(next(&mut feed)).await {
+    while let Some(Some(changes)) = session.run_until_cancelled(next(&mut feed, || watching.uris())).await {
         for change in changes {
             if tell(&peer, &watching, change).await.is_err() {
                 return;
@@ -51,8 +54,9 @@ async fn tell(peer: &Peer<RoleServer>, watching: &Watching, change: Change) -> R
 /// Serves one `subscriptions/listen` of the 2026-07-28 wire, until it is cancelled.
 pub(super) async fn listen(mut feed: Receiver<Change>, context: SubscriptionContext) {
     loop {
+        let watched = || context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let changes = tokio::select! {
-            changes = next(&mut feed) => changes,
+            changes = next(&mut feed, watched) => changes,
             () = context.cancelled() => None,
         };
         let Some(changes) = changes else { return };

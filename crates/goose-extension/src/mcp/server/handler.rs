@@ -222,18 +222,20 @@ impl ServerHandler for ExtensionServer {
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> McpResult<()> {
-        let begun = guard::catch(&request.uri, self.watching.begin(&request.uri)).await;
+        let begin = guard::catch(&request.uri, self.watching.begin(&request.uri));
+        let begun = context.ct.run_until_cancelled(begin).await.unwrap_or(Ok(()));
         Ok(begun.map_err(|error| with_uri(error, &request.uri))?)
     }
 
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> McpResult<()> {
-        let ended = guard::catch(&request.uri, self.watching.end(&request.uri)).await;
+        let end = guard::catch(&request.uri, self.watching.end(&request.uri));
+        let ended = context.ct.run_until_cancelled(end).await.unwrap_or(Ok(()));
         Ok(ended.map_err(|error| with_uri(error, &request.uri))?)
     }
 
@@ -249,19 +251,21 @@ impl ServerHandler for ExtensionServer {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let feed = self.feed()?;
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner).push(feed);
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner).push_back(feed);
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
-        let accepted = self.listening.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let accepted = self.listening.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(feed) = accepted.or_else(|| self.feed()) else { return Ok(()) };
         // This listen's own watches end with it, however it ends.
         let watching =
             Watching::new(Arc::clone(&self.shared.subscriptions), Arc::clone(&self.shared.extension));
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            let begun = guard::catch(uri, watching.begin(uri)).await;
-            begun.map_err(|error| with_uri(error, uri))?;
+            tokio::select! {
+                begun = guard::catch(uri, watching.begin(uri)) => begun.map_err(|error| with_uri(error, uri))?,
+                () = context.cancelled() => return Ok(()),
+            }
         }
         changes::listen(feed, context).await;
         Ok(())

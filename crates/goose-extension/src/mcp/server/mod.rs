@@ -17,6 +17,7 @@ mod subscriptions;
 mod visit;
 
 use std::{
+    collections::VecDeque,
     hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
 };
@@ -68,7 +69,7 @@ pub struct ExtensionServer {
     watching: Watching,
     forwards_changes: AtomicBool,
     /// Feeds opened when a listen was accepted, so that nothing is lost until it runs.
-    listening: Mutex<Vec<broadcast::Receiver<Change>>>,
+    listening: Mutex<VecDeque<broadcast::Receiver<Change>>>,
     session: CancellationToken,
     _ends_with_session: DropGuard,
 }

@@ -8,40 +8,11 @@ use std::{
 
 use crate::{error::ToolResult, extension::Extension};
 
-/// The watchers of all clients of one server.
+/// The watchers of all clients of one server. The lock is held while the extension is told, so that a first watcher and a
+/// last one's leaving cannot cross.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    watchers: Mutex<HashMap<String, usize>>,
-}
-
-impl Subscriptions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn enter(&self, extension: &dyn Extension, uri: &str) -> ToolResult<()> {
-        let is_first = !self.lock().contains_key(uri);
-        if is_first {
-            extension.subscribe(uri).await?;
-        }
-        *self.lock().entry(uri.to_owned()).or_default() += 1;
-        Ok(())
-    }
-
-    async fn leave(&self, extension: &dyn Extension, uri: &str) -> ToolResult<()> {
-        let is_last = {
-            let mut watchers = self.lock();
-            match watchers.get_mut(uri) {
-                Some(count) if *count > 1 => {
-                    *count -= 1;
-                    false
-                }
-                Some(_) => watchers.remove(uri).is_some(),
-                None => false,
-            }
-        };
-        if is_last { extension.unsubscribe(uri).await } else { Ok(()) }
-    }
+    watchers: tokio::sync::Mutex<HashMap<String, usize>>,
 }
 
 /// What one client watches; it leaves everything when it goes.
@@ -60,23 +31,52 @@ impl Watching {
     }
 
     pub(super) async fn begin(&self, uri: &str) -> ToolResult<()> {
+        let Inner { all, extension, .. } = &*self.0;
+        let mut watchers = all.watchers.lock().await;
         if self.contains(uri) {
             return Ok(());
         }
-        self.0.all.enter(self.0.extension.as_ref(), uri).await?;
+        if !watchers.contains_key(uri) {
+            extension.subscribe(uri).await?;
+        }
+        *watchers.entry(uri.to_owned()).or_default() += 1;
         self.0.lock().insert(uri.to_owned());
         Ok(())
     }
 
     pub(super) async fn end(&self, uri: &str) -> ToolResult<()> {
+        let Inner { all, extension, .. } = &*self.0;
+        let mut watchers = all.watchers.lock().await;
         if !self.0.lock().remove(uri) {
             return Ok(());
         }
-        self.0.all.leave(self.0.extension.as_ref(), uri).await
+        leave(&mut watchers, extension.as_ref(), uri).await
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
         self.0.lock().contains(uri)
+    }
+
+    pub(super) fn uris(&self) -> Vec<String> {
+        self.0.lock().iter().cloned().collect()
+    }
+}
+
+async fn leave(
+    watchers: &mut HashMap<String, usize>,
+    extension: &dyn Extension,
+    uri: &str,
+) -> ToolResult<()> {
+    match watchers.get_mut(uri) {
+        Some(count) if *count > 1 => {
+            *count -= 1;
+            Ok(())
+        }
+        Some(_) => {
+            watchers.remove(uri);
+            extension.unsubscribe(uri).await
+        }
+        None => Ok(()),
     }
 }
 
@@ -92,8 +92,9 @@ impl Drop for Inner {
         let (all, extension) = (Arc::clone(&self.all), Arc::clone(&self.extension));
         if let (false, Ok(runtime)) = (uris.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {
+                let mut watchers = all.watchers.lock().await;
                 for uri in uris {
-                    if let Err(error) = all.leave(extension.as_ref(), &uri).await {
+                    if let Err(error) = leave(&mut watchers, extension.as_ref(), &uri).await {
                         tracing::debug!(%error, uri, "a subscription could not be given up");
                     }
                 }

@@ -12,13 +12,13 @@ use rmcp::{
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Withdraws a request when it is dropped before [`done`](Self::done).
-pub(super) struct Waiting<Role: ServiceRole> {
-    peer: Peer<Role>,
+pub(super) struct Waiting<'a, Role: ServiceRole> {
+    peer: &'a Peer<Role>,
     id: Option<RequestId>,
 }
 
-impl<Role: ServiceRole> Waiting<Role> {
-    pub(super) fn new(peer: Peer<Role>, id: RequestId) -> Self {
+impl<'a, Role: ServiceRole> Waiting<'a, Role> {
+    pub(super) fn new(peer: &'a Peer<Role>, id: RequestId) -> Self {
         Self { peer, id: Some(id) }
     }
 
@@ -28,7 +28,7 @@ impl<Role: ServiceRole> Waiting<Role> {
     }
 }
 
-impl<Role: ServiceRole> Drop for Waiting<Role> {
+impl<Role: ServiceRole> Drop for Waiting<'_, Role> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();

@@ -87,18 +87,19 @@ async fn once(
     context: &CallContext,
     mut request: ClientRequest,
 ) -> ToolResult<ServerResult> {
-    let alive = Arc::new(Notify::new());
-    request.extensions_mut().insert(Route { context: context.clone(), alive: Arc::clone(&alive) });
+    let patience = connection.options.call_timeout.map(|limit| (limit, Arc::new(Notify::new())));
+    let alive = patience.as_ref().map(|(_, alive)| Arc::clone(alive));
+    request.extensions_mut().insert(Route { context: context.clone(), alive });
     let mut options = PeerRequestOptions::no_options();
     options.meta = meta(connection, context);
     let peer = connection.peer();
     let fail = |error| failure(&connection.name, what, error);
     let handle = peer.send_request_with_option(request, options).await.map_err(fail)?;
     let _route = Routed { connection, id: handle.id.clone() };
-    let waiting = Waiting::new(peer.clone(), handle.id.clone());
+    let waiting = Waiting::new(peer, handle.id.clone());
     let result = tokio::select! {
         result = handle.await_response() => result,
-        timeout = silence(connection.options.call_timeout, &alive) => {
+        timeout = silence(patience.as_ref()) => {
             // Dropping `waiting` tells the server, in the background: it may not even read any more.
             return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
         }
@@ -108,10 +109,10 @@ async fn once(
 }
 
 /// Ends when there was no sign of progress for as long as a call may be silent.
-async fn silence(limit: Option<Duration>, alive: &Notify) -> Duration {
-    let Some(limit) = limit else { return std::future::pending().await };
-    while tokio::time::timeout(limit, alive.notified()).await.is_ok() {}
-    limit
+async fn silence(patience: Option<&(Duration, Arc<Notify>)>) -> Duration {
+    let Some((limit, alive)) = patience else { return std::future::pending().await };
+    while tokio::time::timeout(*limit, alive.notified()).await.is_ok() {}
+    *limit
 }
 
 /// Forgets a call's route when it is over, whatever the transport made of it.

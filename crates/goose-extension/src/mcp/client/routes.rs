@@ -38,15 +38,15 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) context: CallContext,
-    /// Signalled by each sign of progress.
-    pub(super) alive: Arc<Notify>,
+    /// Signalled by each sign of progress, where somebody counts the time.
+    pub(super) alive: Option<Arc<Notify>>,
 }
 
 /// A call in flight.
 struct Call {
     token: Option<ProgressToken>,
     context: CallContext,
-    alive: Arc<Notify>,
+    alive: Option<Arc<Notify>>,
     /// How many questions the server has asked on its behalf.
     asked: u32,
 }
@@ -99,10 +99,11 @@ impl Routes {
     }
 
     fn progress(&self, params: &ProgressNotificationParam) {
-        let call =
-            self.by_token(&params.progress_token, |call| (call.context.clone(), Arc::clone(&call.alive)));
+        let call = self.by_token(&params.progress_token, |call| (call.context.clone(), call.alive.clone()));
         let Some((context, alive)) = call else { return };
-        alive.notify_one();
+        if let Some(alive) = alive {
+            alive.notify_one();
+        }
         if let Some(caller) = context.caller() {
             caller.progress(Progress::new(params.progress, params.total, params.message.clone()));
         }

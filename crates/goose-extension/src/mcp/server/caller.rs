@@ -91,7 +91,7 @@ impl WireCaller {
             options = options.with_meta(meta);
         }
         let handle = self.request.peer.send_request_with_option(request, options).await?;
-        let waiting = Waiting::new(self.request.peer.clone(), handle.id.clone());
+        let waiting = Waiting::new(&self.request.peer, handle.id.clone());
         let result = handle.await_response().await;
         waiting.done();
         result

@@ -24,11 +24,23 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     if !checked.contains(name) {
         if !is_fresh(&path)? {
-            build(name, &profile_dir)?;
+            build(env!("CARGO_PKG_NAME"), "--bin", name, &profile_dir)?;
         }
         checked.insert(name.to_owned());
     }
     Ok(path)
+}
+
+/// The path of an example of a package of this workspace, brought up to date, in the profile of the running test.
+///
+/// # Errors
+///
+/// Where the example does not build; the message has the compiler's output.
+pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
+    let profile_dir =
+        profile_dir(&std::env::current_exe()?).context("the test runs outside of a target folder")?;
+    build(package, "--example", name, &profile_dir)?;
+    Ok(profile_dir.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
 /// Whether a program is newer than everything it is made from.
@@ -64,10 +76,10 @@ fn profile_dir(test: &Path) -> Option<PathBuf> {
     Some(dir.to_owned())
 }
 
-fn build(name: &str, profile_dir: &Path) -> anyhow::Result<()> {
+fn build(package: &str, kind: &str, name: &str, profile_dir: &Path) -> anyhow::Result<()> {
     let target_dir = profile_dir.parent().context("a profile folder has a parent")?;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--bin", name]);
+    cargo.args(["build", "--quiet", "--package", package, kind, name]);
     cargo.arg("--target-dir").arg(target_dir).current_dir(env!("CARGO_MANIFEST_DIR"));
     if profile_dir.ends_with("release") {
         cargo.arg("--release");

@@ -10,23 +10,8 @@ use std::{
 use serde_json::{Value, json};
 
 /// The program, built when it is missing or old.
-static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-    let profile = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--example", "mcp"]);
-    cargo.arg("--target-dir").arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    // What cargo told this test about its package would make build scripts run again, here and afterwards.
-    for (name, _) in std::env::vars_os() {
-        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
-            cargo.env_remove(name);
-        }
-    }
-    assert!(cargo.status().unwrap().success());
-    profile.join("examples/mcp").with_extension(std::env::consts::EXE_EXTENSION)
-});
+static PROGRAM: LazyLock<PathBuf> =
+    LazyLock::new(|| goose_test_support::example(env!("CARGO_PKG_NAME"), "mcp").unwrap());
 
 fn program(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM.as_path());

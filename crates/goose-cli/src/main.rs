@@ -1,0 +1,3 @@
+//! The `goose` command.
+
+fn main() {}

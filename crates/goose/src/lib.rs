@@ -1,0 +1,1 @@
+//! The core of goose.

@@ -145,8 +145,8 @@ impl CallContext {
         self.own_working_dir().unwrap_or(Path::new("."))
     }
 
-    /// The folder that the caller named.
-    pub(crate) fn own_working_dir(&self) -> Option<&Path> {
+    /// The folder that the caller named, where it named one.
+    pub fn own_working_dir(&self) -> Option<&Path> {
         self.0.working_dir.as_deref()
     }
 

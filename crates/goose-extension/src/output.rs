@@ -74,8 +74,12 @@ impl ToolOutput {
         Self { is_error: true, ..Self::text(text) }
     }
 
-    /// The failure as an output, with its kind kept; errors that are not results are handed back.
-    pub(crate) fn from_error(error: ToolError) -> ToolResult<Self> {
+    /// The failure as an output, with its kind kept.
+    ///
+    /// # Errors
+    ///
+    /// Errors that mean that the tool was not run, and so are no results, are handed back.
+    pub fn from_error(error: ToolError) -> ToolResult<Self> {
         let Some(kind) = error.result_kind() else { return Err(error) };
         let mut output = Self::error(error.to_string());
         if kind != "execution" {
@@ -101,7 +105,7 @@ impl ToolOutput {
     /// The [`ToolError`] that this output stands for, where it is a failure.
     pub fn into_value(mut self) -> ToolResult<Value> {
         if self.is_error {
-            return Err(self.into_error());
+            return Err(self.as_error());
         }
         if let Some(value) = self.structured {
             return Ok(value);
@@ -113,7 +117,12 @@ impl ToolOutput {
         }
     }
 
-    fn into_error(self) -> ToolError {
+    /// The error that this output stands for, where it is a failure.
+    pub fn failure(&self) -> Option<ToolError> {
+        self.is_error.then(|| self.as_error())
+    }
+
+    fn as_error(&self) -> ToolError {
         let kind = self.meta.as_ref().and_then(|meta| meta.0.get(ERROR_META)).and_then(Value::as_str);
         ToolError::from_result_kind(kind, self.as_text())
     }

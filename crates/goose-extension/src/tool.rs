@@ -100,6 +100,12 @@ impl Tool {
         }
     }
 
+    /// The same tool under another name.
+    pub fn with_name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// Adds a name for people.
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());

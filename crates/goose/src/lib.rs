@@ -1,1 +1,9 @@
-//! The core of goose.
+//! The core of goose: services, and the agents that use them. It never prints.
+//!
+//! - [`services`]: layer 0, one supervised pool of services for each process;
+//! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
+//! - [`config`]: what people configure.
+
+pub mod agents;
+pub mod config;
+pub mod services;

@@ -1,0 +1,63 @@
+//! What a manager is told by the agent that owns it.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use goose_extension::{Extension, Model, Sampling};
+
+use crate::{
+    config::ExtensionConfig,
+    services::{Frontend, FrontendExtension, ServicePool},
+};
+
+/// Who decides whether an extension may use the model.
+#[async_trait]
+pub trait Consent: Send + Sync {
+    /// Whether the extension may ask the model this.
+    async fn allow_sampling(&self, extension: &str, request: &Sampling) -> bool;
+}
+
+/// What a manager is told.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ManagerOptions {
+    /// The pool; by default the process's own.
+    pub pool: Option<Arc<ServicePool>>,
+    /// How long a list of tools waits for extensions that are not known yet; by default until they have started or
+    /// failed.
+    pub patience: Option<Duration>,
+    pub(super) sampling: Option<(Arc<dyn Model>, Arc<dyn Consent>)>,
+    frontend: Option<Arc<dyn Frontend>>,
+}
+
+impl ManagerOptions {
+    /// Uses a pool of the program's own.
+    pub fn in_pool(pool: Arc<ServicePool>) -> Self {
+        Self { pool: Some(pool), ..Self::default() }
+    }
+
+    /// Bounds how long a list of tools waits.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// Lets extensions ask a model, each time with consent. Without this, only a caller that answers such questions
+    /// itself is asked.
+    pub fn with_sampling(mut self, model: Arc<dyn Model>, consent: Arc<dyn Consent>) -> Self {
+        self.sampling = Some((model, consent));
+        self
+    }
+
+    /// Says who runs the tools of `frontend` entries.
+    pub fn with_frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
+        self.frontend = Some(frontend);
+        self
+    }
+
+    /// The extension of a `frontend` entry: it belongs to this manager alone, because its tools run in one user
+    /// interface.
+    pub(super) fn frontend_extension(&self, config: &ExtensionConfig) -> Option<Arc<dyn Extension>> {
+        FrontendExtension::of(config, self.frontend.clone()).map(|it| Arc::new(it) as Arc<dyn Extension>)
+    }
+}

@@ -1,0 +1,95 @@
+//! Who answers what tools ask: the caller of that very call, the manager's model, or the folder of the call.
+
+use std::{path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use goose_extension::{
+    Answer, CallContext, Caller, LogEntry, Progress, Question, QuestionKind, Root, Sampled, Sampling, ToolError,
+    ToolResult,
+};
+use url::Url;
+
+use super::{Inner, options::ManagerOptions};
+
+/// The caller of a call, with what the manager adds to it.
+struct Surrounded {
+    extension: String,
+    context: CallContext,
+    options: ManagerOptions,
+}
+
+impl Inner {
+    /// The context of a call as its extension gets it.
+    pub(super) fn surround(&self, extension: &str, context: &CallContext) -> CallContext {
+        let adds = self.options.sampling.is_some() || context.own_working_dir().is_some();
+        if context.caller().is_none() && !adds {
+            return context.clone();
+        }
+        let caller = Surrounded {
+            extension: extension.to_owned(),
+            context: context.clone(),
+            options: self.options.clone(),
+        };
+        context.clone().with_caller(Arc::new(caller))
+    }
+}
+
+impl Surrounded {
+    fn caller_answers(&self, kind: QuestionKind) -> bool {
+        self.context.can_ask(kind)
+    }
+
+    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
+        let Some((model, consent)) = &self.options.sampling else {
+            return Err(ToolError::Denied("There is no model for extensions to ask.".to_owned()));
+        };
+        if !consent.allow_sampling(&self.extension, &request).await {
+            return Err(ToolError::Denied(format!("`{}` may not ask the model.", self.extension)));
+        }
+        model.sample(request).await
+    }
+}
+
+#[async_trait]
+impl Caller for Surrounded {
+    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+        let by_caller = self.caller_answers(question.kind());
+        match (question, self.context.caller()) {
+            // The person is told who asks.
+            (question, Some(caller)) if by_caller => {
+                caller.ask(&format!("{}/{key}", self.extension), question).await
+            }
+            (Question::Sample(request), _) => Ok(Answer::Sampled(self.sample(request).await?)),
+            (Question::Roots, _) => Ok(Answer::Roots(roots(self.context.own_working_dir()))),
+            (question, Some(caller)) => caller.ask(key, question).await,
+            (_, None) => Err(ToolError::Denied("There is nobody to ask.".to_owned())),
+        }
+    }
+
+    fn can_answer(&self, kind: QuestionKind) -> bool {
+        self.caller_answers(kind)
+            || match kind {
+                QuestionKind::Sample => self.options.sampling.is_some(),
+                QuestionKind::Roots => self.context.own_working_dir().is_some(),
+                _ => false,
+            }
+    }
+
+    fn progress(&self, progress: Progress) {
+        if let Some(caller) = self.context.caller() {
+            caller.progress(progress);
+        }
+    }
+
+    fn log(&self, entry: LogEntry) {
+        if let Some(caller) = self.context.caller() {
+            caller.log(entry);
+        }
+    }
+}
+
+/// The folder of the call, as a root.
+fn roots(folder: Option<&Path>) -> Vec<Root> {
+    let url = folder.and_then(|folder| Url::from_directory_path(folder).ok());
+    url.map(|url| Root::new(url.to_string())).into_iter().collect()
+}

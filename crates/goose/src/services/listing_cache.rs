@@ -1,0 +1,176 @@
+//! Listings on disk, under the hash of what would run: a known service is listed without being started.
+//!
+//! A file that cannot be read or parsed is as good as none: the service is started and the file written anew.
+
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use goose_extension::{Features, Tool, mcp::Lifecycle};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::listing::Listing;
+
+/// Raised when the format changes; files of other formats are ignored.
+const FORMAT: u32 = 1;
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// A folder of listings.
+#[derive(Debug, Clone)]
+pub(super) struct ListingCache {
+    folder: PathBuf,
+}
+
+/// What is kept of a service.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Kept {
+    pub(super) listing: Listing,
+    /// How it wants to be greeted, as learnt the last time.
+    pub(super) lifecycle: Lifecycle,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    format: u32,
+    /// The program that wrote it: another version may read tools differently.
+    goose: String,
+    initialize_only: bool,
+    description: String,
+    instructions: String,
+    version: String,
+    features: [bool; 4],
+    tools: Vec<Value>,
+}
+
+impl ListingCache {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(key).with_extension("json")
+    }
+
+    pub(super) fn load(&self, key: &str) -> Option<Kept> {
+        let path = self.path(key);
+        let bytes = read_capped(&path).ok()?;
+        let kept = serde_json::from_slice(&bytes).ok().and_then(from_file);
+        if kept.is_none() {
+            tracing::debug!(path = %path.display(), "a kept tool list could not be used");
+        }
+        kept
+    }
+
+    /// Writes a listing where it is another than the one on disk. Blocking.
+    pub(super) fn save(&self, key: &str, kept: &Kept) -> io::Result<()> {
+        let bytes = serde_json::to_vec(&to_file(kept))?;
+        if read_capped(&self.path(key)).is_ok_and(|old| old == bytes) {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&bytes)?;
+        file.persist(self.path(key))?;
+        Ok(())
+    }
+}
+
+fn read_capped(path: &Path) -> io::Result<Vec<u8>> {
+    if path.metadata()?.len() > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the kept tool list is too large"));
+    }
+    std::fs::read(path)
+}
+
+fn to_file(kept: &Kept) -> File {
+    let Kept { listing, lifecycle } = kept;
+    let features = listing.features;
+    File {
+        format: FORMAT,
+        goose: env!("CARGO_PKG_VERSION").to_owned(),
+        initialize_only: *lifecycle == Lifecycle::Initialize,
+        description: listing.description.clone(),
+        instructions: listing.instructions.clone(),
+        version: listing.version.clone(),
+        features: [features.resources, features.subscriptions, features.prompts, features.completions],
+        tools: listing.tools.iter().map(|tool| json!(tool.to_mcp())).collect(),
+    }
+}
+
+fn from_file(file: File) -> Option<Kept> {
+    if file.format != FORMAT || file.goose != env!("CARGO_PKG_VERSION") {
+        return None;
+    }
+    let mut features = Features::default();
+    [features.resources, features.subscriptions, features.prompts, features.completions] = file.features;
+    let tools: Option<Vec<Tool>> =
+        file.tools.into_iter().map(|tool| Some(Tool::from_mcp(serde_json::from_value(tool).ok()?))).collect();
+    let listing = Listing {
+        description: file.description,
+        instructions: file.instructions,
+        version: file.version,
+        tools: tools?,
+        features,
+        dropped: Vec::new(),
+    };
+    let lifecycle = if file.initialize_only { Lifecycle::Initialize } else { Lifecycle::Auto };
+    Some(Kept { listing, lifecycle })
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::ToolGroup;
+
+    use super::*;
+
+    fn kept() -> Kept {
+        let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+        let schema = schema.as_object().cloned().unwrap_or_default();
+        let mut listing = Listing { description: "Says it again".to_owned(), ..Listing::default() };
+        listing.tools.push(Tool::new("echo", "Echoes", schema).with_groups([ToolGroup::Read]));
+        listing.features.prompts = true;
+        Kept { listing, lifecycle: Lifecycle::Initialize }
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let cache = ListingCache::new(folder.path().join("not/there/yet"));
+        assert_eq!(cache.load("a"), None);
+        cache.save("a", &kept())?;
+        assert_eq!(cache.load("a"), Some(kept()));
+        assert_eq!(cache.load("b"), None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_broken_or_foreign_file_is_as_good_as_none() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let cache = ListingCache::new(folder.path().to_owned());
+        let mut foreign = json!(to_file(&kept()));
+        foreign["format"] = json!(FORMAT + 1);
+        for text in ["", "{", "[]", &foreign.to_string()] {
+            std::fs::write(cache.path("a"), text)?;
+            assert_eq!(cache.load("a"), None);
+        }
+        cache.save("a", &kept())?;
+        assert_eq!(cache.load("a"), Some(kept()));
+        Ok(())
+    }
+
+    #[test]
+    fn an_unchanged_listing_is_not_written_again() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let cache = ListingCache::new(folder.path().to_owned());
+        cache.save("a", &kept())?;
+        let inode = || std::fs::metadata(cache.path("a")).and_then(|file| file.modified());
+        let before = inode()?;
+        cache.save("a", &kept())?;
+        assert_eq!(inode()?, before);
+        Ok(())
+    }
+}

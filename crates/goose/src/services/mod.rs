@@ -1,0 +1,36 @@
+//! Layer 0: the services that agents use, each running at most once per process.
+//!
+//!     ExtensionConfig ─► Launch (resolved: nothing is looked up later)
+//!                          │ ServicePool::bind: one Service for the same Launch, shared by reference count
+//!                          ▼
+//!     Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
+//!
+//! - `launch`: what would run, and its hash; `start`: running it;
+//! - `service`: one service; `life`: its state machine; `patience`: when to try again and when to give up;
+//!   `phase`: the states, and the events that tell of them; `running`, `follow`: a started one, and looking after it;
+//! - `listing`: what is known of a service without asking it; `listing_cache`: the same on disk;
+//! - `pool`: all services of a process; `options`: what the pool is told.
+
+mod follow;
+mod frontend;
+mod launch;
+mod life;
+mod listing;
+mod listing_cache;
+mod options;
+mod patience;
+mod phase;
+mod pool;
+mod python;
+mod running;
+mod service;
+mod start;
+
+pub use frontend::Frontend;
+pub(crate) use frontend::FrontendExtension;
+pub(crate) use launch::Launch;
+pub use listing::Listing;
+pub use options::{BuildService, PoolOptions, Tapes};
+pub use phase::{Phase, ServiceChange, ServiceEvent, ServiceId};
+pub use pool::ServicePool;
+pub use service::{Service, ServiceReport};

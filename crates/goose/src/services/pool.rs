@@ -1,0 +1,162 @@
+//! [`ServicePool`]: all services of a process. The same service asked for twice runs once.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::future::join_all;
+use goose_extension::{ToolResult, mcp::Tape};
+use tokio::sync::broadcast;
+
+use super::{
+    launch::Launch,
+    options::PoolOptions,
+    phase::{ServiceEvent, ServiceId},
+    service::Service,
+};
+use crate::config::{ConfigError, ExtensionConfig};
+
+/// How many events a slow reader may fall behind.
+const EVENT_CAPACITY: usize = 1024;
+
+/// All services of a process.
+pub struct ServicePool {
+    shared: Arc<Shared>,
+    services: Mutex<HashMap<Key, Weak<Service>>>,
+}
+
+/// What makes two services the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    runs: String,
+    name: String,
+    timeout: Duration,
+}
+
+/// What all services of a pool share.
+pub(super) struct Shared {
+    pub(super) options: PoolOptions,
+    /// The recordings that were begun.
+    tapes: Mutex<Vec<Tape>>,
+    events: broadcast::Sender<ServiceEvent>,
+    ids: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn next_id(&self) -> ServiceId {
+        ServiceId(self.ids.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The tape of a service, where there are tapes.
+    pub(super) fn tape(&self, service: &str) -> ToolResult<Option<Tape>> {
+        let Some(tapes) = &self.options.tapes else { return Ok(None) };
+        let tape = tapes.tape(service)?;
+        self.tapes.lock().unwrap_or_else(PoisonError::into_inner).push(tape.clone());
+        Ok(Some(tape))
+    }
+
+    pub(super) fn announce(&self, event: ServiceEvent) {
+        tracing::debug!(service = event.name, change = ?event.change, "service");
+        // An error only means that nobody listens.
+        let _ = self.events.send(event);
+    }
+}
+
+impl ServicePool {
+    /// A pool of its own.
+    pub fn new(options: PoolOptions) -> Arc<Self> {
+        let shared = Shared {
+            options,
+            tapes: Mutex::default(),
+            events: broadcast::Sender::new(EVENT_CAPACITY),
+            ids: AtomicU64::default(),
+        };
+        Arc::new(Self { shared: Arc::new(shared), services: Mutex::default() })
+    }
+
+    /// The process's pool, for programs that do not make one: with the folders and the environment of this process.
+    ///
+    /// # Errors
+    ///
+    /// Where the environment names no home.
+    pub fn shared() -> Result<Arc<Self>, ConfigError> {
+        static POOL: Mutex<Option<Arc<ServicePool>>> = Mutex::new(None);
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*pool {
+            Some(pool) => Ok(Arc::clone(pool)),
+            None => Ok(Arc::clone(pool.insert(Self::new(PoolOptions::of_this_process()?)))),
+        }
+    }
+
+    /// The service of a configuration: the one that runs already, or a new one. Nothing is started yet. It ends when the
+    /// last reference is dropped, or with [`release`](Self::release), which waits for the end.
+    pub fn bind(&self, config: &ExtensionConfig) -> Arc<Service> {
+        let launch = Launch::of(config, &self.shared.options);
+        self.bind_launch(&config.key(), launch, config.timeout())
+    }
+
+    pub(crate) fn bind_launch(&self, name: &str, launch: Launch, timeout: Duration) -> Arc<Service> {
+        let make = |launch| Service::new(name, launch, timeout, Arc::clone(&self.shared));
+        let Some(runs) = launch.running_key.clone() else { return make(launch) };
+        let key = Key { runs, name: name.to_owned(), timeout };
+        let mut services = self.lock();
+        if let Some(service) = services.get(&key).and_then(Weak::upgrade) {
+            return service;
+        }
+        services.retain(|_, service| service.strong_count() > 0);
+        let service = make(launch);
+        services.insert(key, Arc::downgrade(&service));
+        service
+    }
+
+    /// Gives a service back. Where nobody else is bound to it, it is ended, and gone when this returns.
+    pub async fn release(&self, service: Arc<Service>) {
+        if let Some(service) = Arc::into_inner(service) {
+            service.stop().await;
+        }
+    }
+
+    /// Follows what happens to the services from now on.
+    pub fn events(&self) -> broadcast::Receiver<ServiceEvent> {
+        self.shared.events.subscribe()
+    }
+
+    /// The services that somebody is bound to.
+    pub fn services(&self) -> Vec<Arc<Service>> {
+        let mut services: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
+        services.sort_by_key(|service| service.id());
+        services
+    }
+
+    /// Ends all services, side by side. When this returns, nothing of them is left; they start anew where they are used
+    /// again.
+    pub async fn shutdown(&self) {
+        let services = self.services();
+        join_all(services.iter().map(|service| service.stop())).await;
+    }
+
+    /// Ends recording and replaying. For tests.
+    ///
+    /// # Errors
+    ///
+    /// Where a request was made that is not in a recording, or one that is was not made; with the differences.
+    pub fn finish_tapes(&self) -> ToolResult<()> {
+        let tapes = std::mem::take(&mut *self.shared.tapes.lock().unwrap_or_else(PoisonError::into_inner));
+        tapes.iter().try_for_each(Tape::finish)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Service>>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for ServicePool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServicePool").field("services", &self.services().len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,137 @@
+//! Extensions through the manager, against recorded services.
+//!
+//! `GOOSE_RECORD_MCP=1 cargo test --package goose --test mcp_integration_test` talks to the real ones and writes what
+//! they said to `tests/recordings`; without it the recordings are replayed, with no service running. A request that a
+//! recording does not know fails the test with the difference.
+
+use std::{env, path::Path, sync::Arc};
+
+use anyhow::ensure;
+use goose::{
+    agents::{
+        extension::ExtensionConfig,
+        extension_manager::{ExtensionManager, ManagerOptions},
+    },
+    config::Paths,
+    services::{PoolOptions, ServicePool, Tapes},
+};
+use goose_extension::ToolError;
+use goose_test_support::{Witness, binary};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// As the documentation for authors shows it.
+#[tokio::test]
+async fn test_mcp_extension() {
+    let config = ExtensionConfig::builtin("memory");
+    let manager = ExtensionManager::new(
+        vec![config],
+        CancellationToken::new(),
+    ).await.unwrap();
+    let tools = manager.list_tools().await.unwrap();
+    assert!(!tools.is_empty());
+}
+
+/// A pool whose services are recorded or replayed, in a home of its own.
+struct Studio {
+    home: TempDir,
+    pool: Arc<ServicePool>,
+}
+
+impl Studio {
+    /// One folder of recordings for each test.
+    fn new(test: &str) -> anyhow::Result<Self> {
+        let home = tempfile::tempdir()?;
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(test);
+        let record = env::var_os("GOOSE_RECORD_MCP").is_some_and(|value| !value.is_empty() && value != "0");
+        let tapes = Tapes::new(folder, record).with_placeholder(home.path().to_string_lossy(), "HOME");
+        let paths = Paths::under(home.path());
+        let environment = env::vars().filter(|(name, _)| name == "PATH");
+        let pool = ServicePool::new(PoolOptions::new(&paths, environment).with_tapes(tapes));
+        Ok(Self { home, pool })
+    }
+
+    async fn manager(&self, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {
+        let options = ManagerOptions::in_pool(Arc::clone(&self.pool));
+        Ok(ExtensionManager::with_options(configs, CancellationToken::new(), options).await?)
+    }
+
+    /// Everything recorded was asked for, and nothing else.
+    async fn finish(self, manager: ExtensionManager) -> anyhow::Result<()> {
+        manager.close().await;
+        self.pool.finish_tapes()?;
+        Ok(self.home.close()?)
+    }
+}
+
+#[tokio::test]
+async fn memory_remembers() -> anyhow::Result<()> {
+    let studio = Studio::new("memory")?;
+    let manager = studio.manager(vec![ExtensionConfig::builtin("memory")]).await?;
+    let fact = json!({ "category": "colours", "data": "The sky is blue.", "is_global": true });
+    let remembered = manager.call_tool("memory__remember_memory", fact).await?;
+    ensure!(!remembered.is_error, "{}", remembered.as_text());
+    let wanted = json!({ "category": "colours", "is_global": true });
+    let found = manager.call_tool("retrieve_memories", wanted).await?;
+    ensure!(found.as_text().contains("The sky is blue."), "{}", found.as_text());
+    studio.finish(manager).await
+}
+
+fn workbench() -> anyhow::Result<ExtensionConfig> {
+    let program = binary("workbench")?.to_string_lossy().into_owned();
+    Ok(ExtensionConfig::stdio("workbench", program, Vec::<String>::new()))
+}
+
+#[tokio::test]
+async fn a_program_answers_asks_and_reports() -> anyhow::Result<()> {
+    let studio = Studio::new("workbench")?;
+    let manager = studio.manager(vec![workbench()?]).await?;
+    let tools = manager.list_tools().await?;
+    ensure!(tools.iter().any(|tool| tool.name() == "workbench__echo"), "{tools:?}");
+    let sum = manager.call_tool("add", json!({ "a": 2, "b": 3 })).await?;
+    ensure!(sum.into_value()? == json!(5));
+    let failed = manager.call_tool("fail", json!({ "reason": "because" })).await?;
+    ensure!(failed.is_error && failed.as_text().contains("because"), "{}", failed.as_text());
+    let witness = Witness::new();
+    let named = manager.call_tool_with("ask_name", json!({}), &witness.context()).await?;
+    ensure!(named.as_text().contains("Ada"), "{}", named.as_text());
+    let resources = manager.list_resources(None).await?;
+    ensure!(resources.problems.is_empty() && !resources.items.is_empty(), "{resources:?}");
+    studio.finish(manager).await
+}
+
+/// A peer that others wrote. To record it anew, `scripts/interop` must have installed it.
+#[tokio::test]
+async fn a_server_of_others_echoes() -> anyhow::Result<()> {
+    let studio = Studio::new("everything")?;
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.interop/node_modules");
+    let node = peers.join("node/bin/node").to_string_lossy().into_owned();
+    let server = peers.join("@modelcontextprotocol/server-everything/dist/index.js");
+    let arguments = [server.to_string_lossy().into_owned(), "stdio".to_owned()];
+    let manager = studio.manager(vec![ExtensionConfig::stdio("everything", node, arguments)]).await?;
+    let echoed = manager.call_tool("everything__echo", json!({ "message": "hello" })).await?;
+    ensure!(echoed.as_text().contains("hello"), "{}", echoed.as_text());
+    studio.finish(manager).await
+}
+
+#[tokio::test]
+async fn a_request_that_was_not_recorded_fails_with_the_difference() -> anyhow::Result<()> {
+    if env::var_os("GOOSE_RECORD_MCP").is_some() {
+        return Ok(()); // there is nothing to replay while recording
+    }
+    let studio = Studio::new("workbench")?;
+    let manager = studio.manager(vec![workbench()?]).await?;
+    let error = manager.call_tool("add", json!({ "a": 2, "b": 4 })).await;
+    let error = match error {
+        Ok(output) => output.failure().unwrap_or_else(|| ToolError::ExecutionError(output.as_text())),
+        Err(error) => error,
+    };
+    let text = error.to_string();
+    ensure!(text.contains("-") && text.contains("\"b\": 3"), "the recorded arguments are shown: {text}");
+    ensure!(text.contains("+") && text.contains("\"b\": 4"), "the new ones too: {text}");
+    ensure!(text.contains("GOOSE_RECORD_MCP=1"), "and what to do: {text}");
+    manager.close().await;
+    ensure!(studio.pool.finish_tapes().is_err(), "the test fails even where nobody looks at the call's error");
+    Ok(())
+}

@@ -1,1 +1,3 @@
 //! The core of goose.
+
+pub mod config;

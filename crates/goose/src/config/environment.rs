@@ -1,0 +1,136 @@
+//! What a child process and a remote server are given: the environment without other people's secrets, and what the
+//! extension's configuration asks for.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt,
+};
+
+use super::{
+    ConfigError, Secret, Secrets,
+    check::header_value,
+    extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
+    looks_secret::looks_secret,
+    substitute::substitute,
+};
+
+/// The environment that every child process begins with: the given one, without variables that
+/// [look like secrets](looks_secret).
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
+
+impl BaseEnvironment {
+    /// From the variables of this process, as they are now. For programs; everything else is told.
+    pub fn from_process() -> Self {
+        std::env::vars_os().collect()
+    }
+
+    /// All variables for one child: these, and those of its configuration, which win.
+    pub fn for_child(&self, resolved: &Resolved) -> BTreeMap<OsString, OsString> {
+        let own = resolved.variables.iter().map(|(name, value)| (name.into(), value.expose().into()));
+        self.0.clone().into_iter().chain(own).collect()
+    }
+
+    /// One variable.
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        self.0.get(name.as_ref()).map(OsString::as_os_str)
+    }
+}
+
+impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for BaseEnvironment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self(variables.filter(|(name, _)| !looks_secret(&name.to_string_lossy())).collect())
+    }
+}
+
+impl fmt::Debug for BaseEnvironment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BaseEnvironment({} variables)", self.0.len())
+    }
+}
+
+/// What an extension's configuration names, with values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// `envs`, and `env_keys` with their values.
+    pub variables: BTreeMap<String, Secret>,
+    /// The headers, with variables replaced.
+    pub headers: BTreeMap<String, Secret>,
+    /// The client's secret for signing in.
+    pub client_secret: Option<Secret>,
+}
+
+impl ExtensionConfig {
+    /// Looks up everything that the configuration asks for by name. Where `envs` and `env_keys` have the same name,
+    /// the literal value counts.
+    pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Resolved, ConfigError> {
+        let variables = self.resolve_variables(secrets)?;
+        let (headers, client_secret) = match &self.kind {
+            ExtensionKind::StreamableHttp { headers, oauth, .. } => {
+                let lookup = |name: &str| match variables.get(name) {
+                    Some(value) => Ok(Some(value.clone())),
+                    None => secrets.get(name),
+                };
+                let resolve =
+                    |(name, value): (&String, &String)| Ok((name.clone(), self.header(name, value, lookup)?));
+                (
+                    headers.iter().map(resolve).collect::<Result<_, ConfigError>>()?,
+                    self.client_secret(oauth, secrets)?,
+                )
+            }
+            _ => (BTreeMap::new(), None),
+        };
+        Ok(Resolved { variables, headers, client_secret })
+    }
+
+    fn resolve_variables(&self, secrets: &dyn Secrets) -> Result<BTreeMap<String, Secret>, ConfigError> {
+        let (envs, env_keys) = self.variables();
+        let literal = envs.into_iter().flat_map(|envs| envs.iter());
+        let mut variables: BTreeMap<_, _> =
+            literal.map(|(name, value)| (name.clone(), Secret::new(value.as_str()))).collect();
+        for name in env_keys {
+            if !variables.contains_key(name) {
+                let value = secrets.get(name)?.ok_or_else(|| self.missing(name, "env_keys"))?;
+                variables.insert(name.clone(), value);
+            }
+        }
+        Ok(variables)
+    }
+
+    fn header(
+        &self,
+        name: &str,
+        value: &str,
+        lookup: impl Fn(&str) -> Result<Option<Secret>, ConfigError>,
+    ) -> Result<Secret, ConfigError> {
+        let value = substitute(value, lookup).map_err(|error| match error {
+            ConfigError::UnknownVariable { name: variable } => {
+                self.missing(&variable, &format!("the header '{name}'"))
+            }
+            other => other,
+        })?;
+        header_value(name, &value).map_err(|message| ConfigError::extension(&self.name, message))?;
+        Ok(Secret::new(value))
+    }
+
+    fn client_secret(
+        &self,
+        oauth: &Option<OAuthConfig>,
+        secrets: &dyn Secrets,
+    ) -> Result<Option<Secret>, ConfigError> {
+        let Some(name) = oauth.as_ref().and_then(|oauth| oauth.client_secret_key.as_deref()) else {
+            return Ok(None);
+        };
+        secrets.get(name)?.ok_or_else(|| self.missing(name, "oauth.client_secret_key")).map(Some)
+    }
+
+    fn missing(&self, name: &str, used_for: &str) -> ConfigError {
+        ConfigError::MissingVariable {
+            extension: self.name.clone(),
+            name: name.to_owned(),
+            used_for: used_for.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One configured extension: what it is, where it comes from, and what every kind has in common.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{values::Values, wire::Wire};
+
+/// How long a call may take where the configuration does not say.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The longest time that a call may take, whatever the configuration says.
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// An extension as people configure it, in `config.yaml` and in recipes.
+///
+/// Reading is lenient (fields may be missing or `null`, unknown ones are passed over); whether the result makes
+/// sense is what [`check`](Self::check) tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Wire", into = "Wire")]
+pub struct ExtensionConfig {
+    /// The name that people see.
+    pub name: String,
+    /// One sentence about it; may be empty.
+    pub description: String,
+    /// A nicer name for lists of extensions.
+    pub display_name: Option<String>,
+    /// How long a call may take, in seconds. [`timeout`](Self::timeout) is what is used.
+    pub timeout_secs: Option<u64>,
+    /// Whether it came with goose.
+    pub bundled: Option<bool>,
+    /// The tools that may be used; empty means all. [`available_tools`](Self::available_tools) is what is used.
+    pub available_tools: Vec<String>,
+    /// Where it comes from.
+    pub kind: ExtensionKind,
+}
+
+/// Where an extension comes from, with what is needed to reach it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExtensionKind {
+    /// A service that is part of goose, by its name.
+    Builtin,
+    /// A part of goose that needs sessions or models, by its name.
+    Platform,
+    /// A child process that speaks MCP on its standard input and output.
+    Stdio {
+        /// The program.
+        cmd: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Environment variables, literally.
+        envs: Values,
+        /// Environment variables whose values are secrets, by name.
+        env_keys: Vec<String>,
+    },
+    /// A server that speaks MCP over HTTP.
+    StreamableHttp {
+        /// The server's address.
+        uri: String,
+        /// Headers of every request; `$VAR` and `${VAR}` are replaced.
+        headers: Values,
+        /// Variables for the headers, literally.
+        envs: Values,
+        /// Variables for the headers whose values are secrets, by name.
+        env_keys: Vec<String>,
+        /// How to sign in, where the server's own answers are not enough.
+        oauth: Option<OAuthConfig>,
+    },
+    /// Tools that the user interface runs.
+    Frontend {
+        /// Their descriptions, as MCP has them.
+        tools: Vec<Value>,
+        /// What the model is told about them.
+        instructions: Option<String>,
+    },
+    /// A Python program in the configuration itself, run with `uvx`.
+    InlinePython {
+        /// The program.
+        code: String,
+        /// The packages that it needs.
+        dependencies: Vec<String>,
+    },
+    /// A server of the old HTTP kind, which is no longer reached. It is read so that the error can say what to do.
+    Sse {
+        /// The server's address.
+        uri: Option<String>,
+    },
+}
+
+/// How goose signs in to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OAuthConfig {
+    /// The client that goose is registered as; without it goose registers itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The name of the secret that holds the client's secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret_key: Option<String>,
+    /// What goose asks to be allowed.
+    #[serde(default, deserialize_with = "super::wire::null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The local port that the browser comes back to; any free one without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect_port: Option<u16>,
+}
+
+impl ExtensionConfig {
+    /// An extension of a kind, with nothing else said.
+    pub fn new(name: impl Into<String>, kind: ExtensionKind) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            display_name: None,
+            timeout_secs: None,
+            bundled: None,
+            available_tools: Vec::new(),
+            kind,
+        }
+    }
+
+    /// A service that is part of goose.
+    pub fn builtin(name: impl Into<String>) -> Self {
+        Self::new(name, ExtensionKind::Builtin)
+    }
+
+    /// A part of goose that needs sessions or models.
+    pub fn platform(name: impl Into<String>) -> Self {
+        Self::new(name, ExtensionKind::Platform)
+    }
+
+    /// A child process.
+    pub fn stdio<A: Into<String>>(
+        name: impl Into<String>,
+        cmd: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        let kind =
+            ExtensionKind::Stdio { cmd: cmd.into(), args, envs: Values::default(), env_keys: Vec::new() };
+        Self::new(name, kind)
+    }
+
+    /// A server that speaks MCP over HTTP.
+    pub fn streamable_http(name: impl Into<String>, uri: impl Into<String>) -> Self {
+        let kind = ExtensionKind::StreamableHttp {
+            uri: uri.into(),
+            headers: Values::default(),
+            envs: Values::default(),
+            env_keys: Vec::new(),
+            oauth: None,
+        };
+        Self::new(name, kind)
+    }
+
+    /// Tools that the user interface runs.
+    pub fn frontend(name: impl Into<String>, tools: Vec<Value>) -> Self {
+        Self::new(name, ExtensionKind::Frontend { tools, instructions: None })
+    }
+
+    /// A Python program, run with `uvx`.
+    pub fn inline_python(name: impl Into<String>, code: impl Into<String>) -> Self {
+        Self::new(name, ExtensionKind::InlinePython { code: code.into(), dependencies: Vec::new() })
+    }
+
+    /// With one sentence about it.
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// With a time limit for its calls, in whole seconds (a part of a second counts as one).
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout_secs = Some(timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0));
+        self
+    }
+
+    /// With an environment variable. Kinds without an environment of their own stay as they are.
+    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let ExtensionKind::Stdio { envs, .. } | ExtensionKind::StreamableHttp { envs, .. } = &mut self.kind
+        {
+            envs.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// With a secret, by name. Kinds without an environment of their own stay as they are.
+    pub fn with_env_key(mut self, name: impl Into<String>) -> Self {
+        if let ExtensionKind::Stdio { env_keys, .. } | ExtensionKind::StreamableHttp { env_keys, .. } =
+            &mut self.kind
+        {
+            env_keys.push(name.into());
+        }
+        self
+    }
+
+    /// With a header. Kinds that are not reached over HTTP stay as they are.
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let ExtensionKind::StreamableHttp { headers, .. } = &mut self.kind {
+            headers.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// With only these tools.
+    pub fn with_available_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.available_tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The name that people see.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One sentence about it; may be empty.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// How long a call may take: what is configured, else [`DEFAULT_TIMEOUT`], and at most [`MAX_TIMEOUT`].
+    pub fn timeout(&self) -> Duration {
+        self.timeout_secs.map_or(DEFAULT_TIMEOUT, Duration::from_secs).min(MAX_TIMEOUT)
+    }
+
+    /// The only tools that may be used, or `None` where all may.
+    pub fn available_tools(&self) -> Option<&[String]> {
+        Some(self.available_tools.as_slice()).filter(|tools| !tools.is_empty())
+    }
+
+    /// The name in the form of a key: lower case, no spaces, and `_` for what is not a letter, digit, `_` or `-`.
+    /// The key in `config.yaml` and the prefix of its tools.
+    pub fn key(&self) -> String {
+        key_of(&self.name)
+    }
+
+    /// The name of its kind, as `type:` has it.
+    pub fn type_name(&self) -> &'static str {
+        match self.kind {
+            ExtensionKind::Builtin => "builtin",
+            ExtensionKind::Platform => "platform",
+            ExtensionKind::Stdio { .. } => "stdio",
+            ExtensionKind::StreamableHttp { .. } => "streamable_http",
+            ExtensionKind::Frontend { .. } => "frontend",
+            ExtensionKind::InlinePython { .. } => "inline_python",
+            ExtensionKind::Sse { .. } => "sse",
+        }
+    }
+
+    /// The variables of its own: literal ones, and the names of secret ones.
+    pub(super) fn variables(&self) -> (Option<&Values>, &[String]) {
+        match &self.kind {
+            ExtensionKind::Stdio { envs, env_keys, .. }
+            | ExtensionKind::StreamableHttp { envs, env_keys, .. } => (Some(envs), env_keys),
+            _ => (None, &[]),
+        }
+    }
+}
+
+/// See [`ExtensionConfig::key`].
+fn key_of(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c.to_ascii_lowercase() } else { '_' }
+    };
+    name.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
+}

@@ -1,0 +1,44 @@
+//! What people configure: extensions, secrets, and where the files are.
+//!
+//! | where | what for |
+//! | --- | --- |
+//! | `file.rs`, `entries.rs`, `yaml.rs` | `config.yaml`: read as it is, with lines in every error; never written |
+//! | `extension.rs`, `wire.rs`, `check.rs`, `command_line.rs` | one extension: its type, its written form, what makes sense, the `--with-extension` form |
+//! | `secrets.rs`, `secrets_file.rs` | values by name: the environment, then `secrets.yaml` |
+//! | `environment.rs`, `looks_secret.rs`, `substitute.rs` | what a child process and a remote server are given |
+//! | `fingerprint.rs` | the hash of what would run |
+//! | `paths.rs` | goose's folders |
+//!
+//! Nothing here reads the environment by itself, except the constructors that say so ([`Paths::from_env`],
+//! [`EnvSecrets::from_process`], [`BaseEnvironment::from_process`]); programs call them.
+
+mod check;
+mod command_line;
+mod entries;
+mod environment;
+mod error;
+mod extension;
+mod file;
+mod fingerprint;
+mod looks_secret;
+mod paths;
+mod secrets;
+mod secrets_file;
+mod substitute;
+mod text_file;
+mod values;
+mod wire;
+mod yaml;
+
+pub use entries::{ConfiguredExtension, MAX_ENTRIES};
+pub use environment::{BaseEnvironment, Resolved};
+pub use error::{ConfigError, Place};
+pub use extension::{DEFAULT_TIMEOUT, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, OAuthConfig};
+pub use file::{ConfigFile, MAX_CONFIG_BYTES};
+pub use fingerprint::Fingerprint;
+pub use looks_secret::looks_secret;
+pub use paths::Paths;
+pub use secrets::{EnvSecrets, Secret, SecretChain, Secrets};
+pub use secrets_file::{FileSecrets, MAX_SECRETS_BYTES};
+pub use substitute::substitute;
+pub use values::Values;

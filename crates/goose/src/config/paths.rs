@@ -1,0 +1,60 @@
+//! Where goose keeps its files.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use super::ConfigError;
+
+/// goose's folders. They need not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// `config.yaml`, `secrets.yaml`, recipes: what people write.
+    pub config: PathBuf,
+    /// Sessions: what must not be lost.
+    pub data: PathBuf,
+    /// Logs and history.
+    pub state: PathBuf,
+    /// What can be made again; a part of the state folder.
+    pub cache: PathBuf,
+}
+
+impl Paths {
+    /// From the environment of this process. For programs; everything else is told.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    /// From environment variables that `get` looks up:
+    ///
+    /// 1. `GOOSE_PATH_ROOT`, which moves all folders: `config`, `data` and `state` in it
+    /// 2. `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_STATE_HOME`, where they are absolute paths: `goose` in each
+    /// 3. `HOME`: `~/.config/goose`, `~/.local/share/goose`, `~/.local/state/goose`
+    ///
+    /// A variable that is empty counts as not set.
+    pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
+        let path = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = |name: &str, xdg: &str, home: &str| {
+            path("GOOSE_PATH_ROOT")
+                .map(|root| root.join(name))
+                .or_else(|| path(xdg).filter(|base| base.is_absolute()).map(|base| base.join("goose")))
+                .or_else(|| path("HOME").map(|base| base.join(home).join("goose")))
+                .ok_or(ConfigError::NoHome)
+        };
+        let state = folder("state", "XDG_STATE_HOME", ".local/state")?;
+        Ok(Self {
+            config: folder("config", "XDG_CONFIG_HOME", ".config")?,
+            data: folder("data", "XDG_DATA_HOME", ".local/share")?,
+            cache: state.join("cache"),
+            state,
+        })
+    }
+
+    /// The user's configuration.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.yaml")
+    }
+
+    /// The user's secrets, where there is no keyring.
+    pub fn secrets_file(&self) -> PathBuf {
+        self.config.join("secrets.yaml")
+    }
+}

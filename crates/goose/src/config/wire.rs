@@ -1,0 +1,183 @@
+//! The written form of an extension: one flat mapping, in which every field may be missing or `null`.
+//!
+//! A tagged enum would read the same files, but serde would look at each value before it knows what it is for, and
+//! `VERSION: 1.10` would become the number 1.1. Here every field has its type from the start.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::{
+    ConfigError,
+    extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
+    values::Values,
+};
+
+/// The kinds that `type:` can name. The old `sse` is understood too, but nobody should be led to it.
+const KNOWN_TYPES: &str = "builtin, platform, stdio, streamable_http, frontend, inline_python";
+
+/// An extension as it is written.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Wire {
+    /// Belongs to the entry in `config.yaml`, not to the extension.
+    #[serde(skip_serializing)]
+    pub(super) enabled: Option<bool>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bundled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    available_tools: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cmd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headers: Option<Values>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envs: Option<Values>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    env_keys: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oauth: Option<OAuthConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependencies: Option<Vec<String>>,
+}
+
+/// A list that may be `null`.
+pub(super) fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl TryFrom<Wire> for ExtensionConfig {
+    type Error = ConfigError;
+
+    fn try_from(mut wire: Wire) -> Result<Self, ConfigError> {
+        let Some(name) = wire.name.take() else {
+            return Err(ConfigError::extension("(no name)", "it has no name; add 'name: …'"));
+        };
+        Ok(Self {
+            description: wire.description.take().unwrap_or_default(),
+            display_name: wire.display_name.take(),
+            timeout_secs: wire.timeout,
+            bundled: wire.bundled,
+            available_tools: wire.available_tools.take().unwrap_or_default(),
+            kind: wire.into_kind(&name)?,
+            name,
+        })
+    }
+}
+
+impl Wire {
+    fn into_kind(self, name: &str) -> Result<ExtensionKind, ConfigError> {
+        match self.kind.as_deref() {
+            Some("builtin") => Ok(ExtensionKind::Builtin),
+            Some("platform") => Ok(ExtensionKind::Platform),
+            Some("stdio") => self.into_stdio(name),
+            Some("streamable_http") => self.into_streamable_http(name),
+            Some("frontend") => Ok(ExtensionKind::Frontend {
+                tools: self.tools.unwrap_or_default(),
+                instructions: self.instructions,
+            }),
+            Some("inline_python") => Ok(ExtensionKind::InlinePython {
+                code: needed(name, "inline_python", "code", self.code)?,
+                dependencies: self.dependencies.unwrap_or_default(),
+            }),
+            Some("sse") => Ok(ExtensionKind::Sse { uri: self.uri }),
+            Some(other) => Err(ConfigError::extension(
+                name,
+                format!("there is no type '{other}'; use one of {KNOWN_TYPES}"),
+            )),
+            None => Err(ConfigError::extension(
+                name,
+                format!("it has no type; add 'type: …', one of {KNOWN_TYPES}"),
+            )),
+        }
+    }
+
+    fn into_stdio(self, name: &str) -> Result<ExtensionKind, ConfigError> {
+        Ok(ExtensionKind::Stdio {
+            cmd: needed(name, "stdio", "cmd", self.cmd)?,
+            args: self.args.unwrap_or_default(),
+            envs: self.envs.unwrap_or_default(),
+            env_keys: self.env_keys.unwrap_or_default(),
+        })
+    }
+
+    fn into_streamable_http(self, name: &str) -> Result<ExtensionKind, ConfigError> {
+        Ok(ExtensionKind::StreamableHttp {
+            uri: needed(name, "streamable_http", "uri", self.uri)?,
+            headers: self.headers.unwrap_or_default(),
+            envs: self.envs.unwrap_or_default(),
+            env_keys: self.env_keys.unwrap_or_default(),
+            oauth: self.oauth,
+        })
+    }
+}
+
+fn needed(name: &str, kind: &str, field: &str, value: Option<String>) -> Result<String, ConfigError> {
+    let missing = || {
+        ConfigError::extension(name, format!("an extension of type {kind} needs '{field}'; add '{field}: …'"))
+    };
+    value.ok_or_else(missing)
+}
+
+impl From<ExtensionConfig> for Wire {
+    fn from(config: ExtensionConfig) -> Self {
+        let common = Self {
+            kind: Some(config.type_name().to_owned()),
+            name: Some(config.name),
+            description: Some(config.description),
+            display_name: config.display_name,
+            timeout: config.timeout_secs,
+            bundled: config.bundled,
+            available_tools: Some(config.available_tools).filter(|tools| !tools.is_empty()),
+            ..Self::default()
+        };
+        common.with_kind(config.kind)
+    }
+}
+
+impl Wire {
+    fn with_kind(self, kind: ExtensionKind) -> Self {
+        match kind {
+            ExtensionKind::Builtin | ExtensionKind::Platform => self,
+            ExtensionKind::Stdio { cmd, args, envs, env_keys } => {
+                Self { cmd: Some(cmd), args: Some(args), ..self.with_variables(envs, env_keys) }
+            }
+            ExtensionKind::StreamableHttp { uri, headers, envs, env_keys, oauth } => {
+                let headers = Some(headers).filter(|headers| !headers.is_empty());
+                Self { uri: Some(uri), headers, oauth, ..self.with_variables(envs, env_keys) }
+            }
+            ExtensionKind::Frontend { tools, instructions } => {
+                Self { tools: Some(tools), instructions, ..self }
+            }
+            ExtensionKind::InlinePython { code, dependencies } => {
+                Self { code: Some(code), dependencies: Some(dependencies), ..self }
+            }
+            ExtensionKind::Sse { uri } => Self { uri, ..self },
+        }
+    }
+
+    fn with_variables(self, envs: Values, env_keys: Vec<String>) -> Self {
+        let envs = Some(envs).filter(|envs| !envs.is_empty());
+        let env_keys = Some(env_keys).filter(|keys| !keys.is_empty());
+        Self { envs, env_keys, ..self }
+    }
+}

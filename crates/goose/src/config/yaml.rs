@@ -1,0 +1,138 @@
+//! The one way to read YAML: the same options everywhere, and errors that say what was expected, in plain words.
+
+use std::{borrow::Cow, fmt, marker::PhantomData, path::Path};
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_saphyr::{
+    Error, Location, MessageFormatter, NonFiniteFloatPolicy, UserMessageFormatter, localizer::Localizer,
+    with_deserializer_from_str_with_options,
+};
+
+use super::{ConfigError, Place};
+
+/// Reads a whole document with a seed.
+pub(super) fn read<T, S>(text: &str, seed: S) -> Result<T, Error>
+where
+    S: for<'de> DeserializeSeed<'de, Value = T>,
+{
+    // Snippets would put the file's values, which can be secrets, into messages.
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+    };
+    with_deserializer_from_str_with_options(text, options, |deserializer| seed.deserialize(deserializer))
+}
+
+/// Where an error is: line and column.
+pub(super) fn position(error: &Error) -> Option<(u64, u64)> {
+    error.location().map(|location| (location.line(), location.column()))
+}
+
+/// The error of a file that is not as it should be.
+pub(super) fn malformed(path: &Path, error: &Error) -> ConfigError {
+    ConfigError::malformed(Place::new(path, position(error)), message(error))
+}
+
+/// What an error says, without where.
+pub(super) fn message(error: &Error) -> String {
+    error.render_with_formatter(&PlainWords)
+}
+
+/// Messages for people who edit a file, and do not know our types.
+struct PlainWords;
+
+impl MessageFormatter for PlainWords {
+    fn localizer(&self) -> &dyn Localizer {
+        &WithoutPosition
+    }
+
+    fn format_message<'a>(&self, error: &'a Error) -> Cow<'a, str> {
+        match error {
+            Error::Unexpected { expected: "mapping start", .. } => {
+                "expected a mapping ('name: value' lines)".into()
+            }
+            Error::Unexpected { expected: "sequence start", .. } => {
+                "expected a list ('- value' lines)".into()
+            }
+            Error::Unexpected { expected: "string scalar", .. } => "expected text".into(),
+            Error::NullIntoString { .. } => "expected text, found nothing".into(),
+            Error::InvalidScalar { ty: "boolean", .. } => "expected true or false".into(),
+            Error::InvalidScalar { ty: "u64" | "u32" | "u16", .. } => {
+                "expected a whole number, 0 or more".into()
+            }
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                format!("the key '{key}' is here a second time; keep one of them").into()
+            }
+            Error::MultipleDocuments { .. } => "a second document begins here; remove the '---' line".into(),
+            other => UserMessageFormatter.format_message(other),
+        }
+    }
+}
+
+/// The position is a part of [`Place`], so messages do not repeat it.
+struct WithoutPosition;
+
+impl Localizer for WithoutPosition {
+    fn attach_location<'a>(&self, base: Cow<'a, str>, _location: Location) -> Cow<'a, str> {
+        base
+    }
+}
+
+/// Reads one key of the document's mapping with a seed, and passes over the rest. An empty document has no keys.
+pub(super) struct Pick<'k, S> {
+    key: &'k str,
+    seed: S,
+}
+
+impl<'k, S> Pick<'k, S> {
+    pub(super) fn new(key: &'k str, seed: S) -> Self {
+        Self { key, seed }
+    }
+}
+
+impl<'k, T> Pick<'k, PhantomData<Option<T>>> {
+    /// Reads the key as a `T`; `null` counts as absent.
+    pub(super) fn value(key: &'k str) -> Self {
+        Self::new(key, PhantomData)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Pick<'_, S> {
+    type Value = Option<S::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Pick<'_, S> {
+    type Value = Option<S::Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a mapping")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut seed = Some(self.seed);
+        let mut found = None;
+        while let Some(key) = map.next_key::<String>()? {
+            match seed.take_if(|_| key == self.key) {
+                Some(seed) => found = Some(map.next_value_seed(seed)?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,10 @@
+//! The core, through its public doors.
+
+mod config_command_line;
+mod config_environment;
+mod config_extension;
+mod config_file;
+mod config_fingerprint;
+mod config_paths;
+mod config_round_trip;
+mod config_secrets;

@@ -64,9 +64,13 @@ impl Server {
         let granted = if wanted { json!({ "toolsListChanged": true }) } else { json!({}) };
         let params = json!({ "_meta": { SUBSCRIPTION_KEY: request.id }, "notifications": granted });
         let acknowledged = notification("notifications/subscriptions/acknowledged", params);
-        if request.outlet.message(&acknowledged).is_ok() && wanted {
-            self.listeners.add(Arc::clone(&request.outlet), Some(request.id.clone()));
-        }
+        // Whoever has read that it is listening is told of the next change; nothing is told before.
+        let _ = request.outlet.send(&mut |output| {
+            if wanted {
+                self.listeners.add(Arc::clone(&request.outlet), Some(request.id.clone()));
+            }
+            Ok(serde_json::to_writer(output, &acknowledged)?)
+        });
         Reply::Nothing
     }
 }

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `options`, `flags` | what can be asked for, and how |
 //! | `start`, `death` | faults before the first message, and ends |
-//! | `stdio`, `http` | the two ways to reach it; each gives the server an [`outlet`] for its messages |
+//! | `stdio`, `http` | the two ways to reach it; each gives the server an `outlet` for its messages |
 //! | `server`, `greeting`, `listeners`, `cancelled`, `questions` | requests and what they share |
 //! | `listing`, `bad_tools` | the list of tools |
 //! | `call`, `tools`, `strange` | calls |

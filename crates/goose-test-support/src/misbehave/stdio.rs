@@ -26,8 +26,10 @@ pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<()> {
         server.listeners.add(Arc::clone(&outlet), None);
     }
     read(server, &outlet)?;
-    while options.ignore_eof {
-        thread::park();
+    if options.ignore_eof {
+        loop {
+            thread::park();
+        }
     }
     Ok(())
 }

@@ -1,5 +1,20 @@
 //! The programs of this crate start, speak and end.
 
+#[path = "programs/calls.rs"]
+mod calls;
+#[path = "programs/connected.rs"]
+mod connected;
+#[path = "programs/endpoint.rs"]
+mod endpoint;
+#[path = "programs/lists.rs"]
+mod lists;
+#[path = "programs/process.rs"]
+mod process;
+#[path = "programs/raw.rs"]
+mod raw;
+#[path = "programs/wires.rs"]
+mod wires;
+
 use goose_test_support::binary;
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures::FutureExt as _;
 use http::{HeaderName, HeaderValue};
 
 use rmcp::{
@@ -180,7 +181,8 @@ where
     T: Transport<RoleClient> + 'static,
 {
     let name = options.name.clone().unwrap_or_else(|| "the server".to_owned());
-    let greeting = side.serve_with_lifecycle(transport, mode(lifecycle));
+    // Boxed, or the compiler cannot prove that the whole future can move between threads.
+    let greeting = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
     match tokio::time::timeout(options.handshake_timeout, greeting).await {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => {

@@ -95,6 +95,13 @@ async fn conversations(extension: &Arc<dyn Extension>) -> Vec<String> {
         let output = extension.call(tool, JsonObject::new(), &witness.context()).await;
         told.push(format!("{tool} {output:?} {:?}", witness.seen()));
     }
+    let (one, two) = (Witness::declining(), Witness::new());
+    let (first, second) = (one.context(), two.context());
+    let both = tokio::join!(
+        extension.call("ask_name", JsonObject::new(), &first),
+        extension.call("ask_twice", JsonObject::new(), &second)
+    );
+    told.push(format!("side by side {both:?} {:?} {:?}", one.seen(), two.seen()));
     let witness = Witness::new();
     let output = extension.call("ask_everything", JsonObject::new(), &witness.context()).await;
     let mut seen = witness.seen();
@@ -420,6 +427,44 @@ async fn a_second_connection_goes_on_with_the_same_tape() {
         }
         tape.finish().unwrap();
     }
+}
+
+fn read(file: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_that_an_old_server_left_unanswered_costs_no_time() {
+    let (_modern, modern) = echoes(Lifecycle::Auto, &[]).await;
+    let (_old, old) = echoes(Lifecycle::Initialize, &["hello"]).await;
+    let mut probe = read(&modern)["messages"][0].clone();
+    assert_eq!(probe["client"]["method"], "server/discover");
+    probe["client"]["id"] = json!(1000);
+    let mut recording = read(&old);
+    recording["messages"].as_array_mut().unwrap().insert(0, probe);
+    std::fs::write(&old, recording.to_string()).unwrap();
+
+    let tape = Tape::replay(&old).unwrap();
+    // Less than a real server would be waited for.
+    let options = ConnectOptions::default().with_handshake_timeout(Duration::from_secs(9));
+    let extension: Arc<dyn Extension> = connect(tape.clone(), options).await.unwrap();
+    assert_eq!(echo(&extension, "hello").await, Ok(json!({ "response": "hello" })));
+    tape.finish().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_sent_cannot_be_sent_again() {
+    let (_folder, file) = echoes(Lifecycle::Initialize, &["hello"]).await;
+    let mut recording = read(&file);
+    let last = recording["messages"].as_array_mut().unwrap().last_mut().unwrap();
+    *last = json!({ "unsent": last["server"]["id"] });
+    std::fs::write(&file, recording.to_string()).unwrap();
+
+    let tape = Tape::replay(&file).unwrap();
+    let extension = replayed(&tape, Lifecycle::Initialize).await;
+    let error = within(echo(&extension, "hello")).await.unwrap_err();
+    assert!(matches!(error, ToolError::Disconnected(_)), "{error:?}");
+    tape.finish().unwrap();
 }
 
 async fn within<T>(future: impl Future<Output = T>) -> T {

@@ -2,7 +2,8 @@
 //!
 //! A [`Tape`] that records sits in front of any transport and keeps every message. A [`Tape`] that replays *is* the
 //! transport: nothing is started and nothing is waited for. A request is answered as it was when it was recorded; a
-//! request that the recording does not know fails with a diff, and [`Tape::finish`] tells of it once more.
+//! request that the recording does not know fails with a diff, and [`Tape::finish`] tells of it once more. Requests are
+//! told apart by what they ask, not by their order; of two that ask the same, the first gets the first answer.
 //!
 //! # The file
 //!
@@ -95,7 +96,7 @@ struct Inner {
 
 enum Side {
     Record(Mutex<Recording>),
-    Replay(Mutex<Player>),
+    Replay(Box<Mutex<Player>>),
 }
 
 impl Tape {
@@ -113,7 +114,7 @@ impl Tape {
     pub fn replay(file: impl Into<PathBuf>) -> ToolResult<Self> {
         let file = file.into();
         let player = Player::new(Document::load(&file)?);
-        Ok(Self::new(file, Side::Replay(Mutex::new(player))))
+        Ok(Self::new(file, Side::Replay(Box::new(Mutex::new(player)))))
     }
 
     fn new(file: PathBuf, side: Side) -> Self {

@@ -86,7 +86,7 @@ fn common(a: &[String], b: &[String]) -> Vec<Vec<u16>> {
     common
 }
 
-pub(super) fn clipped(line: &str) -> String {
+fn clipped(line: &str) -> String {
     match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{}… ({} bytes)", &line[..at], line.len()),
         None => line.to_owned(),

@@ -10,6 +10,7 @@ mod line_writer;
 mod lines;
 mod serve;
 mod server;
+mod tape;
 mod waiting;
 
 pub use client::{ConnectOptions, Lifecycle, RemoteExtension, Target, connect};
@@ -18,6 +19,7 @@ pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub(crate) use server::missing_capability;
 pub use server::{ExtensionServer, ServeOptions};
+pub use tape::Tape;
 
 /// The `_meta` key under which a local client says in which session it works.
 const SESSION_META: &str = "goose/session-id";

@@ -16,5 +16,6 @@ mod questions;
 mod requirements;
 mod same_everywhere;
 mod seed_mcp;
+mod tape;
 mod tool_macro;
 mod ui;

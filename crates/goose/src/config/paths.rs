@@ -23,6 +23,13 @@ impl Paths {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
+    /// All folders below one, as `GOOSE_PATH_ROOT` asks for it.
+    pub fn under(root: impl Into<PathBuf>) -> Self {
+        let root = root.into();
+        let state = root.join("state");
+        Self { config: root.join("config"), data: root.join("data"), cache: state.join("cache"), state }
+    }
+
     /// From environment variables that `get` looks up:
     ///
     /// 1. `GOOSE_PATH_ROOT`, which moves all folders: `config`, `data` and `state` in it

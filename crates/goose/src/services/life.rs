@@ -28,7 +28,8 @@ pub(super) struct Life {
 
 enum State {
     Idle,
-    Starting(#[expect(dead_code, reason = "held: the start ends with it")] Option<AbortOnDropHandle<()>>),
+    /// The task is held, because it ends where it is dropped.
+    Starting(Option<AbortOnDropHandle<()>>),
     Ready(Arc<Running>),
     Degraded { retry_at: Instant },
     Dead,

@@ -77,7 +77,7 @@ impl Tapes {
         let file = self.folder.join(service).with_extension("json");
         let tape = if self.record { Tape::record(file) } else { Tape::replay(file)? };
         let placeholders = self.placeholders.iter();
-        Ok(placeholders.fold(tape, |tape, (real, name)| tape.with_placeholder(real, name)))
+        Ok(placeholders.fold(tape, |tape, (real, name)| tape.with_placeholder(real.as_str(), name)))
     }
 }
 

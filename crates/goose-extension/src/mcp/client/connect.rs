@@ -29,7 +29,10 @@ use super::{
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
-    mcp::lines::{LineTransport, MAX_LINE_BYTES},
+    mcp::{
+        lines::{LineTransport, MAX_LINE_BYTES},
+        tape::{Replayed, recorded},
+    },
 };
 
 /// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
@@ -102,7 +105,17 @@ async fn open(
     routes: &Arc<Routes>,
     options: &ConnectOptions,
 ) -> ToolResult<Opened> {
+    let target = match &options.tape {
+        Some(tape) => tape.redirect(target),
+        None => target,
+    };
     match target {
+        Target::Replay(tape) => {
+            let transport = Tap::new(Replayed::new(tape)?, routes);
+            let service =
+                greet(side(), transport, options.lifecycle, options).await.map_err(Failed::into_error)?;
+            Ok(Opened { service, child: None, remote: false })
+        }
         Target::Streams(reader, writer) => {
             let transport = Tap::new(LineTransport::new(reader, writer), routes);
             let service =
@@ -181,12 +194,16 @@ where
     T: Transport<RoleClient> + 'static,
 {
     let name = options.name.clone().unwrap_or_else(|| "the server".to_owned());
+    let (transport, track) = recorded(transport, options.tape.as_ref());
     // Boxed, or the compiler cannot prove that the whole future can move between threads.
     let greeting = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
     match tokio::time::timeout(options.handshake_timeout, greeting).await {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => {
             let is_confused = is_confused(&error);
+            if let Some(track) = track.filter(|_| is_confused) {
+                track.discard();
+            }
             Err(Failed { name, reason: Reason(&error).to_string(), is_confused })
         }
         Err(_) => {

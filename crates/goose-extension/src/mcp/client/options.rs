@@ -7,7 +7,7 @@ use tokio::{
     process::Command,
 };
 
-use crate::{context::CallContext, questions::LogLevel};
+use crate::{context::CallContext, mcp::Tape, questions::LogLevel};
 
 /// How long a server may take to say hello.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -21,6 +21,8 @@ pub enum Target {
     Command(Command),
     /// A URL that speaks streamable HTTP.
     Http(String),
+    /// A recording; nothing is started, the tape answers.
+    Replay(Tape),
 }
 
 impl From<DuplexStream> for Target {
@@ -33,6 +35,12 @@ impl From<DuplexStream> for Target {
 impl From<Command> for Target {
     fn from(command: Command) -> Self {
         Self::Command(command)
+    }
+}
+
+impl From<Tape> for Target {
+    fn from(tape: Tape) -> Self {
+        Self::Replay(tape)
     }
 }
 
@@ -81,6 +89,8 @@ pub struct ConnectOptions {
     pub headers: Vec<(String, String)>,
     /// Whether the server is ours or our child, and may know our session and folder.
     pub local: bool,
+    /// Keeps what crosses the connection, or replays it instead of connecting.
+    pub tape: Option<Tape>,
 }
 
 impl Default for ConnectOptions {
@@ -94,6 +104,7 @@ impl Default for ConnectOptions {
             surroundings: CallContext::new(),
             headers: Vec::new(),
             local: true,
+            tape: None,
         }
     }
 }
@@ -138,6 +149,12 @@ impl ConnectOptions {
     /// Asks for the server's log from a level on.
     pub fn with_log_level(mut self, level: LogLevel) -> Self {
         self.log_level = Some(level);
+        self
+    }
+
+    /// Keeps what crosses the connection. A tape that replays is used instead of the target: nothing is started.
+    pub fn with_tape(mut self, tape: Tape) -> Self {
+        self.tape = Some(tape);
         self
     }
 }

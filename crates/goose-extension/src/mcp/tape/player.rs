@@ -1,0 +1,216 @@
+//! Playing a recording: finding the script for a request, and following it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Value, json};
+
+use super::{
+    file::Document,
+    normal::{self, Names, Shape},
+    placeholders::Placeholders,
+    replay::{Delivery, Outbox},
+    report,
+    script::{Line, Script, Scripts, Step},
+};
+
+/// How many differences are remembered.
+const MAX_FAULTS: usize = 100;
+
+/// A recording that is being played, on however many connections.
+pub(super) struct Player {
+    scripts: Scripts,
+    /// The scripts that are in use or over, by their place.
+    live: HashMap<usize, Live>,
+    /// News for streams that are not open yet.
+    held: HashMap<usize, Vec<Line>>,
+    /// The server's questions that were answered.
+    answered: HashSet<String>,
+    faults: Vec<String>,
+}
+
+/// A request that was made again.
+struct Live {
+    id: Value,
+    token: Value,
+    outbox: Arc<Outbox>,
+    /// The next step.
+    at: usize,
+}
+
+/// The recording says that the request was not sent.
+pub(super) struct NotSent;
+
+impl Player {
+    pub(super) fn new(document: Document) -> Self {
+        Self {
+            scripts: Scripts::new(document),
+            live: HashMap::new(),
+            held: HashMap::new(),
+            answered: HashSet::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// What the tests did otherwise than the recording, if anything.
+    pub(super) fn verdict(&self) -> Result<(), String> {
+        let scripts = self.scripts.all.iter().enumerate();
+        let unused: Vec<_> =
+            scripts.filter(|(place, _)| !self.live.contains_key(place)).map(|(_, script)| script).collect();
+        report::verdict(&self.faults, &unused)
+    }
+
+    /// Takes a message of the client, and answers it.
+    pub(super) fn take(
+        &mut self,
+        mut message: Value,
+        outbox: &Arc<Outbox>,
+        placeholders: &Placeholders,
+    ) -> Result<(), NotSent> {
+        match normal::shape(&message) {
+            Shape::Notification => Ok(()),
+            Shape::Answer => {
+                placeholders.hide(&mut message);
+                self.take_answer(message, placeholders);
+                Ok(())
+            }
+            Shape::Request => {
+                let id = message.get("id").cloned().unwrap_or_default();
+                let token = normal::token(&message).unwrap_or(&id).clone();
+                placeholders.hide(&mut message);
+                normal::tidy(&mut message);
+                self.take_request(
+                    message,
+                    Live { id, token, outbox: Arc::clone(outbox), at: 0 },
+                    placeholders,
+                )
+            }
+        }
+    }
+
+    fn take_request(
+        &mut self,
+        mut request: Value,
+        live: Live,
+        placeholders: &Placeholders,
+    ) -> Result<(), NotSent> {
+        let params = request.get_mut("params").map(Value::take);
+        let method = normal::method(&request);
+        let fits = |(place, script): &(usize, &Script)| {
+            !self.live.contains_key(place) && script.method == method && script.params == params
+        };
+        let Some((place, _)) = self.scripts.all.iter().enumerate().find(fits) else {
+            let fault =
+                report::unknown(method, params.as_ref(), &self.scripts.all, |it| self.live.contains_key(&it));
+            refuse(&live.id, &live.outbox, &fault);
+            self.note(fault);
+            return Ok(());
+        };
+        self.live.insert(place, live);
+        let played = self.play(place, placeholders);
+        for line in self.held.remove(&place).unwrap_or_default() {
+            self.say(line, place, placeholders);
+        }
+        played
+    }
+
+    /// The server's question was answered: as it was recorded, or the request that asked it fails.
+    fn take_answer(&mut self, mut answer: Value, placeholders: &Placeholders) {
+        let Some(id) = answer.get("id").and_then(Value::as_str).map(str::to_owned) else { return };
+        let Some(question) = self.scripts.questions.get(&id) else { return };
+        let place = question.script;
+        normal::tidy(&mut answer);
+        if let Some(recorded) = question.answer.as_ref().filter(|recorded| **recorded != answer) {
+            let fault = report::other_answer(recorded, &answer, &self.scripts.all[place].method);
+            self.fail(place, fault);
+            return;
+        }
+        self.answered.insert(id);
+        // Nothing that follows an answer fails to be sent.
+        let _ = self.play(place, placeholders);
+    }
+
+    /// Goes on with a script until it has to wait or ends.
+    fn play(&mut self, place: usize, placeholders: &Placeholders) -> Result<(), NotSent> {
+        loop {
+            let Some(live) = self.live.get_mut(&place) else { return Ok(()) };
+            let Some(step) = self.scripts.all[place].steps.get(live.at) else { return Ok(()) };
+            match step {
+                Step::Await(id) if !self.answered.contains(id) => return Ok(()),
+                Step::Await(_) => live.at += 1,
+                Step::Fail => return Err(NotSent),
+                Step::Close => {
+                    live.at += 1;
+                    live.outbox.close();
+                }
+                Step::Say(line) => {
+                    live.at += 1;
+                    let line = line.clone();
+                    self.say(line, place, placeholders);
+                }
+            }
+        }
+    }
+
+    /// Sends a message of the server, with the ids of today; later, where it is for a stream that is not open yet.
+    fn say(&mut self, line: Line, place: usize, placeholders: &Placeholders) {
+        let mut message = line.message.clone();
+        let (mut to, mut missing) = (place, None);
+        let mut today = |names, number: Option<u64>| {
+            let other = self.scripts.by_number(number?)?;
+            let Some(live) = self.live.get(&other) else {
+                missing = Some(other);
+                return None;
+            };
+            to = other;
+            Some(if matches!(names, Names::Token) { live.token.clone() } else { live.id.clone() })
+        };
+        normal::places(&mut message, |names, value| {
+            if let Some(id) = today(names, value.as_u64()) {
+                *value = id;
+            }
+        });
+        let own = message.get("id").and_then(Value::as_u64);
+        if let Some(id) = today(Names::Id, own) {
+            message["id"] = id;
+        }
+        let origin = line.stream.map(|number| today(Names::Id, Some(number)));
+        match missing {
+            Some(missing) => self.held.entry(missing).or_default().push(line),
+            None => self.deliver(message, origin, to, placeholders),
+        }
+    }
+
+    fn deliver(&mut self, mut message: Value, origin: Option<Option<Value>>, to: usize, show: &Placeholders) {
+        show.show(&mut message);
+        let Some(live) = self.live.get(&to) else { return };
+        if let Err(error) = live.outbox.push(Delivery { message, origin }) {
+            self.note(report::unreadable(&self.scripts.all[to].method, &error));
+        }
+    }
+
+    /// Ends a script before its time.
+    fn fail(&mut self, place: usize, fault: String) {
+        if let Some(live) = self.live.get_mut(&place) {
+            live.at = usize::MAX;
+            refuse(&live.id, &live.outbox, &fault);
+        }
+        self.note(fault);
+    }
+
+    fn note(&mut self, fault: String) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// Fails a request of the client.
+fn refuse(id: &Value, outbox: &Outbox, fault: &str) {
+    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, fault.to_owned(), None);
+    // An error can always be read.
+    let _ = outbox.push(Delivery { message: json!({ "id": id, "error": error }), origin: None });
+}

@@ -1,0 +1,118 @@
+//! The watcher: one small process per goose process that ends what goose started, however goose ended.
+//!
+//! It is a shell script (`watcher.sh`), because a library cannot start its host program again. It holds the reading end
+//! of a pipe of which only we have the writing end: when we are gone, it reads the end. It is started with the first
+//! child and again by the next one where it has died. It is no child of ours (its starter ends at once), so it can
+//! neither become a zombie nor be taken for a member of the tree when a goose runs inside a goose.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    io::{self, Write as _},
+    os::unix::process::CommandExt as _,
+    process::{ChildStdin, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+use crate::marker;
+
+const SCRIPT: &str = include_str!("watcher.sh");
+
+/// Where the script finds `grep`, `sleep` and `ps` when our own path has none.
+const MORE_PATH: &str = ":/usr/bin:/bin";
+
+struct Watcher {
+    pipe: Option<ChildStdin>,
+    /// The groups that live now.
+    groups: BTreeSet<u32>,
+    has_warned: bool,
+}
+
+static WATCHER: Mutex<Watcher> =
+    Mutex::new(Watcher { pipe: None, groups: BTreeSet::new(), has_warned: false });
+
+fn lock() -> MutexGuard<'static, Watcher> {
+    WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has a watcher run before the first child does.
+pub(crate) fn prepare() {
+    let mut watcher = lock();
+    if watcher.pipe.is_none() {
+        watcher.restart();
+    }
+}
+
+/// Tells the watcher about a group that lives.
+pub(crate) fn register(group: u32) {
+    let mut watcher = lock();
+    watcher.groups.insert(group);
+    if !watcher.tell(&format!("+ {group}\n")) {
+        watcher.restart();
+    }
+}
+
+/// Tells the watcher that a group has ended, before its number can become somebody else's.
+pub(crate) fn forget(group: u32) {
+    let mut watcher = lock();
+    watcher.groups.remove(&group);
+    // The next child starts another watcher where this one has died.
+    watcher.tell(&format!("- {group}\n"));
+}
+
+impl Watcher {
+    /// Starts a watcher that knows all groups. Where that fails, we go on without.
+    fn restart(&mut self) {
+        self.pipe = None;
+        let started = start().map(|pipe| self.pipe = Some(pipe));
+        let mut groups = String::new();
+        for group in &self.groups {
+            // Writing to a string cannot fail.
+            let _ = writeln!(groups, "+ {group}");
+        }
+        let works = started.is_ok() && (groups.is_empty() || self.tell(&groups));
+        if !works && !self.has_warned {
+            self.has_warned = true;
+            let error = started.err();
+            tracing::warn!(?error, "no watcher: if goose is killed, what it has started may go on");
+        }
+    }
+
+    /// Whether the watcher is there to hear. One that does not read, because it was stopped, still is: it must not see
+    /// the end of its pipe while we live.
+    fn tell(&mut self, lines: &str) -> bool {
+        let Some(pipe) = self.pipe.as_mut() else { return false };
+        match pipe.write_all(lines.as_bytes()) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                tracing::debug!("the watcher does not read; it goes by the environment alone");
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Starts the script and reaps its starter. The script gets nothing of our environment but the path.
+fn start() -> io::Result<ChildStdin> {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(MORE_PATH);
+    let mut starter = Command::new("/bin/sh")
+        .args(["-c", SCRIPT, "goose-watcher", marker::run_id()])
+        .env_clear()
+        .env("PATH", path)
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    let pipe = starter.stdin.take().ok_or_else(|| io::Error::other("the pipe is missing"))?;
+    // A pipe that is full must not hold us up.
+    fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
+    starter.wait()?;
+    Ok(pipe)
+}

@@ -1,0 +1,75 @@
+//! A program that owns processes, for tests that end it.
+
+use std::{collections::BTreeSet, process::Stdio};
+
+use anyhow::Context as _;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+};
+
+use crate::support::{Notes, is_alive, run_id, watchers};
+
+/// The command that runs the example.
+pub(crate) async fn command() -> anyhow::Result<Command> {
+    let building = tokio::task::spawn_blocking(|| goose_test_support::example("goose-process", "owner"));
+    let mut command = Command::new(building.await??);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    Ok(command)
+}
+
+/// How to have a running owner start processes.
+pub(crate) struct Orders {
+    notes: Notes,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    /// Everybody that was started so far.
+    pub(crate) pids: BTreeSet<u32>,
+    pub(crate) run_id: String,
+}
+
+impl Orders {
+    pub(crate) fn new(input: Option<ChildStdin>, output: Option<ChildStdout>) -> anyhow::Result<Self> {
+        let input = input.context("its input is piped")?;
+        let output = BufReader::new(output.context("its output is piped")?).lines();
+        Ok(Self { notes: Notes::new()?, input, output, pids: BTreeSet::new(), run_id: String::new() })
+    }
+
+    /// Has a script started, by which one process more notes its id.
+    pub(crate) async fn start(&mut self, script: &str) -> anyhow::Result<()> {
+        self.input.write_all(format!("{}\n", self.notes.script(script)).as_bytes()).await?;
+        let leader = self.output.next_line().await?.context("it starts a process")?.parse()?;
+        self.pids = self.notes.wait_for(self.pids.len() + 1).await?;
+        if self.run_id.is_empty() {
+            self.run_id = run_id(leader)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nobody is left, and no watcher.
+    pub(crate) fn is_over(&self) -> bool {
+        self.pids.iter().all(|&pid| !is_alive(pid)) && watchers(&self.run_id).is_empty()
+    }
+
+    /// Ends the input.
+    pub(crate) fn close(self) -> (BTreeSet<u32>, String) {
+        (self.pids, self.run_id)
+    }
+}
+
+/// A running owner.
+pub(crate) struct Owner {
+    pub(crate) child: Child,
+    pub(crate) orders: Orders,
+}
+
+impl Owner {
+    pub(crate) async fn start(scripts: &[&str]) -> anyhow::Result<Self> {
+        let mut child = command().await?.kill_on_drop(true).spawn()?;
+        let mut orders = Orders::new(child.stdin.take(), child.stdout.take())?;
+        for script in scripts {
+            orders.start(script).await?;
+        }
+        Ok(Self { child, orders })
+    }
+}

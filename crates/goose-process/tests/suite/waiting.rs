@@ -1,0 +1,77 @@
+//! `wait`: how a program ended, as often as one asks.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+
+use crate::support::{Notes, PATIENCE, start, within};
+
+#[tokio::test]
+async fn the_status_is_the_programs_own() -> anyhow::Result<()> {
+    let mut process = start("exit 3")?;
+    for _ in 0..2 {
+        ensure!(process.wait().await?.code() == Some(3));
+    }
+    ensure!(process.stop(Duration::ZERO).await?.code() == Some(3));
+    let mut process = start("kill -s KILL $$")?;
+    let status = process.wait().await?;
+    ensure!(std::os::unix::process::ExitStatusExt::signal(&status) == Some(9), "{status}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn waiting_can_be_given_up_and_begun_again() -> anyhow::Result<()> {
+    let notes = Notes::new()?;
+    let go = notes.path().join("go");
+    let mut process = start(&format!("while ! [ -e '{}' ]; do sleep 0.01; done; exit 4", go.display()))?;
+    for _ in 0..20 {
+        ensure!(tokio::time::timeout(Duration::from_millis(1), process.wait()).await.is_err());
+        ensure!(process.try_wait()?.is_none());
+    }
+    std::fs::write(go, "")?;
+    ensure!(tokio::time::timeout(PATIENCE, process.wait()).await??.code() == Some(4));
+    ensure!(process.try_wait()?.and_then(|status| status.code()) == Some(4));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_can_be_waited_for_at_once() -> anyhow::Result<()> {
+    let tasks: Vec<_> = (0..40)
+        .map(|number| {
+            tokio::spawn(async move {
+                let mut process = start(&format!("exit {number}"))?;
+                let status = tokio::time::timeout(PATIENCE, process.wait()).await??;
+                ensure!(status.code() == Some(number), "{status} instead of {number}");
+                Ok(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_says_so() -> anyhow::Result<()> {
+    let error = goose_process::spawn(&mut tokio::process::Command::new("/nowhere/at/all"));
+    ensure!(error.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound));
+    Ok(())
+}
+
+#[test]
+fn without_a_runtime_a_drop_still_kills() -> anyhow::Result<()> {
+    let notes = Notes::new()?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let (process, pids) = runtime.block_on(async {
+        let process =
+            start(&notes.script("note; setsid sh -c 'echo $$ >>$NOTES; exec sleep 600' & exec sleep 600"))?;
+        let pids = notes.wait_for(2).await?;
+        anyhow::Ok((process, pids))
+    })?;
+    drop(runtime);
+    drop(process);
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime
+        .block_on(within(PATIENCE, "all are gone", || pids.iter().all(|&pid| !crate::support::is_alive(pid))))
+}

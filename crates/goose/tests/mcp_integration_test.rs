@@ -25,10 +25,7 @@ use tokio_util::sync::CancellationToken;
 #[tokio::test]
 async fn test_mcp_extension() {
     let config = ExtensionConfig::builtin("memory");
-    let manager = ExtensionManager::new(
-        vec![config],
-        CancellationToken::new(),
-    ).await.unwrap();
+    let manager = ExtensionManager::new(vec![config], CancellationToken::new()).await.unwrap();
     let tools = manager.list_tools().await.unwrap();
     assert!(!tools.is_empty());
 }
@@ -132,6 +129,9 @@ async fn a_request_that_was_not_recorded_fails_with_the_difference() -> anyhow::
     ensure!(text.contains("+") && text.contains("\"b\": 4"), "the new ones too: {text}");
     ensure!(text.contains("GOOSE_RECORD_MCP=1"), "and what to do: {text}");
     manager.close().await;
-    ensure!(studio.pool.finish_tapes().is_err(), "the test fails even where nobody looks at the call's error");
+    ensure!(
+        studio.pool.finish_tapes().is_err(),
+        "the test fails even where nobody looks at the call's error"
+    );
     Ok(())
 }

@@ -11,6 +11,7 @@ mod lines;
 mod serve;
 mod server;
 mod tape;
+mod shim; pub use shim::*;
 mod waiting;
 
 pub use client::{ConnectOptions, Lifecycle, RemoteExtension, Target, connect};

@@ -31,7 +31,9 @@ enum State {
     /// The task is held, because it ends where it is dropped.
     Starting(Option<AbortOnDropHandle<()>>),
     Ready(Arc<Running>),
-    Degraded { retry_at: Instant },
+    Degraded {
+        retry_at: Instant,
+    },
     Dead,
 }
 
@@ -56,14 +58,7 @@ pub(super) type Told = Option<(Phase, Option<String>)>;
 
 impl Life {
     pub(super) fn new(listing: Option<Arc<Listing>>, lifecycle: Lifecycle) -> Self {
-        Self {
-            state: State::Idle,
-            start: 0,
-            reason: None,
-            patience: Patience::default(),
-            listing,
-            lifecycle,
-        }
+        Self { state: State::Idle, start: 0, reason: None, patience: Patience::default(), listing, lifecycle }
     }
 
     /// A service that can never work.

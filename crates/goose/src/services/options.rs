@@ -118,7 +118,9 @@ impl PoolOptions {
     fn with_places(paths: &Paths, environment: BaseEnvironment, secrets: EnvSecrets) -> Self {
         Self {
             environment,
-            secrets: Arc::new(SecretChain::default().then(secrets).then(FileSecrets::new(paths.secrets_file()))),
+            secrets: Arc::new(
+                SecretChain::default().then(secrets).then(FileSecrets::new(paths.secrets_file())),
+            ),
             working_dir: None,
             cache: Some(ListingCache::new(paths.cache.join("tools"))),
             scratch_dir: paths.cache.join("scripts"),

@@ -381,7 +381,10 @@ impl Service {
     /// A new listing is there: whoever keeps something made of an older one sees it, and the disk too.
     fn publish(&self, listing: Arc<Listing>, lifecycle: Lifecycle) {
         self.edition.fetch_add(1, Ordering::AcqRel);
-        let Some((key, cache)) = self.launch.listing_key.clone().zip(self.shared.options.cache.clone()) else { return };
+        let Some((key, cache)) = self.launch.listing_key.clone().zip(self.shared.options.cache.clone())
+        else {
+            return;
+        };
         tokio::task::spawn_blocking(move || {
             let kept = Kept { listing: Arc::unwrap_or_clone(listing), lifecycle };
             if let Err(error) = cache.save(&key, &kept) {
@@ -435,6 +438,9 @@ fn unavailable(name: &str, reason: &str) -> ToolError {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Service").field("name", &self.name).field("phase", &self.phase()).finish_non_exhaustive()
+        f.debug_struct("Service")
+            .field("name", &self.name)
+            .field("phase", &self.phase())
+            .finish_non_exhaustive()
     }
 }

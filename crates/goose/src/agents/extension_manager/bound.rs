@@ -29,7 +29,9 @@ impl Bound {
 
     /// The tools that were allowed but are not there: a typing error, or a tool that was renamed.
     pub(super) fn missing_tools(&self) -> Vec<String> {
-        let (Some(allowed), Some(listing)) = (&self.allowed, self.service.listing()) else { return Vec::new() };
+        let (Some(allowed), Some(listing)) = (&self.allowed, self.service.listing()) else {
+            return Vec::new();
+        };
         let there: BTreeSet<&str> = listing.tools.iter().map(|tool| tool.name()).collect();
         allowed.iter().filter(|name| !there.contains(name.as_str())).cloned().collect()
     }

@@ -133,7 +133,8 @@ impl ExtensionManager {
     /// Where there is one of that name already.
     pub fn add_extension(&self, extension: Arc<dyn Extension>) -> Result<(), ManagerError> {
         let name = extension.name().to_owned();
-        let service = self.inner.pool.bind_launch(&name, Launch::given(extension, "in_process"), DEFAULT_TIMEOUT);
+        let service =
+            self.inner.pool.bind_launch(&name, Launch::given(extension, "in_process"), DEFAULT_TIMEOUT);
         self.inner.add(Bound::new(name, service, &[]))
     }
 
@@ -250,9 +251,11 @@ impl ExtensionManager {
 impl Inner {
     fn bind(&self, config: &ExtensionConfig) -> Arc<Bound> {
         let service = match self.options.frontend_extension(config) {
-            Some(extension) => {
-                self.pool.bind_launch(&config.key(), Launch::given(extension, config.type_name()), config.timeout())
-            }
+            Some(extension) => self.pool.bind_launch(
+                &config.key(),
+                Launch::given(extension, config.type_name()),
+                config.timeout(),
+            ),
             None => self.pool.bind(config),
         };
         Bound::new(config.key(), service, config.available_tools().unwrap_or_default())
@@ -281,7 +284,10 @@ impl Inner {
         change(&mut changed)?;
         *bounds = changed.into();
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
-        bounds.iter().filter(|bound| bound.service.listing().is_none()).for_each(|bound| bound.service.warm_up());
+        bounds
+            .iter()
+            .filter(|bound| bound.service.listing().is_none())
+            .for_each(|bound| bound.service.warm_up());
         Ok(())
     }
 

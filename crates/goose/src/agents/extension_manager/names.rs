@@ -34,19 +34,26 @@ pub(super) fn assign(tools: &[(&str, &str)]) -> Vec<String> {
             *owner = index;
         }
     }
-    let owners: Vec<bool> = fitted.iter().enumerate().map(|(index, name)| owners[name.as_str()] == index).collect();
+    let owners: Vec<bool> =
+        fitted.iter().enumerate().map(|(index, name)| owners[name.as_str()] == index).collect();
     fitted
         .iter()
         .zip(tools)
         .zip(owners)
-        .map(|((name, (extension, tool)), owns)| if owns { name.clone() } else { marked(name, extension, tool) })
+        .map(
+            |((name, (extension, tool)), owns)| {
+                if owns { name.clone() } else { marked(name, extension, tool) }
+            },
+        )
         .collect()
 }
 
 /// The name with everything replaced that a provider would refuse.
 fn fit(name: &str) -> String {
-    let mut fitted: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect();
+    let mut fitted: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+        .collect();
     if !fitted.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         fitted.insert(0, '_');
     }
@@ -87,14 +94,17 @@ mod tests {
 
     #[test]
     fn ordinary_names_stay_as_they_are() {
-        assert_eq!(assign(&[("memory", "remember_memory"), ("a-b", "c")]), ["memory__remember_memory", "a-b__c"]);
+        assert_eq!(
+            assign(&[("memory", "remember_memory"), ("a-b", "c")]),
+            ["memory__remember_memory", "a-b__c"]
+        );
     }
 
     #[test]
     fn refused_characters_are_replaced() {
         assert_eq!(assign(&[("my.server", "read file")]), ["my_server__read_file"]);
         assert_eq!(assign(&[("7zip", "pack")]), ["_7zip__pack"]);
-        assert_eq!(assign(&[("größe", "日本")]), ["gr__e______"]);
+        assert_eq!(assign(&[("größe", "日本")]), ["gr__e____"]);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, CallContext, Caller, LogEntry, Progress, Question, QuestionKind, Root, Sampled, Sampling, ToolError,
-    ToolResult,
+    Answer, CallContext, Caller, LogEntry, Progress, Question, QuestionKind, Root, Sampled, Sampling,
+    ToolError, ToolResult,
 };
 use url::Url;
 

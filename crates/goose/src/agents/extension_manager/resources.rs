@@ -51,7 +51,9 @@ impl ExtensionManager {
         extension: Option<&str>,
     ) -> ToolResult<Gathered<ResourceTemplate>> {
         let wanted = |features: Features| features.resources;
-        self.inner.gather(extension, wanted, async |extension| extension.list_resource_templates().await).await
+        self.inner
+            .gather(extension, wanted, async |extension| extension.list_resource_templates().await)
+            .await
     }
 
     /// Reads a resource of one extension, or of the first that has it.
@@ -104,13 +106,19 @@ impl ExtensionManager {
     /// # Errors
     ///
     /// Where the extension, the prompt or the template is not there.
-    pub async fn complete(&self, extension: &str, request: CompleteRequestParams) -> ToolResult<CompletionInfo> {
+    pub async fn complete(
+        &self,
+        extension: &str,
+        request: CompleteRequestParams,
+    ) -> ToolResult<CompletionInfo> {
         self.inner.running(extension).await?.complete(request).await
     }
 }
 
 fn unknown(uri: &str) -> ToolError {
-    ToolError::ResourceNotFound(format!("No extension has a resource `{uri}`. List the resources to see them."))
+    ToolError::ResourceNotFound(format!(
+        "No extension has a resource `{uri}`. List the resources to see them."
+    ))
 }
 
 impl Inner {
@@ -130,7 +138,8 @@ impl Inner {
             None => self.bounds().to_vec(),
         };
         self.settle(|bound| extension.is_none_or(|name| bound.name() == name)).await;
-        let has = |bound: &Arc<Bound>| bound.service.listing().is_some_and(|listing| wanted(listing.features));
+        let has =
+            |bound: &Arc<Bound>| bound.service.listing().is_some_and(|listing| wanted(listing.features));
         Ok(bounds.into_iter().filter(has).collect())
     }
 

@@ -1,0 +1,27 @@
+//! shim
+#![allow(missing_docs, unused)]
+use super::*;
+use std::{path::PathBuf, sync::Arc, time::Duration};
+use crate::ToolResult;
+#[derive(Debug, Clone, PartialEq)]
+pub struct DroppedTool { pub name: String, pub reason: String }
+#[derive(Clone)]
+pub struct OAuth;
+impl OAuth {
+    pub fn with_client(self, id: impl Into<String>, secret: Option<String>) -> Self { self }
+    pub fn with_redirect_port(self, port: u16) -> Self { self }
+    pub fn with_scopes(self, s: Vec<String>) -> Self { self }
+}
+impl ConnectOptions {
+    pub fn with_oauth(self, o: OAuth) -> Self { self }
+    pub fn with_trusted_groups(self) -> Self { self }
+}
+impl RemoteExtension {
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static { std::future::pending() }
+    pub async fn stop(&self) {}
+    pub async fn farewell(&self) -> String { String::new() }
+    pub fn stderr_tail(&self) -> String { String::new() }
+    pub fn lifecycle(&self) -> Lifecycle { Lifecycle::Auto }
+    pub fn dropped_tools(&self) -> &[DroppedTool] { &[] }
+    pub async fn ping(&self, limit: Duration) -> ToolResult<Duration> { Ok(limit) }
+}

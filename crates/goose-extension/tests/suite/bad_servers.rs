@@ -235,6 +235,7 @@ async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
     command.args(["-c", "sleep 11; exec \"$0\""]).arg(program);
     let extension = connect(command, ConnectOptions::default()).await.unwrap();
     assert_eq!(extension.name(), "workbench");
+    assert_eq!(extension.lifecycle(), Lifecycle::Initialize);
     assert_eq!(extension.protocol_version().as_deref(), Some("2025-11-25"));
     let answer = extension.call_tool("echo", hashmap! { "message" => json!("at last") }).await;
     assert_eq!(answer, Ok(json!({ "response": "at last" })));

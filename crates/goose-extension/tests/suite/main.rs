@@ -11,6 +11,7 @@ mod bad_lines;
 mod bad_servers;
 mod doors;
 mod http_door;
+mod programs;
 mod properties;
 mod questions;
 mod requirements;

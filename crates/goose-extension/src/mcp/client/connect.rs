@@ -13,7 +13,6 @@ use rmcp::{
         StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
-use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -22,6 +21,7 @@ use super::{
     listing::Listing,
     news::{self, News},
     options::{ConnectOptions, Lifecycle, Target},
+    program::{self, Program},
     remote::RemoteExtension,
     request::Answers,
     routes::{Routes, Tap},
@@ -52,25 +52,34 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         routes: Arc::clone(&routes),
         news: Arc::clone(&news),
     };
-    let Opened { service, child, remote } = open(target.into(), side, &routes, &options).await?;
+    let Opened { service, program, remote, lifecycle, closed } =
+        open(target.into(), side, &routes, &options).await?;
     let name = options.name.clone().or_else(|| server_name(&service)).unwrap_or_else(|| "server".to_owned());
     let connection = Arc::new(Connection {
         name,
-        options: ConnectOptions { local: options.local && !remote, ..options },
+        options: ConnectOptions { local: options.local && !remote, lifecycle, ..options },
         service,
         declared,
-        child,
+        program,
         feed: ChangeFeed::new(),
         watches: news::Watches::default(),
         news,
         routes,
         ends: CancellationToken::new(),
+        closed,
     });
     let limit = connection.options.handshake_timeout;
     let listing = tokio::time::timeout(limit, settle(&connection)).await.unwrap_or_else(|_| {
         Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
-    })?;
-    Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) }))
+    });
+    match listing {
+        Ok(listing) => Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) })),
+        Err(error) => {
+            let error = connection.explain(error).await;
+            connection.stop().await;
+            Err(error)
+        }
+    }
 }
 
 /// What follows the greeting: the stream of news first, so that no change is missed, then the list.
@@ -93,10 +102,14 @@ async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
 
 type Service = RunningService<RoleClient, ClientSide>;
 
-struct Opened {
-    service: Service,
-    child: Option<Child>,
-    remote: bool,
+pub(super) struct Opened {
+    pub(super) service: Service,
+    pub(super) program: Option<Program>,
+    pub(super) remote: bool,
+    /// How the server was greeted in the end.
+    pub(super) lifecycle: Lifecycle,
+    /// Ends with the transport.
+    pub(super) closed: CancellationToken,
 }
 
 async fn open(
@@ -118,40 +131,34 @@ async fn open(
         }
         Target::Streams(reader, writer) => {
             let transport = Tap::new(LineTransport::new(reader, writer), routes);
-            let service =
-                greet(side(), transport, options.lifecycle, options).await.map_err(Failed::into_error)?;
-            Ok(Opened { service, child: None, remote: false })
+            let remote = false;
+            open_transport(transport, side(), options, remote).await
         }
-        Target::Command(mut command) => {
-            let mut lifecycle = options.lifecycle;
-            loop {
-                let (mut child, program) = start(&mut command)?;
-                let (Some(reader), Some(writer)) = (child.stdout.take(), child.stdin.take()) else {
-                    return Err(unreachable_server(&program, &"its streams are not ours"));
-                };
-                let transport = Tap::new(LineTransport::new(reader, writer), routes);
-                match greet(side(), transport, lifecycle, options).await {
-                    Ok(service) => return Ok(Opened { service, child: Some(child), remote: false }),
-                    // A server that is slow to start answers the probe when we already speak the older way, and
-                    // the two are confused: begin again with a fresh process, in the older way only.
-                    Err(failed) if failed.is_confused && lifecycle == Lifecycle::Auto => {
-                        lifecycle = Lifecycle::Initialize;
-                    }
-                    Err(failed) => return Err(failed.into_error()),
-                }
-            }
-        }
+        Target::Command(command) => program::open(command, side, routes, options).await,
         Target::Http(url) => {
             let client = http_client().map_err(|error| unreachable_server(&url, &error))?;
             let mut config = StreamableHttpClientTransportConfig::with_uri(url.clone());
             config.max_sse_event_size = MAX_LINE_BYTES;
             config.custom_headers = headers(options).map_err(|error| unreachable_server(&url, &error))?;
             let transport = Tap::new(StreamableHttpClientTransport::with_client(client, config), routes);
-            let service =
-                greet(side(), transport, options.lifecycle, options).await.map_err(Failed::into_error)?;
-            Ok(Opened { service, child: None, remote: true })
+            let remote = true;
+            open_transport(transport, side(), options, remote).await
         }
     }
+}
+
+async fn open_transport<T>(
+    transport: Tap<T>,
+    side: ClientSide,
+    options: &ConnectOptions,
+    remote: bool,
+) -> ToolResult<Opened>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let (lifecycle, closed) = (options.lifecycle, transport.closed());
+    let service = greet(side, transport, lifecycle, options).await.map_err(Failed::into_error)?;
+    Ok(Opened { service, program: None, remote, lifecycle, closed })
 }
 
 fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>, http::Error> {
@@ -163,19 +170,12 @@ fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>,
     options.headers.iter().map(parse).collect()
 }
 
-fn start(command: &mut Command) -> ToolResult<(Child, String)> {
-    let program = command.as_std().get_program().to_string_lossy().into_owned();
-    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
-    let child = command.spawn().map_err(|error| unreachable_server(&program, &error))?;
-    Ok((child, program))
-}
-
 /// A greeting that went wrong.
-struct Failed {
+pub(super) struct Failed {
     name: String,
-    reason: String,
+    pub(super) reason: String,
     /// The answer was to the other way of greeting.
-    is_confused: bool,
+    pub(super) is_confused: bool,
 }
 
 impl Failed {
@@ -184,7 +184,7 @@ impl Failed {
     }
 }
 
-async fn greet<T>(
+pub(super) async fn greet<T>(
     side: ClientSide,
     transport: Tap<T>,
     lifecycle: Lifecycle,
@@ -246,7 +246,7 @@ impl std::fmt::Display for Reason<'_> {
     }
 }
 
-fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> ToolError {
+pub(super) fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> ToolError {
     ToolError::Disconnected(format!(
         "Could not connect to `{name}`: {reason}. Check that the server runs and speaks MCP."
     ))

@@ -1,19 +1,23 @@
 //! A connection to a server: what all snapshots of its extension share, and how it ends.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::RunningService};
-use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     handler::ClientSide,
     news::{News, Watches},
     options::ConnectOptions,
+    program::{GRACE, Program},
     request::{Answers, failure},
     routes::Routes,
 };
-use crate::{changes::ChangeFeed, error::ToolResult, questions::LogLevel};
+use crate::{
+    changes::ChangeFeed,
+    error::{ToolError, ToolResult},
+    questions::LogLevel,
+};
 
 /// A connection, shared by all snapshots of its extension.
 pub(super) struct Connection {
@@ -22,12 +26,16 @@ pub(super) struct Connection {
     pub(super) service: RunningService<RoleClient, ClientSide>,
     /// What the server was told at the start that we can answer.
     pub(super) declared: Answers,
-    pub(super) child: Option<Child>,
+    /// Where the server is a program of ours.
+    pub(super) program: Option<Program>,
     pub(super) feed: ChangeFeed,
     pub(super) watches: Watches,
     pub(super) news: Arc<News>,
     pub(super) routes: Arc<Routes>,
+    /// Ends what goes on beside the calls.
     pub(super) ends: CancellationToken,
+    /// Ends with the transport.
+    pub(super) closed: CancellationToken,
 }
 
 impl Connection {
@@ -60,25 +68,52 @@ impl Connection {
         let timeout = self.options.call_timeout.unwrap_or(self.options.handshake_timeout);
         let answer = tokio::time::timeout(timeout, request).await;
         let answer = answer.unwrap_or(Err(ServiceError::Timeout { timeout }));
-        answer.map_err(|error| failure(&self.name, what, error))
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failed(what, error).await),
+        }
+    }
+
+    /// A failed request as the error of a tool. Where the server is gone, it says why.
+    pub(super) async fn failed(&self, what: &str, error: ServiceError) -> ToolError {
+        self.explain(failure(&self.name, what, error)).await
+    }
+
+    /// An error; a lost connection to a program with what the program had to say about it.
+    pub(super) async fn explain(&self, error: ToolError) -> ToolError {
+        match &self.program {
+            Some(program) => program.explain(&self.name, error).await,
+            None => error,
+        }
+    }
+
+    /// Closes the connection and ends the program behind it, also while others hold the connection. When this returns,
+    /// nothing of the program is left.
+    pub(super) async fn stop(&self) {
+        self.ends.cancel();
+        self.service.cancellation_token().cancel();
+        end(self.program.as_ref(), &self.closed).await;
     }
 }
 
-/// How long a server may take to end after its input was closed.
-const GRACE: Duration = Duration::from_secs(2);
+/// Ends a program once its input is closed, or is not in time.
+async fn end(program: Option<&Program>, closed: &CancellationToken) {
+    if tokio::time::timeout(GRACE, closed.cancelled()).await.is_err() {
+        tracing::debug!("a connection does not close in time");
+    }
+    if let Some(program) = program {
+        program.stop().await;
+    }
+}
 
 impl Drop for Connection {
-    /// Closes the server's input; a child that does not end by itself then is killed.
+    /// Closes the server's input; a program that does not end by itself then is ended, with all it started. Without a
+    /// runtime that happens at once.
     fn drop(&mut self) {
         self.ends.cancel();
-        if let (Some(mut child), Ok(runtime)) = (self.child.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move {
-                if tokio::time::timeout(GRACE, child.wait()).await.is_err()
-                    && let Err(error) = child.kill().await
-                {
-                    tracing::warn!(%error, "a server could not be ended");
-                }
-            });
+        if let (Some(program), Ok(runtime)) = (self.program.take(), tokio::runtime::Handle::try_current()) {
+            let closed = self.closed.clone();
+            runtime.spawn(async move { end(Some(&program), &closed).await });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! An MCP server as an extension: [`connect`] gives a [`RemoteExtension`].
 //!
 //! - `options`: where the server is and how to treat it; `connect`: reaching and greeting it;
+//! - `program`: a server that we start ourselves, and how it ends;
 //! - `connection`: what all snapshots share;
 //! - `remote`: the extension itself; `listing`: what the server said about itself, and whole lists;
 //! - `request`: one request, through as many rounds as it takes;
@@ -12,6 +13,7 @@ mod handler;
 mod listing;
 mod news;
 mod options;
+mod program;
 mod remote;
 mod request;
 mod routes;

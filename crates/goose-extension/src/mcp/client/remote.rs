@@ -17,6 +17,8 @@ use super::{
     connection::Connection,
     listing::{self, Listing},
     news,
+    options::Lifecycle,
+    program::Program,
     request::{Carried, converse, failure},
 };
 use crate::{
@@ -45,6 +47,33 @@ impl RemoteExtension {
     /// Whether the server is still there.
     pub fn is_connected(&self) -> bool {
         !self.connection.peer().is_transport_closed()
+    }
+
+    /// How the server was greeted: as [`ConnectOptions`](super::ConnectOptions) said, or `initialize` where the first
+    /// try confused it.
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.connection.options.lifecycle
+    }
+
+    /// Ends when the connection has: the server is gone, or was stopped. It does not keep the extension.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.connection.closed.clone().cancelled_owned()
+    }
+
+    /// What a server that is a program said last on standard error; empty where there is none.
+    pub fn stderr_tail(&self) -> String {
+        self.connection.program.as_ref().map(Program::stderr).unwrap_or_default()
+    }
+
+    /// Closes the connection, for all who hold this extension or another snapshot of it: their calls fail with
+    /// [`ToolError::Disconnected`]. A program gets a moment to end by itself, then it is ended; when this returns,
+    /// nothing of it is left, nor of what it started. When nobody waits for this any more, it goes on by itself.
+    pub async fn stop(&self) {
+        let connection = Arc::clone(&self.connection);
+        let stopping = tokio::spawn(async move { connection.stop().await });
+        if let Err(error) = stopping.await {
+            tracing::warn!(%error, server = self.connection.name, "a server was not stopped in order");
+        }
     }
 
     async fn call_remote(

@@ -93,8 +93,10 @@ async fn once(
     let mut options = PeerRequestOptions::no_options();
     options.meta = meta(connection, context);
     let peer = connection.peer();
-    let fail = |error| failure(&connection.name, what, error);
-    let handle = peer.send_request_with_option(request, options).await.map_err(fail)?;
+    let handle = match peer.send_request_with_option(request, options).await {
+        Ok(handle) => handle,
+        Err(error) => return Err(connection.failed(what, error).await),
+    };
     let _route = Routed { connection, id: handle.id.clone() };
     let waiting = Waiting::new(peer, handle.id.clone());
     let result = tokio::select! {
@@ -105,7 +107,10 @@ async fn once(
         }
     };
     waiting.done();
-    result.map_err(fail)
+    match result {
+        Ok(result) => Ok(result),
+        Err(error) => Err(connection.failed(what, error).await),
+    }
 }
 
 /// Ends when there was no sign of progress for as long as a call may be silent.

@@ -25,6 +25,7 @@ use rmcp::{
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     caller::{LogEntry, Progress},
@@ -168,15 +169,27 @@ fn same_caller(a: &CallContext, b: &CallContext) -> bool {
     }
 }
 
-/// A transport that keeps [`Routes`].
+/// A transport that keeps [`Routes`], and tells when it has ended.
 pub(super) struct Tap<T> {
     inner: T,
     routes: Arc<Routes>,
+    closed: CancellationToken,
+}
+
+impl<T> Drop for Tap<T> {
+    fn drop(&mut self) {
+        self.closed.cancel();
+    }
 }
 
 impl<T: Transport<RoleClient>> Tap<T> {
     pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
-        Self { inner, routes: Arc::clone(routes) }
+        Self { inner, routes: Arc::clone(routes), closed: CancellationToken::new() }
+    }
+
+    /// Is cancelled when nothing can come in any more.
+    pub(super) fn closed(&self) -> CancellationToken {
+        self.closed.clone()
     }
 
     fn note(&self, message: &RxJsonRpcMessage<RoleClient>) {
@@ -231,7 +244,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await?;
+        let Some(message) = self.inner.receive().await else {
+            self.closed.cancel();
+            return None;
+        };
         // A caller that panics must not take the connection with it.
         if catch_unwind(AssertUnwindSafe(|| self.note(&message))).is_err() {
             tracing::error!("a caller panicked over a server's message");

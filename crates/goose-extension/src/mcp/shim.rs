@@ -17,11 +17,6 @@ impl ConnectOptions {
     pub fn with_trusted_groups(self) -> Self { self }
 }
 impl RemoteExtension {
-    pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static { std::future::pending() }
-    pub async fn stop(&self) {}
-    pub async fn farewell(&self) -> String { String::new() }
-    pub fn stderr_tail(&self) -> String { String::new() }
-    pub fn lifecycle(&self) -> Lifecycle { Lifecycle::Auto }
     pub fn dropped_tools(&self) -> &[DroppedTool] { &[] }
     pub async fn ping(&self, limit: Duration) -> ToolResult<Duration> { Ok(limit) }
 }

@@ -65,6 +65,12 @@ impl RemoteExtension {
         self.connection.program.as_ref().map(Program::stderr).unwrap_or_default()
     }
 
+    /// Why the connection has ended, as far as that shows: the exit code of a program, and its last words.
+    pub async fn farewell(&self) -> String {
+        let lost = ToolError::Disconnected(format!("The connection to `{}` has ended.", self.connection.name));
+        self.connection.explain(lost).await.to_string()
+    }
+
     /// Closes the connection, for all who hold this extension or another snapshot of it: their calls fail with
     /// [`ToolError::Disconnected`]. A program gets a moment to end by itself, then it is ended; when this returns,
     /// nothing of it is left, nor of what it started. When nobody waits for this any more, it goes on by itself.

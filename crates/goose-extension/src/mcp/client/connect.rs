@@ -125,9 +125,8 @@ async fn open(
     match target {
         Target::Replay(tape) => {
             let transport = Tap::new(Replayed::new(tape)?, routes);
-            let service =
-                greet(side(), transport, options.lifecycle, options).await.map_err(Failed::into_error)?;
-            Ok(Opened { service, child: None, remote: false })
+            let remote = false;
+            open_transport(transport, side(), options, remote).await
         }
         Target::Streams(reader, writer) => {
             let transport = Tap::new(LineTransport::new(reader, writer), routes);

@@ -130,25 +130,39 @@ signal() {
     done
 }
 
-# Not every sleep knows parts of a second.
-pause() {
-    sleep 0.2 2>/dev/null || sleep 1
+# Whether anybody of $known is still there. Much cheaper than a search.
+is_anybody_left() {
+    for member in $known; do
+        pid=${member%%:*}
+        if [ -r /proc/self/stat ]; then
+            { read -r line <"/proc/$pid/stat"; } 2>/dev/null || continue
+            case ${line##*") "} in Z* | X*) continue ;; esac
+            return 0
+        elif kill -s 0 "$pid" 2>/dev/null; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# Waits until all of $known are gone, or about a second. Not every sleep knows parts of one.
+wait_for_all() {
+    for round in 1 2 3 4 5; do
+        is_anybody_left || return
+        sleep 0.2 2>/dev/null || sleep 1
+    done
 }
 
 finish() {
     search
     [ "$known" = ' ' ] && return
     signal TERM
-    for round in 1 2 3 4 5; do
-        pause
+    wait_for_all
+    for attempt in 1 2 3; do
         search
         [ "$known" = ' ' ] && return
-    done
-    for round in 1 2 3 4 5 6 7 8 9 10; do
         signal KILL
-        pause
-        search
-        [ "$known" = ' ' ] && return
+        wait_for_all
     done
 }
 

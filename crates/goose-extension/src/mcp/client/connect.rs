@@ -24,11 +24,12 @@ use super::{
     remote::RemoteExtension,
     request::Answers,
     routes::{Routes, Tap},
+    vetting::Vetting,
 };
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
-    mcp::lines::{LineTransport, MAX_LINE_BYTES},
+    mcp::lines::MAX_LINE_BYTES,
 };
 
 /// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
@@ -84,7 +85,7 @@ async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
             Err(error) => tracing::debug!(%error, "the server does not report changes"),
         }
     }
-    Listing::read(connection.peer(), &connection.name).await
+    Listing::read(connection.peer(), &connection.name, Vetting::of(&connection.options)).await
 }
 
 type Service = RunningService<RoleClient, ClientSide>;
@@ -103,7 +104,7 @@ async fn open(
 ) -> ToolResult<Opened> {
     match target {
         Target::Streams(reader, writer) => {
-            let transport = Tap::new(LineTransport::new(reader, writer), routes);
+            let transport = Tap::lines(reader, writer, routes);
             let service =
                 greet(side(), transport, options.lifecycle, options).await.map_err(Failed::into_error)?;
             Ok(Opened { service, child: None, remote: false })
@@ -115,7 +116,7 @@ async fn open(
                 let (Some(reader), Some(writer)) = (child.stdout.take(), child.stdin.take()) else {
                     return Err(unreachable_server(&program, &"its streams are not ours"));
                 };
-                let transport = Tap::new(LineTransport::new(reader, writer), routes);
+                let transport = Tap::lines(reader, writer, routes);
                 match greet(side(), transport, lifecycle, options).await {
                     Ok(service) => return Ok(Opened { service, child: Some(child), remote: false }),
                     // A server that is slow to start answers the probe when we already speak the older way, and

@@ -73,6 +73,8 @@ pub struct ConnectOptions {
     pub handshake_timeout: Duration,
     /// How long a call may take without a sign of progress.
     pub call_timeout: Option<Duration>,
+    /// How long a call may take in spite of all progress, with everything that belongs to it: the questions too.
+    pub max_call_time: Option<Duration>,
     /// The least level of its log that we want; by default the server's own choice.
     pub log_level: Option<LogLevel>,
     /// Who answers and hears what belongs to no call.
@@ -81,6 +83,9 @@ pub struct ConnectOptions {
     pub headers: Vec<(String, String)>,
     /// Whether the server is ours or our child, and may know our session and folder.
     pub local: bool,
+    /// Whether the groups that the server's tools claim are believed. A stranger could call its tools harmless, so
+    /// this is for servers that we wrote.
+    pub trust_groups: bool,
 }
 
 impl Default for ConnectOptions {
@@ -90,10 +95,12 @@ impl Default for ConnectOptions {
             lifecycle: Lifecycle::Auto,
             handshake_timeout: HANDSHAKE_TIMEOUT,
             call_timeout: None,
+            max_call_time: None,
             log_level: None,
             surroundings: CallContext::new(),
             headers: Vec::new(),
             local: true,
+            trust_groups: false,
         }
     }
 }
@@ -114,6 +121,18 @@ impl ConnectOptions {
     /// Bounds each call.
     pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// Bounds each call in spite of all progress.
+    pub fn with_max_call_time(mut self, limit: Duration) -> Self {
+        self.max_call_time = Some(limit);
+        self
+    }
+
+    /// Believes the groups that the server's tools claim.
+    pub fn with_trusted_groups(mut self) -> Self {
+        self.trust_groups = true;
         self
     }
 

@@ -51,6 +51,11 @@ impl Validator {
         )
     }
 
+    /// Why the schema is not valid.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.0.as_ref().err().map(String::as_str)
+    }
+
     /// Checks and normalises `arguments` for `tool`.
     pub(crate) fn check(
         &self,

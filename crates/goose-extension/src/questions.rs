@@ -64,6 +64,12 @@ impl Sampling {
         self.0.max_tokens
     }
 
+    /// The same question with an answer that is at most so long.
+    pub(crate) fn with_tokens_at_most(mut self, most: u32) -> Self {
+        self.0.max_tokens = self.0.max_tokens.min(most);
+        self
+    }
+
     /// The request as MCP has it, with everything in it.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(&self.0).unwrap_or_default()

@@ -47,7 +47,7 @@ pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
 fn is_fresh(program: &Path) -> anyhow::Result<bool> {
     let Ok(built) = program.metadata().and_then(|program| program.modified()) else { return Ok(false) };
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the crate lies in a folder")?;
-    for name in ["goose-macros", "goose-extension", "goose-test-support"] {
+    for name in ["goose-macros", "goose-process", "goose-extension", "goose-test-support"] {
         if newest(&crates.join(name).join("src"))? > built {
             return Ok(false);
         }

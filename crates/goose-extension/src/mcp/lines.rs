@@ -4,7 +4,7 @@
 //! are longer than [`MAX_LINE_BYTES`] are skipped, counted and logged (there is no id to answer). Where an
 //! id can be made out, it is answered instead, so that nobody waits for a time-out: a request we cannot read gets
 //! an error, and a response we cannot read fails the call that waits for it. An oversized line fails all
-//! pending requests at once, because it may have been the answer to any of them.
+//! pending requests at once, because it may have been the answer to any of them, and the peer is told so.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -18,7 +18,7 @@ use std::{
 };
 
 use rmcp::{
-    model::{CancelledNotification, ErrorData, JsonRpcMessage, RequestId},
+    model::{CancelledNotification, CancelledNotificationParam, ErrorData, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -115,7 +115,7 @@ where
         if line.is_empty() {
             return None;
         }
-        let error = match serde_json::from_slice::<RxJsonRpcMessage<Role>>(line) {
+        let error = match read::<Role>(line) {
             Ok(message) => {
                 self.settle(&message);
                 return Some(message);
@@ -181,14 +181,18 @@ where
             format!("The `{method}` request could not be read: {reason}. Send a valid MCP request."),
             None,
         );
-        let message = TxJsonRpcMessage::<Role>::error(error, Some(id));
+        self.send_behind(&TxJsonRpcMessage::<Role>::error(error, Some(id)));
+    }
+
+    /// Sends a message in the background; one too many is dropped.
+    fn send_behind(&self, message: &TxJsonRpcMessage<Role>) {
         let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let writer = Arc::clone(&self.writer);
-        let Ok(line) = to_line(&message) else { return };
+        let Ok(line) = to_line(message) else { return };
         let written = writer.queue(line);
         tokio::spawn(async move {
             if let Err(error) = writer.drain(written).await {
-                tracing::debug!(%error, "could not refuse a request");
+                tracing::debug!(%error, "a message of our own could not be sent");
             }
             drop(permit);
         });
@@ -199,6 +203,15 @@ where
             tracing::warn!(count, limit = MAX_LINE_BYTES, "skipped a line that is too long");
         });
         self.failed.extend(self.pending.drain());
+        self.failed.iter().for_each(|id| self.withdraw(id));
+    }
+
+    /// Nobody waits for an answer that we made up: the peer need not go on with it.
+    fn withdraw(&self, id: &RequestId) {
+        let reason = "a message was too long, and this request was given up";
+        let params = CancelledNotificationParam::new(Some(id.clone()), Some(reason.to_owned()));
+        let notification = CancelledNotification::new(params);
+        self.send_behind(&TxJsonRpcMessage::<Role>::notification(notification.into()));
     }
 }
 
@@ -268,6 +281,19 @@ where
 pub(super) struct Envelope {
     pub(super) id: Option<RequestId>,
     pub(super) method: Option<String>,
+}
+
+/// Reads a message. Bytes that are no UTF-8 are replaced; not in a request, which would do something else than it was
+/// meant to.
+fn read<Role: ServiceRole>(line: &[u8]) -> Result<RxJsonRpcMessage<Role>, serde_json::Error> {
+    let error = match serde_json::from_slice(line) {
+        Err(error) if std::str::from_utf8(line).is_err() => error,
+        read => return read,
+    };
+    match serde_json::from_str(&String::from_utf8_lossy(line)) {
+        Ok(JsonRpcMessage::Request(_)) | Err(_) => Err(error),
+        Ok(message) => Ok(message),
+    }
 }
 
 fn unreadable_answer<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRpcMessage<Role> {

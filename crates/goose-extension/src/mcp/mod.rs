@@ -14,7 +14,7 @@ mod tape;
 mod shim; pub use shim::*;
 mod waiting;
 
-pub use client::{ConnectOptions, Lifecycle, RemoteExtension, Target, connect};
+pub use client::{ConnectOptions, DroppedTool, Lifecycle, RemoteExtension, Target, connect};
 pub use http::{HttpOptions, HttpServer, http_router};
 pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};

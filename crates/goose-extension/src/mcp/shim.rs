@@ -3,8 +3,6 @@
 use super::*;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use crate::ToolResult;
-#[derive(Debug, Clone, PartialEq)]
-pub struct DroppedTool { pub name: String, pub reason: String }
 #[derive(Clone)]
 pub struct OAuth;
 impl OAuth {
@@ -14,9 +12,4 @@ impl OAuth {
 }
 impl ConnectOptions {
     pub fn with_oauth(self, o: OAuth) -> Self { self }
-    pub fn with_trusted_groups(self) -> Self { self }
-}
-impl RemoteExtension {
-    pub fn dropped_tools(&self) -> &[DroppedTool] { &[] }
-    pub async fn ping(&self, limit: Duration) -> ToolResult<Duration> { Ok(limit) }
 }

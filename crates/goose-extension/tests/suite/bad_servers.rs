@@ -14,33 +14,37 @@ use tokio::{
 };
 
 /// The server's end of a connection, played line by line.
-struct Server {
+pub(crate) struct Server {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     output: WriteHalf<DuplexStream>,
 }
 
 impl Server {
-    fn new(stream: DuplexStream) -> Self {
+    pub(crate) fn new(stream: DuplexStream) -> Self {
         let (reader, output) = tokio::io::split(stream);
         Self { lines: BufReader::new(reader).lines(), output }
     }
 
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = self.lines.next_line().await.ok()??;
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    async fn send(&mut self, line: &str) {
-        self.output.write_all(line.as_bytes()).await.unwrap();
+    pub(crate) async fn send(&mut self, line: &str) {
+        self.send_bytes(line.as_bytes()).await;
+    }
+
+    pub(crate) async fn send_bytes(&mut self, line: &[u8]) {
+        self.output.write_all(line).await.unwrap();
         self.output.write_all(b"\n").await.unwrap();
     }
 
-    async fn answer(&mut self, request: &Value, result: Value) {
+    pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }).to_string()).await;
     }
 
     /// Greets; gives every request after that.
-    async fn greet(&mut self) -> Option<Value> {
+    pub(crate) async fn greet(&mut self) -> Option<Value> {
         loop {
             let request = self.next().await?;
             match request["method"].as_str() {
@@ -58,7 +62,7 @@ impl Server {
     }
 
     /// Greets and lists one tool; gives the next request after that.
-    async fn begin(&mut self) -> Option<Value> {
+    pub(crate) async fn begin(&mut self) -> Option<Value> {
         let request = self.greet().await?;
         let tool = json!({ "name": "work", "inputSchema": { "type": "object" } });
         self.answer(&request, json!({ "tools": [tool] })).await;
@@ -66,7 +70,7 @@ impl Server {
     }
 }
 
-async fn play<F>(
+pub(crate) async fn play<F>(
     options: ConnectOptions,
     script: impl FnOnce(Server) -> F,
 ) -> (ToolResult<Arc<RemoteExtension>>, JoinHandle<()>)
@@ -79,7 +83,7 @@ where
     (connect(client, options).await, playing)
 }
 
-async fn work(extension: &Arc<RemoteExtension>) -> ToolResult<Value> {
+pub(crate) async fn work(extension: &Arc<RemoteExtension>) -> ToolResult<Value> {
     let call = extension.call_tool("work", HashMap::new());
     tokio::time::timeout(Duration::from_secs(20), call).await.expect("the call hangs")
 }
@@ -87,8 +91,11 @@ async fn work(extension: &Arc<RemoteExtension>) -> ToolResult<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_oversized_line_fails_the_calls_that_wait_and_the_connection_goes_on() {
     let script = |mut server: Server| async move {
-        server.begin().await;
+        let request = server.begin().await.unwrap();
         server.send(&"x".repeat(MAX_LINE_BYTES + 1)).await;
+        let notice = server.next().await.unwrap();
+        assert_eq!(notice["method"], "notifications/cancelled");
+        assert_eq!(notice["params"]["requestId"], request["id"]);
         let next = server.next().await.unwrap();
         server.answer(&next, json!({ "content": [{ "type": "text", "text": "fine" }] })).await;
     };

@@ -46,7 +46,8 @@ impl Door {
                 (Target::from(server.url()), lifecycle, Some(server))
             }
         };
-        let extension = connect(target, options.with_lifecycle(lifecycle)).await.unwrap();
+        let extension =
+            connect(target, options.with_lifecycle(lifecycle).with_trusted_groups()).await.unwrap();
         Opened { extension, _server: server }
     }
 }

@@ -220,7 +220,7 @@ async fn lists_come_in_pages_and_a_stale_cursor_is_refused() {
 
 #[tokio::test]
 async fn a_client_reads_all_pages() {
-    let extension = connect(in_pages_of(2), ConnectOptions::default()).await.unwrap();
+    let extension = connect(in_pages_of(2), ConnectOptions::default().with_trusted_groups()).await.unwrap();
     let direct = Workbench::new();
     assert_eq!(extension.tools(), direct.tools());
     assert_eq!(extension.list_resources().await.unwrap(), direct.list_resources().await.unwrap());

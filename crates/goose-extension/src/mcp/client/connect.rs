@@ -25,12 +25,13 @@ use super::{
     remote::RemoteExtension,
     request::Answers,
     routes::{Routes, Tap},
+    vetting::Vetting,
 };
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
     mcp::{
-        lines::{LineTransport, MAX_LINE_BYTES},
+        lines::MAX_LINE_BYTES,
         tape::{Replayed, recorded},
     },
 };
@@ -97,7 +98,7 @@ async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
             Err(error) => tracing::debug!(%error, "the server does not report changes"),
         }
     }
-    Listing::read(connection.peer(), &connection.name).await
+    Listing::read(connection.peer(), &connection.name, Vetting::of(&connection.options)).await
 }
 
 type Service = RunningService<RoleClient, ClientSide>;
@@ -129,7 +130,7 @@ async fn open(
             open_transport(transport, side(), options, remote).await
         }
         Target::Streams(reader, writer) => {
-            let transport = Tap::new(LineTransport::new(reader, writer), routes);
+            let transport = Tap::lines(reader, writer, routes);
             let remote = false;
             open_transport(transport, side(), options, remote).await
         }

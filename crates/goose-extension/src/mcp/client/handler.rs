@@ -14,7 +14,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 
-use super::{news::News, routes::Routes};
+use super::{asking, news::News, routes::Routes};
 use crate::{
     caller::{Answer, Question},
     changes::Change,
@@ -36,9 +36,10 @@ impl ClientSide {
         question: Question,
         context: RequestContext<RoleClient>,
     ) -> Result<Answer, ErrorData> {
-        let (call, key) = self.routes.of_question(&context.meta, &context.extensions);
+        let asked = self.routes.of_question(&context.meta, &context.extensions);
+        let call = &asked.context;
         tokio::select! {
-            answer = call.ask(&key, question) => Ok(answer?),
+            answer = asking::ask(call, &asked.key, question, &asked.budget) => Ok(answer?),
             () = context.ct.cancelled() => Err(withdrawn("The server withdrew its question.")),
             () = call.cancelled() => Err(withdrawn("The call that asked was cancelled.")),
         }

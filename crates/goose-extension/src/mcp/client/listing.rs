@@ -1,9 +1,21 @@
 //! What a server says about itself, and its lists: all pages of them, within caps.
 
-use rmcp::{Peer, RoleClient, model::PaginatedRequestParams};
+use std::collections::HashSet;
 
-use super::request::failure;
+use rmcp::{
+    Peer, RoleClient, ServiceError,
+    model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    request::failure,
+    strangers,
+    vetting::{DroppedTool, Found, Vetting},
+};
 use crate::{
+    arguments::json_len,
     error::{ToolError, ToolResult},
     tool::Tool,
 };
@@ -14,36 +26,75 @@ pub(super) struct Listing {
     pub(super) version: String,
     pub(super) instructions: String,
     pub(super) tools: Vec<Tool>,
+    pub(super) dropped: Vec<DroppedTool>,
 }
 
 impl Listing {
-    pub(super) async fn read(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Self> {
+    pub(super) async fn read(peer: &Peer<RoleClient>, name: &str, mut vetting: Vetting) -> ToolResult<Self> {
         let info = peer.peer_info();
         let server = info.as_ref().and_then(|info| info.server_info.clone());
-        let offers_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = if offers_tools { list_tools(peer, name).await? } else { Vec::new() };
+        if info.as_ref().is_none_or(|info| info.capabilities.tools.is_some()) {
+            list_tools(peer, name).await?.into_iter().for_each(|found| vetting.take(found));
+        }
+        let (tools, dropped) = vetting.finish();
+        let prose = |text: Option<String>| strangers::prose(text.unwrap_or_default());
         Ok(Self {
-            description: server.as_ref().and_then(|server| server.description.clone()).unwrap_or_default(),
-            version: server.map(|server| server.version).unwrap_or_default(),
-            instructions: info.and_then(|info| info.instructions.clone()).unwrap_or_default(),
+            description: prose(server.as_ref().and_then(|server| server.description.clone())),
+            version: prose(server.map(|server| server.version)),
+            instructions: prose(info.and_then(|info| info.instructions.clone())),
             tools,
+            dropped,
         })
     }
 }
 
-async fn list_tools(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Vec<Tool>> {
-    let tools = all("tools", async |page| {
-        let result = peer.list_tools(page).await.map_err(|error| failure(name, "tools/list", error))?;
-        Ok((result.tools, result.next_cursor))
-    });
-    Ok(tools.await?.into_iter().map(Tool::from_mcp).collect())
+async fn list_tools(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Vec<Found>> {
+    all("tools", async |page| {
+        page_of_tools(peer, page).await.map_err(|error| failure(name, "tools/list", error))
+    })
+    .await
+}
+
+/// One page. Where it cannot be read as a whole, it is asked for again and read tool by tool.
+async fn page_of_tools(
+    peer: &Peer<RoleClient>,
+    page: Option<PaginatedRequestParams>,
+) -> Result<(Vec<Found>, Option<String>), ServiceError> {
+    match peer.list_tools(page.clone()).await {
+        Ok(result) => {
+            let tools = result.tools.into_iter().map(|tool| Found::Readable(Box::new(tool))).collect();
+            Ok((tools, result.next_cursor))
+        }
+        Err(ServiceError::UnexpectedResponse) => page_tool_by_tool(peer, page).await,
+        Err(error) => Err(error),
+    }
+}
+
+async fn page_tool_by_tool(
+    peer: &Peer<RoleClient>,
+    page: Option<PaginatedRequestParams>,
+) -> Result<(Vec<Found>, Option<String>), ServiceError> {
+    let request = ListToolsRequest { params: page, ..ListToolsRequest::default() };
+    let result = peer.send_request(ClientRequest::ListToolsRequest(request)).await?;
+    let ServerResult::CustomResult(mut result) = result else { return Err(ServiceError::UnexpectedResponse) };
+    let Some(Value::Array(tools)) = result.0.get_mut("tools").map(Value::take) else {
+        return Err(ServiceError::UnexpectedResponse);
+    };
+    let next = result.0.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    Ok((tools.into_iter().map(Found::read).collect(), next))
 }
 
 /// How many pages of a list are read.
 const MAX_PAGES: usize = 200;
 
 /// How many items of a list are kept.
-const MAX_ITEMS: usize = 20_000;
+const MAX_ITEMS: usize = 10_000;
+
+/// How large a list may be, as JSON.
+const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a cursor may be; all of a list are remembered.
+const MAX_CURSOR_BYTES: usize = 64 * 1024;
 
 /// Reads pages until there is no next one. `fetch` gives the items and the next cursor.
 pub(super) async fn all<T, F>(
@@ -51,25 +102,31 @@ pub(super) async fn all<T, F>(
     mut fetch: impl FnMut(Option<PaginatedRequestParams>) -> F,
 ) -> ToolResult<Vec<T>>
 where
+    T: Serialize,
     F: Future<Output = ToolResult<(Vec<T>, Option<String>)>>,
 {
-    let mut items = Vec::new();
+    let (mut items, mut bytes) = (Vec::new(), 0);
+    let mut seen: HashSet<String> = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
-        let request =
-            cursor.clone().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let request = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let (page, next) = fetch(request).await?;
+        bytes += json_len(&page);
         items.extend(page);
         if items.len() > MAX_ITEMS {
             return Err(endless(what, &format!("more than {MAX_ITEMS} items")));
         }
-        match next {
-            None => return Ok(items),
-            Some(next) if cursor.as_ref() == Some(&next) => {
-                return Err(endless(what, "the same cursor again"));
-            }
-            next => cursor = next,
+        if bytes > MAX_LIST_BYTES {
+            return Err(endless(what, &format!("more than {} MiB", MAX_LIST_BYTES >> 20)));
         }
+        let Some(next) = next else { return Ok(items) };
+        if next.len() > MAX_CURSOR_BYTES {
+            return Err(endless(what, &format!("a cursor of {} bytes", next.len())));
+        }
+        if !seen.insert(next.clone()) {
+            return Err(endless(what, "the same cursor again"));
+        }
+        cursor = Some(next);
     }
     Err(endless(what, &format!("more than {MAX_PAGES} pages")))
 }

@@ -3,10 +3,14 @@
 //! - `options`: where the server is and how to treat it; `connect`: reaching and greeting it;
 //! - `program`: a server that we start ourselves, and how it ends;
 //! - `connection`: what all snapshots share;
-//! - `remote`: the extension itself; `listing`: what the server said about itself, and whole lists;
-//! - `request`: one request, through as many rounds as it takes;
+//! - `remote`: the extension itself; `listing`: what the server said about itself, and whole lists; `vetting`: which
+//!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
+//! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
+//!   it may be silent; `asking`: what the server may ask on its way;
 //! - `routes`: which call a message belongs to; `handler`: what the server asks; `news`: what it announces.
 
+mod asking;
+mod clock;
 mod connect;
 mod connection;
 mod handler;
@@ -17,7 +21,11 @@ mod program;
 mod remote;
 mod request;
 mod routes;
+mod strangers;
+mod tasks;
+mod vetting;
 
 pub use connect::connect;
 pub use options::{ConnectOptions, Lifecycle, Target};
 pub use remote::RemoteExtension;
+pub use vetting::DroppedTool;

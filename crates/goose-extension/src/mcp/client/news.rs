@@ -16,7 +16,7 @@ use rmcp::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{connection::Connection, listing::Listing, remote::RemoteExtension};
+use super::{connection::Connection, listing::Listing, remote::RemoteExtension, vetting::Vetting};
 use crate::changes::Change;
 
 /// How many changed resources are remembered by name.
@@ -93,12 +93,12 @@ pub(super) async fn follow(connection: Weak<Connection>, news: Arc<News>, ends: 
 
 /// Reads the tool list again and publishes it. The connection is not held while the server takes its time.
 async fn renew(connection: &Weak<Connection>, ends: &CancellationToken) {
-    let Some((peer, name, limit)) =
-        connection.upgrade().map(|it| (it.peer().clone(), it.name.clone(), it.options.handshake_timeout))
-    else {
+    let Some((peer, name, limit, vetting)) = connection.upgrade().map(|it| {
+        (it.peer().clone(), it.name.clone(), it.options.handshake_timeout, Vetting::of(&it.options))
+    }) else {
         return;
     };
-    let reading = tokio::time::timeout(limit, Listing::read(&peer, &name));
+    let reading = tokio::time::timeout(limit, Listing::read(&peer, &name, vetting));
     let Some(listing) = ends.run_until_cancelled(reading).await else { return };
     match (listing, connection.upgrade()) {
         (Ok(Ok(listing)), Some(connection)) => publish(&connection, Arc::new(listing)),

@@ -81,6 +81,8 @@ pub struct ConnectOptions {
     pub handshake_timeout: Duration,
     /// How long a call may take without a sign of progress.
     pub call_timeout: Option<Duration>,
+    /// How long a call may take in spite of all progress, with everything that belongs to it: the questions too.
+    pub max_call_time: Option<Duration>,
     /// The least level of its log that we want; by default the server's own choice.
     pub log_level: Option<LogLevel>,
     /// Who answers and hears what belongs to no call.
@@ -91,6 +93,9 @@ pub struct ConnectOptions {
     pub local: bool,
     /// Keeps what crosses the connection, or replays it instead of connecting.
     pub tape: Option<Tape>,
+    /// Whether the groups that the server's tools claim are believed. A stranger could call its tools harmless, so
+    /// this is for servers that we wrote.
+    pub trust_groups: bool,
 }
 
 impl Default for ConnectOptions {
@@ -100,11 +105,13 @@ impl Default for ConnectOptions {
             lifecycle: Lifecycle::Auto,
             handshake_timeout: HANDSHAKE_TIMEOUT,
             call_timeout: None,
+            max_call_time: None,
             log_level: None,
             surroundings: CallContext::new(),
             headers: Vec::new(),
             local: true,
             tape: None,
+            trust_groups: false,
         }
     }
 }
@@ -125,6 +132,18 @@ impl ConnectOptions {
     /// Bounds each call.
     pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// Bounds each call in spite of all progress.
+    pub fn with_max_call_time(mut self, limit: Duration) -> Self {
+        self.max_call_time = Some(limit);
+        self
+    }
+
+    /// Believes the groups that the server's tools claim.
+    pub fn with_trusted_groups(mut self) -> Self {
+        self.trust_groups = true;
         self
     }
 

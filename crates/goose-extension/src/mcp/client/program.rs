@@ -20,10 +20,7 @@ use super::{
     options::{ConnectOptions, Lifecycle},
     routes::{Routes, Tap},
 };
-use crate::{
-    error::{ToolError, ToolResult},
-    mcp::lines::LineTransport,
-};
+use crate::error::{ToolError, ToolResult};
 
 /// How long a server may take to end after its input was closed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -45,7 +42,7 @@ pub(super) async fn open(
     let mut lifecycle = options.lifecycle;
     loop {
         let Started { program, input, output } = Program::start(&mut command)?;
-        let transport = Tap::new(LineTransport::new(output, input), routes);
+        let transport = Tap::lines(output, input, routes);
         let closed = transport.closed();
         match greet(side(), transport, lifecycle, options).await {
             Ok(service) => {

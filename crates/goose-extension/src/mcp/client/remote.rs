@@ -1,6 +1,6 @@
 //! [`RemoteExtension`]: a server as an extension.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::{
@@ -19,7 +19,9 @@ use super::{
     news,
     options::Lifecycle,
     program::Program,
-    request::{Carried, converse, failure},
+    request::{self, Carried, converse, failure},
+    strangers,
+    vetting::DroppedTool,
 };
 use crate::{
     arguments,
@@ -27,6 +29,7 @@ use crate::{
     context::CallContext,
     error::{AnyhowResult, ToolError, ToolResult},
     extension::{Extension, Features, unknown_resource},
+    mcp::lines::LineFaults,
     output::{Resource, ResourceContents, ToolOutput},
     registry::unknown_tool,
     tool::{JsonObject, Tool},
@@ -82,6 +85,25 @@ impl RemoteExtension {
         }
     }
 
+    /// The tools that the server announced and that cannot be used; of very many, the last entry says how many more.
+    pub fn dropped_tools(&self) -> &[DroppedTool] {
+        &self.listing.dropped
+    }
+
+    /// How long the server takes to answer now.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::Timeout`] where it does not within `limit`, [`ToolError::Disconnected`] where it is gone.
+    pub async fn ping(&self, limit: Duration) -> ToolResult<Duration> {
+        request::ping(&self.connection, limit).await
+    }
+
+    /// What the server wrote that is no message, counted; `None` where it does not speak in lines.
+    pub fn line_faults(&self) -> Option<Arc<LineFaults>> {
+        self.connection.routes.faults()
+    }
+
     async fn call_remote(
         &self,
         tool_name: &str,
@@ -99,7 +121,9 @@ impl RemoteExtension {
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         });
         match result.await? {
-            ServerResult::CallToolResult(result) => Ok(ToolOutput::from_mcp(result).within_cap()),
+            ServerResult::CallToolResult(result) => {
+                Ok(ToolOutput::from_mcp(strangers::result(result)).within_cap())
+            }
             _ => Err(self.unexpected("tools/call")),
         }
     }
@@ -203,7 +227,9 @@ impl Extension for RemoteExtension {
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         });
         match result.await? {
-            ServerResult::ReadResourceResult(result) => Ok(result.contents),
+            ServerResult::ReadResourceResult(result) => {
+                Ok(result.contents.into_iter().map(strangers::contents).collect())
+            }
             _ => Err(self.unexpected("resources/read")),
         }
     }

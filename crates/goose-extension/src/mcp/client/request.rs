@@ -2,21 +2,27 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
-use std::{sync::Arc, time::Duration};
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use rmcp::{
     ServiceError,
     model::{
-        ClientCapabilities, ClientRequest, GetExtensions as _, InputRequest, InputRequiredResult,
-        InputResponses, ListRootsResult, RequestId, RequestMetaObject, ServerResult,
+        ClientCapabilities, ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _,
+        InputRequest, InputRequests, InputRequiredResult, InputResponses, ListRootsResult, PingRequest,
+        RequestId, RequestMetaObject, ServerResult, TASKS_EXTENSION_ID,
     },
     service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
-use super::{connection::Connection, routes::Route};
+use super::{
+    asking::{self, Budget},
+    clock::Clock,
+    connection::Connection,
+    routes::Route,
+    tasks,
+};
 use crate::{
     caller::{Answer, Question, QuestionKind},
     context::CallContext,
@@ -27,7 +33,7 @@ use crate::{
 };
 
 /// How many questions in a row one request may be answered with.
-const MAX_ROUNDS: u32 = 32;
+pub(super) const MAX_ROUNDS: u32 = 32;
 
 /// How long to wait before trying again where a server only says that it needs more time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -49,9 +55,17 @@ pub(super) async fn converse(
     make: impl FnMut(Carried) -> ClientRequest + Send,
 ) -> ToolResult<ServerResult> {
     let rounds = rounds(connection, what, context, make);
+    let timed = async {
+        match connection.options.max_call_time {
+            None => rounds.await,
+            Some(timeout) => tokio::time::timeout(timeout, rounds)
+                .await
+                .unwrap_or_else(|_| Err(failure(&connection.name, what, ServiceError::Timeout { timeout }))),
+        }
+    };
     match context.cancellation() {
-        None => rounds.await,
-        Some(token) => token.run_until_cancelled(rounds).await.unwrap_or_else(|| Err(guard::cancelled(what))),
+        None => timed.await,
+        Some(token) => token.run_until_cancelled(timed).await.unwrap_or_else(|| Err(guard::cancelled(what))),
     }
 }
 
@@ -62,22 +76,30 @@ async fn rounds(
     mut make: impl FnMut(Carried) -> ClientRequest + Send,
 ) -> ToolResult<ServerResult> {
     let mut carried = Carried::default();
+    let budget = Budget::default();
     let mut pause = FIRST_PAUSE;
     for _ in 0..MAX_ROUNDS {
-        match once(connection, what, context, make(carried)).await? {
+        match once(connection, what, context, &budget, make(carried)).await? {
             ServerResult::InputRequiredResult(result) => {
-                carried = answer(result, context).await?;
+                carried = answer(result, context, &budget).await?;
                 if carried.responses.is_none() {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
+            ServerResult::CreateTaskResult(created) => {
+                return tasks::follow(connection, what, context, &budget, created.task).await;
+            }
             result => return Ok(result),
         }
     }
-    Err(ToolError::ExecutionError(format!(
+    Err(too_many_rounds(what))
+}
+
+pub(super) fn too_many_rounds(what: &str) -> ToolError {
+    ToolError::ExecutionError(format!(
         "`{what}` asked for input {MAX_ROUNDS} times without coming to an end, and was given up."
-    )))
+    ))
 }
 
 /// Sends one request and waits; when this is dropped, the server is told to stop.
@@ -85,11 +107,12 @@ async fn once(
     connection: &Connection,
     what: &str,
     context: &CallContext,
+    budget: &Budget,
     mut request: ClientRequest,
 ) -> ToolResult<ServerResult> {
-    let patience = connection.options.call_timeout.map(|limit| (limit, Arc::new(Notify::new())));
-    let alive = patience.as_ref().map(|(_, alive)| Arc::clone(alive));
-    request.extensions_mut().insert(Route { context: context.clone(), alive });
+    let clock = connection.options.call_timeout.map(Clock::new);
+    let route = Route { context: context.clone(), clock: clock.clone(), budget: budget.clone() };
+    request.extensions_mut().insert(route);
     let mut options = PeerRequestOptions::no_options();
     options.meta = meta(connection, context);
     let peer = connection.peer();
@@ -101,7 +124,7 @@ async fn once(
     let waiting = Waiting::new(peer, handle.id.clone());
     let result = tokio::select! {
         result = handle.await_response() => result,
-        timeout = silence(patience.as_ref()) => {
+        timeout = silence(clock.as_deref()) => {
             // Dropping `waiting` tells the server, in the background: it may not even read any more.
             return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
         }
@@ -114,10 +137,34 @@ async fn once(
 }
 
 /// Ends when there was no sign of progress for as long as a call may be silent.
-async fn silence(patience: Option<&(Duration, Arc<Notify>)>) -> Duration {
-    let Some((limit, alive)) = patience else { return std::future::pending().await };
-    while tokio::time::timeout(*limit, alive.notified()).await.is_ok() {}
-    *limit
+async fn silence(clock: Option<&Clock>) -> Duration {
+    match clock {
+        Some(clock) => clock.run_out().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How long a server takes to answer at all. An error of its own is an answer too.
+pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult<Duration> {
+    let started = Instant::now();
+    let request = if connection.is_new_wire() {
+        ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
+    } else {
+        ClientRequest::PingRequest(PingRequest::default())
+    };
+    let peer = connection.peer();
+    let asking = async {
+        let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        let waiting = Waiting::new(peer, handle.id.clone());
+        let result = handle.await_response().await;
+        waiting.done();
+        result
+    };
+    let answer = tokio::time::timeout(limit, asking).await;
+    match answer.unwrap_or(Err(ServiceError::Timeout { timeout: limit })) {
+        Ok(_) | Err(ServiceError::McpError(_)) => Ok(started.elapsed()),
+        Err(error) => Err(failure(&connection.name, "ping", error)),
+    }
 }
 
 /// Forgets a call's route when it is over, whatever the transport made of it.
@@ -188,20 +235,32 @@ impl Answers {
         }
         capabilities.sampling = self.sample.then(Default::default);
         capabilities.roots = self.roots.then(Default::default);
+        // A call may go on as a task, whoever made it.
+        capabilities
+            .extensions
+            .get_or_insert_default()
+            .insert(TASKS_EXTENSION_ID.to_owned(), Default::default());
         capabilities
     }
 }
 
+async fn answer(result: InputRequiredResult, context: &CallContext, budget: &Budget) -> ToolResult<Carried> {
+    let responses = answer_all(result.input_requests.unwrap_or_default(), context, budget).await?;
+    Ok(Carried { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
+}
+
 /// Answers all questions of a round side by side.
-async fn answer(result: InputRequiredResult, context: &CallContext) -> ToolResult<Carried> {
-    let questions = result.input_requests.unwrap_or_default();
+pub(super) async fn answer_all(
+    questions: InputRequests,
+    context: &CallContext,
+    budget: &Budget,
+) -> ToolResult<InputResponses> {
     let answers = questions.into_iter().map(|(key, request)| async move {
-        let answer = context.ask(&key, to_question(request)).await?;
+        let answer = asking::ask(context, &key, to_question(request), budget).await?;
         Ok((key, to_value(answer)?))
     });
     let answers: Vec<ToolResult<(String, Value)>> = join_all(answers).await;
-    let responses: InputResponses = answers.into_iter().collect::<ToolResult<_>>()?;
-    Ok(Carried { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
+    answers.into_iter().collect()
 }
 
 fn to_question(request: InputRequest) -> Question {

@@ -24,13 +24,20 @@ use rmcp::{
 };
 use serde::Deserialize as _;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::{
+    asking::Budget,
+    clock::{Clock, Held},
+};
 use crate::{
     caller::{LogEntry, Progress},
     context::CallContext,
-    mcp::{CALL_META, RECORD_LOGGER, STATUS_LOGGER},
+    mcp::{
+        CALL_META, RECORD_LOGGER, STATUS_LOGGER,
+        lines::{LineFaults, LineTransport},
+    },
     notifier::RichRenderable,
     questions::LogLevel,
 };
@@ -39,17 +46,28 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) context: CallContext,
-    /// Signalled by each sign of progress, where somebody counts the time.
-    pub(super) alive: Option<Arc<Notify>>,
+    /// Restarted by each sign of progress, where somebody counts the time.
+    pub(super) clock: Option<Arc<Clock>>,
+    pub(super) budget: Budget,
 }
 
 /// A call in flight.
 struct Call {
     token: Option<ProgressToken>,
     context: CallContext,
-    alive: Option<Arc<Notify>>,
+    clock: Option<Arc<Clock>>,
+    budget: Budget,
     /// How many questions the server has asked on its behalf.
     asked: u32,
+}
+
+/// A question of the server, and the call it belongs to. While this lives, nobody's time runs out for it.
+pub(super) struct Asked {
+    pub(super) context: CallContext,
+    /// The same for the same question of the same call, however often the call is made.
+    pub(super) key: String,
+    pub(super) budget: Budget,
+    _held: Vec<Held>,
 }
 
 /// The calls in flight.
@@ -57,11 +75,17 @@ pub(super) struct Routes {
     calls: Mutex<HashMap<RequestId, Call>>,
     /// For what belongs to no call.
     fallback: CallContext,
+    faults: Mutex<Option<Arc<LineFaults>>>,
 }
 
 impl Routes {
     pub(super) fn new(fallback: CallContext) -> Self {
-        Self { calls: Mutex::default(), fallback }
+        Self { calls: Mutex::default(), fallback, faults: Mutex::default() }
+    }
+
+    /// The lines that could not be used, where the server speaks in lines.
+    pub(super) fn faults(&self) -> Option<Arc<LineFaults>> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Call>> {
@@ -73,24 +97,30 @@ impl Routes {
         self.lock().remove(id);
     }
 
-    /// The call that a question belongs to, and a key for the question: the same for the same question of the same
-    /// call, however often the call is made.
-    pub(super) fn of_question(
-        &self,
-        meta: &RequestMetaObject,
-        extensions: &Extensions,
-    ) -> (CallContext, String) {
+    /// The call that a question belongs to. One that cannot be told may belong to any of them.
+    pub(super) fn of_question(&self, meta: &RequestMetaObject, extensions: &Extensions) -> Asked {
         let mut calls = self.lock();
         let id = match call_token(meta.get(CALL_META)) {
             Some(token) => id_of(&calls, &token),
             None => id_by_marks(&calls, extensions),
         };
+        let held = |call: &Call| call.clock.as_ref().map(Clock::hold);
         match id.and_then(|id| calls.get_mut(&id)) {
             Some(call) => {
                 call.asked += 1;
-                (call.context.clone(), format!("question-{}", call.asked))
+                Asked {
+                    context: call.context.clone(),
+                    key: format!("question-{}", call.asked),
+                    budget: call.budget.clone(),
+                    _held: held(call).into_iter().collect(),
+                }
             }
-            None => (self.fallback.clone(), "question".to_owned()),
+            None => Asked {
+                context: self.fallback.clone(),
+                key: "question".to_owned(),
+                budget: Budget::default(),
+                _held: calls.values().filter_map(held).collect(),
+            },
         }
     }
 
@@ -100,10 +130,10 @@ impl Routes {
     }
 
     fn progress(&self, params: &ProgressNotificationParam) {
-        let call = self.by_token(&params.progress_token, |call| (call.context.clone(), call.alive.clone()));
-        let Some((context, alive)) = call else { return };
-        if let Some(alive) = alive {
-            alive.notify_one();
+        let call = self.by_token(&params.progress_token, |call| (call.context.clone(), call.clock.clone()));
+        let Some((context, clock)) = call else { return };
+        if let Some(clock) = clock {
+            clock.restart();
         }
         if let Some(caller) = context.caller() {
             caller.progress(Progress::new(params.progress, params.total, params.message.clone()));
@@ -182,6 +212,19 @@ impl<T> Drop for Tap<T> {
     }
 }
 
+impl<R, W> Tap<LineTransport<RoleClient, R, W>>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    /// Over a pair of streams, whose faults are counted; those of the last, where a server is started again.
+    pub(super) fn lines(reader: R, writer: W, routes: &Arc<Routes>) -> Self {
+        let lines = LineTransport::new(reader, writer);
+        *routes.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.faults());
+        Self::new(lines, routes)
+    }
+}
+
 impl<T: Transport<RoleClient>> Tap<T> {
     pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
         Self { inner, routes: Arc::clone(routes), closed: CancellationToken::new() }
@@ -225,8 +268,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
             JsonRpcMessage::Request(request) => {
                 if let Some(route) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
-                    let Route { context, alive } = route.clone();
-                    let call = Call { token, context, alive, asked: 0 };
+                    let Route { context, clock, budget } = route.clone();
+                    let call = Call { token, context, clock, budget, asked: 0 };
                     self.routes.lock().insert(request.id.clone(), call);
                 }
             }

@@ -1,0 +1,57 @@
+//! What becomes of strangers' texts, pictures and sounds.
+
+use super::*;
+
+fn shown(block: ContentBlock) -> ContentBlock {
+    result(CallToolResult::success(vec![block])).content.remove(0)
+}
+
+#[test]
+fn nul_is_removed_and_every_other_character_stays() {
+    let text = "a\0b\u{1}\u{1b}[31m\u{fffd}\n\t\u{202e}ü\0";
+    assert_eq!(shown(ContentBlock::text(text)), ContentBlock::text("ab\u{1}\u{1b}[31m\u{fffd}\n\t\u{202e}ü"));
+}
+
+#[test]
+fn good_media_stay_and_line_breaks_in_them_go() {
+    for data in ["QUJD", "QUI=", "QQ==", "+/+/"] {
+        assert_eq!(shown(ContentBlock::image(data, "image/png")), ContentBlock::image(data, "image/png"));
+    }
+    assert_eq!(
+        shown(ContentBlock::audio("QU\nJD\r\n", "audio/wav")),
+        ContentBlock::audio("QUJD", "audio/wav")
+    );
+}
+
+#[test]
+fn media_that_are_none_become_a_text_that_says_so() {
+    for data in ["", "QUJ", "QUJ!", "=QUJ", "Q===", "QU-_", "QUJDü"] {
+        let block = shown(ContentBlock::image(data, "image/png"));
+        let text = block.as_text().map(|text| text.text.as_str()).unwrap_or_default();
+        assert!(text.contains("broken") && text.contains("image/png"), "{data}: {block:?}");
+    }
+}
+
+#[test]
+fn media_that_are_too_large_become_a_text_that_says_so() {
+    let largest = "A".repeat(MAX_MEDIA_BYTES);
+    assert!(shown(ContentBlock::image(largest.clone(), "image/png")).as_image().is_some());
+    let block = shown(ContentBlock::image(largest + "AAAA", "image/png"));
+    assert!(block.as_text().is_some_and(|text| text.text.contains("too large")), "{block:?}");
+}
+
+#[test]
+fn an_empty_result_stays_empty_and_an_empty_failure_says_that_it_failed() {
+    assert!(result(CallToolResult::success(Vec::new())).content.is_empty());
+    assert_eq!(result(CallToolResult::error(Vec::new())).content.len(), 1);
+}
+
+#[test]
+fn long_prose_is_cut_between_characters() {
+    for letter in ["a", "ü", "漢", "🦆"] {
+        let cut = prose(letter.repeat(MAX_PROSE_BYTES + 1));
+        assert!(cut.len() <= MAX_PROSE_BYTES && cut.ends_with(CUT), "{letter}");
+        let short = letter.repeat(100);
+        assert_eq!(prose(short.clone()), short);
+    }
+}

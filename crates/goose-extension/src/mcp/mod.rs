@@ -12,7 +12,10 @@ mod serve;
 mod server;
 mod waiting;
 
-pub use client::{ConnectOptions, Lifecycle, RemoteExtension, Target, connect};
+pub use client::{
+    Browser, ConnectOptions, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth, RemoteExtension,
+    StoredLogin, SystemBrowser, Target, TokenStore, connect,
+};
 pub use http::{HttpOptions, HttpServer, http_router};
 pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};

@@ -1,23 +1,21 @@
 //! [`connect`]: reaching a server and greeting it.
 
-use std::{collections::HashMap, sync::Arc};
-
-use http::{HeaderName, HeaderValue};
+use std::sync::Arc;
 
 use rmcp::{
     RoleClient,
     model::{Implementation, ProtocolVersion, SubscriptionFilter},
     service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService},
-    transport::{
-        StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
+    transport::Transport,
 };
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    auth::{OAuth, within},
     connection::{self, Connection},
     handler::ClientSide,
+    http::Site,
     listing::Listing,
     news::{self, News},
     options::{ConnectOptions, Lifecycle, Target},
@@ -28,7 +26,7 @@ use super::{
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
-    mcp::lines::{LineTransport, MAX_LINE_BYTES},
+    mcp::lines::LineTransport,
 };
 
 /// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
@@ -37,6 +35,7 @@ use crate::{
 ///
 /// [`ToolError::Disconnected`] where the server cannot be reached or does not greet back, with the reason.
 pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
+    let options = ConnectOptions { oauth: options.oauth.as_ref().map(OAuth::for_connection), ..options };
     let news = Arc::new(News::default());
     let routes = Arc::new(Routes::new(options.surroundings.clone()));
     // On the older wire this is said once for all calls, and a call whose caller cannot answer says so then. On the
@@ -63,9 +62,10 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         ends: CancellationToken::new(),
     });
     let limit = connection.options.handshake_timeout;
-    let listing = tokio::time::timeout(limit, settle(&connection)).await.unwrap_or_else(|_| {
-        Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
-    })?;
+    let listing =
+        within(limit, connection.options.clock(), settle(&connection)).await.unwrap_or_else(|| {
+            Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
+        })?;
     Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) }))
 }
 
@@ -128,25 +128,24 @@ async fn open(
             }
         }
         Target::Http(url) => {
-            let client = http_client().map_err(|error| unreachable_server(&url, &error))?;
-            let mut config = StreamableHttpClientTransportConfig::with_uri(url.clone());
-            config.max_sse_event_size = MAX_LINE_BYTES;
-            config.custom_headers = headers(options).map_err(|error| unreachable_server(&url, &error))?;
-            let transport = Tap::new(StreamableHttpClientTransport::with_client(client, config), routes);
-            let service =
-                greet(side(), transport, options.lifecycle, options).await.map_err(Failed::into_error)?;
-            Ok(Opened { service, child: None, remote: true })
+            let mut site =
+                Site::new(&url, options).map_err(|error| unreachable_server("the server", &error))?;
+            loop {
+                match greet(side(), Tap::new(site.transport(), routes), options.lifecycle, options).await {
+                    Ok(service) => {
+                        site.greeted();
+                        return Ok(Opened { service, child: None, remote: true });
+                    }
+                    Err(failed) => {
+                        let logged_in = site.log_in().await;
+                        if !logged_in.map_err(|error| unreachable_server(&site.shown(), &error))? {
+                            return Err(unreachable_server(&site.shown(), &failed.reason));
+                        }
+                    }
+                }
+            }
         }
     }
-}
-
-fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>, http::Error> {
-    let parse = |(name, value): &(String, String)| {
-        let mut value = HeaderValue::try_from(value)?;
-        value.set_sensitive(true);
-        Ok((HeaderName::try_from(name)?, value))
-    };
-    options.headers.iter().map(parse).collect()
 }
 
 fn start(command: &mut Command) -> ToolResult<(Child, String)> {
@@ -244,11 +243,4 @@ async fn settle_log_level(connection: &Connection) {
     {
         tracing::debug!(%error, "the server does not set its log level");
     }
-}
-
-/// Connections are kept between calls, and no redirect is followed: it could carry our headers to another host. TLS is
-/// rustls with ring, unless the program has chosen a provider already.
-fn http_client() -> reqwest::Result<reqwest::Client> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true).build()
 }

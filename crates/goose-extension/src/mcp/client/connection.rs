@@ -7,6 +7,7 @@ use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    auth::within,
     handler::ClientSide,
     news::{News, Watches},
     options::ConnectOptions,
@@ -58,7 +59,7 @@ impl Connection {
         request: impl Future<Output = Result<T, ServiceError>>,
     ) -> ToolResult<T> {
         let timeout = self.options.call_timeout.unwrap_or(self.options.handshake_timeout);
-        let answer = tokio::time::timeout(timeout, request).await;
+        let answer = within(timeout, self.options.clock(), request).await;
         let answer = answer.unwrap_or(Err(ServiceError::Timeout { timeout }));
         answer.map_err(|error| failure(&self.name, what, error))
     }

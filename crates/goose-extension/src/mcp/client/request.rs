@@ -16,7 +16,12 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{connection::Connection, routes::Route};
+use super::{
+    auth::{Clock, within},
+    connection::Connection,
+    http::HttpError,
+    routes::Route,
+};
 use crate::{
     caller::{Answer, Question, QuestionKind},
     context::CallContext,
@@ -99,7 +104,7 @@ async fn once(
     let waiting = Waiting::new(peer, handle.id.clone());
     let result = tokio::select! {
         result = handle.await_response() => result,
-        timeout = silence(patience.as_ref()) => {
+        timeout = silence(patience.as_ref(), connection.options.clock()) => {
             // Dropping `waiting` tells the server, in the background: it may not even read any more.
             return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
         }
@@ -109,9 +114,9 @@ async fn once(
 }
 
 /// Ends when there was no sign of progress for as long as a call may be silent.
-async fn silence(patience: Option<&(Duration, Arc<Notify>)>) -> Duration {
+async fn silence(patience: Option<&(Duration, Arc<Notify>)>, clock: Option<&Clock>) -> Duration {
     let Some((limit, alive)) = patience else { return std::future::pending().await };
-    while tokio::time::timeout(*limit, alive.notified()).await.is_ok() {}
+    while within(*limit, clock, alive.notified()).await.is_some() {}
     *limit
 }
 
@@ -219,6 +224,9 @@ fn to_value(answer: Answer) -> ToolResult<Value> {
 
 /// A failed request as the error of a tool.
 pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
+    if let Some(error) = HttpError::inside(&error) {
+        return error.to_tool_error(server, what);
+    }
     match error {
         ServiceError::McpError(error) => ToolError::from(error),
         ServiceError::Timeout { timeout } => ToolError::Timeout(format!(

@@ -130,18 +130,21 @@ async fn open(
         Target::Http(url) => {
             let mut site =
                 Site::new(&url, options).map_err(|error| unreachable_server("the server", &error))?;
+            let mut lifecycle = options.lifecycle;
             loop {
-                match greet(side(), Tap::new(site.transport(), routes), options.lifecycle, options).await {
+                let transport = Tap::new(site.transport(), routes);
+                let failed = match greet(side(), transport, lifecycle, options).await {
                     Ok(service) => {
                         site.greeted();
                         return Ok(Opened { service, child: None, remote: true });
                     }
-                    Err(failed) => {
-                        let logged_in = site.log_in().await;
-                        if !logged_in.map_err(|error| unreachable_server(&site.shown(), &error))? {
-                            return Err(unreachable_server(&site.shown(), &failed.reason));
-                        }
-                    }
+                    Err(failed) => failed,
+                };
+                // A server may answer the newer greeting with a result that says nothing.
+                if failed.is_confused && lifecycle == Lifecycle::Auto {
+                    lifecycle = Lifecycle::Initialize;
+                } else if !site.log_in().await.map_err(|error| unreachable_server(&site.shown(), &error))? {
+                    return Err(unreachable_server(&site.shown(), &failed.reason));
                 }
             }
         }
@@ -159,7 +162,7 @@ fn start(command: &mut Command) -> ToolResult<(Child, String)> {
 struct Failed {
     name: String,
     reason: String,
-    /// The answer was to the other way of greeting.
+    /// The answer was to the other way of greeting, or to none.
     is_confused: bool,
 }
 
@@ -196,7 +199,8 @@ where
 fn is_confused(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::ConflictInitResponseId(..)
-        | ClientInitializeError::UncorrelatedErrorResponse { .. } => true,
+        | ClientInitializeError::UncorrelatedErrorResponse { .. }
+        | ClientInitializeError::ExpectedInitResult(_) => true,
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_confused(fallback),
         _ => false,
     }

@@ -26,6 +26,7 @@ use super::{
     again::{self, Effect, TRIES},
     exchange::{Outcome, Post},
     failure::HttpError,
+    listening::Listening,
 };
 use crate::mcp::{
     client::auth::{Account, Challenge},
@@ -45,6 +46,7 @@ pub(in crate::mcp::client) struct HttpClient {
     url: Url,
     account: Option<Account>,
     greeting: Arc<Greeting>,
+    listening: Arc<Listening>,
     ends: CancellationToken,
 }
 
@@ -57,8 +59,14 @@ struct Greeting {
 
 impl HttpClient {
     pub(super) fn new(inner: reqwest::Client, url: &Url, account: Option<Account>) -> Self {
-        let (greeting, ends) = (Arc::default(), CancellationToken::new());
-        Self { inner, url: url.clone(), account, greeting, ends }
+        Self {
+            inner,
+            url: url.clone(),
+            account,
+            greeting: Arc::default(),
+            listening: Arc::default(),
+            ends: CancellationToken::new(),
+        }
     }
 
     /// The same client, whose waiting ends with `ends`.
@@ -84,6 +92,9 @@ impl HttpClient {
 
     async fn deliver(&self, post: Post<'_>) -> Result<StreamableHttpPostResponse, Failed> {
         let effect = Effect::of(post.message);
+        if let Some(session) = post.session.as_ref().filter(|_| effect == Effect::Possible) {
+            self.listening.wait(session).await;
+        }
         let (mut tries, mut logins) = (1, Logins::default());
         loop {
             let token = self.token().await?;
@@ -240,10 +251,15 @@ impl StreamableHttpClient for HttpClient {
         max_event: usize,
     ) -> Result<BoxedSseResponse, Failed> {
         let token = self.token().await?;
-        self.inner
+        let opened = session.clone().filter(|_| last_event_id.is_none());
+        let stream = self
+            .inner
             .get_stream_with_max_sse_event_size(uri, session, last_event_id, token, headers, max_event)
-            .await
-            .map_err(own)
+            .await;
+        if let Some(session) = opened {
+            self.listening.began(session);
+        }
+        stream.map_err(own)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - `client`: sends a message as often as it takes: waits where the server is busy, logs in where it wants that;
 //! - `exchange`: one message and its answer, read with caps; `events`: answers that are streams;
+//! - `listening`: a call waits until we listen;
 //! - `again`: when a message may be sent once more; `failure`: what went wrong, for people and models.
 
 mod again;
@@ -9,6 +10,7 @@ mod client;
 mod events;
 mod exchange;
 mod failure;
+mod listening;
 
 use std::{collections::HashMap, time::Duration};
 

@@ -132,7 +132,7 @@ pub(crate) enum ExtensionCommand {
         /// Its arguments as a JSON object; '-' reads them from standard input, '@FILE' from a file
         #[arg(long, value_name = "JSON", default_value = "{}")]
         args: String,
-        /// Show progress and logs of the tool also where standard error is no terminal
+        /// Show all that the tool logs, and its progress, also where standard error is no terminal
         #[arg(short, long)]
         verbose: bool,
         #[command(flatten)]

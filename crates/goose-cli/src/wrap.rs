@@ -7,7 +7,8 @@ pub(crate) const WIDTH: usize = 79;
 pub(crate) fn wrapped(line: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), line.trim_end());
     while let Some(end) = rest.char_indices().nth(width).map(|(end, _)| end) {
-        let space = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty());
+        let space = if rest[end..].starts_with(' ') { Some(end) } else { rest[..end].rfind(' ') };
+        let space = space.filter(|at| !rest[..*at].trim().is_empty());
         let Some(at) = space.or_else(|| rest[end..].find(' ').map(|at| end + at)) else { break };
         lines.push(rest[..at].trim_end());
         rest = rest[at..].trim_start();

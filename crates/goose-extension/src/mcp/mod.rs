@@ -11,10 +11,12 @@ mod lines;
 mod serve;
 mod server;
 mod tape;
-mod shim; pub use shim::*;
 mod waiting;
 
-pub use client::{ConnectOptions, DroppedTool, Lifecycle, RemoteExtension, Target, connect};
+pub use client::{
+    Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth,
+    RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
+};
 pub use http::{HttpOptions, HttpServer, http_router};
 pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};

@@ -20,7 +20,7 @@ mod seed_mcp;
 mod strange_questions;
 mod strange_results;
 mod strange_tools;
-mod tasks;
 mod tape;
+mod tasks;
 mod tool_macro;
 mod ui;

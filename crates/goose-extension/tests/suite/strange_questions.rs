@@ -82,11 +82,11 @@ fn sample(text: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn time_stands_still_while_the_server_waits_for_us() {
     let slow = Arc::new(Person {
-        pause: Duration::from_millis(900),
+        pause: Duration::from_millis(1500),
         content: Some(json!({})),
         longest: Mutex::default(),
     });
-    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(300));
+    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(800));
     let answers = asked(options, &slow, 2, form(json!({ "type": "object", "properties": {} }))).await;
     assert_eq!(
         answers,

@@ -212,7 +212,7 @@ async fn a_changed_list_is_vetted_and_bounded_too() {
             }
         }
     };
-    let options = ConnectOptions::default().with_handshake_timeout(std::time::Duration::from_millis(500));
+    let options = ConnectOptions::default().with_handshake_timeout(std::time::Duration::from_secs(2));
     let (extension, _playing) = play(options, script).await;
     let extension = extension.unwrap();
     let mut changes = extension.changes().unwrap().subscribe();

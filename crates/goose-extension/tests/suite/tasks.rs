@@ -39,7 +39,7 @@ async fn perform(
     match tool.as_str() {
         "work" => {
             for step in 1..=3 {
-                tokio::time::sleep(Duration::from_millis(150)).await;
+                tokio::time::sleep(Duration::from_millis(700)).await;
                 task.set_status_message(format!("step {step}"));
             }
         }
@@ -88,7 +88,7 @@ impl ServerHandler for Worker {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (tool, cancelled) = (request.name.to_string(), self.cancelled.clone());
-        let ttl = (tool == "expire").then_some(200).unwrap_or(60_000);
+        let ttl = if tool == "expire" { 200 } else { 60_000 };
         let options =
             TaskOptions::new().with_poll_interval_ms(50).with_ttl_ms(ttl).with_status_message("begun");
         let mut task =
@@ -243,7 +243,7 @@ async fn a_caller_that_withdraws_its_call_ends_the_task() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_task_is_given_up_and_the_server_told_and_signs_of_life_keep_one_going() {
     for lifecycle in WIRES {
-        let mut opened = open(on(lifecycle).with_call_timeout(Duration::from_millis(350))).await;
+        let mut opened = open(on(lifecycle).with_call_timeout(Duration::from_millis(1500))).await;
         let result = within(opened.extension.call_tool("work", HashMap::new())).await;
         assert_eq!(result, Ok(json!("done")), "{lifecycle:?}");
         let result = within(opened.extension.call_tool("hang", HashMap::new())).await;

@@ -11,6 +11,8 @@ use std::{
 
 use tokio::sync::Notify;
 
+use super::auth::{LoginClock, within};
+
 /// The clock of one call.
 pub(super) struct Clock {
     limit: Duration,
@@ -35,10 +37,10 @@ impl Clock {
         Held(Arc::clone(self))
     }
 
-    /// Ends when the call was silent for too long; says how long that was.
-    pub(super) async fn run_out(&self) -> Duration {
+    /// Ends when the call was silent for too long; says how long that was. Logins stop this clock too.
+    pub(super) async fn run_out(&self, logins: Option<&LoginClock>) -> Duration {
         loop {
-            if tokio::time::timeout(self.limit, self.alive.notified()).await.is_ok() {
+            if within(self.limit, logins, self.alive.notified()).await.is_some() {
                 continue;
             }
             if self.open_questions.load(Ordering::SeqCst) == 0 {

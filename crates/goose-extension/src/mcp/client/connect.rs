@@ -1,23 +1,22 @@
 //! [`connect`]: reaching a server and greeting it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
-use http::{HeaderName, HeaderValue};
 
 use rmcp::{
     RoleClient,
     model::{Implementation, ProtocolVersion, SubscriptionFilter},
     service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService},
-    transport::{
-        StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
+    transport::Transport,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    auth::{OAuth, within},
     connection::{self, Connection},
     handler::ClientSide,
+    http::Site,
     listing::Listing,
     news::{self, News},
     options::{ConnectOptions, Lifecycle, Target},
@@ -30,10 +29,7 @@ use super::{
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
-    mcp::{
-        lines::MAX_LINE_BYTES,
-        tape::{Replayed, recorded},
-    },
+    mcp::tape::{Replayed, recorded},
 };
 
 /// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
@@ -42,6 +38,7 @@ use crate::{
 ///
 /// [`ToolError::Disconnected`] where the server cannot be reached or does not greet back, with the reason.
 pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
+    let options = ConnectOptions { oauth: options.oauth.as_ref().map(OAuth::for_connection), ..options };
     let news = Arc::new(News::default());
     let routes = Arc::new(Routes::new(options.surroundings.clone()));
     // On the older wire this is said once for all calls, and a call whose caller cannot answer says so then. On the
@@ -70,7 +67,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         closed,
     });
     let limit = connection.options.handshake_timeout;
-    let listing = tokio::time::timeout(limit, settle(&connection)).await.unwrap_or_else(|_| {
+    let listing = within(limit, connection.options.clock(), settle(&connection)).await.unwrap_or_else(|| {
         Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
     });
     match listing {
@@ -135,15 +132,7 @@ async fn open(
             open_transport(transport, side(), options, remote).await
         }
         Target::Command(command) => program::open(command, side, routes, options).await,
-        Target::Http(url) => {
-            let client = http_client().map_err(|error| unreachable_server(&url, &error))?;
-            let mut config = StreamableHttpClientTransportConfig::with_uri(url.clone());
-            config.max_sse_event_size = MAX_LINE_BYTES;
-            config.custom_headers = headers(options).map_err(|error| unreachable_server(&url, &error))?;
-            let transport = Tap::new(StreamableHttpClientTransport::with_client(client, config), routes);
-            let remote = true;
-            open_transport(transport, side(), options, remote).await
-        }
+        Target::Http(url) => open_site(&url, side, routes, options).await,
     }
 }
 
@@ -161,20 +150,39 @@ where
     Ok(Opened { service, program: None, remote, lifecycle, closed })
 }
 
-fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>, http::Error> {
-    let parse = |(name, value): &(String, String)| {
-        let mut value = HeaderValue::try_from(value)?;
-        value.set_sensitive(true);
-        Ok((HeaderName::try_from(name)?, value))
-    };
-    options.headers.iter().map(parse).collect()
+/// Greets a server by URL, as often as it takes: after a login, or in the older way.
+async fn open_site(
+    url: &str,
+    side: impl Fn() -> ClientSide,
+    routes: &Arc<Routes>,
+    options: &ConnectOptions,
+) -> ToolResult<Opened> {
+    let mut site = Site::new(url, options).map_err(|error| unreachable_server("the server", &error))?;
+    let mut lifecycle = options.lifecycle;
+    loop {
+        let transport = Tap::new(site.transport(), routes);
+        let closed = transport.closed();
+        let failed = match greet(side(), transport, lifecycle, options).await {
+            Ok(service) => {
+                site.greeted();
+                return Ok(Opened { service, program: None, remote: true, lifecycle, closed });
+            }
+            Err(failed) => failed,
+        };
+        // A server may answer the newer greeting with a result that says nothing.
+        if failed.is_confused && lifecycle == Lifecycle::Auto {
+            lifecycle = Lifecycle::Initialize;
+        } else if !site.log_in().await.map_err(|error| unreachable_server(&site.shown(), &error))? {
+            return Err(unreachable_server(&site.shown(), &failed.reason));
+        }
+    }
 }
 
 /// A greeting that went wrong.
 pub(super) struct Failed {
     name: String,
     pub(super) reason: String,
-    /// The answer was to the other way of greeting.
+    /// The answer was to the other way of greeting, or to none.
     pub(super) is_confused: bool,
 }
 
@@ -216,7 +224,8 @@ where
 fn is_confused(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::ConflictInitResponseId(..)
-        | ClientInitializeError::UncorrelatedErrorResponse { .. } => true,
+        | ClientInitializeError::UncorrelatedErrorResponse { .. }
+        | ClientInitializeError::ExpectedInitResult(_) => true,
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_confused(fallback),
         _ => false,
     }
@@ -263,11 +272,4 @@ async fn settle_log_level(connection: &Connection) {
     {
         tracing::debug!(%error, "the server does not set its log level");
     }
-}
-
-/// Connections are kept between calls, and no redirect is followed: it could carry our headers to another host. TLS is
-/// rustls with ring, unless the program has chosen a provider already.
-fn http_client() -> reqwest::Result<reqwest::Client> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true).build()
 }

@@ -6,6 +6,7 @@ use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::R
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    auth::within,
     handler::ClientSide,
     news::{News, Watches},
     options::ConnectOptions,
@@ -66,7 +67,7 @@ impl Connection {
         request: impl Future<Output = Result<T, ServiceError>>,
     ) -> ToolResult<T> {
         let timeout = self.options.call_timeout.unwrap_or(self.options.handshake_timeout);
-        let answer = tokio::time::timeout(timeout, request).await;
+        let answer = within(timeout, self.options.clock(), request).await;
         let answer = answer.unwrap_or(Err(ServiceError::Timeout { timeout }));
         match answer {
             Ok(answer) => Ok(answer),

@@ -34,7 +34,11 @@ impl Listing {
         let info = peer.peer_info();
         let server = info.as_ref().and_then(|info| info.server_info.clone());
         if info.as_ref().is_none_or(|info| info.capabilities.tools.is_some()) {
-            list_tools(peer, name).await?.into_iter().for_each(|found| vetting.take(found));
+            for found in list_tools(peer, name).await? {
+                vetting.take(found);
+                // Whoever limits the time gets to look at the clock.
+                tokio::task::yield_now().await;
+            }
         }
         let (tools, dropped) = vetting.finish();
         let prose = |text: Option<String>| strangers::prose(text.unwrap_or_default());

@@ -2,6 +2,7 @@
 //!
 //! - `options`: where the server is and how to treat it; `connect`: reaching and greeting it;
 //! - `program`: a server that we start ourselves, and how it ends;
+//! - `http`: servers that are reached by URL; `auth`: logging in to them;
 //! - `connection`: what all snapshots share;
 //! - `remote`: the extension itself; `listing`: what the server said about itself, and whole lists; `vetting`: which
 //!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
@@ -10,10 +11,12 @@
 //! - `routes`: which call a message belongs to; `handler`: what the server asks; `news`: what it announces.
 
 mod asking;
+mod auth;
 mod clock;
 mod connect;
 mod connection;
 mod handler;
+mod http;
 mod listing;
 mod news;
 mod options;
@@ -25,6 +28,7 @@ mod strangers;
 mod tasks;
 mod vetting;
 
+pub use auth::{Browser, FileTokenStore, MemoryTokenStore, OAuth, StoredLogin, SystemBrowser, TokenStore};
 pub use connect::connect;
 pub use options::{ConnectOptions, Lifecycle, Target};
 pub use remote::RemoteExtension;

@@ -7,6 +7,7 @@ use tokio::{
     process::Command,
 };
 
+use super::auth::{LoginClock, OAuth};
 use crate::{context::CallContext, mcp::Tape, questions::LogLevel};
 
 /// How long a server may take to say hello.
@@ -89,6 +90,8 @@ pub struct ConnectOptions {
     pub surroundings: CallContext,
     /// Headers for a server that is reached by URL, such as `Authorization`. They go to that server only.
     pub headers: Vec<(String, String)>,
+    /// How to log in to a server that is reached by URL and wants it. An `Authorization` header wins over it.
+    pub oauth: Option<OAuth>,
     /// Whether the server is ours or our child, and may know our session and folder.
     pub local: bool,
     /// Keeps what crosses the connection, or replays it instead of connecting.
@@ -109,6 +112,7 @@ impl Default for ConnectOptions {
             log_level: None,
             surroundings: CallContext::new(),
             headers: Vec::new(),
+            oauth: None,
             local: true,
             tape: None,
             trust_groups: false,
@@ -157,6 +161,17 @@ impl ConnectOptions {
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
+    }
+
+    /// Logs in to a server that is reached by URL and wants it.
+    pub fn with_oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Some(oauth);
+        self
+    }
+
+    /// The clock that stops while somebody logs in.
+    pub(super) fn clock(&self) -> Option<&LoginClock> {
+        self.oauth.as_ref().map(OAuth::clock)
     }
 
     /// Bounds the greeting and the first list of tools.

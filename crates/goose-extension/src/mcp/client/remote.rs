@@ -70,7 +70,8 @@ impl RemoteExtension {
 
     /// Why the connection has ended, as far as that shows: the exit code of a program, and its last words.
     pub async fn farewell(&self) -> String {
-        let lost = ToolError::Disconnected(format!("The connection to `{}` has ended.", self.connection.name));
+        let lost =
+            ToolError::Disconnected(format!("The connection to `{}` has ended.", self.connection.name));
         self.connection.explain(lost).await.to_string()
     }
 

@@ -18,8 +18,10 @@ use serde_json::{Value, json};
 
 use super::{
     asking::{self, Budget},
+    auth::LoginClock,
     clock::Clock,
     connection::Connection,
+    http::HttpError,
     routes::Route,
     tasks,
 };
@@ -124,7 +126,7 @@ async fn once(
     let waiting = Waiting::new(peer, handle.id.clone());
     let result = tokio::select! {
         result = handle.await_response() => result,
-        timeout = silence(clock.as_deref()) => {
+        timeout = silence(clock.as_deref(), connection.options.clock()) => {
             // Dropping `waiting` tells the server, in the background: it may not even read any more.
             return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
         }
@@ -137,9 +139,9 @@ async fn once(
 }
 
 /// Ends when there was no sign of progress for as long as a call may be silent.
-async fn silence(clock: Option<&Clock>) -> Duration {
+async fn silence(clock: Option<&Clock>, logins: Option<&LoginClock>) -> Duration {
     match clock {
-        Some(clock) => clock.run_out().await,
+        Some(clock) => clock.run_out(logins).await,
         None => std::future::pending().await,
     }
 }
@@ -283,6 +285,9 @@ fn to_value(answer: Answer) -> ToolResult<Value> {
 
 /// A failed request as the error of a tool.
 pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
+    if let Some(error) = HttpError::inside(&error) {
+        return error.to_tool_error(server, what);
+    }
     match error {
         ServiceError::McpError(error) => ToolError::from(error),
         ServiceError::Timeout { timeout } => ToolError::Timeout(format!(

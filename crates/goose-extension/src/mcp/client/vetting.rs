@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use rmcp::model as mcp;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{options::ConnectOptions, strangers};
 use crate::{
@@ -22,6 +22,10 @@ const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 
 /// How deep the schema of a tool may nest.
 const MAX_SCHEMA_DEPTH: usize = 64;
+
+/// How many different patterns of a server are tried; a hostile one can make each of them costly. Later ones are taken
+/// to be right, and cost a call at most.
+const MAX_PATTERNS: usize = 128;
 
 /// How many dropped tools are remembered by name; of the rest, how many.
 const MAX_DROPPED: usize = 100;
@@ -43,7 +47,8 @@ pub struct DroppedTool {
 impl DroppedTool {
     pub(super) fn new(name: &str, reason: &str) -> Self {
         let name = name.escape_debug().take(MAX_SHOWN_NAME_CHARS).collect();
-        Self { name, reason: reason.chars().take(MAX_REASON_CHARS).collect() }
+        let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        Self { name, reason: reason.chars().take(MAX_REASON_CHARS).map(printable).collect() }
     }
 }
 
@@ -72,6 +77,8 @@ impl Found {
 pub(super) struct Vetting {
     trust_groups: bool,
     names: HashSet<String>,
+    /// The patterns that were found to be right.
+    patterns: HashSet<String>,
     tools: Vec<Tool>,
     dropped: Vec<DroppedTool>,
     more_dropped: usize,
@@ -82,6 +89,7 @@ impl Vetting {
         Self {
             trust_groups: options.trust_groups,
             names: HashSet::new(),
+            patterns: HashSet::new(),
             tools: Vec::new(),
             dropped: Vec::new(),
             more_dropped: 0,
@@ -116,8 +124,12 @@ impl Vetting {
     }
 
     fn drop_tool(&mut self, dropped: DroppedTool) {
-        tracing::warn!(tool = dropped.name, reason = dropped.reason, "a tool cannot be used and was dropped");
         if self.dropped.len() < MAX_DROPPED {
+            tracing::warn!(
+                tool = dropped.name,
+                reason = dropped.reason,
+                "a tool cannot be used and was dropped"
+            );
             self.dropped.push(dropped);
         } else {
             self.more_dropped += 1;
@@ -125,11 +137,37 @@ impl Vetting {
     }
 
     /// Why a tool cannot be used.
-    fn fault_of(&self, tool: &mcp::Tool) -> Option<String> {
+    fn fault_of(&mut self, tool: &mcp::Tool) -> Option<String> {
         fault_of_name(&tool.name)
             .or_else(|| self.names.contains(&*tool.name).then(|| "another tool has the same name".to_owned()))
             .or_else(|| fault_of_size(&tool.input_schema))
-            .or_else(|| fault_of_schema(&tool.input_schema))
+            .or_else(|| self.fault_of_schema(&tool.input_schema))
+    }
+
+    /// Why a schema cannot be used. Compiling it would tell too, at many times the price.
+    fn fault_of_schema(&mut self, schema: &JsonObject) -> Option<String> {
+        let value = Value::Object(schema.clone());
+        if let Some(reason) = fault_of_shape(schema, &value) {
+            return Some(reason);
+        }
+        let parts = Parts::of(&value);
+        if let Some(target) = parts.dangling(&value) {
+            return Some(format!("its schema is not valid: it refers to `#{target}`, which is not there"));
+        }
+        let pattern = parts.patterns.into_iter().find(|pattern| !self.knows_pattern(pattern))?;
+        Some(format!("its schema is not valid: `{pattern}` is no regular expression"))
+    }
+
+    /// Whether a text is a pattern. Tools of one server often share theirs.
+    fn knows_pattern(&mut self, text: &str) -> bool {
+        if self.patterns.len() >= MAX_PATTERNS || self.patterns.contains(text) {
+            return true;
+        }
+        let is_pattern = is_pattern(text);
+        if is_pattern {
+            self.patterns.insert(text.to_owned());
+        }
+        is_pattern
     }
 }
 
@@ -161,28 +199,17 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Why a schema is none. Compiling costs more than the check against the schema of schemas, so that is left to those
-/// parts that only compiling can judge: patterns and references. A reference to the network is never followed, and such
-/// a tool stays usable.
-fn fault_of_schema(schema: &JsonObject) -> Option<String> {
+/// Why the schema of arguments is none, by its shape.
+fn fault_of_shape(schema: &JsonObject, value: &Value) -> Option<String> {
     if schema.get("type").is_some_and(|declared| !allows_object(declared)) {
         return Some("its schema is not that of an object".to_owned());
     }
-    let value = Value::Object(schema.clone());
-    if is_older_dialect(schema) && jsonschema::draft7::meta::is_valid(&value) {
+    if is_older_dialect(schema) && jsonschema::draft7::meta::is_valid(value) {
         return None;
     }
-    if let Err(error) = jsonschema::draft202012::meta::validate(&value) {
-        let place = error.instance_path().to_string();
-        let reason = error.masked_with("the value").to_string();
-        return Some(format!("its schema is not valid at `{place}`: {reason}"));
-    }
-    let mut parts = Parts::default();
-    parts.visit(&value);
-    if parts.needs_compiling && !parts.refers_elsewhere {
-        return Validator::compile(schema).fault().map(|reason| format!("its schema is not valid: {reason}"));
-    }
-    None
+    let error = jsonschema::draft202012::meta::validate(value).err()?;
+    let place = error.instance_path().to_string();
+    Some(format!("its schema is not valid at `{place}`: {}", error.masked_with("the value")))
 }
 
 /// Whether a schema says that it is written in a dialect before 2019.
@@ -191,15 +218,22 @@ fn is_older_dialect(schema: &JsonObject) -> bool {
     ["draft-04", "draft-06", "draft-07"].iter().any(|older| dialect.contains(older))
 }
 
-/// What occurs in a schema.
+/// What the shape of a schema does not tell: its patterns, and its references within itself. A reference to elsewhere
+/// is never followed, and costs the tool nothing.
 #[derive(Default)]
-struct Parts {
-    needs_compiling: bool,
-    refers_elsewhere: bool,
+struct Parts<'a> {
+    patterns: Vec<&'a str>,
+    references: Vec<&'a str>,
 }
 
-impl Parts {
-    fn visit(&mut self, value: &Value) {
+impl<'a> Parts<'a> {
+    fn of(schema: &'a Value) -> Self {
+        let mut parts = Self::default();
+        parts.visit(schema);
+        parts
+    }
+
+    fn visit(&mut self, value: &'a Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.visit(item)),
             Value::Object(map) => map.iter().for_each(|(key, item)| {
@@ -210,14 +244,23 @@ impl Parts {
         }
     }
 
-    fn note(&mut self, key: &str, value: &Value) {
-        match key {
-            "pattern" | "patternProperties" => self.needs_compiling = true,
-            "$ref" | "$dynamicRef" => {
-                self.needs_compiling = true;
-                self.refers_elsewhere |= value.as_str().is_some_and(|target| !target.starts_with('#'));
-            }
+    fn note(&mut self, key: &str, value: &'a Value) {
+        match (key, value) {
+            ("pattern", Value::String(pattern)) => self.patterns.push(pattern),
+            ("patternProperties", Value::Object(map)) => self.patterns.extend(map.keys().map(String::as_str)),
+            ("$ref", Value::String(target)) => self.references.extend(target.strip_prefix('#')),
             _ => {}
         }
     }
+
+    /// The first reference that leads nowhere. One by another name than its place is taken to be right.
+    fn dangling(&self, schema: &Value) -> Option<&'a str> {
+        let is_place = |target: &&&str| target.starts_with('/') && !target.contains('%');
+        self.references.iter().filter(is_place).find(|target| schema.pointer(target).is_none()).copied()
+    }
+}
+
+fn is_pattern(text: &str) -> bool {
+    let schema = json!({ "pattern": text });
+    schema.as_object().is_some_and(|schema| Validator::compile(schema).fault().is_none())
 }

@@ -1,0 +1,64 @@
+//! The client under test for the official conformance suite of MCP, in its client mode:
+//!
+//! ```text
+//! conformance client --command target/debug/examples/conformance_client --requirements 2026-07-28 -o out
+//! ```
+//!
+//! The suite starts one server for each scenario and this program with its URL as the last argument; what is special
+//! about a scenario comes in the environment. Everything goes through the public interface, as a user's would:
+//! - `visitor`: a browser that says yes to everything; `person`: one who accepts every form as it is;
+//! - `work`: what to do with a server.
+
+mod person;
+mod visitor;
+mod work;
+
+use std::{env, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use goose_extension::{
+    CallContext, Extension,
+    mcp::{ConnectOptions, MemoryTokenStore, OAuth, connect},
+};
+use serde_json::Value;
+
+use crate::{person::Person, visitor::Visitor};
+
+/// How long a call may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The document that describes this client, as the suite expects it.
+const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let url = env::args().next_back().context("The server's URL is missing.")?;
+    let scenario = env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
+        Ok(text) => serde_json::from_str(&text).context("MCP_CONFORMANCE_CONTEXT is not JSON.")?,
+        Err(_) => Value::Null,
+    };
+    let calls = CallContext::new().with_caller(Arc::new(Person));
+    let server = open(&url, &context, &calls).await?;
+    work::through(server.as_ref(), &scenario, &context, &calls).await
+}
+
+/// Connects to the server under which the suite watches us.
+async fn open(url: &str, context: &Value, calls: &CallContext) -> anyhow::Result<Arc<dyn Extension>> {
+    let options = ConnectOptions::default()
+        .with_name("suite")
+        .with_call_timeout(CALL_TIMEOUT)
+        .with_surroundings(calls.clone())
+        .with_oauth(oauth(context));
+    Ok(connect(url, options).await?)
+}
+
+fn oauth(context: &Value) -> OAuth {
+    let oauth = OAuth::new(Arc::new(MemoryTokenStore::default()))
+        .with_browser(Arc::new(Visitor))
+        .with_client_metadata_url(CLIENT_METADATA);
+    match context["client_id"].as_str() {
+        Some(id) => oauth.with_client(id, context["client_secret"].as_str().map(str::to_owned)),
+        None => oauth,
+    }
+}

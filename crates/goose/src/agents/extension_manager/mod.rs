@@ -340,9 +340,10 @@ impl Inner {
     }
 
     async fn close(&self) {
-        let bounds = std::mem::take(&mut *self.bounds.write().unwrap_or_else(PoisonError::into_inner));
+        // The shared list must be gone, or nobody would be the last to hold a service.
+        let bounds =
+            std::mem::take(&mut *self.bounds.write().unwrap_or_else(PoisonError::into_inner)).to_vec();
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
-        let bounds = bounds.to_vec();
         join_all(bounds.into_iter().map(|bound| self.release(bound))).await;
     }
 }

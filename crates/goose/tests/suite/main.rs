@@ -10,5 +10,6 @@ mod config_paths;
 mod config_round_trip;
 mod config_secrets;
 mod crashes;
+mod sharing;
 mod silence;
 mod support;

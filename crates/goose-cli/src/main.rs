@@ -1,3 +1,45 @@
-//! The `goose` command.
+//! The `goose` command. What it takes is in `cli`, what it does in `commands`.
+//!
+//! - `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
+//! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
+//!   text of others harmless;
+//! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
+//!   `browser`: pages that they open.
 
-fn main() {}
+mod aside;
+mod browser;
+mod cli;
+mod commands;
+mod dialogue;
+mod form;
+mod logging;
+mod output;
+mod person;
+mod selection;
+mod signals;
+mod supervise;
+mod visible;
+
+use std::{io, process::ExitCode};
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    logging::start();
+    match commands::run(cli::Cli::parse()) {
+        Ok(code) => code,
+        // Whoever read the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            aside::error(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -16,11 +16,20 @@ mod work;
 use std::{env, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use goose::{
+    agents::{
+        extension::ExtensionConfig,
+        extension_manager::{ExtensionManager, ManagerOptions},
+    },
+    config::Paths,
+    services::{PoolOptions, ServicePool},
+};
 use goose_extension::{
-    CallContext, Extension,
-    mcp::{ConnectOptions, MemoryTokenStore, OAuth, connect},
+    CallContext,
+    mcp::{MemoryTokenStore, OAuth},
 };
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::{person::Person, visitor::Visitor};
 
@@ -38,19 +47,18 @@ async fn main() -> anyhow::Result<()> {
         Ok(text) => serde_json::from_str(&text).context("MCP_CONFORMANCE_CONTEXT is not JSON.")?,
         Err(_) => Value::Null,
     };
+    let home = tempfile::tempdir()?;
+    let options = PoolOptions::new(&Paths::under(home.path()), []).with_oauth(oauth(&context));
+    let manager = ExtensionManager::with_options(
+        vec![ExtensionConfig::streamable_http("suite", url).with_timeout(CALL_TIMEOUT)],
+        CancellationToken::new(),
+        ManagerOptions::in_pool(ServicePool::new(options)),
+    )
+    .await?;
     let calls = CallContext::new().with_caller(Arc::new(Person));
-    let server = open(&url, &context, &calls).await?;
-    work::through(server.as_ref(), &scenario, &context, &calls).await
-}
-
-/// Connects to the server under which the suite watches us.
-async fn open(url: &str, context: &Value, calls: &CallContext) -> anyhow::Result<Arc<dyn Extension>> {
-    let options = ConnectOptions::default()
-        .with_name("suite")
-        .with_call_timeout(CALL_TIMEOUT)
-        .with_surroundings(calls.clone())
-        .with_oauth(oauth(context));
-    Ok(connect(url, options).await?)
+    let worked = work::through(&manager, &scenario, &context, &calls).await;
+    manager.close().await;
+    worked
 }
 
 fn oauth(context: &Value) -> OAuth {

@@ -1,8 +1,9 @@
 //! What to do with a server: use everything it offers.
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use futures::future::try_join_all;
-use goose_extension::{CallContext, Extension, JsonObject};
+use goose::agents::extension_manager::ExtensionManager;
+use goose_extension::{CallContext, JsonObject, Tool};
 use serde_json::Value;
 
 use crate::person::something;
@@ -12,13 +13,18 @@ const SIDE_BY_SIDE: [&str; 1] = ["sep-2322-client-request-state"];
 
 /// Calls the tools that the scenario names, or all; reads resources and prompts where there are some.
 pub(crate) async fn through(
-    server: &dyn Extension,
+    manager: &ExtensionManager,
     scenario: &str,
     context: &Value,
     calls: &CallContext,
 ) -> anyhow::Result<()> {
-    let plan = planned(context).unwrap_or_else(|| everything(server));
-    let calling = plan.iter().map(|(tool, arguments)| call(server, tool, arguments.clone(), calls));
+    let tools = manager.list_tools().await?;
+    // A server that cannot be reached has no tools, and says why.
+    for extension in manager.status() {
+        ensure!(extension.service.reason.is_none(), "{}", extension.service.reason.unwrap_or_default());
+    }
+    let plan = planned(context).unwrap_or_else(|| everything(&tools));
+    let calling = plan.iter().map(|(tool, arguments)| call(manager, tool, arguments.clone(), calls));
     if SIDE_BY_SIDE.contains(&scenario) {
         try_join_all(calling).await?;
     } else {
@@ -26,7 +32,7 @@ pub(crate) async fn through(
             one.await?;
         }
     }
-    read(server, calls).await
+    read(manager, calls).await
 }
 
 /// The calls that the suite asks for.
@@ -37,40 +43,36 @@ fn planned(context: &Value) -> Option<Vec<(String, JsonObject)>> {
     plan.iter().map(call).collect()
 }
 
-fn everything(server: &dyn Extension) -> Vec<(String, JsonObject)> {
+fn everything(tools: &[Tool]) -> Vec<(String, JsonObject)> {
     let arguments = |schema: &Value| -> JsonObject {
         let fields = schema["properties"].as_object().into_iter().flatten();
         fields.map(|(name, field)| (name.clone(), something(field))).collect()
     };
-    let tools = server.tools().iter();
     tools
+        .iter()
         .map(|tool| (tool.name().to_owned(), arguments(&Value::Object(tool.input_schema().clone()))))
         .collect()
 }
 
 async fn call(
-    server: &dyn Extension,
+    manager: &ExtensionManager,
     tool: &str,
     arguments: JsonObject,
     calls: &CallContext,
 ) -> anyhow::Result<()> {
-    let output = server.call(tool, arguments, calls).await?;
+    let output = manager.call_tool_with(tool, arguments, calls).await?;
     if output.is_error {
         bail!("`{tool}` failed: {}", output.as_text());
     }
     Ok(())
 }
 
-async fn read(server: &dyn Extension, calls: &CallContext) -> anyhow::Result<()> {
-    if server.features().resources {
-        for resource in server.list_resources().await? {
-            server.read_resource(&resource.uri, calls).await?;
-        }
+async fn read(manager: &ExtensionManager, calls: &CallContext) -> anyhow::Result<()> {
+    for resource in manager.list_resources(None).await?.items {
+        manager.read_resource(&resource.item.uri, None, calls).await?;
     }
-    if server.features().prompts {
-        for prompt in server.list_prompts().await? {
-            server.get_prompt(&prompt.name, JsonObject::new(), calls).await?;
-        }
+    for prompt in manager.list_prompts(None).await?.items {
+        manager.get_prompt(&prompt.item.name, JsonObject::new(), calls).await?;
     }
     Ok(())
 }

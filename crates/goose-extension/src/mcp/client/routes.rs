@@ -102,7 +102,8 @@ impl Routes {
         let mut calls = self.lock();
         let id = match call_token(meta.get(CALL_META)) {
             Some(token) => id_of(&calls, &token),
-            None => id_by_marks(&calls, extensions),
+            // Some servers ask on the stream that is meant for what belongs to no call.
+            None => id_by_marks(&calls, extensions).or_else(|| id_of_only_caller(&calls)),
         };
         let held = |call: &Call| call.clock.as_ref().map(Clock::hold);
         match id.and_then(|id| calls.get_mut(&id)) {
@@ -184,16 +185,19 @@ fn id_by_marks(calls: &HashMap<RequestId, Call>, extensions: &Extensions) -> Opt
     match extensions.get::<InboundStreamOrigin>() {
         Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id.clone()),
         Some(InboundStreamOrigin::Unassociated) => None,
-        None => {
-            let (id, first) = calls.iter().next()?;
-            calls.values().all(|call| same_caller(&first.context, &call.context)).then(|| id.clone())
-        }
+        None => id_of_only_caller(calls),
     }
+}
+
+/// Any call, where all that are under way have the same caller.
+fn id_of_only_caller(calls: &HashMap<RequestId, Call>) -> Option<RequestId> {
+    let (id, first) = calls.iter().next()?;
+    calls.values().all(|call| same_caller(&first.context, &call.context)).then(|| id.clone())
 }
 
 fn same_caller(a: &CallContext, b: &CallContext) -> bool {
     match (a.caller(), b.caller()) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (Some(a), Some(b)) => a.identity() == b.identity(),
         (None, None) => true,
         _ => false,
     }

@@ -2,7 +2,7 @@
 
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
 
-use super::{ExtensionManager, Inner, Parameters, catalog::Entry, names};
+use super::{ExtensionManager, Inner, Owned, Parameters, catalog::Entry, names};
 
 impl ExtensionManager {
     /// Calls a tool by its full name, or by its bare name where only one extension has it.
@@ -30,6 +30,17 @@ impl ExtensionManager {
     ) -> ToolResult<ToolOutput> {
         let arguments = parameters.into_object()?;
         self.inner.unless_cancelled(name, context, self.inner.call(name, arguments, context)).await
+    }
+
+    /// Where a tool is: its extension, and what that one calls it. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::NotFound`] where no tool that is known now has the name, or several have it.
+    pub fn locate(&self, name: &str) -> ToolResult<Owned<String>> {
+        let catalog = self.inner.catalog();
+        let Entry { bound, tool } = catalog.find(name)?;
+        Ok(Owned { extension: bound.name().to_owned(), item: tool.clone() })
     }
 }
 

@@ -1,6 +1,10 @@
 //! Who answers what tools ask: the caller of that very call, the manager's model, or the folder of the call.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use goose_extension::{
@@ -73,6 +77,18 @@ impl Caller for Surrounded {
                 QuestionKind::Roots => self.context.own_working_dir().is_some(),
                 _ => false,
             }
+    }
+
+    /// That of whoever called; without one, calls of the same session in the same folder are one.
+    fn identity(&self) -> usize {
+        match self.context.caller() {
+            Some(caller) => caller.identity(),
+            None => {
+                let mut hasher = DefaultHasher::new();
+                (self.context.session_id(), self.context.own_working_dir()).hash(&mut hasher);
+                hasher.finish() as usize
+            }
+        }
     }
 
     fn progress(&self, progress: Progress) {

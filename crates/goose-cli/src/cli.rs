@@ -1,0 +1,172 @@
+//! The command line: what can be said, and its help.
+
+use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
+use goose_mcp::BUILTINS;
+
+/// The heading of the flags that say which extensions are meant.
+const WHICH: &str = "Which extensions";
+
+const GOOSE_EXAMPLES: &str = "\
+Examples:
+  goose extension list                 what is configured
+  goose extension status               start it, and see how it is
+  goose mcp memory                     a built-in for other programs
+
+`goose COMMAND --help` says more about a command.";
+
+const EXTENSION_EXAMPLES: &str = "\
+Examples:
+  goose extension list
+  goose extension status memory
+  goose extension tools --with-extension 'npx -y @modelcontextprotocol/server-everything'
+  goose extension call tutorial load_tutorial --args '{\"name\": \"first-game\"}'
+
+Extensions are configured under 'extensions:' in config.yaml, in goose's config folder.";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  goose extension list
+  goose extension list --json
+
+With --json: {\"config\": FILE, \"extensions\": [{key, source, enabled, type, target, description, error}]}.
+'source' is 'config', 'flag' or 'builtin' (not configured); 'target' is what would run, or the address.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  goose extension status
+  goose extension status memory tutorial
+  goose extension status --no-profile --with-streamable-http-extension https://example.com/mcp
+
+With --json: {\"ready\": BOOL, \"extensions\": [{name, type, state, reason, ready_ms, ping_ms, protocol, version,
+description, tools, missing_tools, dropped_tools: [{name, reason}], stderr}]}.
+The exit code is 1 where one of them is not ready.";
+
+const TOOLS_EXAMPLES: &str = "\
+Examples:
+  goose extension tools
+  goose extension tools memory --json
+
+With --json: {\"tools\": [MCP tool objects, each with 'extension'], \"problems\": [{extension, error}]}.
+The exit code is 1 where the tools of one of them could not be listed.";
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  goose extension call tutorial load_tutorial --args '{\"name\": \"first-game\"}'
+  echo '{\"text\": \"hello\"}' | goose extension call notes add --args -
+  goose extension call notes add --args @note.json --json
+
+With --json: the MCP result, {content, structuredContent, isError, _meta}.
+The exit code is 1 where the tool failed, and 130 where Ctrl-C cancelled it.";
+
+/// An AI agent that works with your tools.
+#[derive(Debug, Parser)]
+#[command(name = "goose", version, about, after_help = GOOSE_EXAMPLES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look at extensions and try their tools
+    #[command(visible_alias = "extensions", after_help = EXTENSION_EXAMPLES)]
+    Extension {
+        #[command(subcommand)]
+        command: Option<ExtensionCommand>,
+    },
+    /// Serve a built-in extension as an MCP server on standard input and output
+    Mcp {
+        /// The built-in
+        #[arg(value_parser = builtins())]
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExtensionCommand {
+    /// Show what is configured; nothing is started
+    #[command(after_help = LIST_EXAMPLES)]
+    List {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Start extensions and show how they are
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status {
+        /// The extensions; all enabled ones where none is named
+        names: Vec<String>,
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// List the tools of extensions under the names that a model sees
+    #[command(after_help = TOOLS_EXAMPLES)]
+    Tools {
+        /// The extensions; all enabled ones where none is named
+        names: Vec<String>,
+        /// Start all extensions, also those whose tools are known from before
+        #[arg(long)]
+        fresh: bool,
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Call a tool
+    #[command(after_help = CALL_EXAMPLES)]
+    Call {
+        /// The extension
+        name: String,
+        /// The tool, by its own name or its full one
+        tool: String,
+        /// Its arguments as a JSON object; '-' reads them from standard input, '@FILE' from a file
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        args: String,
+        /// Show progress and logs of the tool also where standard error is no terminal
+        #[arg(short, long)]
+        verbose: bool,
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        form: Form,
+    },
+}
+
+/// Which extensions are there besides, or instead of, the configured ones.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// Add a program that speaks MCP, as 'KEY=VALUE … program argument …'
+    #[arg(long = "with-extension", value_name = "CMD", help_heading = WHICH)]
+    pub(crate) commands: Vec<String>,
+    /// Add a server that speaks MCP over HTTP
+    #[arg(long = "with-streamable-http-extension", value_name = "URL", help_heading = WHICH)]
+    pub(crate) urls: Vec<String>,
+    /// Add built-ins, such as 'memory' or 'memory,tutorial'
+    #[arg(
+        long = "with-builtin",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = builtins(),
+        help_heading = WHICH
+    )]
+    pub(crate) builtins: Vec<String>,
+    /// Leave out what is configured: only what these flags say
+    #[arg(long, help_heading = WHICH)]
+    pub(crate) no_profile: bool,
+}
+
+/// How the result is shown.
+#[derive(Debug, Args)]
+pub(crate) struct Form {
+    /// Print one JSON document, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn builtins() -> PossibleValuesParser {
+    PossibleValuesParser::new(BUILTINS.iter().map(|builtin| builtin.name))
+}

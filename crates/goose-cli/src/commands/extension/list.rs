@@ -1,0 +1,142 @@
+//! `goose extension list`: what is configured. Nothing is started.
+
+use std::{fmt::Write as _, io, path::Path, process::ExitCode};
+
+use goose::config::{ExtensionConfig, ExtensionKind};
+use serde::Serialize;
+
+use crate::{
+    cli::Form,
+    output::{BAD, FAINT, GOOD, NAME, Output},
+    selection::{Candidate, Selection, Source},
+    visible,
+};
+
+/// The widest column of names.
+const MAX_COLUMN: usize = 24;
+
+/// How far right details are.
+const INDENT: usize = 4;
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    config: Option<&'a Path>,
+    extensions: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    key: &'a str,
+    source: Source,
+    enabled: bool,
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    target: Option<String>,
+    description: Option<&'a str>,
+    error: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn of(candidate: &'a Candidate) -> Self {
+        let config = candidate.config.as_ref();
+        Self {
+            key: &candidate.key,
+            source: candidate.source,
+            enabled: candidate.enabled,
+            kind: config.map(ExtensionConfig::type_name),
+            target: config.and_then(target),
+            description: config.map(ExtensionConfig::description).filter(|text| !text.is_empty()),
+            error: candidate.error.as_deref(),
+        }
+    }
+}
+
+/// Shows the configured extensions and the other built-ins.
+pub(super) fn run(selection: &Selection, form: &Form) -> anyhow::Result<ExitCode> {
+    let rows: Vec<Row<'_>> = selection.candidates().iter().map(Row::of).collect();
+    let file = selection.file().map(|file| file.as_path());
+    let mut out = Output::new();
+    if form.json {
+        out.json(&Document { config: file, extensions: rows })?;
+    } else {
+        let (unused, listed): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.source == Source::Builtin);
+        print_listed(&mut out, &listed, file)?;
+        print_unused(&mut out, &unused)?;
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::Result<()> {
+    if rows.is_empty() {
+        return match file {
+            Some(file) => out.line(format_args!("No extension is configured in {}.", file.display())),
+            None => out.line("No extension is given."),
+        };
+    }
+    let keys = column(rows.iter().map(|row| row.key));
+    let kinds = column(rows.iter().filter_map(|row| row.kind));
+    for row in rows {
+        let state = if row.enabled { out.paint(GOOD, "on ") } else { out.paint(FAINT, "off") };
+        let key = out.paint(NAME, format!("{:keys$}", visible::line(row.key)));
+        let (kind, target) = (row.kind.unwrap_or("?"), row.target.as_deref().unwrap_or_default());
+        let line = format!("{key}  {state}  {kind:kinds$}  {}", visible::line(target));
+        out.line(line.trim_end())?;
+        out.indented(INDENT, FAINT, row.description.unwrap_or_default())?;
+        if let Some(error) = row.error {
+            out.indented(INDENT, BAD, &format!("error: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_unused(out: &mut Output, rows: &[Row<'_>]) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    out.line("")?;
+    out.line("Built-ins that are not configured (they work by name, or with --with-builtin):")?;
+    let keys = column(rows.iter().map(|row| row.key));
+    for row in rows {
+        let key = out.paint(NAME, format!("{:keys$}", row.key));
+        out.line(format_args!("{key}  {}", row.description.unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+/// How wide a column is.
+fn column<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(|text| text.chars().count()).max().unwrap_or_default().min(MAX_COLUMN)
+}
+
+/// What would run, or where it is. Values of variables are not shown.
+fn target(config: &ExtensionConfig) -> Option<String> {
+    match &config.kind {
+        ExtensionKind::Stdio { cmd, args, .. } => {
+            let words = std::iter::once(cmd).chain(args).map(|word| quoted(word));
+            Some(words.collect::<Vec<_>>().join(" "))
+        }
+        ExtensionKind::StreamableHttp { uri, .. } => Some(uri.clone()),
+        ExtensionKind::Sse { uri } => uri.clone(),
+        ExtensionKind::InlinePython { dependencies, .. } => {
+            let mut target = "a Python program in the configuration".to_owned();
+            if !dependencies.is_empty() {
+                // Writing into a string cannot fail.
+                let _ = write!(target, ", with {}", dependencies.join(", "));
+            }
+            Some(target)
+        }
+        _ => None,
+    }
+}
+
+/// A word as one could type it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,226 @@
+//! `goose extension status`: starts extensions side by side and shows how they are.
+
+use std::{io, process::ExitCode, time::Duration};
+
+use goose::{
+    agents::extension_manager::{ExtensionManager, ExtensionStatus},
+    config::{ExtensionConfig, Paths},
+    services::Phase,
+};
+use goose_extension::ToolResult;
+use serde::Serialize;
+use tokio::{task::JoinSet, time::Instant};
+
+use crate::{
+    aside,
+    cli::Form,
+    output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    selection::Candidate,
+    supervise::supervise,
+    visible,
+};
+
+/// The state of an extension whose configuration makes no sense.
+const BROKEN: &str = "broken";
+
+/// How far right details are.
+const INDENT: usize = 4;
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document {
+    ready: bool,
+    extensions: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    #[serde(rename = "type")]
+    kind: Option<&'static str>,
+    state: &'static str,
+    reason: Option<String>,
+    ready_ms: Option<u64>,
+    ping_ms: Option<u64>,
+    protocol: Option<String>,
+    version: Option<String>,
+    description: Option<String>,
+    tools: usize,
+    missing_tools: Vec<String>,
+    dropped_tools: Vec<Dropped>,
+    stderr: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Dropped {
+    name: String,
+    reason: String,
+}
+
+/// What a try showed.
+struct Tried {
+    name: String,
+    ready: ToolResult<Duration>,
+    ping: Option<ToolResult<Duration>>,
+}
+
+/// Starts the chosen ones and shows how they are.
+pub(super) fn run(paths: &Paths, chosen: Vec<Candidate>, form: &Form) -> anyhow::Result<ExitCode> {
+    let configs = chosen.iter().filter_map(|candidate| candidate.usable().ok()).collect();
+    supervise(paths, configs, async |manager, stop| {
+        let Some(tried) = stop.run_until_cancelled(try_all(manager)).await else {
+            return Ok(ExitCode::FAILURE);
+        };
+        let extensions = rows(&chosen, manager.status(), &tried);
+        let ready = extensions.iter().all(Row::is_ready);
+        print(Document { ready, extensions }, form)?;
+        Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
+
+/// Starts all extensions of a manager, side by side.
+async fn try_all(manager: &ExtensionManager) -> Vec<Tried> {
+    if aside::is_seen() {
+        aside::status(&format!("Starting {} …", manager.names().join(", ")));
+    }
+    let mut trying = JoinSet::new();
+    for name in manager.names() {
+        let Ok(service) = manager.service(&name) else { continue };
+        trying.spawn(async move {
+            let begun = Instant::now();
+            let ready = service.ready().await.map(|_| begun.elapsed());
+            let ping = if ready.is_ok() { Some(service.ping().await) } else { None };
+            Tried { name, ready, ping }
+        });
+    }
+    let tried = trying.join_all().await;
+    aside::end_status();
+    tried
+}
+
+/// One row for each chosen one, in their order.
+fn rows(chosen: &[Candidate], status: Vec<ExtensionStatus>, tried: &[Tried]) -> Vec<Row> {
+    let mut status = status.into_iter();
+    let row = |candidate: &Candidate| match candidate.usable() {
+        Ok(_) => {
+            let status = status.next()?;
+            let tried = tried.iter().find(|tried| tried.name == status.name);
+            Some(Row::of(status, tried))
+        }
+        Err(error) => Some(Row::broken(candidate, error.to_string())),
+    };
+    chosen.iter().filter_map(row).collect()
+}
+
+impl Row {
+    fn of(status: ExtensionStatus, tried: Option<&Tried>) -> Self {
+        let ping = tried.and_then(|tried| tried.ping.as_ref());
+        let failed_ping = ping.and_then(|ping| ping.as_ref().err()).map(ToString::to_string);
+        let service = status.service;
+        let dropped = service.dropped_tools.into_iter();
+        Self {
+            name: status.name,
+            kind: Some(service.kind),
+            state: service.phase.as_str(),
+            reason: failed_ping.or(service.reason),
+            ready_ms: tried.and_then(|tried| tried.ready.as_ref().ok().map(millis)),
+            ping_ms: ping.and_then(|ping| ping.as_ref().ok().map(millis)),
+            protocol: service.protocol,
+            version: status.version,
+            description: status.description,
+            tools: status.tools,
+            missing_tools: status.missing_tools,
+            dropped_tools: dropped.map(|tool| Dropped { name: tool.name, reason: tool.reason }).collect(),
+            stderr: service.stderr,
+        }
+    }
+
+    fn broken(candidate: &Candidate, reason: String) -> Self {
+        Self {
+            name: candidate.key.clone(),
+            kind: candidate.config.as_ref().map(ExtensionConfig::type_name),
+            state: BROKEN,
+            reason: Some(reason),
+            ready_ms: None,
+            ping_ms: None,
+            protocol: None,
+            version: None,
+            description: None,
+            tools: 0,
+            missing_tools: Vec::new(),
+            dropped_tools: Vec::new(),
+            stderr: None,
+        }
+    }
+
+    /// It runs, and answered.
+    fn is_ready(&self) -> bool {
+        self.state == Phase::Ready.as_str() && self.ping_ms.is_some()
+    }
+
+    /// What there is to say about it on one line.
+    fn facts(&self) -> String {
+        let mut facts = Vec::new();
+        match self.ready_ms.filter(|_| self.is_ready()) {
+            Some(time) => facts.push(format!("ready in {}", duration(time))),
+            None => facts.push(self.state.to_owned()),
+        }
+        if self.is_ready() {
+            facts.push(counted(self.tools, "tool"));
+        }
+        facts.extend(self.kind.map(str::to_owned));
+        facts.extend(self.protocol.as_ref().map(|version| format!("MCP {version}")));
+        if let Some(ping) = self.ping_ms.filter(|_| self.protocol.is_some()) {
+            facts.push(format!("ping {}", duration(ping)));
+        }
+        facts.join(" · ")
+    }
+}
+
+fn print(document: Document, form: &Form) -> io::Result<()> {
+    let mut out = Output::new();
+    if form.json {
+        out.json(&document)?;
+    } else {
+        let width = document.extensions.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+        document.extensions.iter().try_for_each(|row| print_row(&mut out, row, width))?;
+    }
+    out.finish()
+}
+
+fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
+    let mark = if row.is_ready() { out.paint(GOOD, "✓") } else { out.paint(BAD, "✗") };
+    let name = out.paint(NAME, format!("{:width$}", visible::line(&row.name)));
+    out.line(format_args!("{mark} {name}  {}", row.facts()))?;
+    if let Some(reason) = row.reason.as_deref().filter(|_| !row.is_ready()) {
+        out.indented(INDENT, BAD, reason)?;
+    }
+    for Dropped { name, reason } in &row.dropped_tools {
+        let name = visible::line(name);
+        out.indented(INDENT, WARNING, &format!("left out the tool `{name}`: {reason}"))?;
+    }
+    if !row.missing_tools.is_empty() {
+        let missing = row.missing_tools.join(", ");
+        out.indented(INDENT, WARNING, &format!("available_tools names what is not there: {missing}"))?;
+    }
+    if let Some(stderr) = row.stderr.as_deref().filter(|_| !row.is_ready()) {
+        out.indented(INDENT, FAINT, stderr)?;
+    }
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn millis(duration: &Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A time as people say it.
+fn duration(millis: u64) -> String {
+    match millis {
+        0..=9_999 => format!("{millis} ms"),
+        _ => format!("{} s", millis / 1000),
+    }
+}

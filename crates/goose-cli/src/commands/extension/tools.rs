@@ -1,0 +1,131 @@
+//! `goose extension tools`: the tools of extensions, under the names that a model sees.
+
+use std::{io, process::ExitCode};
+
+use goose::{agents::extension_manager::ExtensionManager, config::Paths, services::Phase};
+use goose_extension::Tool;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::{
+    aside,
+    cli::Form,
+    output::{FAINT, NAME, Output},
+    selection::Candidate,
+    supervise::supervise,
+    visible,
+};
+
+/// How far right a description is.
+const INDENT: usize = 4;
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document {
+    tools: Vec<Value>,
+    problems: Vec<Problem>,
+}
+
+/// Why the tools of an extension are not there.
+#[derive(Debug, Clone, Serialize)]
+struct Problem {
+    extension: String,
+    error: String,
+}
+
+/// Lists the tools of the chosen ones.
+pub(super) fn run(
+    paths: &Paths,
+    chosen: Vec<Candidate>,
+    fresh: bool,
+    form: &Form,
+) -> anyhow::Result<ExitCode> {
+    let (mut configs, mut problems) = (Vec::new(), Vec::new());
+    for candidate in chosen {
+        match candidate.usable() {
+            Ok(config) => configs.push(config),
+            Err(error) => problems.push(Problem { extension: candidate.key, error: error.to_string() }),
+        }
+    }
+    supervise(paths, configs, async |manager, stop| {
+        let Some(tools) = stop.run_until_cancelled(list(manager, fresh)).await else {
+            return Ok(ExitCode::FAILURE);
+        };
+        problems.extend(failures(manager));
+        print(manager, &tools?, &problems, form)?;
+        Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
+
+async fn list(manager: &ExtensionManager, fresh: bool) -> anyhow::Result<Vec<Tool>> {
+    if aside::is_seen() {
+        aside::status(&format!("Asking {} …", manager.names().join(", ")));
+    }
+    if fresh {
+        start_all(manager).await;
+    }
+    let tools = manager.list_tools().await?;
+    aside::end_status();
+    Ok(tools.to_vec())
+}
+
+async fn start_all(manager: &ExtensionManager) {
+    let mut starting = JoinSet::new();
+    for service in manager.names().iter().filter_map(|name| manager.service(name).ok()) {
+        // Whether it worked shows in its phase.
+        starting.spawn(async move { drop(service.ready().await) });
+    }
+    starting.join_all().await;
+}
+
+/// The extensions that did not start, and why.
+fn failures(manager: &ExtensionManager) -> impl Iterator<Item = Problem> {
+    let failed = |phase| matches!(phase, Phase::Degraded | Phase::Dead);
+    let status = manager.status().into_iter().filter(move |status| failed(status.service.phase));
+    status.map(|status| Problem {
+        extension: status.name,
+        error: status.service.reason.unwrap_or_else(|| "It did not start.".to_owned()),
+    })
+}
+
+fn print(manager: &ExtensionManager, tools: &[Tool], problems: &[Problem], form: &Form) -> io::Result<()> {
+    let mut out = Output::new();
+    if form.json {
+        let tools = tools.iter().map(|tool| as_json(manager, tool)).collect();
+        out.json(&Document { tools, problems: problems.to_vec() })?;
+    } else {
+        print_text(&mut out, tools)?;
+    }
+    out.finish()?;
+    for Problem { extension, error } in problems {
+        aside::error(&format!("no tools of `{extension}`: {error}"));
+    }
+    Ok(())
+}
+
+/// The tool as MCP has it, with its extension.
+fn as_json(manager: &ExtensionManager, tool: &Tool) -> Value {
+    let mut json = json!(tool.to_mcp());
+    if let Ok(owned) = manager.locate(tool.name()) {
+        json["extension"] = json!(owned.extension);
+    }
+    json
+}
+
+/// A line for each tool; on a terminal the description goes below, where there is room for it.
+fn print_text(out: &mut Output, tools: &[Tool]) -> io::Result<()> {
+    let width = tools.iter().map(|tool| tool.name().len()).max().unwrap_or_default();
+    for tool in tools {
+        let summary = tool.description().trim().lines().next().unwrap_or_default();
+        if out.is_terminal() {
+            let name = out.paint(NAME, tool.name());
+            out.line(name)?;
+            out.indented(INDENT, FAINT, summary)?;
+        } else {
+            let line = format!("{:width$}  {}", tool.name(), visible::line(summary));
+            out.line(line.trim_end())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! `goose mcp NAME`: a built-in as an MCP server on standard input and output.
+
+use std::{
+    env,
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow};
+use goose::config::Paths;
+use goose_extension::mcp::Serve;
+use goose_mcp::{Settings, builtin};
+use tokio_util::sync::CancellationToken;
+
+use crate::{aside, signals, supervise};
+
+/// How long work in the background may go on after the end. A read of standard input never ends by itself.
+const END_TIME: Duration = Duration::from_millis(200);
+
+/// Serves until the client goes away, or a signal asks to end.
+pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
+    let paths = Paths::from_env()?;
+    let folder =
+        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let settings = Settings::new(&paths.config).with_working_dir(folder);
+    let extension = builtin(name, &settings).ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
+    greet_person(name);
+    let runtime = supervise::runtime()?;
+    let ended = runtime.block_on(serve(Serve::shared(extension)));
+    runtime.shutdown_timeout(END_TIME);
+    ended
+}
+
+async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
+    let stop = CancellationToken::new();
+    let mut serving = std::pin::pin!(serve.with_cancellation(stop.clone()).stdio());
+    tokio::select! {
+        ended = &mut serving => ended.map(|()| ExitCode::SUCCESS),
+        signal = signals::asked_to_end() => {
+            signal?;
+            stop.cancel();
+            // What it was asked to do is done.
+            let _ = tokio::time::timeout(END_TIME, serving).await;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Somebody who starts this by hand sees nothing otherwise: it waits for a program to speak to it.
+fn greet_person(name: &str) {
+    if io::stdin().is_terminal() {
+        aside::line(format_args!(
+            "Serving `{name}` on standard input and output, for an MCP client to start. Ctrl-D ends it.\n\
+             To look at its tools: goose extension tools {name}"
+        ));
+    }
+}

@@ -1,0 +1,32 @@
+//! The commands, a file each.
+
+mod extension;
+mod mcp;
+
+use std::{io::Write as _, process::ExitCode};
+
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Command};
+
+/// Does what the command line says.
+pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Some(Command::Extension { command: Some(command) }) => extension::run(command),
+        Some(Command::Extension { command: None }) => help(Some("extension")),
+        Some(Command::Mcp { name }) => mcp::run(&name),
+        None => help(None),
+    }
+}
+
+/// Shows the help of a command that says too little to be done.
+fn help(subcommand: Option<&str>) -> anyhow::Result<ExitCode> {
+    let mut root = Cli::command();
+    root.build();
+    let help = match subcommand.and_then(|name| root.find_subcommand_mut(name)) {
+        Some(command) => command.render_help(),
+        None => root.render_help(),
+    };
+    write!(anstream::stdout(), "{}", help.ansi())?;
+    Ok(ExitCode::SUCCESS)
+}

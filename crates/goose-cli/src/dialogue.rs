@@ -1,0 +1,180 @@
+//! A conversation with the person: forms field by field, and pages to open.
+
+use std::io::{self, BufRead as _, Read as _};
+
+use goose_extension::{
+    ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, prelude::async_trait,
+};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::{aside, browser, form::Field, visible};
+
+/// What a person types to cancel the whole call.
+const CANCEL: &str = "!cancel";
+
+/// The longest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// The other side of a conversation.
+#[async_trait]
+pub(crate) trait Dialogue: Send + Sync {
+    /// Shows a line.
+    fn tell(&self, line: &str);
+
+    /// Asks for a line; `None` where the person does not want to answer.
+    async fn ask(&self, prompt: &str) -> Option<String>;
+
+    /// Shows a page; whether that worked.
+    fn open(&self, url: &str) -> bool;
+}
+
+/// The person at the terminal.
+pub(crate) struct Terminal;
+
+#[async_trait]
+impl Dialogue for Terminal {
+    fn tell(&self, line: &str) {
+        aside::line(line);
+    }
+
+    async fn ask(&self, prompt: &str) -> Option<String> {
+        aside::prompt(prompt);
+        let answer = read_line().await;
+        if answer.is_none() {
+            // Ctrl-D leaves the cursor where it is.
+            aside::line("");
+        }
+        answer
+    }
+
+    fn open(&self, url: &str) -> bool {
+        browser::open(url).is_ok()
+    }
+}
+
+/// Reads a line in a thread of its own, which nobody waits for when the call ends in the meantime.
+async fn read_line() -> Option<String> {
+    let (sender, receiver) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line);
+        // Nobody may wait any more.
+        let _ = sender.send(read.ok().filter(|read| *read > 0).map(|_| line));
+    });
+    receiver.await.ok().flatten()
+}
+
+/// How a question ended before it was answered.
+enum Ended {
+    Declined,
+    Cancelled,
+}
+
+impl From<Ended> for Elicited {
+    fn from(ended: Ended) -> Self {
+        Self::new(match ended {
+            Ended::Declined => ElicitAction::Decline,
+            Ended::Cancelled => ElicitAction::Cancel,
+        })
+    }
+}
+
+/// Puts a question of an extension to the person.
+pub(crate) async fn elicit(with: &dyn Dialogue, extension: &str, question: Elicitation) -> Elicited {
+    let answered = match question {
+        Elicitation::FormElicitationParams { message, requested_schema, .. } => {
+            fill_in(with, extension, &message, &requested_schema).await
+        }
+        Elicitation::UrlElicitationParams { message, url, .. } => {
+            visit(with, extension, &message, &url).await
+        }
+        _ => Err(Ended::Declined),
+    };
+    answered.unwrap_or_else(Elicited::from)
+}
+
+async fn fill_in(
+    with: &dyn Dialogue,
+    extension: &str,
+    message: &str,
+    schema: &ElicitationSchema,
+) -> Result<Elicited, Ended> {
+    introduce(with, extension, message);
+    with.tell(&format!("(Ctrl-D declines, {CANCEL} cancels the call)"));
+    let mut content = JsonObject::new();
+    for field in fields(schema) {
+        if let Some(value) = ask_field(with, &field).await? {
+            content.insert(field.name, value);
+        }
+    }
+    Ok(Elicited::new(ElicitAction::Accept).with_content(Value::Object(content)))
+}
+
+/// The fields in the order in which the server names them.
+fn fields(schema: &ElicitationSchema) -> Vec<Field> {
+    let sorted = || schema.properties.keys().cloned().collect();
+    let names: Vec<String> = schema.property_order.clone().unwrap_or_else(sorted);
+    let required = schema.required.as_deref().unwrap_or_default();
+    let field = |name: &String| {
+        let definition = json!(schema.properties.get(name)?);
+        Some(Field::of(name, &definition, required.contains(name)))
+    };
+    names.iter().filter_map(field).collect()
+}
+
+/// Asks until the answer fits. `None` where an optional field is left out.
+async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, Ended> {
+    if let Some(description) = &field.description {
+        with.tell(&format!("  {}", visible::line(description)));
+    }
+    for (index, choice) in field.choices().iter().enumerate() {
+        with.tell(&format!("  {}) {}", index + 1, visible::line(&choice.label)));
+    }
+    let prompt = format!("{} ({}): ", visible::line(field.label()), visible::line(&field.hint()));
+    loop {
+        let answer = answer(with, &prompt).await?;
+        if answer.is_empty() && (field.default.is_some() || !field.required) {
+            return Ok(field.default.clone());
+        }
+        match field.read(&answer) {
+            Ok(_) if answer.is_empty() => with.tell("  An answer is needed."),
+            Ok(value) => return Ok(Some(value)),
+            Err(problem) => with.tell(&format!("  {}", visible::line(&problem))),
+        }
+    }
+}
+
+async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -> Result<Elicited, Ended> {
+    introduce(with, extension, message);
+    with.tell(&format!("  {}", visible::line(url)));
+    if !browser::is_web_address(url) {
+        with.tell("That is no address of a web page, and so it is not opened.");
+        return Err(Ended::Declined);
+    }
+    let prompt = format!("Open this page in the browser? (yes or no; {CANCEL} cancels the call) [no]: ");
+    loop {
+        match answer(with, &prompt).await?.to_ascii_lowercase().as_str() {
+            "y" | "yes" => break,
+            "" | "n" | "no" => return Err(Ended::Declined),
+            _ => with.tell("  Give yes or no."),
+        }
+    }
+    if !with.open(url) {
+        with.tell("No browser could be started. Open the address above by hand.");
+    }
+    Ok(Elicited::new(ElicitAction::Accept))
+}
+
+fn introduce(with: &dyn Dialogue, extension: &str, message: &str) {
+    with.tell(&format!("The extension `{}` asks: {}", visible::line(extension), visible::text(message)));
+}
+
+/// An answer without space around it, where there is one.
+async fn answer(with: &dyn Dialogue, prompt: &str) -> Result<String, Ended> {
+    let answer = with.ask(prompt).await.ok_or(Ended::Declined)?;
+    match answer.trim() {
+        CANCEL => Err(Ended::Cancelled),
+        answer => Ok(answer.to_owned()),
+    }
+}

@@ -1,0 +1,124 @@
+//! [`Person`]: whoever called a tool from the command line. They see its progress and its log, and are asked what it
+//! asks, as long as they sit at a terminal.
+
+use std::sync::Arc;
+
+use anstyle::Style;
+use goose_extension::{
+    Answer, Caller, LogEntry, Notifier, Progress, Question, QuestionKind, RichRenderable, ToolError,
+    ToolResult, prelude::async_trait,
+};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::{
+    aside,
+    dialogue::{self, Terminal},
+    visible,
+};
+
+const FAINT: Style = Style::new().dimmed();
+
+/// Where goose tells a person what a tool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// Lines, and one that changes.
+    Terminal,
+    /// Lines only.
+    Lines,
+    Nothing,
+}
+
+/// The person who called.
+pub(crate) struct Person {
+    view: View,
+    can_answer: bool,
+    /// One question at a time.
+    conversation: Mutex<()>,
+}
+
+impl Person {
+    /// The person at this terminal, where there is one. `verbose` shows what the tool does also where there is none.
+    pub(crate) fn new(verbose: bool) -> Self {
+        let view = match (aside::is_seen(), verbose) {
+            (true, _) => View::Terminal,
+            (false, true) => View::Lines,
+            (false, false) => View::Nothing,
+        };
+        Self { view, can_answer: aside::can_ask(), conversation: Mutex::default() }
+    }
+
+    /// The same person, for what tools tell besides.
+    pub(crate) fn as_notifier(self: &Arc<Self>) -> Arc<dyn Notifier> {
+        Arc::new(Told(Arc::clone(self)))
+    }
+
+    fn show(&self, line: &str) {
+        if self.view != View::Nothing {
+            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::text(line)));
+        }
+    }
+
+    fn show_for_a_while(&self, line: &str) {
+        match self.view {
+            View::Terminal => aside::status(line),
+            View::Lines => self.show(line),
+            View::Nothing => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Caller for Person {
+    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+        // The manager puts the extension's name before the key.
+        let extension = key.split_once('/').map_or(key, |(extension, _)| extension);
+        match question {
+            Question::Elicit(question) if self.can_answer => {
+                let _turn = self.conversation.lock().await;
+                Ok(Answer::Elicited(dialogue::elicit(&Terminal, extension, question).await))
+            }
+            _ => Err(ToolError::Denied("There is nobody at a terminal who could answer this.".to_owned())),
+        }
+    }
+
+    fn can_answer(&self, kind: QuestionKind) -> bool {
+        self.can_answer && matches!(kind, QuestionKind::ElicitForm | QuestionKind::ElicitUrl)
+    }
+
+    fn progress(&self, progress: Progress) {
+        let done = match progress.total {
+            Some(total) => format!("{} of {total}", progress.done),
+            None => progress.done.to_string(),
+        };
+        match progress.message {
+            Some(message) => self.show_for_a_while(&format!("{done}: {message}")),
+            None => self.show_for_a_while(&done),
+        }
+    }
+
+    fn log(&self, entry: LogEntry) {
+        let text = match entry.data {
+            Value::String(text) => text,
+            data => data.to_string(),
+        };
+        let level = format!("{:?}", entry.level).to_ascii_lowercase();
+        match entry.logger {
+            Some(logger) => self.show(&format!("{level} ({logger}): {text}")),
+            None => self.show(&format!("{level}: {text}")),
+        }
+    }
+}
+
+/// What tools tell besides.
+struct Told(Arc<Person>);
+
+impl Notifier for Told {
+    fn log(&self, content: RichRenderable) {
+        self.0.show(&content.plain());
+    }
+
+    fn status(&self, message: String) {
+        self.0.show_for_a_while(&message);
+    }
+}

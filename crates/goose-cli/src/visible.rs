@@ -1,0 +1,106 @@
+//! Text of others, made harmless: whatever could move the cursor, hide or reorder text is shown as an escape.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+/// A text of several lines, with what could mislead a person escaped. Line breaks and tabs stay.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_misleading(c) && c != '\n' && c != '\t')
+}
+
+/// The same for a text that belongs on one line.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_misleading)
+}
+
+/// JSON text in which such characters are escaped as JSON does it; its value is the same.
+pub(crate) fn json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() && c != '\u{7f}' || !is_misleading(c) {
+            safe.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing into a string cannot fail.
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        }
+    }
+    safe
+}
+
+fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unwanted(c) {
+            safe.extend(escape(c));
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// `\n`, `\t` and `\r` as people know them, everything else by its number.
+fn escape(c: char) -> Box<dyn Iterator<Item = char>> {
+    match c {
+        '\n' | '\t' | '\r' => Box::new(c.escape_default()),
+        other => Box::new(other.escape_unicode()),
+    }
+}
+
+/// Whether a character does something else than show itself.
+fn is_misleading(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Soft hyphen, and letters that are blank.
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+            // Direction of writing.
+            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Without width, and invisible operators.
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            // Other line breaks, and annotations.
+            | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}'
+            // Tags, and variations of nothing.
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_mislead_is_escaped() {
+        let cases = [
+            ("plain text, ümläute, 漢字, 🪿", "plain text, ümläute, 漢字, 🪿"),
+            ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+            ("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m"),
+            ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}"),
+            ("over\rwritten", "over\\rwritten"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("abc\u{202e}txt.exe", "abc\\u{202e}txt.exe"),
+            ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+        ];
+        for (given, shown) in cases {
+            assert_eq!(text(given), shown);
+        }
+    }
+
+    #[test]
+    fn a_line_stays_one_line() {
+        assert_eq!(line("a\nb\tc"), "a\\nb\\tc");
+    }
+
+    #[test]
+    fn json_keeps_its_value() -> serde_json::Result<()> {
+        let value = serde_json::json!({ "text": "\u{1b}[2J\u{7f}\u{202e}\u{e0041}é\n" });
+        let shown = json(&serde_json::to_string_pretty(&value)?);
+        assert!(shown.chars().all(|c| c == '\n' || !is_misleading(c)), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown)?, value);
+        Ok(())
+    }
+}

@@ -68,8 +68,7 @@ async fn a_busy_server_is_asked_again_where_that_is_safe() {
 
 #[tokio::test]
 async fn a_server_that_stays_busy_is_given_up_after_three_tries() {
-    let (web, count) =
-        odd("tools/call", |_| Some(with_header(status(503), "retry-after", "0"))).await;
+    let (web, count) = odd("tools/call", |_| Some(with_header(status(503), "retry-after", "0"))).await;
     let error = work(&*open(&web).await).await.unwrap_err();
     assert!(matches!(&error, ToolError::Disconnected(text) if text.contains("503")), "{error:?}");
     assert_eq!(count.load(Ordering::SeqCst), 3);

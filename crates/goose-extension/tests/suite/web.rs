@@ -79,7 +79,8 @@ pub(crate) fn with_header(mut response: Response<Body>, name: &'static str, valu
 }
 
 pub(crate) fn json_answer(value: &Value) -> Response<Body> {
-    let response = Response::builder().status(StatusCode::OK).header(header::CONTENT_TYPE, "application/json");
+    let response =
+        Response::builder().status(StatusCode::OK).header(header::CONTENT_TYPE, "application/json");
     response.body(Body::from(value.to_string())).unwrap()
 }
 

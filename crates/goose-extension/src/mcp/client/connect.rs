@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use rmcp::{
     RoleClient,
     model::{Implementation, ProtocolVersion, SubscriptionFilter},
@@ -172,28 +173,31 @@ impl Failed {
     }
 }
 
-async fn greet<T>(
+fn greet<T>(
     side: ClientSide,
     transport: Tap<T>,
     lifecycle: Lifecycle,
     options: &ConnectOptions,
-) -> Result<Service, Failed>
+) -> BoxFuture<'static, Result<Service, Failed>>
 where
     T: Transport<RoleClient> + 'static,
 {
     let name = options.name.clone().unwrap_or_else(|| "the server".to_owned());
-    let greeting = side.serve_with_lifecycle(transport, mode(lifecycle));
-    match tokio::time::timeout(options.handshake_timeout, greeting).await {
-        Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => {
-            let is_confused = is_confused(&error);
-            Err(Failed { name, reason: Reason(&error).to_string(), is_confused })
+    let limit = options.handshake_timeout;
+    Box::pin(async move {
+        let greeting = side.serve_with_lifecycle(transport, mode(lifecycle));
+        match tokio::time::timeout(limit, greeting).await {
+            Ok(Ok(service)) => Ok(service),
+            Ok(Err(error)) => {
+                let is_confused = is_confused(&error);
+                Err(Failed { name, reason: Reason(&error).to_string(), is_confused })
+            }
+            Err(_) => {
+                let reason = format!("it did not answer within {limit:?}");
+                Err(Failed { name, reason, is_confused: false })
+            }
         }
-        Err(_) => {
-            let reason = format!("it did not answer within {:?}", options.handshake_timeout);
-            Err(Failed { name, reason, is_confused: false })
-        }
-    }
+    })
 }
 
 fn is_confused(error: &ClientInitializeError) -> bool {

@@ -54,6 +54,11 @@ fn lock(office: &Shared) -> MutexGuard<'_, Office> {
     office.lock().unwrap()
 }
 
+/// What is so at one moment.
+fn look<T>(office: &Shared, read: impl FnOnce(&Office) -> T) -> T {
+    read(&lock(office))
+}
+
 async fn office() -> (Web, Shared) {
     let office = Shared::default();
     let answering = Arc::clone(&office);
@@ -212,7 +217,7 @@ async fn a_login_is_kept_for_the_next_time_and_for_nobody_else() {
     let store: Arc<dyn TokenStore> = Arc::new(FileTokenStore::new(&folder));
     let server = open(&web, &OAuth::new(store).with_browser(Arc::new(Visitor::default()))).await.unwrap();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!((lock(&office).logins, lock(&office).asked_scopes.clone()), (1, vec!["read".to_owned()]));
+    assert_eq!(look(&office, |it| (it.logins, it.asked_scopes.clone())), (1, vec!["read".to_owned()]));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -248,10 +253,10 @@ async fn a_token_that_ends_is_renewed_and_one_that_cannot_be_is_asked_for_again(
     // Revoked, but it can be renewed.
     lock(&office).tokens.clear();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!((lock(&office).refreshes, lock(&office).logins), (renewed + 1, 1));
+    assert_eq!(look(&office, |it| (it.refreshes, it.logins)), (renewed + 1, 1));
     lock(&office).revoke();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!((lock(&office).refreshes, lock(&office).logins), (renewed + 2, 2));
+    assert_eq!(look(&office, |it| (it.refreshes, it.logins)), (renewed + 2, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,7 +286,7 @@ async fn a_login_that_is_refused_says_so() {
     lock(&office).refuses = true;
     let error = open(&web, &in_memory()).await.unwrap_err().to_string();
     assert!(error.contains("access_denied"), "{error}");
-    assert_eq!((lock(&office).logins, lock(&office).issued), (1, 0));
+    assert_eq!(look(&office, |it| (it.logins, it.issued)), (1, 0));
     // In the middle of a session, too.
     lock(&office).refuses = false;
     let server = open(&web, &in_memory()).await.unwrap();
@@ -355,7 +360,7 @@ async fn a_header_of_the_user_wins_and_nobody_logs_in() {
     let options = options(&in_memory()).with_header("Authorization", "Bearer mine");
     let error = connect(web.url("/mcp"), options).await.unwrap_err().to_string();
     assert!(error.contains("401"), "{error}");
-    assert_eq!((lock(&office).logins, lock(&office).seen.clone()), (0, vec!["Bearer mine".to_owned()]));
+    assert_eq!(look(&office, |it| (it.logins, it.seen.clone())), (0, vec!["Bearer mine".to_owned()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -43,7 +43,9 @@ fn everything(server: &dyn Extension) -> Vec<(String, JsonObject)> {
         fields.map(|(name, field)| (name.clone(), something(field))).collect()
     };
     let tools = server.tools().iter();
-    tools.map(|tool| (tool.name().to_owned(), arguments(&Value::Object(tool.input_schema().clone())))).collect()
+    tools
+        .map(|tool| (tool.name().to_owned(), arguments(&Value::Object(tool.input_schema().clone()))))
+        .collect()
 }
 
 async fn call(

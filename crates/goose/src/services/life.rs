@@ -53,6 +53,15 @@ pub(super) enum Step {
     Refuse(String),
 }
 
+/// What a service had when it was laid to rest.
+#[derive(Default)]
+pub(super) struct Rest {
+    /// What ran.
+    pub(super) running: Option<Arc<Running>>,
+    /// The start that was under way.
+    pub(super) start: Option<AbortOnDropHandle<()>>,
+}
+
 /// A change of state to be told.
 pub(super) type Told = Option<(Phase, Option<String>)>;
 
@@ -148,15 +157,17 @@ impl Life {
         Some((phase, Some(reason)))
     }
 
-    /// Takes what runs out of its hands, and forgets all failures.
-    pub(super) fn rest(&mut self) -> (Option<Arc<Running>>, Told) {
+    /// Takes what runs, or is about to, out of its hands, and forgets all failures.
+    pub(super) fn rest(&mut self) -> (Rest, Told) {
         self.start += 1;
         self.patience.worked();
         self.reason = None;
+        let idle = Some((Phase::Idle, None));
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => (None, None),
-            State::Ready(running) => (Some(running), Some((Phase::Idle, None))),
-            _ => (None, Some((Phase::Idle, None))),
+            State::Idle => (Rest::default(), None),
+            State::Ready(running) => (Rest { running: Some(running), start: None }, idle),
+            State::Starting(start) => (Rest { running: None, start }, idle),
+            State::Degraded { .. } | State::Dead => (Rest::default(), idle),
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     follow,
     launch::{Launch, What},
-    life::{Life, Step, Told},
+    life::{Life, Rest, Step, Told},
     listing::Listing,
     listing_cache::Kept,
     phase::{Phase, ServiceChange, ServiceEvent, ServiceId},
@@ -298,10 +298,16 @@ impl Service {
         }
     }
 
-    /// Ends it and forgets its failures; its next use starts it anew. When this returns, nothing of it is left.
+    /// Ends it and forgets its failures; its next use starts it anew. When this returns, nothing of it is left; a start
+    /// that was under way is broken off and what it had started is killed.
     pub async fn stop(&self) {
-        let (running, told) = self.life().rest();
+        let (Rest { running, start }, told) = self.life().rest();
         self.tell(told);
+        if let Some(start) = start {
+            start.abort();
+            // Only that it is over counts; what it has started is ended with it.
+            let _ = start.await;
+        }
         if let Some(running) = running {
             running.stop().await;
         }

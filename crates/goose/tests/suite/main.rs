@@ -1,5 +1,6 @@
 //! The core, through its public doors.
 
+mod bad_output;
 mod config_command_line;
 mod config_environment;
 mod config_extension;
@@ -8,3 +9,10 @@ mod config_fingerprint;
 mod config_paths;
 mod config_round_trip;
 mod config_secrets;
+mod crashes;
+mod leftovers;
+mod listing_cache;
+mod sharing;
+mod silence;
+mod support;
+mod tool_names;

@@ -184,6 +184,8 @@ pub(super) struct Failed {
     pub(super) reason: String,
     /// The answer was to the other way of greeting, or to none.
     pub(super) is_confused: bool,
+    /// There was no answer in time.
+    pub(super) is_late: bool,
 }
 
 impl Failed {
@@ -212,11 +214,11 @@ where
             if let Some(track) = track.filter(|_| is_confused) {
                 track.discard();
             }
-            Err(Failed { name, reason: Reason(&error).to_string(), is_confused })
+            Err(Failed { name, reason: Reason(&error).to_string(), is_confused, is_late: false })
         }
         Err(_) => {
             let reason = format!("it did not answer within {:?}", options.handshake_timeout);
-            Err(Failed { name, reason, is_confused: false })
+            Err(Failed { name, reason, is_confused: false, is_late: true })
         }
     }
 }

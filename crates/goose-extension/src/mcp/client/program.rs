@@ -136,7 +136,8 @@ impl Program {
 
     async fn explain_greeting(&self, failed: &Failed, options: &ConnectOptions) -> ToolError {
         let name = options.name.as_ref().unwrap_or(&self.command);
-        let fate = self.find_fate().await;
+        // One that was late is ending now because we have hung up; that is not the reason.
+        let fate = if failed.is_late { None } else { self.find_fate().await };
         let error = match fate {
             Some(fate) => unreachable_server(name, &format_args!("{fate} before it had greeted")),
             None => unreachable_server(name, &failed.reason),

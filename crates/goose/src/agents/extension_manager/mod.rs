@@ -312,7 +312,11 @@ impl Inner {
             return Arc::clone(catalog);
         }
         let catalog = Arc::new(Catalog::of(&bounds));
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&catalog));
+        // Kept only where the extensions are still these; the lock holds back whoever would change them.
+        let now = self.bounds.read().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&now, &bounds) {
+            *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&catalog));
+        }
         catalog
     }
 
@@ -339,10 +343,15 @@ impl Inner {
         }
     }
 
-    async fn close(&self) {
-        let bounds = std::mem::take(&mut *self.bounds.write().unwrap_or_else(PoisonError::into_inner));
+    fn take_bounds(&self) -> Arc<[Arc<Bound>]> {
+        let mut bounds = self.bounds.write().unwrap_or_else(PoisonError::into_inner);
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
-        let bounds = bounds.to_vec();
+        std::mem::take(&mut *bounds)
+    }
+
+    async fn close(&self) {
+        // The shared list must be gone, or nobody would be the last to hold a service.
+        let bounds = self.take_bounds().to_vec();
         join_all(bounds.into_iter().map(|bound| self.release(bound))).await;
     }
 }

@@ -1,6 +1,12 @@
 //! `goose extension status`.
 
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+};
+
 use anyhow::{Context as _, ensure};
+use goose_test_support::binary;
 use serde_json::json;
 
 use crate::support::{Home, program};
@@ -168,5 +174,47 @@ fn slow_servers_start_side_by_side() -> anyhow::Result<()> {
     assert_eq!(times.len(), 3, "{json}");
     // One after another, the last would be ready after three seconds and more.
     ensure!(times.iter().sum::<u64>() < 3 * 3000, "{times:?}");
+    Ok(())
+}
+
+/// A server on HTTP, which ends with this.
+struct HttpServer {
+    process: Child,
+    url: String,
+}
+
+impl HttpServer {
+    fn start(flags: &[&str]) -> anyhow::Result<Self> {
+        let mut process =
+            Command::new(binary("misbehave")?).arg("--http").args(flags).stdout(Stdio::piped()).spawn()?;
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().context("its output is ours")?).read_line(&mut url)?;
+        Ok(Self { process, url: url.trim().to_owned() })
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn servers_on_http_are_reached_and_nobody_logs_in_without_a_terminal() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let (open, closed) = (HttpServer::start(&[])?, HttpServer::start(&["--status-always", "401"])?);
+    let flag = "--with-streamable-http-extension";
+    let run = home.run(&["extension", "status", "--json", flag, &open.url, flag, &closed.url])?;
+    assert_eq!(run.code, Some(1));
+    let json = run.json()?;
+    let [first, second] = [&json["extensions"][0], &json["extensions"][1]];
+    assert_eq!(
+        json!([first["type"], first["state"], first["tools"]]),
+        json!(["streamable_http", "ready", 6])
+    );
+    assert_eq!(second["state"], json!("degraded"));
+    ensure!(second["reason"].as_str().is_some_and(|reason| reason.contains("401")), "{second}");
+    ensure!(!home.path().join("data/oauth").exists(), "nothing is kept where nobody logged in");
     Ok(())
 }

@@ -18,8 +18,11 @@ use crate::support::{World, bounded, is_alive, pid, text, within};
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// The ways in which a server and what it started can refuse to end.
-const STUBBORN: &[&[&str]] =
-    &[&["--grandchildren"], &["--grandchildren", "--ignore-eof"], &["--grandchildren", "--ignore-eof", "--ignore-term"]];
+const STUBBORN: &[&[&str]] = &[
+    &["--grandchildren"],
+    &["--grandchildren", "--ignore-eof"],
+    &["--grandchildren", "--ignore-eof", "--ignore-term"],
+];
 
 /// A server's process and those that it has left.
 async fn family(

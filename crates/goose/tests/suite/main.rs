@@ -1,5 +1,6 @@
 //! The core, through its public doors.
 
+mod asking;
 mod bad_output;
 mod config_command_line;
 mod config_environment;
@@ -10,6 +11,7 @@ mod config_paths;
 mod config_round_trip;
 mod config_secrets;
 mod crashes;
+mod kinds;
 mod leftovers;
 mod listing_cache;
 mod sharing;

@@ -13,9 +13,7 @@ use goose_test_support::Witness;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{
-    World, bounded, is_alive, phase, pid, signal, status, text, tool_names, until,
-};
+use crate::support::{World, bounded, is_alive, phase, pid, signal, status, text, tool_names, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_managers_share_a_process_which_ends_with_the_last() -> anyhow::Result<()> {

@@ -92,7 +92,11 @@ async fn a_late_reply_is_ignored_and_the_next_calls_get_their_own() -> anyhow::R
     let process = pid(&manager, "a").await?;
     let begin = Instant::now();
     let error = failure(&manager, "a__work", json!({})).await?;
-    ensure!(matches!(error, ToolError::Timeout(_)) && begin.elapsed() < late, "{error} {:?}", begin.elapsed());
+    ensure!(
+        matches!(error, ToolError::Timeout(_)) && begin.elapsed() < late,
+        "{error} {:?}",
+        begin.elapsed()
+    );
     let mut number = 0;
     // Before, while and after the late reply comes.
     while begin.elapsed() < late + CALL_TIMEOUT {

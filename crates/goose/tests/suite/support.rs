@@ -96,10 +96,7 @@ impl World {
     }
 }
 
-fn pool_in(
-    home: &Path,
-    change: impl FnOnce(PoolOptions) -> PoolOptions,
-) -> anyhow::Result<Arc<ServicePool>> {
+fn pool_in(home: &Path, change: impl FnOnce(PoolOptions) -> PoolOptions) -> anyhow::Result<Arc<ServicePool>> {
     let path = std::env::var("PATH").context("there is a PATH")?;
     let options = PoolOptions::new(&Paths::under(home), [("PATH".to_owned(), path)]);
     Ok(ServicePool::new(change(options)))

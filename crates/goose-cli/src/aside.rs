@@ -8,7 +8,10 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
-use crate::visible;
+use crate::{
+    visible,
+    wrap::{WIDTH, wrapped},
+};
 
 /// How much of a status line is shown, so that it stays one line.
 const STATUS_WIDTH: usize = 78;
@@ -16,6 +19,8 @@ const STATUS_WIDTH: usize = 78;
 /// Goes to the begin of the line and empties it.
 const ERASE_LINE: &str = "\r\x1b[2K";
 
+/// What errors begin with, and how it looks.
+const LABEL: &str = "error:";
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 /// Whether a status line is on the screen.
@@ -33,7 +38,11 @@ pub(crate) fn can_ask() -> bool {
 
 /// Says what went wrong.
 pub(crate) fn error(text: &str) {
-    line(format_args!("{ERROR}error:{ERROR:#} {}", visible::text(text.trim_end())));
+    let (text, width) = (visible::text(text.trim_end()), if is_seen() { WIDTH } else { usize::MAX });
+    let text = format!("{LABEL} {text}");
+    let lines: Vec<&str> = text.lines().flat_map(|line| wrapped(line, width)).collect();
+    let text = lines.join("\n");
+    line(format_args!("{ERROR}{LABEL}{ERROR:#}{}", text.strip_prefix(LABEL).unwrap_or(&text)));
 }
 
 /// Writes a line. Where standard error cannot be written to, nobody can be told either.

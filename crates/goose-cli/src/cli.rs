@@ -18,27 +18,30 @@ const EXTENSION_EXAMPLES: &str = "\
 Examples:
   goose extension list
   goose extension status memory
-  goose extension tools --with-extension 'npx -y @modelcontextprotocol/server-everything'
+  goose extension tools --with-extension 'uvx mcp-server-fetch'
   goose extension call tutorial load_tutorial --args '{\"name\": \"first-game\"}'
 
-Extensions are configured under 'extensions:' in config.yaml, in goose's config folder.";
+Extensions are configured under 'extensions:' in config.yaml, in goose's config
+folder (`goose extension list` shows where).";
 
 const LIST_EXAMPLES: &str = "\
 Examples:
   goose extension list
   goose extension list --json
 
-With --json: {\"config\": FILE, \"extensions\": [{key, source, enabled, type, target, description, error}]}.
-'source' is 'config', 'flag' or 'builtin' (not configured); 'target' is what would run, or the address.";
+With --json: {\"config\": FILE, \"extensions\": [{key, source, enabled, type,
+target, description, error}]}. 'source' is 'config', 'flag' or 'builtin' (not
+configured); 'target' is what would run, or the address.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
   goose extension status
   goose extension status memory tutorial
-  goose extension status --no-profile --with-streamable-http-extension https://example.com/mcp
+  goose extension status --no-profile --with-extension 'uvx mcp-server-fetch'
 
-With --json: {\"ready\": BOOL, \"extensions\": [{name, type, state, reason, ready_ms, ping_ms, protocol, version,
-description, tools, missing_tools, dropped_tools: [{name, reason}], stderr}]}.
+With --json: {\"ready\": BOOL, \"extensions\": [{name, type, state, reason,
+ready_ms, ping_ms, protocol, version, description, tools, missing_tools,
+dropped_tools: [{name, reason}], stderr}]}.
 The exit code is 1 where one of them is not ready.";
 
 const TOOLS_EXAMPLES: &str = "\
@@ -46,7 +49,8 @@ Examples:
   goose extension tools
   goose extension tools memory --json
 
-With --json: {\"tools\": [MCP tool objects, each with 'extension'], \"problems\": [{extension, error}]}.
+With --json: {\"tools\": [MCP tool objects, each with 'extension'],
+\"problems\": [{extension, error}]}.
 The exit code is 1 where the tools of one of them could not be listed.";
 
 const CALL_EXAMPLES: &str = "\
@@ -60,7 +64,7 @@ The exit code is 1 where the tool failed, and 130 where Ctrl-C cancelled it.";
 
 /// An AI agent that works with your tools.
 #[derive(Debug, Parser)]
-#[command(name = "goose", version, about, after_help = GOOSE_EXAMPLES)]
+#[command(name = "goose", version, after_help = GOOSE_EXAMPLES)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -97,6 +101,7 @@ pub(crate) enum ExtensionCommand {
     #[command(after_help = STATUS_EXAMPLES)]
     Status {
         /// The extensions; all enabled ones where none is named
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
         #[command(flatten)]
         which: Which,
@@ -107,6 +112,7 @@ pub(crate) enum ExtensionCommand {
     #[command(after_help = TOOLS_EXAMPLES)]
     Tools {
         /// The extensions; all enabled ones where none is named
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// Start all extensions, also those whose tools are known from before
         #[arg(long)]
@@ -126,7 +132,7 @@ pub(crate) enum ExtensionCommand {
         /// Its arguments as a JSON object; '-' reads them from standard input, '@FILE' from a file
         #[arg(long, value_name = "JSON", default_value = "{}")]
         args: String,
-        /// Show progress and logs of the tool also where standard error is no terminal
+        /// Show all that the tool logs, and its progress, also where standard error is no terminal
         #[arg(short, long)]
         verbose: bool,
         #[command(flatten)]

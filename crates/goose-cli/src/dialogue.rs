@@ -152,7 +152,7 @@ async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -
         with.tell("That is no address of a web page, and so it is not opened.");
         return Err(Ended::Declined);
     }
-    let prompt = format!("Open this page in the browser? (yes or no; {CANCEL} cancels the call) [no]: ");
+    let prompt = format!("Open it in the browser? (yes or no, {CANCEL} cancels the call): ");
     loop {
         match answer(with, &prompt).await?.to_ascii_lowercase().as_str() {
             "y" | "yes" => break,
@@ -178,3 +178,7 @@ async fn answer(with: &dyn Dialogue, prompt: &str) -> Result<String, Ended> {
         answer => Ok(answer.to_owned()),
     }
 }
+
+#[cfg(test)]
+#[path = "dialogue_tests.rs"]
+mod tests;

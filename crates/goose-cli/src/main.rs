@@ -2,7 +2,7 @@
 //!
 //! - `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
 //! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
-//!   text of others harmless;
+//!   text of others harmless; `wrap`: lines that fit;
 //! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
 //!   `browser`: pages that they open.
 
@@ -19,6 +19,7 @@ mod selection;
 mod signals;
 mod supervise;
 mod visible;
+mod wrap;
 
 use std::{io, process::ExitCode};
 

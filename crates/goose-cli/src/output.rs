@@ -10,7 +10,10 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::visible;
+use crate::{
+    visible,
+    wrap::{WIDTH, wrapped},
+};
 
 /// Names of things.
 pub(crate) const NAME: Style = Style::new().bold();
@@ -22,9 +25,6 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 /// What matters less.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-
-/// How wide texts are set for a terminal.
-const WIDTH: usize = 79;
 
 /// Standard output, locked. What is written appears at the end, or when much has gathered.
 pub(crate) struct Output {
@@ -54,6 +54,11 @@ impl Output {
     /// A text of somebody else: harmless on a terminal, as it is elsewhere.
     pub(crate) fn foreign<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.is_terminal { visible::text(text) } else { Cow::Borrowed(text) }
+    }
+
+    /// Whether a text fits on a line of which so much is used.
+    pub(crate) fn has_room(&self, used: usize, text: &str) -> bool {
+        !self.is_terminal || used + text.chars().count() <= WIDTH
     }
 
     /// Writes a line.
@@ -100,33 +105,5 @@ impl<T: Display> Display for Painted<T> {
             }
             None => self.text.fmt(f),
         }
-    }
-}
-
-/// A line as several, broken at spaces. A word that is too long stays whole.
-fn wrapped(line: &str, width: usize) -> Vec<&str> {
-    let (mut lines, mut rest) = (Vec::new(), line.trim_end());
-    while let Some(end) = rest.char_indices().nth(width).map(|(end, _)| end) {
-        let space = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty());
-        let Some(at) = space.or_else(|| rest[end..].find(' ').map(|at| end + at)) else { break };
-        lines.push(rest[..at].trim_end());
-        rest = rest[at..].trim_start();
-    }
-    lines.push(rest);
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_broken_at_spaces() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("a-very-long-word and more", 8), ["a-very-long-word", "and more"]);
-        assert_eq!(wrapped("  keeps its indent when short", 99), ["  keeps its indent when short"]);
-        assert_eq!(wrapped("ümläut ümläut", 6), ["ümläut", "ümläut"]);
-        assert_eq!(wrapped("", 5), [""]);
     }
 }

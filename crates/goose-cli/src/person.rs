@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use goose_extension::{
-    Answer, Caller, LogEntry, Notifier, Progress, Question, QuestionKind, RichRenderable, ToolError,
-    ToolResult, prelude::async_trait,
+    Answer, Caller, LogEntry, LogLevel, Notifier, Progress, Question, QuestionKind, RichRenderable,
+    ToolError, ToolResult, prelude::async_trait,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -33,6 +33,8 @@ enum View {
 pub(crate) struct Person {
     view: View,
     can_answer: bool,
+    /// What a tool logs below this is not shown.
+    least_level: LogLevel,
     /// One question at a time.
     conversation: Mutex<()>,
 }
@@ -45,7 +47,8 @@ impl Person {
             (false, true) => View::Lines,
             (false, false) => View::Nothing,
         };
-        Self { view, can_answer: aside::can_ask(), conversation: Mutex::default() }
+        let least_level = if verbose { LogLevel::Debug } else { LogLevel::Info };
+        Self { view, can_answer: aside::can_ask(), least_level, conversation: Mutex::default() }
     }
 
     /// The same person, for what tools tell besides.
@@ -98,6 +101,9 @@ impl Caller for Person {
     }
 
     fn log(&self, entry: LogEntry) {
+        if entry.level < self.least_level {
+            return;
+        }
         let text = match entry.data {
             Value::String(text) => text,
             data => data.to_string(),

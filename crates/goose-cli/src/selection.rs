@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use goose::config::{ConfigFile, ConfiguredExtension, ExtensionConfig, Paths};
+use goose::config::{ConfigFile, ConfiguredExtension, ExtensionConfig, ExtensionKind, Paths};
 use goose_mcp::{BUILTINS, Builtin};
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ impl Candidate {
             key: entry.key.clone(),
             source: Source::Config,
             enabled: entry.enabled,
-            config: entry.config.as_ref().ok().cloned(),
+            config: entry.config.as_ref().ok().cloned().map(described),
             error: entry.checked().err().map(|error| error.to_string()),
             place: Some(entry.place.to_string()),
         }
@@ -180,12 +180,22 @@ impl Selection {
     }
 }
 
+/// A built-in says itself what it is for, where the configuration does not.
+fn described(config: ExtensionConfig) -> ExtensionConfig {
+    let is_silent = config.kind == ExtensionKind::Builtin && config.description().is_empty();
+    let known = BUILTINS.iter().find(|builtin| is_silent && builtin.name == config.key());
+    match known {
+        Some(builtin) => config.with_description(builtin.summary),
+        None => config,
+    }
+}
+
 fn switched_off(candidate: &Candidate) -> anyhow::Error {
     let Candidate { key, place, .. } = candidate;
     let place = place.as_deref().unwrap_or("config.yaml");
-    let once = match candidate.config.as_ref().map(ExtensionConfig::type_name) {
-        Some("builtin") => format!("--with-builtin {key}"),
-        Some("streamable_http") => "--with-streamable-http-extension URL".to_owned(),
+    let once = match candidate.config.as_ref().map(|config| &config.kind) {
+        Some(ExtensionKind::Builtin) => format!("--with-builtin {key}"),
+        Some(ExtensionKind::StreamableHttp { .. }) => "--with-streamable-http-extension URL".to_owned(),
         _ => "--with-extension 'CMD'".to_owned(),
     };
     anyhow!(

@@ -43,15 +43,19 @@ fn planned(context: &Value) -> Option<Vec<(String, JsonObject)>> {
     plan.iter().map(call).collect()
 }
 
+/// Each tool once, with something in each argument. One wants to see a schema of the server's as it arrived here.
 fn everything(tools: &[Tool]) -> Vec<(String, JsonObject)> {
-    let arguments = |schema: &Value| -> JsonObject {
-        let fields = schema["properties"].as_object().into_iter().flatten();
-        fields.map(|(name, field)| (name.clone(), something(field))).collect()
+    let schema = |tool: &Tool| Value::Object(tool.input_schema().clone());
+    let shown = tools.iter().find(|tool| tool.name().ends_with("json_schema_2020_12_tool")).map(schema);
+    let argument = |name: &str, field: &Value| match &shown {
+        Some(shown) if name == "schema" => shown.clone(),
+        _ => something(field),
     };
-    tools
-        .iter()
-        .map(|tool| (tool.name().to_owned(), arguments(&Value::Object(tool.input_schema().clone()))))
-        .collect()
+    let arguments = |schema: Value| -> JsonObject {
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        fields.map(|(name, field)| (name.clone(), argument(name, field))).collect()
+    };
+    tools.iter().map(|tool| (tool.name().to_owned(), arguments(schema(tool)))).collect()
 }
 
 async fn call(

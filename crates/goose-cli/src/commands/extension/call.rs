@@ -2,6 +2,7 @@
 
 use std::{env, process::ExitCode, sync::Arc};
 
+use anyhow::{anyhow, bail};
 use goose::{
     agents::extension_manager::ExtensionManager,
     config::{ExtensionConfig, Paths},
@@ -28,7 +29,7 @@ pub(super) fn run(
     form: &Form,
 ) -> anyhow::Result<ExitCode> {
     supervise(paths, vec![config], async |manager, stop| {
-        let output = carry_out(manager, stop, call).await?;
+        let output = carry_out(manager, stop, call).await.map_err(readable)?;
         aside::end_status();
         print(&output, form)
     })
@@ -51,9 +52,17 @@ async fn carry_out(
     manager.call_tool_with(&call.tool, call.arguments, &context).await
 }
 
+/// An error of the protocol without its form on the wire.
+fn readable(error: ToolError) -> anyhow::Error {
+    match error {
+        ToolError::Protocol(data) => anyhow!("{} (MCP error {})", data.message.trim_end(), data.code.0),
+        other => other.into(),
+    }
+}
+
 fn print(output: &ToolOutput, form: &Form) -> anyhow::Result<ExitCode> {
     if let (Some(ToolError::Disconnected(reason)), false) = (output.failure(), form.json) {
-        anyhow::bail!(reason);
+        bail!(reason);
     }
     let mut out = Output::new();
     if form.json {

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, io, path::Path, process::ExitCode};
 
+use anstyle::Style;
 use goose::config::{ExtensionConfig, ExtensionKind};
 use serde::Serialize;
 
@@ -14,6 +15,9 @@ use crate::{
 
 /// The widest column of names.
 const MAX_COLUMN: usize = 24;
+
+/// What stands between the columns: the state, and spaces.
+const GAPS: usize = 9;
 
 /// How far right details are.
 const INDENT: usize = 4;
@@ -81,9 +85,15 @@ fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::
     for row in rows {
         let state = if row.enabled { out.paint(GOOD, "on ") } else { out.paint(FAINT, "off") };
         let key = out.paint(NAME, format!("{:keys$}", visible::line(row.key)));
-        let (kind, target) = (row.kind.unwrap_or("?"), row.target.as_deref().unwrap_or_default());
-        let line = format!("{key}  {state}  {kind:kinds$}  {}", visible::line(target));
-        out.line(line.trim_end())?;
+        let (kind, target) =
+            (row.kind.unwrap_or("?"), visible::line(row.target.as_deref().unwrap_or_default()));
+        if out.has_room(keys + kinds + GAPS, &target) {
+            let line = format!("{key}  {state}  {kind:kinds$}  {target}");
+            out.line(line.trim_end())?;
+        } else {
+            out.line(format_args!("{key}  {state}  {kind}"))?;
+            out.indented(INDENT, Style::new(), &target)?;
+        }
         out.indented(INDENT, FAINT, row.description.unwrap_or_default())?;
         if let Some(error) = row.error {
             out.indented(INDENT, BAD, &format!("error: {error}"))?;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, CredentialRefreshGuard, CredentialStore,
     OAuthClientConfig, StoredCredentials,
 };
-use tokio::sync::MutexGuard;
+use tokio::sync::OwnedMutexGuard;
 use url::{Host, Url};
 
 use super::{
@@ -41,7 +42,7 @@ impl Account {
         if let Stored::Fresh(token) = self.stored().await? {
             return Ok(Some(token));
         }
-        let gate = self.gate.lock().await;
+        let gate = Arc::clone(&self.gate).lock_owned().await;
         match self.stored().await? {
             Stored::Fresh(token) => Ok(Some(token)),
             Stored::Old => self.refresh(&gate).await,
@@ -55,7 +56,7 @@ impl Account {
     ///
     /// As for [`token`](Self::token); or no login can help.
     pub(in crate::mcp::client) async fn renew(&self, challenge: &Challenge) -> Result<bool, HttpError> {
-        let gate = self.gate.lock().await;
+        let gate = Arc::clone(&self.gate).lock_owned().await;
         if self.is_answered(challenge).await? {
             return Ok(true);
         }
@@ -70,13 +71,18 @@ impl Account {
     /// # Errors
     ///
     /// Nobody can be asked, or the login failed.
-    pub(in crate::mcp::client) async fn log_in(&self, challenge: &Challenge) -> Result<(), HttpError> {
-        let _gate = self.gate.lock().await;
-        if self.is_answered(challenge).await? {
-            return Ok(());
-        }
-        let _under_way = self.clock.begin();
-        login::through_browser(self, challenge).await
+    pub(in crate::mcp::client) fn log_in<'a>(
+        &'a self,
+        challenge: &'a Challenge,
+    ) -> BoxFuture<'a, Result<(), HttpError>> {
+        Box::pin(async move {
+            let _gate = self.gate.lock().await;
+            if self.is_answered(challenge).await? {
+                return Ok(());
+            }
+            let _under_way = self.clock.begin();
+            login::through_browser(self, challenge).await
+        })
     }
 
     /// Whether the store has what a challenge wants by now.
@@ -106,7 +112,7 @@ impl Account {
 
     /// A new token for the refresh token; nothing where the login server has none for us, so that the server asks for a
     /// login.
-    async fn refresh(&self, _gate: &MutexGuard<'_, ()>) -> Result<Option<String>, HttpError> {
+    async fn refresh(&self, _gate: &OwnedMutexGuard<()>) -> Result<Option<String>, HttpError> {
         let Some(login) = self.load().await? else { return Ok(None) };
         if login.token().is_none_or(|token| token.refresh_token.is_none()) {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Time that a person takes to log in does not count as a server's.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
@@ -21,9 +21,9 @@ impl Default for LoginClock {
 
 impl LoginClock {
     /// A login is under way as long as the result lives.
-    pub(super) fn begin(&self) -> impl Drop + Send + '_ {
+    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.0.send_modify(|it| it.under_way += 1);
-        UnderWay(self)
+        UnderWay(Arc::clone(self))
     }
 
     /// The end of a limit that began at `start`; none while somebody logs in.
@@ -49,9 +49,10 @@ impl LoginClock {
     }
 }
 
-struct UnderWay<'a>(&'a LoginClock);
+/// A login.
+pub(super) struct UnderWay(Arc<LoginClock>);
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.0.send_modify(|it| {
             it.under_way -= 1;

@@ -28,9 +28,8 @@ pub(super) fn read(
     });
     let events = SseStream::from_bytes_stream(chunks.boxed());
     let answered = move |event| match event {
-        Err(error) if is_too_large(&error) => too_large(request.as_ref()).map_or(Err(error), Ok),
-        Ok(event) => Ok(readable(event)),
-        other => other,
+        Err(error) if is_too_large(&error) => too_large(request.as_ref()).ok_or(error),
+        other => other.map(readable),
     };
     events.map(answered).boxed()
 }

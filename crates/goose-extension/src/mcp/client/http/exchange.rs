@@ -34,6 +34,7 @@ pub(super) struct Post<'a> {
 }
 
 /// What became of a message.
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and none is kept")]
 pub(super) enum Outcome {
     Answer(StreamableHttpPostResponse),
     /// The session is over (HTTP 404).

@@ -14,6 +14,7 @@ mod listening;
 
 use std::{collections::HashMap, time::Duration};
 
+use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     RoleClient,
@@ -80,12 +81,14 @@ impl Site {
     /// # Errors
     ///
     /// The login failed.
-    pub(super) async fn log_in(&mut self) -> Result<bool, HttpError> {
-        match (&self.account, self.client.take_challenge()) {
-            (Some(_), Some(challenge)) if !self.logins.allow(&challenge) => Err(challenge.in_vain()),
-            (Some(account), Some(challenge)) => account.log_in(&challenge).await.map(|()| true),
-            _ => Ok(false),
-        }
+    pub(super) fn log_in(&mut self) -> BoxFuture<'_, Result<bool, HttpError>> {
+        Box::pin(async {
+            match (&self.account, self.client.take_challenge()) {
+                (Some(_), Some(challenge)) if !self.logins.allow(&challenge) => Err(challenge.in_vain()),
+                (Some(account), Some(challenge)) => account.log_in(&challenge).await.map(|()| true),
+                _ => Ok(false),
+            }
+        })
     }
 
     /// From now on a request that needs a login waits for it.

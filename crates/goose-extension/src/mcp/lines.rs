@@ -31,6 +31,7 @@ use tokio::{
 use super::{
     line_reader::{LineRead, LineReader},
     line_writer::Writer,
+    shallow,
 };
 
 /// The longest line that is read.
@@ -287,9 +288,15 @@ pub(super) struct Envelope {
 /// meant to.
 fn read<Role: ServiceRole>(line: &[u8]) -> Result<RxJsonRpcMessage<Role>, serde_json::Error> {
     let error = match serde_json::from_slice(line) {
-        Err(error) if std::str::from_utf8(line).is_err() => error,
-        read => return read,
+        Ok(message) => return Ok(message),
+        Err(error) => error,
     };
+    if let Some(list) = shallow::list_of_tools(line) {
+        return serde_json::from_slice(&list);
+    }
+    if std::str::from_utf8(line).is_ok() {
+        return Err(error);
+    }
     match serde_json::from_str(&String::from_utf8_lossy(line)) {
         Ok(JsonRpcMessage::Request(_)) | Err(_) => Err(error),
         Ok(message) => Ok(message),

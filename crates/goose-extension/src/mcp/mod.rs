@@ -10,6 +10,7 @@ mod line_writer;
 mod lines;
 mod serve;
 mod server;
+mod shallow;
 mod tape;
 mod waiting;
 

@@ -1,5 +1,6 @@
 //! The core, through its public doors.
 
+mod asking;
 mod bad_output;
 mod config_command_line;
 mod config_environment;
@@ -10,9 +11,12 @@ mod config_paths;
 mod config_round_trip;
 mod config_secrets;
 mod crashes;
+mod http_faults;
+mod kinds;
 mod leftovers;
 mod listing_cache;
 mod sharing;
 mod silence;
+mod strangers;
 mod support;
 mod tool_names;

@@ -79,16 +79,21 @@ impl Caller for Surrounded {
             }
     }
 
-    /// That of whoever called; without one, calls of the same session in the same folder are one.
+    /// Calls are one's where the same would answer all that they can ask: who called (without a caller, the session),
+    /// the folder, the model and the consent to it. Two agents may share a service, but not that.
     fn identity(&self) -> usize {
+        let mut hasher = DefaultHasher::new();
         match self.context.caller() {
-            Some(caller) => caller.identity(),
-            None => {
-                let mut hasher = DefaultHasher::new();
-                (self.context.session_id(), self.context.own_working_dir()).hash(&mut hasher);
-                hasher.finish() as usize
-            }
+            Some(caller) => caller.identity().hash(&mut hasher),
+            None => self.context.session_id().hash(&mut hasher),
         }
+        self.context.own_working_dir().hash(&mut hasher);
+        self.options
+            .sampling
+            .as_ref()
+            .map(|(model, consent)| (address(model), address(consent)))
+            .hash(&mut hasher);
+        hasher.finish() as usize
     }
 
     fn progress(&self, progress: Progress) {
@@ -102,6 +107,11 @@ impl Caller for Surrounded {
             caller.log(entry);
         }
     }
+}
+
+/// Where something shared lies; nothing else lies there as long as it lives.
+fn address<T: ?Sized>(shared: &Arc<T>) -> usize {
+    Arc::as_ptr(shared).cast::<()>().addr()
 }
 
 /// The folder of the call, as a root.

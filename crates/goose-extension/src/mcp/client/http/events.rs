@@ -8,6 +8,7 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 
 use super::failure::HttpError;
+use crate::mcp::shallow;
 
 /// The events of an answer. One that is too large ends the stream with an error for the request that it answers.
 pub(super) fn read(
@@ -28,9 +29,18 @@ pub(super) fn read(
     let events = SseStream::from_bytes_stream(chunks.boxed());
     let answered = move |event| match event {
         Err(error) if is_too_large(&error) => too_large(request.as_ref()).ok_or(error),
-        other => other,
+        other => other.map(readable),
     };
     events.map(answered).boxed()
+}
+
+/// An event whose list of tools nests too deep, without what does.
+fn readable(mut event: Sse) -> Sse {
+    let cut = event.data.as_ref().and_then(|data| shallow::list_of_tools(data.as_bytes()));
+    if let Some(text) = cut.and_then(|cut| String::from_utf8(cut).ok()) {
+        event.data = Some(text);
+    }
+    event
 }
 
 fn is_too_large(error: &SseError) -> bool {

@@ -16,7 +16,7 @@ use rmcp::{
 use url::Url;
 
 use super::{again::Busy, events, failure::HttpError, shown};
-use crate::mcp::lines::MAX_LINE_BYTES;
+use crate::mcp::{lines::MAX_LINE_BYTES, shallow};
 
 /// How much of an error's body is read.
 const MAX_ERROR_BYTES: usize = 16 << 10;
@@ -125,6 +125,7 @@ impl Post<'_> {
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = capped(response, MAX_LINE_BYTES).await?;
+        let body = shallow::list_of_tools(&body).unwrap_or(body);
         let wants_answer = self.request_id().is_some();
         match serde_json::from_slice(&body) {
             Ok(message) if kind == Kind::Json => Ok(StreamableHttpPostResponse::Json(message, session)),

@@ -1,0 +1,118 @@
+//! Lists of tools that nest deeper than JSON is read.
+//!
+//! A reader gives up on a whole message where one part of it is too deep. For a list of tools that would cost all of
+//! them for the schema of one, so what is too deep in it is cut out; the vetting of tools drops the one it belongs to.
+//! Other messages are not touched: a result with something missing is worse than none.
+
+use serde::{Deserialize, de::IgnoredAny};
+
+/// How many levels are left; deeper than a usable schema, and not as deep as readers go.
+const MAX_LEVELS: usize = 100;
+
+/// What stands for what was cut out.
+const CUT: &[u8] = b"null";
+
+/// The list without what is too deep; `None` where nothing is, and for all other messages.
+pub(super) fn list_of_tools(json: &[u8]) -> Option<Vec<u8>> {
+    if !is_deep(json) {
+        return None;
+    }
+    let cut = cut(json);
+    serde_json::from_slice::<ListOfTools>(&cut).is_ok().then_some(cut)
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "only whether it can be read counts")]
+struct ListOfTools {
+    id: IgnoredAny,
+    result: Tools,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "only whether it can be read counts")]
+struct Tools {
+    tools: Vec<IgnoredAny>,
+}
+
+fn is_deep(json: &[u8]) -> bool {
+    let mut place = Place::default();
+    json.iter().any(|byte| place.read(*byte) > MAX_LEVELS)
+}
+
+fn cut(json: &[u8]) -> Vec<u8> {
+    let (mut kept, mut place, mut before) = (Vec::with_capacity(json.len()), Place::default(), 0);
+    for &byte in json {
+        let level = place.read(byte);
+        // Where a part closes, the level is that outside of it.
+        match (before > MAX_LEVELS, level > MAX_LEVELS) {
+            (false, false) => kept.push(byte),
+            (false, true) => kept.extend_from_slice(CUT),
+            (true, _) => {}
+        }
+        before = level;
+    }
+    kept
+}
+
+/// Where in a text of JSON we are.
+#[derive(Default)]
+struct Place {
+    level: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Place {
+    /// Takes the next byte and gives the level after it.
+    fn read(&mut self, byte: u8) -> usize {
+        match (self.in_string, byte) {
+            (true, _) if self.escaped => self.escaped = false,
+            (true, b'\\') => self.escaped = true,
+            (_, b'"') => self.in_string = !self.in_string,
+            (false, b'{' | b'[') => self.level += 1,
+            (false, b'}' | b']') => self.level = self.level.saturating_sub(1),
+            _ => {}
+        }
+        self.level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    fn list(schema: &str) -> String {
+        format!(r#"{{"id":1,"result":{{"tools":[{{"name":"]}}\"[{{"}},{{"s":{schema},"t":2}}]}}}}"#)
+    }
+
+    #[test]
+    fn only_what_is_too_deep_is_cut_out_of_a_list() {
+        let text = list(&nested(500));
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_err());
+        let cut = list_of_tools(text.as_bytes()).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&cut).unwrap();
+        assert_eq!(value["result"]["tools"][0]["name"], "]}\"[{");
+        assert_eq!(value["result"]["tools"][1]["t"], 2);
+        let kept = value["result"]["tools"][1]["s"].to_string();
+        assert_eq!(kept.matches('{').count() + 4, MAX_LEVELS);
+    }
+
+    #[test]
+    fn nothing_else_is_touched() {
+        let deep = nested(500);
+        for text in [
+            list(&nested(50)),
+            format!(r#"{{"id":1,"result":{{"structuredContent":{deep}}}}}"#),
+            format!(r#"{{"id":1,"method":"m","params":{{"tools":[{deep}]}}}}"#),
+            deep,
+            "]]]]".to_owned(),
+            "[".repeat(100_000),
+        ] {
+            assert_eq!(list_of_tools(text.as_bytes()), None);
+        }
+    }
+}

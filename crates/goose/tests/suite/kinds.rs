@@ -1,0 +1,174 @@
+//! Extensions that are not plain programs: tools of the user interface, Python code; and what programs are given.
+#![cfg(target_os = "linux")]
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, ensure};
+use async_trait::async_trait;
+use goose::{
+    agents::{extension::ExtensionConfig, extension_manager::ExtensionManager},
+    config::{EnvSecrets, ExtensionKind},
+    services::{Frontend, Phase},
+};
+use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
+use goose_test_support::binary;
+use serde_json::{Value, json};
+
+use crate::support::{World, bounded, failure_of, status, text, tool_names};
+
+/// A user interface that says what it was asked to do.
+struct Window;
+
+#[async_trait]
+impl Frontend for Window {
+    async fn run(
+        &self,
+        extension: &str,
+        tool: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        if arguments.contains_key("never") {
+            std::future::pending::<()>().await;
+        }
+        let session = context.session_id().unwrap_or("no session");
+        Ok(ToolOutput::text(format!("{extension} {tool} {} {session}", json!(arguments))))
+    }
+}
+
+fn window_tools() -> Vec<Value> {
+    let schema = json!({
+        "type": "object",
+        "properties": { "page": { "type": "integer" }, "never": { "type": "boolean" } },
+        "required": ["page"],
+    });
+    vec![
+        json!({ "name": "open", "description": "Opens a page.", "inputSchema": schema }),
+        json!({ "description": "This one has no name." }),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_the_user_interface_run_there() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let config = ExtensionConfig::frontend("window", window_tools()).with_timeout(Duration::from_secs(1));
+    let options = world.options().with_frontend(Arc::new(Window));
+    let manager = world.manager_with(vec![config], options).await?;
+    ensure!(tool_names(&manager).await? == ["window__open"]);
+    let context = CallContext::new().with_session_id("seven");
+    let output = bounded(manager.call_tool_with("open", json!({ "page": 3 }), &context)).await??;
+    ensure!(output.as_text() == "window open {\"page\":3} seven", "{}", output.as_text());
+    let wrong = bounded(manager.call_tool("open", json!({ "page": "three" }))).await?;
+    ensure!(matches!(wrong, Err(ToolError::InvalidParameters(_))), "{wrong:?}");
+    let slow = bounded(manager.call_tool("open", json!({ "page": 3, "never": true }))).await??;
+    ensure!(matches!(failure_of(slow)?, ToolError::Timeout(_)));
+    manager.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_a_user_interface_that_is_not_there_say_so() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let manager = world.manager(vec![ExtensionConfig::frontend("window", window_tools())]).await?;
+    let output = bounded(manager.call_tool("window__open", json!({ "page": 3 }))).await??;
+    ensure!(output.is_error && output.as_text().contains("none is attached"), "{}", output.as_text());
+    manager.close().await;
+    Ok(())
+}
+
+/// A runner in place of the real one: it notes its arguments and becomes a plain server.
+fn place_runner(folder: &Path, notes: &Path) -> anyhow::Result<()> {
+    let runner = folder.join("uvx");
+    let program = binary("misbehave")?;
+    let lines = ["#!/bin/sh".to_owned(), format!("printf '%s\\n' \"$@\" >'{}'", notes.display())];
+    std::fs::write(&runner, format!("{}\nexec '{}'\n", lines.join("\n"), program.display()))?;
+    Ok(std::fs::set_permissions(&runner, std::fs::Permissions::from_mode(0o755))?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_code_is_run_from_a_file_with_what_it_needs() -> anyhow::Result<()> {
+    let tools = tempfile::tempdir()?;
+    let path = format!("{}:{}", tools.path().display(), std::env::var("PATH")?);
+    let world = World::with(|mut options| {
+        options.environment = [("PATH", path)].into_iter().collect();
+        options
+    })?;
+    let notes = world.file("arguments");
+    place_runner(tools.path(), &notes)?;
+    let code = "from mcp import server\nprint('größe \"quoted\"')\n";
+    let mut config = ExtensionConfig::inline_python("snake", code);
+    if let ExtensionKind::InlinePython { dependencies, .. } = &mut config.kind {
+        dependencies.push("httpx".to_owned());
+    }
+    let manager = world.manager(vec![config]).await?;
+    ensure!(text(&manager, "snake__echo", json!({ "text": "sss" })).await? == "sss");
+    let arguments = std::fs::read_to_string(notes)?;
+    let arguments: Vec<&str> = arguments.lines().collect();
+    let (script, before) = arguments.split_last().context("there are arguments")?;
+    ensure!(before == ["--with", "mcp", "--with", "httpx", "python"], "{arguments:?}");
+    ensure!(Path::new(script).starts_with(world.paths().cache) && std::fs::read_to_string(script)? == code);
+    manager.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_is_not_there_is_named() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let missing = ExtensionConfig::stdio("missing", "no-such-program-anywhere", Vec::<String>::new());
+    let unknown = ExtensionConfig::builtin("unknown");
+    let manager = world.manager(vec![missing, unknown, world.server("fine", &[])?]).await?;
+    ensure!(tool_names(&manager).await?.iter().all(|name| name.starts_with("fine__")));
+    for (name, words) in [("missing", "no-such-program-anywhere"), ("unknown", "memory")] {
+        let report = status(&manager, name)?.service;
+        ensure!(report.reason.as_ref().is_some_and(|reason| reason.contains(words)), "{report:?}");
+        ensure!(report.phase == Phase::Degraded && report.failures == 1, "{report:?}");
+    }
+    manager.close().await;
+    Ok(())
+}
+
+async fn variable(manager: &ExtensionManager, name: &str) -> anyhow::Result<String> {
+    text(manager, "a__env", json!({ "name": name })).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_is_given_the_secrets_it_asks_for_and_no_others() -> anyhow::Result<()> {
+    let path = std::env::var("PATH")?;
+    let variables = [
+        ("PATH", path.as_str()),
+        ("LANG", "de"),
+        ("WANTED_TOKEN", "wanted-canary"),
+        ("OTHER_TOKEN", "other-canary"),
+        ("OPENAI_API_KEY", "key-canary"),
+    ];
+    let world = World::with(|mut options| {
+        options.environment = variables.into_iter().collect();
+        options.secrets = Arc::new(EnvSecrets::from_iter(variables));
+        options
+    })?;
+    let config = world.server("a", &[])?.with_env("MODE", "plain").with_env_key("WANTED_TOKEN");
+    let manager = world.manager(vec![config]).await?;
+    ensure!(variable(&manager, "WANTED_TOKEN").await? == "wanted-canary");
+    ensure!(variable(&manager, "MODE").await? == "plain" && variable(&manager, "LANG").await? == "de");
+    for name in ["OTHER_TOKEN", "OPENAI_API_KEY", "HOME", "CARGO_MANIFEST_DIR"] {
+        ensure!(variable(&manager, name).await? == "(unset)", "{name} reached the child");
+    }
+    let seen = format!("{:?} {:?} {}", manager.status(), world.pool, json!(manager.status()));
+    ensure!(!seen.contains("canary"), "{seen}");
+    manager.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_is_missing_is_named_and_nothing_starts() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let config = world.server("a", &[])?.with_env_key("MISSING_TOKEN");
+    let manager = world.manager(vec![config, world.server("fine", &[])?]).await?;
+    ensure!(tool_names(&manager).await?.iter().all(|name| name.starts_with("fine__")));
+    let report = status(&manager, "a")?.service;
+    let reason = report.reason.unwrap_or_default();
+    ensure!(report.phase == Phase::Dead && reason.contains("MISSING_TOKEN"), "{reason}");
+    ensure!(world.starts("a").is_empty());
+    manager.close().await;
+    Ok(())
+}

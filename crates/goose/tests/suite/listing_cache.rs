@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use goose::services::{Phase, ServiceChange};
+use goose::{
+    agents::extension::ExtensionConfig,
+    services::{Phase, ServiceChange},
+};
 use serde_json::json;
 
 use crate::support::{World, bounded, phase, status, text, tool_names, until};
@@ -53,7 +56,7 @@ async fn a_list_that_is_not_true_any_more_is_replaced_at_the_start() -> anyhow::
     let world = World::new()?;
     // The same command line, and other tools: it is a script that can be changed behind our back.
     let script = world.file("server.sh");
-    let config = || goose::config::ExtensionConfig::stdio("a", "sh", [script.to_string_lossy()]);
+    let config = || ExtensionConfig::stdio("a", "sh", [script.to_string_lossy()]);
     let write = |flags: &str| {
         let program = goose_test_support::binary("misbehave")?;
         anyhow::Ok(std::fs::write(&script, format!("exec '{}' {flags}", program.display()))?)
@@ -108,21 +111,39 @@ async fn a_pool_without_a_cache_keeps_nothing() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A server of the older kind that notes its start in the file `$1`, is slow to listen, and answers one request after the
+/// other.
+const SLOW: &str = r#"
+    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    echo $$ >>"$1"
+    sleep 11
+    while read -r line; do
+        id=${line##*'"id":'} id=${id%%[,\}]*}
+        case $line in
+            *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"slow","version":"1"}}' ;;
+            *'"tools/list"'*) answer '"result":{"tools":[{"name":"work","inputSchema":{"type":"object"}}]}' ;;
+            *'"tools/call"'*) answer '"result":{"content":[{"type":"text","text":"done"}]}' ;;
+            *'"id"'*) answer '"error":{"code":-32601,"message":"What?"}' ;;
+        esac
+    done
+"#;
+
 /// A server that takes longer than the probe for the newer protocol is confused by it and started a second time; that
 /// is remembered.
 #[tokio::test(flavor = "multi_thread")]
 async fn how_a_slow_server_wants_to_be_greeted_is_remembered() -> anyhow::Result<()> {
     let world = World::new()?;
-    let flags = ["--slow-start", "11"];
-    let manager = world.manager(vec![world.server("slow", &flags)?]).await?;
-    let names = tool_names(&manager).await?;
-    ensure!(names.len() == 6 && world.starts("slow").len() == 2, "{names:?} {:?}", world.starts("slow"));
+    let starts = world.file("slow").with_extension("starts").to_string_lossy().into_owned();
+    let config = || ExtensionConfig::stdio("slow", "sh", ["-c", SLOW, "slow", &starts]);
+    let manager = world.manager(vec![config()]).await?;
+    ensure!(tool_names(&manager).await? == ["slow__work"], "{:?}", status(&manager, "slow"));
+    ensure!(world.starts("slow").len() == 2, "it is not confused any more: {:?}", world.starts("slow"));
     kept(&world).await?;
     manager.close().await;
     forget_starts(&world, "slow")?;
     let world = world.restarted()?;
-    let manager = world.manager(vec![world.server("slow", &flags)?]).await?;
-    ensure!(text(&manager, "slow__echo", json!({ "text": "here" })).await? == "here");
+    let manager = world.manager(vec![config()]).await?;
+    ensure!(text(&manager, "slow__work", json!({})).await? == "done");
     ensure!(world.starts("slow").len() == 1, "it was greeted the wrong way again");
     manager.close().await;
     Ok(())

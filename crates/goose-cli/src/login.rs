@@ -1,6 +1,6 @@
 //! Logging in to servers that want it: what was granted before, and a browser where a person sits at a terminal.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use goose::config::Paths;
 use goose_extension::{
@@ -12,14 +12,9 @@ use url::Url;
 
 use crate::{aside, visible};
 
-/// Where logins are kept, one file each, for one pair of eyes.
-fn folder(paths: &Paths) -> PathBuf {
-    paths.data.join("oauth")
-}
-
 /// How to log in. Without a terminal only logins of before are used.
 pub(crate) fn login(paths: &Paths) -> OAuth {
-    let oauth = OAuth::new(Arc::new(FileTokenStore::new(folder(paths))));
+    let oauth = OAuth::new(Arc::new(FileTokenStore::new(paths.logins())));
     if aside::is_seen() { oauth.with_browser(Arc::new(TerminalBrowser)) } else { oauth }
 }
 

@@ -47,7 +47,7 @@ fn options(paths: &Paths) -> anyhow::Result<PoolOptions> {
 }
 
 async fn manage(pool: &Arc<ServicePool>, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {
-    let options = ManagerOptions::in_pool(Arc::clone(pool));
+    let options = ManagerOptions::in_pool(Arc::clone(pool)).with_endless_patience();
     Ok(ExtensionManager::with_options(configs, CancellationToken::new(), options).await?)
 }
 

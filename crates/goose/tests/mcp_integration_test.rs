@@ -30,6 +30,10 @@ async fn test_mcp_extension() {
     assert!(!tools.is_empty());
 }
 
+fn is_recording() -> bool {
+    env::var_os("GOOSE_RECORD_MCP").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// A pool whose services are recorded or replayed, in a home of its own.
 struct Studio {
     home: TempDir,
@@ -41,8 +45,8 @@ impl Studio {
     fn new(test: &str) -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(test);
-        let record = env::var_os("GOOSE_RECORD_MCP").is_some_and(|value| !value.is_empty() && value != "0");
-        let tapes = Tapes::new(folder, record).with_placeholder(home.path().to_string_lossy(), "HOME");
+        let tapes =
+            Tapes::new(folder, is_recording()).with_placeholder(home.path().to_string_lossy(), "HOME");
         let paths = Paths::under(home.path());
         let environment = env::vars().filter(|(name, _)| name == "PATH");
         let pool = ServicePool::new(PoolOptions::new(&paths, environment).with_tapes(tapes));
@@ -107,7 +111,8 @@ async fn a_server_of_others_thinks() -> anyhow::Result<()> {
     let server = peers.join("@modelcontextprotocol/server-sequential-thinking/dist/index.js");
     let config = ExtensionConfig::stdio("thinking", node, [server.to_string_lossy()]);
     let manager = studio.manager(vec![config]).await?;
-    let thought = json!({ "thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1 });
+    let thought =
+        json!({ "thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1 });
     let output = manager.call_tool("thinking__sequentialthinking", thought).await?;
     ensure!(output.into_value()?["thoughtNumber"] == json!(1));
     studio.finish(manager).await
@@ -115,7 +120,7 @@ async fn a_server_of_others_thinks() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_request_that_was_not_recorded_fails_with_the_difference() -> anyhow::Result<()> {
-    if env::var_os("GOOSE_RECORD_MCP").is_some() {
+    if is_recording() {
         return Ok(()); // there is nothing to replay while recording
     }
     let studio = Studio::new("workbench")?;

@@ -11,12 +11,12 @@ use super::{
     ConfigError, Secret, Secrets,
     check::header_value,
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
-    looks_secret::looks_secret,
+    looks_secret::{holds_password, looks_secret},
     substitute::substitute,
 };
 
 /// The environment that every child process begins with: the given one, without variables that
-/// [look like secrets](looks_secret).
+/// [look like secrets](looks_secret) or are addresses with a password.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
 
@@ -41,7 +41,10 @@ impl BaseEnvironment {
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for BaseEnvironment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        Self(variables.filter(|(name, _)| !looks_secret(&name.to_string_lossy())).collect())
+        let is_harmless = |(name, value): &(OsString, OsString)| {
+            !looks_secret(&name.to_string_lossy()) && !holds_password(&value.to_string_lossy())
+        };
+        Self(variables.filter(is_harmless).collect())
     }
 }
 

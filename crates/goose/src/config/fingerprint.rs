@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Changes when the way to hash changes, so that old hashes are not mistaken for new ones.
-const FORM: &str = "goose-extension-1";
+const FORM: &str = "goose-extension-2";
 
 /// A SHA-256, as 64 lower-case hex digits. It is the same in every run and on every machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,10 +32,27 @@ impl fmt::Display for Fingerprint {
 
 impl ExtensionConfig {
     /// For what is remembered on disk, such as the list of tools: the command and arguments, the address, the code,
-    /// and the *names* of variables and headers. A new token does not change it, and no secret goes into it.
-    /// Name, description, timeout and available tools do not count.
-    pub fn listing_fingerprint(&self) -> Fingerprint {
-        self.hash_listing().finish()
+    /// literal variables, and the *names* of secret ones and of headers. A new token does not change it, and no secret
+    /// goes into it. Name, description, timeout and available tools do not count; the working folder only where the
+    /// command depends on it.
+    pub fn listing_fingerprint(&self, working_dir: Option<&Path>) -> Fingerprint {
+        let mut hash = self.hash_listing();
+        let (envs, _) = self.variables();
+        for (name, value) in envs.into_iter().flat_map(|envs| envs.iter()) {
+            hash.text(name, value);
+        }
+        if self.is_relative() {
+            hash.folder(working_dir);
+        }
+        hash.finish()
+    }
+
+    /// Whether the same command is another program in another folder.
+    fn is_relative(&self) -> bool {
+        let ExtensionKind::Stdio { cmd, args, .. } = &self.kind else { return false };
+        let is_path = |text: &str| text.starts_with('.') || (text.contains('/') && !text.contains("://"));
+        let is_relative = |text: &str| is_path(text) && !text.starts_with(['/', '-', '@', '~']);
+        is_relative(cmd) || args.iter().any(|arg| is_relative(arg))
     }
 
     /// For sharing what runs: all of the [listing](Self::listing_fingerprint), the values of variables and headers,
@@ -47,8 +64,7 @@ impl ExtensionConfig {
             values.iter().for_each(|(name, value)| hash.text(name, value.expose()));
         }
         hash.optional("client secret", resolved.client_secret.as_ref().map(|secret| secret.expose()));
-        hash.count("working folder", usize::from(working_dir.is_some()));
-        hash.bytes(working_dir.map_or(&[], |folder| folder.as_os_str().as_encoded_bytes()));
+        hash.folder(working_dir);
         hash.finish()
     }
 
@@ -119,6 +135,11 @@ impl Hash {
         let values: Vec<T> = values.into_iter().collect();
         self.count(name, values.len());
         values.iter().for_each(|value| self.bytes(value.as_ref().as_bytes()));
+    }
+
+    fn folder(&mut self, folder: Option<&Path>) {
+        self.count("working folder", usize::from(folder.is_some()));
+        self.bytes(folder.map_or(&[], |folder| folder.as_os_str().as_encoded_bytes()));
     }
 
     fn sign_in(&mut self, oauth: Option<&OAuthConfig>) {

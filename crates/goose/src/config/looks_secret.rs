@@ -1,7 +1,13 @@
 //! Whether a variable's name says that its value is a secret.
 
 /// Words that only secrets have in their names.
-const SECRET_WORDS: [&str; 10] = [
+const SECRET_WORDS: [&str; 16] = [
+    "AUTH",
+    "COOKIE",
+    "DSN",
+    "JWT",
+    "PASS",
+    "PASSCODE",
     "TOKEN",
     "SECRET",
     "SECRETS",
@@ -14,8 +20,8 @@ const SECRET_WORDS: [&str; 10] = [
     "PAT",
 ];
 
-/// What comes before `KEY` in the name of a secret.
-const KINDS_OF_KEY: [&str; 6] = ["API", "ACCESS", "PRIVATE", "SECRET", "SIGNING", "ENCRYPTION"];
+/// What comes before `KEY` in names that are no secrets.
+const HARMLESS_KEYS: [&str; 5] = ["PUBLIC", "HOT", "COMPOSE", "SORT", "PRIMARY"];
 
 /// Endings that show a place and not the secret itself.
 const PLACES: [&str; 4] = ["_DIR", "_FILE", "_PATH", "_SOCK"];
@@ -37,7 +43,17 @@ fn is_secret_word(word: &str) -> bool {
         || ["PASSWORD", "TOKEN", "SECRET", "APIKEY"].iter().any(|ending| word.ends_with(ending))
 }
 
+/// `OPENAI_KEY`, `AWS_ACCESS_KEY_ID`: a key of something.
 fn has_secret_key(words: &[&str]) -> bool {
     let is_key = |word: &str| word == "KEY" || word == "KEYS";
-    words.windows(2).any(|pair| matches!(pair, [kind, key] if KINDS_OF_KEY.contains(kind) && is_key(key)))
+    words.windows(2).any(|pair| matches!(pair, [kind, key] if is_key(key) && !HARMLESS_KEYS.contains(kind)))
+}
+
+/// Whether a value is an address with a password in it, such as that of a database.
+pub(super) fn holds_password(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority
+        .rsplit_once('@')
+        .is_some_and(|(user, _)| user.split_once(':').is_some_and(|(_, it)| !it.is_empty()))
 }

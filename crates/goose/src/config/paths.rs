@@ -60,6 +60,11 @@ impl Paths {
         self.config.join("config.yaml")
     }
 
+    /// The folder of logins to servers.
+    pub fn logins(&self) -> PathBuf {
+        self.data.join("oauth")
+    }
+
     /// The user's secrets, where there is no keyring.
     pub fn secrets_file(&self) -> PathBuf {
         self.config.join("secrets.yaml")

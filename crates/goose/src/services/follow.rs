@@ -15,7 +15,9 @@ pub(super) fn follow(service: &Arc<Service>, running: &Arc<Running>) {
         let news = follow_news(feed.subscribe(), Arc::downgrade(service), Arc::downgrade(running));
         followers.push(AbortOnDropHandle::new(tokio::spawn(news)));
         // What changed before we listened.
-        running.renew();
+        if running.renew() {
+            service.renew(running);
+        }
     }
     if let Some(remote) = &running.remote {
         let end = follow_end(remote.closed(), Arc::downgrade(service), Arc::downgrade(running));
@@ -34,7 +36,10 @@ async fn follow_news(mut news: Receiver<Change>, service: Weak<Service>, running
         };
         let (Some(service), Some(running)) = (service.upgrade(), running.upgrade()) else { return };
         match change {
-            Change::Tools => service.renew(&running),
+            Change::Tools => {
+                running.renew();
+                service.renew(&running);
+            }
             Change::Resources => service.announce(ServiceChange::Resources),
             Change::Prompts => service.announce(ServiceChange::Prompts),
             Change::ResourceUpdated(uri) => service.announce(ServiceChange::ResourceUpdated(uri)),
@@ -54,6 +59,4 @@ async fn follow_end(closed: impl Future<Output = ()>, service: Weak<Service>, ru
     if let Some(service) = service.upgrade() {
         service.lost(&running, farewell);
     }
-    // In a task of its own: this one ends when the followers are cleared.
-    tokio::spawn(async move { running.stop().await });
 }

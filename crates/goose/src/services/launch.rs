@@ -71,15 +71,21 @@ impl Launch {
         let kind = config.type_name();
         match config.check().and_then(|()| config.resolve(&*options.secrets)) {
             Ok(resolved) => {
-                let running_key = config.running_fingerprint(&resolved, options.working_dir.as_deref());
+                let folder = options.working_dir.as_deref();
+                let running_key = config.running_fingerprint(&resolved, folder);
                 let what = What::of(config, resolved, options);
-                let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint().to_string());
+                let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder).to_string());
                 Self { what, kind, running_key: Some(running_key.to_string()), listing_key }
             }
             Err(error) => {
                 Self { what: What::Never(error.to_string()), kind, running_key: None, listing_key: None }
             }
         }
+    }
+
+    /// Whether repeated failures mean that it will never work. A server elsewhere may be back tomorrow.
+    pub(super) fn gives_up(&self) -> bool {
+        !matches!(self.what, What::Http(_))
     }
 
     /// An extension of this program.

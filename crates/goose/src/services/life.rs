@@ -4,6 +4,10 @@
 
 use std::sync::Arc;
 
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use goose_extension::mcp::Lifecycle;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -22,9 +26,16 @@ pub(super) struct Life {
     reason: Option<String>,
     pub(super) patience: Patience,
     pub(super) listing: Option<Arc<Listing>>,
+    /// The listing is of an earlier run.
+    pub(super) is_remembered: bool,
     /// How it wants to be greeted.
     pub(super) lifecycle: Lifecycle,
+    /// What ran before and is still ending.
+    ending: Option<Ending>,
 }
+
+/// An end that several may wait for.
+pub(super) type Ending = Shared<BoxFuture<'static, ()>>;
 
 enum State {
     Idle,
@@ -43,6 +54,8 @@ pub(super) enum Step {
     Use(Arc<Running>),
     /// Start it.
     Begin,
+    /// It failed before: start it once more.
+    Retry,
     /// Wait for the start that is under way.
     Wait,
     /// It is gone, and somebody is about to say so: wait for that.
@@ -53,21 +66,29 @@ pub(super) enum Step {
     Refuse(String),
 }
 
-/// What a service had when it was laid to rest.
-#[derive(Default)]
-pub(super) struct Rest {
-    /// What ran.
-    pub(super) running: Option<Arc<Running>>,
-    /// The start that was under way.
-    pub(super) start: Option<AbortOnDropHandle<()>>,
-}
-
 /// A change of state to be told.
 pub(super) type Told = Option<(Phase, Option<String>)>;
 
+/// What has to be waited for when a service was laid to rest.
+pub(super) struct Rest {
+    /// The start that was under way.
+    pub(super) start: Option<AbortOnDropHandle<()>>,
+    /// What ran.
+    pub(super) ending: Option<Ending>,
+}
+
 impl Life {
     pub(super) fn new(listing: Option<Arc<Listing>>, lifecycle: Lifecycle) -> Self {
-        Self { state: State::Idle, start: 0, reason: None, patience: Patience::default(), listing, lifecycle }
+        Self {
+            state: State::Idle,
+            start: 0,
+            reason: None,
+            patience: Patience::default(),
+            is_remembered: listing.is_some(),
+            listing,
+            lifecycle,
+            ending: None,
+        }
     }
 
     /// A service that can never work.
@@ -108,9 +129,34 @@ impl Life {
             State::Starting(_) => Step::Wait,
             State::Idle => Step::Begin,
             State::Degraded { retry_at } if *retry_at > now => Step::WaitUntil(*retry_at),
-            State::Degraded { .. } => Step::Begin,
+            State::Degraded { .. } => Step::Retry,
             State::Dead => Step::Refuse(self.reason.clone().unwrap_or_default()),
         }
+    }
+
+    /// Whether this is what runs.
+    pub(super) fn is_running(&self, running: &Arc<Running>) -> bool {
+        self.running().is_some_and(|current| Arc::ptr_eq(current, running))
+    }
+
+    /// What is still ending, if anything is.
+    pub(super) fn ending(&mut self) -> Option<Ending> {
+        if self.ending.as_ref().is_some_and(|ending| ending.peek().is_some()) {
+            self.ending = None;
+        }
+        self.ending.clone()
+    }
+
+    /// Ends what ran, after whatever is ending already.
+    pub(super) fn ends(&mut self, running: Arc<Running>) {
+        let before = self.ending();
+        let task = tokio::spawn(async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            running.stop().await;
+        });
+        self.ending = Some(task.map(drop).boxed().shared());
     }
 
     /// Begins a start and gives it a number.
@@ -136,13 +182,14 @@ impl Life {
         self.lifecycle = running.lifecycle();
         self.state = State::Ready(running);
         self.listing = Some(listing);
+        self.is_remembered = false;
         self.reason = None;
         Some((Phase::Ready, None))
     }
 
     /// A start failed, or a running service ended.
-    pub(super) fn failed(&mut self, reason: String, now: Instant) -> Told {
-        let (phase, reason) = match self.patience.failed(now) {
+    pub(super) fn failed(&mut self, reason: String, gives_up: bool, now: Instant) -> Told {
+        let (phase, reason) = match self.patience.failed(gives_up, now) {
             Verdict::RetryAt(retry_at) => {
                 self.state = State::Degraded { retry_at };
                 (Phase::Degraded, reason)
@@ -157,17 +204,21 @@ impl Life {
         Some((phase, Some(reason)))
     }
 
-    /// Takes what runs, or is about to, out of its hands, and forgets all failures.
+    /// Ends what runs, gives out of its hands what is about to, and forgets all failures.
     pub(super) fn rest(&mut self) -> (Rest, Told) {
         self.start += 1;
         self.patience.worked();
         self.reason = None;
-        let idle = Some((Phase::Idle, None));
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => (Rest::default(), None),
-            State::Ready(running) => (Rest { running: Some(running), start: None }, idle),
-            State::Starting(start) => (Rest { running: None, start }, idle),
-            State::Degraded { .. } | State::Dead => (Rest::default(), idle),
-        }
+        let was_idle = matches!(self.state, State::Idle);
+        let start = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Ready(running) => {
+                self.ends(running);
+                None
+            }
+            State::Starting(start) => start,
+            State::Idle | State::Degraded { .. } | State::Dead => None,
+        };
+        let told = (!was_idle).then_some((Phase::Idle, None));
+        (Rest { start, ending: self.ending() }, told)
     }
 }

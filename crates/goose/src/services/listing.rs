@@ -22,14 +22,14 @@ pub struct Listing {
 
 impl Listing {
     /// What an extension says now.
-    pub(super) fn of(extension: &dyn Extension, dropped: &[DroppedTool]) -> Self {
+    pub(super) fn of(extension: &dyn Extension, dropped: Vec<DroppedTool>) -> Self {
         Self {
             description: extension.description().to_owned(),
             instructions: extension.instructions().to_owned(),
             version: extension.version().to_owned(),
             tools: extension.tools().to_vec(),
             features: extension.features(),
-            dropped: dropped.to_vec(),
+            dropped,
         }
     }
 }

@@ -7,17 +7,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use goose_extension::{Features, Tool, mcp::Lifecycle};
+use goose_extension::{
+    Features, Tool,
+    mcp::{DroppedTool, Lifecycle},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::listing::Listing;
 
 /// Raised when the format changes; files of other formats are ignored.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// How many listings are kept.
+const MAX_FILES: usize = 500;
 
 /// A folder of listings.
 #[derive(Debug, Clone)]
@@ -44,6 +50,8 @@ struct File {
     version: String,
     features: [bool; 4],
     tools: Vec<Value>,
+    /// Name and reason.
+    dropped: Vec<DroppedTool>,
 }
 
 impl ListingCache {
@@ -75,7 +83,19 @@ impl ListingCache {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(&bytes)?;
         file.persist(self.path(key))?;
-        Ok(())
+        self.prune()
+    }
+
+    /// Forgets the listings that were written longest ago, where there are too many.
+    fn prune(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            files.push((entry.metadata()?.modified()?, entry.path()));
+        }
+        files.sort();
+        let too_many = files.len().saturating_sub(MAX_FILES);
+        files.into_iter().take(too_many).try_for_each(|(_, path)| std::fs::remove_file(path))
     }
 }
 
@@ -98,6 +118,7 @@ fn to_file(kept: &Kept) -> File {
         version: listing.version.clone(),
         features: [features.resources, features.subscriptions, features.prompts, features.completions],
         tools: listing.tools.iter().map(|tool| json!(tool.to_mcp())).collect(),
+        dropped: listing.dropped.clone(),
     }
 }
 
@@ -115,7 +136,7 @@ fn from_file(file: File) -> Option<Kept> {
         version: file.version,
         tools: tools?,
         features,
-        dropped: Vec::new(),
+        dropped: file.dropped,
     };
     let lifecycle = if file.initialize_only { Lifecycle::Initialize } else { Lifecycle::Auto };
     Some(Kept { listing, lifecycle })

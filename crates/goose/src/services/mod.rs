@@ -6,7 +6,8 @@
 //!     Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
 //!
 //! - `launch`: what would run, and its hash; `start`: running it;
-//! - `service`: one service; `life`: its state machine; `patience`: when to try again and when to give up;
+//! - `service`: one service; `supervision`: its starts and ends; `life`: its state machine; `patience`: when to try again
+//!   and when to give up; `subscriptions`: who wants to hear of its resources;
 //!   `phase`: the states, and the events that tell of them; `running`, `follow`: a started one, and looking after it;
 //! - `listing`: what is known of a service without asking it; `listing_cache`: the same on disk;
 //! - `pool`: all services of a process; `options`: what the pool is told.
@@ -25,6 +26,8 @@ mod python;
 mod running;
 mod service;
 mod start;
+mod subscriptions;
+mod supervision;
 
 pub use frontend::Frontend;
 pub(crate) use frontend::FrontendExtension;

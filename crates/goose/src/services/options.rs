@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{
     Extension, ToolResult,
-    mcp::{OAuth, Tape},
+    mcp::{FileTokenStore, OAuth, Tape},
 };
 use goose_mcp::Settings;
 
@@ -101,7 +101,7 @@ pub struct PoolOptions {
     pub builtins: Arc<dyn BuildService>,
     /// The platform extensions.
     pub platform: Arc<dyn BuildService>,
-    /// How to log in to servers that want it.
+    /// How to log in to servers that want it; by default with logins of before only.
     pub oauth: Option<OAuth>,
     /// Recorded traffic.
     pub tapes: Option<Tapes>,
@@ -127,7 +127,7 @@ impl PoolOptions {
             start_timeout: START_TIMEOUT,
             builtins: Arc::new(Builtins(Settings::new(&paths.config))),
             platform: Arc::new(Nothing),
-            oauth: None,
+            oauth: Some(OAuth::new(Arc::new(FileTokenStore::new(paths.logins())))),
             tapes: None,
         }
     }
@@ -139,7 +139,11 @@ impl PoolOptions {
     /// Where the environment names no home.
     pub fn of_this_process() -> Result<Self, ConfigError> {
         let paths = Paths::from_env()?;
-        Ok(Self::with_places(&paths, BaseEnvironment::from_process(), EnvSecrets::from_process()))
+        let options = Self::with_places(&paths, BaseEnvironment::from_process(), EnvSecrets::from_process());
+        Ok(match std::env::current_dir() {
+            Ok(folder) => options.with_working_dir(folder, &paths),
+            Err(_) => options,
+        })
     }
 
     /// Says which project is worked in: child processes start there, and built-ins keep the project's files there.

@@ -9,7 +9,7 @@ pub(super) const MAX_FAILURES: u32 = 5;
 
 /// How long to wait after the first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The failures in a row, with no success between them.
 #[derive(Debug, Default)]
@@ -28,13 +28,14 @@ pub(super) enum Verdict {
 }
 
 impl Patience {
-    pub(super) fn failed(&mut self, now: Instant) -> Verdict {
-        self.failures += 1;
-        if self.failures >= MAX_FAILURES {
+    /// One more failure. What is not ours to mend, such as a network that is down, is not given up.
+    pub(super) fn failed(&mut self, gives_up: bool, now: Instant) -> Verdict {
+        self.failures = self.failures.saturating_add(1);
+        if gives_up && self.failures >= MAX_FAILURES {
             return Verdict::GiveUp;
         }
-        let pause = FIRST_PAUSE * 2_u32.pow(self.failures - 1);
-        Verdict::RetryAt(now + pause.min(LONGEST_PAUSE))
+        let doublings = (self.failures - 1).min(16);
+        Verdict::RetryAt(now + FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE))
     }
 
     pub(super) fn worked(&mut self) {
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn pauses_grow_until_it_is_given_up() {
         let (mut patience, now) = (Patience::default(), Instant::now());
-        let pauses: Vec<u64> = std::iter::from_fn(|| match patience.failed(now) {
+        let pauses: Vec<u64> = std::iter::from_fn(|| match patience.failed(true, now) {
             Verdict::RetryAt(then) => Some((then - now).as_millis() as u64),
             Verdict::GiveUp => None,
         })
@@ -71,10 +72,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_given_up_is_tried_at_longer_and_longer_intervals() {
+        let (mut patience, now) = (Patience::default(), Instant::now());
+        let last = (0..100).map(|_| patience.failed(false, now)).last();
+        assert_eq!(last, Some(Verdict::RetryAt(now + LONGEST_PAUSE)));
+    }
+
+    #[test]
     fn a_success_forgives() {
         let (mut patience, now) = (Patience::default(), Instant::now());
         for _ in 0..20 {
-            assert_ne!(patience.failed(now), Verdict::GiveUp);
+            assert_ne!(patience.failed(true, now), Verdict::GiveUp);
             patience.worked();
         }
     }

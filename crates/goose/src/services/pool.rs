@@ -1,16 +1,16 @@
 //! [`ServicePool`]: all services of a process. The same service asked for twice runs once.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use futures::future::join_all;
-use goose_extension::{ToolResult, mcp::Tape};
+use goose_extension::{ToolError, ToolResult, mcp::Tape};
 use tokio::sync::broadcast;
 
 use super::{
@@ -41,8 +41,9 @@ struct Key {
 /// What all services of a pool share.
 pub(super) struct Shared {
     pub(super) options: PoolOptions,
-    /// The recordings that were begun.
-    tapes: Mutex<Vec<Tape>>,
+    /// The recordings that were begun, one for each service.
+    tapes: Mutex<BTreeMap<String, Tape>>,
+    is_shut_down: AtomicBool,
     events: broadcast::Sender<ServiceEvent>,
     ids: AtomicU64,
 }
@@ -55,9 +56,17 @@ impl Shared {
     /// The tape of a service, where there are tapes.
     pub(super) fn tape(&self, service: &str) -> ToolResult<Option<Tape>> {
         let Some(tapes) = &self.options.tapes else { return Ok(None) };
+        let mut begun = self.tapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tape) = begun.get(service) {
+            return Ok(Some(tape.clone()));
+        }
         let tape = tapes.tape(service)?;
-        self.tapes.lock().unwrap_or_else(PoisonError::into_inner).push(tape.clone());
+        begun.insert(service.to_owned(), tape.clone());
         Ok(Some(tape))
+    }
+
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.is_shut_down.load(Ordering::Acquire)
     }
 
     pub(super) fn announce(&self, event: ServiceEvent) {
@@ -73,6 +82,7 @@ impl ServicePool {
         let shared = Shared {
             options,
             tapes: Mutex::default(),
+            is_shut_down: AtomicBool::new(false),
             events: broadcast::Sender::new(EVENT_CAPACITY),
             ids: AtomicU64::default(),
         };
@@ -104,12 +114,16 @@ impl ServicePool {
         let make = |launch| Service::new(name, launch, timeout, Arc::clone(&self.shared));
         let Some(runs) = launch.running_key.clone() else { return make(launch) };
         let key = Key { runs, name: name.to_owned(), timeout };
-        let mut services = self.lock();
-        if let Some(service) = services.get(&key).and_then(Weak::upgrade) {
+        if let Some(service) = self.lock().get(&key).and_then(Weak::upgrade) {
             return service;
         }
-        services.retain(|_, service| service.strong_count() > 0);
+        // Reads a file, and so is made outside of the lock; somebody else may be quicker.
         let service = make(launch);
+        let mut services = self.lock();
+        if let Some(quicker) = services.get(&key).and_then(Weak::upgrade) {
+            return quicker;
+        }
+        services.retain(|_, service| service.strong_count() > 0);
         services.insert(key, Arc::downgrade(&service));
         service
     }
@@ -133,9 +147,10 @@ impl ServicePool {
         services
     }
 
-    /// Ends all services, side by side. When this returns, nothing of them is left; they start anew where they are used
-    /// again.
+    /// Ends all services, side by side, for good. When this returns, nothing of them is left, and none is started any
+    /// more.
     pub async fn shutdown(&self) {
+        self.shared.is_shut_down.store(true, Ordering::Release);
         let services = self.services();
         join_all(services.iter().map(|service| service.stop())).await;
     }
@@ -147,7 +162,9 @@ impl ServicePool {
     /// Where a request was made that is not in a recording, or one that is was not made; with the differences.
     pub fn finish_tapes(&self) -> ToolResult<()> {
         let tapes = std::mem::take(&mut *self.shared.tapes.lock().unwrap_or_else(PoisonError::into_inner));
-        tapes.iter().try_for_each(Tape::finish)
+        let problems: Vec<String> =
+            tapes.values().filter_map(|tape| Some(tape.finish().err()?.to_string())).collect();
+        if problems.is_empty() { Ok(()) } else { Err(ToolError::ExecutionError(problems.join("\n\n"))) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Service>>> {

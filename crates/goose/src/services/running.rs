@@ -4,9 +4,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use goose_extension::{
     Extension,
-    mcp::{DroppedTool, Lifecycle, RemoteExtension},
+    mcp::{Lifecycle, RemoteExtension},
 };
 use tokio_util::task::AbortOnDropHandle;
+
+use super::listing::Listing;
 
 /// A started service.
 pub(super) struct Running {
@@ -31,19 +33,23 @@ impl Running {
         Arc::clone(&self.extension.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes over a new snapshot, where there is one.
-    pub(super) fn renew(&self) {
-        if let Some(latest) = self.extension().changes().and_then(|feed| feed.latest()) {
-            *self.extension.write().unwrap_or_else(PoisonError::into_inner) = latest;
-        }
+    /// Takes over a new snapshot, where there is one; whether there was.
+    pub(super) fn renew(&self) -> bool {
+        let extension = self.extension();
+        let Some(latest) = extension.changes().and_then(|feed| feed.latest()) else { return false };
+        let is_new = !Arc::ptr_eq(&extension, &latest);
+        *self.extension.write().unwrap_or_else(PoisonError::into_inner) = latest;
+        is_new
+    }
+
+    /// What it says about itself now.
+    pub(super) fn listing(&self) -> Listing {
+        let dropped = self.remote.as_ref().map(|remote| remote.dropped_tools_now()).unwrap_or_default();
+        Listing::of(&*self.extension(), dropped)
     }
 
     pub(super) fn is_connected(&self) -> bool {
         self.remote.as_ref().is_none_or(|remote| remote.is_connected())
-    }
-
-    pub(super) fn dropped_tools(&self) -> Vec<DroppedTool> {
-        self.remote.as_ref().map(|remote| remote.dropped_tools().to_vec()).unwrap_or_default()
     }
 
     pub(super) fn lifecycle(&self) -> Lifecycle {

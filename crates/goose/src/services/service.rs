@@ -1,8 +1,8 @@
-//! [`Service`]: one service of the pool, started when it is needed and looked after while it runs.
+//! [`Service`]: one service of the pool, as those who use it see it. Its life is in `supervision`.
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -14,39 +14,40 @@ use goose_extension::{
 };
 use serde::Serialize;
 use tokio::{sync::watch, time::Instant};
-use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    follow,
     launch::{Launch, What},
-    life::{Life, Rest, Step, Told},
+    life::{Life, Step},
     listing::Listing,
     listing_cache::Kept,
     phase::{Phase, ServiceChange, ServiceEvent, ServiceId},
     pool::Shared,
     running::Running,
-    start,
+    subscriptions::Subscriptions,
 };
 
-/// How long a server that let a call time out may take to show that it is alive.
-const PING_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server may take to answer a ping.
+pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait for the report of an end that shows already.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A service of a [`ServicePool`](super::ServicePool). Dropping the last reference ends it.
 pub struct Service {
-    id: ServiceId,
-    name: String,
-    launch: Launch,
+    pub(super) id: ServiceId,
+    pub(super) name: String,
+    pub(super) launch: Launch,
     /// How long a call may be silent.
-    timeout: Duration,
-    shared: Arc<Shared>,
+    pub(super) timeout: Duration,
+    pub(super) shared: Arc<Shared>,
     life: Mutex<Life>,
     /// Signalled by every change of state.
-    moved: watch::Sender<()>,
+    pub(super) moved: watch::Sender<()>,
     /// Counts the listings, so that who made something of one sees when it is stale.
-    edition: AtomicU64,
+    pub(super) edition: AtomicU64,
+    pub(super) subscriptions: Subscriptions,
+    /// The listing that is not on disk yet; whoever writes it holds this.
+    pub(super) unsaved: Arc<Mutex<Option<Kept>>>,
 }
 
 /// The state of a service, for people and programs.
@@ -95,6 +96,8 @@ impl Service {
             life: Mutex::new(life),
             moved: watch::Sender::default(),
             edition: AtomicU64::new(0),
+            subscriptions: Subscriptions::default(),
+            unsaved: Arc::default(),
         })
     }
 
@@ -116,6 +119,11 @@ impl Service {
     /// What is known of it; `None` where it was never seen, or is dead.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.life().listing.clone()
+    }
+
+    /// Why it is not as it should be.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.life().reason().map(str::to_owned)
     }
 
     /// A number that changes with the listing.
@@ -140,44 +148,39 @@ impl Service {
         }
     }
 
-    /// The running extension, started where it is not. Waits for a start that is under way, and for the pause after a
+    /// Waits until it runs, and starts it where it does not: for a start that is under way, and for the pause after a
     /// failure.
     ///
     /// # Errors
     ///
     /// [`ToolError::Disconnected`] with the reason where it does not start, or was given up.
-    pub async fn ready(self: &Arc<Self>) -> ToolResult<Arc<dyn Extension>> {
-        Ok(self.running().await?.extension())
+    pub async fn ready(self: &Arc<Self>) -> ToolResult<()> {
+        self.running().await.map(drop)
     }
 
-    pub(super) async fn running(self: &Arc<Self>) -> ToolResult<Arc<Running>> {
+    async fn running(self: &Arc<Self>) -> ToolResult<Arc<Running>> {
         let mut tried = false;
         loop {
             let mut moved = self.moved.subscribe();
-            let step = {
-                let mut life = self.life();
-                match life.look(Instant::now()) {
-                    // One try for each use: what failed just now fails again.
-                    Step::Begin | Step::WaitUntil(_) if tried => {
-                        Step::Refuse(life.reason().unwrap_or_default().to_owned())
-                    }
-                    Step::Begin => {
-                        self.begin(&mut life);
-                        Step::Wait
-                    }
-                    step => step,
-                }
-            };
+            let step = self.life().look(Instant::now());
+            if matches!(step, Step::Begin | Step::Retry) && self.shared.is_shut_down() {
+                return Err(unavailable(&self.name, "It was stopped with all others."));
+            }
             match step {
                 Step::Use(running) => return Ok(running),
                 Step::Refuse(reason) => return Err(unavailable(&self.name, &reason)),
+                // One try for each use: what failed just now fails again.
+                Step::Retry | Step::WaitUntil(_) if tried => {
+                    return Err(unavailable(&self.name, &self.reason().unwrap_or_default()));
+                }
                 Step::WaitUntil(then) => tokio::time::sleep_until(then).await,
+                Step::Begin | Step::Retry => self.begin(),
                 Step::WaitForEnd(running) => {
                     if tokio::time::timeout(END_TIMEOUT, moved.changed()).await.is_err() {
                         self.lost(&running, "Its connection ended.".to_owned());
                     }
                 }
-                Step::Wait | Step::Begin => {
+                Step::Wait => {
                     tried = true;
                     // The sender is ours, so this cannot fail.
                     let _ = moved.changed().await;
@@ -187,10 +190,14 @@ impl Service {
     }
 
     /// Starts it in the background, where it is not running and may be tried.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub fn warm_up(self: &Arc<Self>) {
-        let mut life = self.life();
-        if matches!(life.look(Instant::now()), Step::Begin) {
-            self.begin(&mut life);
+        let step = self.life().look(Instant::now());
+        if matches!(step, Step::Begin | Step::Retry) {
+            self.begin();
         }
     }
 
@@ -199,29 +206,29 @@ impl Service {
     pub async fn known(self: &Arc<Self>) -> Option<Arc<Listing>> {
         loop {
             let mut moved = self.moved.subscribe();
-            let failed = {
-                let mut life = self.life();
-                if let Some(listing) = &life.listing {
-                    return Some(Arc::clone(listing));
-                }
-                if matches!(life.look(Instant::now()), Step::Begin) {
-                    self.begin(&mut life);
-                }
+            if let Some(listing) = self.listing() {
+                return Some(listing);
+            }
+            self.warm_up();
+            let has_failed = {
+                let life = self.life();
                 life.phase() == Phase::Dead || life.patience.failures() > 0
             };
-            if failed {
+            if has_failed || self.shared.is_shut_down() {
                 return None;
             }
             let _ = moved.changed().await;
         }
     }
 
+    /// Whether what is known comes from disk, and so may be of another day.
+    pub(crate) fn is_remembered(&self) -> bool {
+        let life = self.life();
+        life.is_remembered && life.listing.is_some()
+    }
+
     /// Calls a tool. See [`Extension::call`].
-    ///
-    /// # Errors
-    ///
-    /// As there; also [`ToolError::Disconnected`] as a failed result where the service does not run.
-    pub async fn call(
+    pub(crate) async fn call(
         self: &Arc<Self>,
         tool: &str,
         arguments: JsonObject,
@@ -241,7 +248,11 @@ impl Service {
                 Err(_) => ToolOutput::from_error(self.too_slow(tool)),
             },
         };
-        self.learn(&running, &output);
+        let failure = match &output {
+            Ok(output) => output.failure(),
+            Err(error) => Some(error.clone()),
+        };
+        self.learn(&running, failure.as_ref());
         output
     }
 
@@ -252,38 +263,15 @@ impl Service {
         ))
     }
 
-    /// What the end of a call says about the service.
-    fn learn(self: &Arc<Self>, running: &Arc<Running>, output: &ToolResult<ToolOutput>) {
-        let failure = match output {
-            Ok(output) if output.is_error => output.failure(),
-            _ => None,
-        };
-        match failure {
-            Some(ToolError::Timeout(_)) => self.check_in_background(running),
-            Some(ToolError::Disconnected(_)) => {}
-            _ if output.is_ok() => {
-                let mut life = self.life();
-                if life.patience.failures() > 0 {
-                    life.patience.worked();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A server that let a call time out is either busy or hangs; one that hangs is ended.
-    fn check_in_background(self: &Arc<Self>, running: &Arc<Running>) {
-        let Some(remote) = running.remote.clone() else { return };
-        let (service, running) = (Arc::downgrade(self), Arc::clone(running));
-        tokio::spawn(async move {
-            if remote.ping(PING_TIMEOUT).await.is_ok() {
-                return;
-            }
-            if let Some(service) = service.upgrade() {
-                service.lost(&running, "It let a call time out and does not answer any more.".to_owned());
-            }
-            running.stop().await;
-        });
+    /// Asks for something that is no call of a tool.
+    pub(crate) async fn ask<T>(
+        self: &Arc<Self>,
+        ask: impl AsyncFnOnce(Arc<dyn Extension>) -> ToolResult<T>,
+    ) -> ToolResult<T> {
+        let running = self.running().await?;
+        let answer = ask(running.extension()).await;
+        self.learn(&running, answer.as_ref().err());
+        answer
     }
 
     /// Asks the service whether it is alive; starts it where it is not running.
@@ -298,142 +286,12 @@ impl Service {
         }
     }
 
-    /// Ends it and forgets its failures; its next use starts it anew. When this returns, nothing of it is left; a start
-    /// that was under way is broken off and what it had started is killed.
-    pub async fn stop(&self) {
-        let (Rest { running, start }, told) = self.life().rest();
-        self.tell(told);
-        if let Some(start) = start {
-            start.abort();
-            // Only that it is over counts; what it has started is ended with it.
-            let _ = start.await;
-        }
-        if let Some(running) = running {
-            running.stop().await;
-        }
-    }
-
-    fn begin(self: &Arc<Self>, life: &mut Life) {
-        let (start, told) = life.begin();
-        let starting = start::start(self.launch.what.clone(), self.limits(life), Arc::clone(&self.shared));
-        let attempt = Attempt { service: Arc::downgrade(self), start };
-        let task = tokio::spawn(async move {
-            let result = starting.await;
-            match (attempt.service.upgrade(), result) {
-                (Some(service), Ok(running)) => service.started(start, running).await,
-                (Some(service), Err(error)) => service.start_failed(start, error.to_string()),
-                (None, Ok(running)) => running.stop().await,
-                (None, Err(_)) => {}
-            }
-        });
-        life.keep(start, AbortOnDropHandle::new(task));
-        self.tell(told);
-    }
-
-    fn limits(&self, life: &Life) -> start::Limits {
-        start::Limits { name: self.name.clone(), call_timeout: self.timeout, lifecycle: life.lifecycle }
-    }
-
-    async fn started(self: &Arc<Self>, start: u64, running: Running) {
-        let running = Arc::new(running);
-        let listing = Arc::new(Listing::of(&*running.extension(), &running.dropped_tools()));
-        follow::follow(self, &running);
-        let told = {
-            let mut life = self.life();
-            life.is_starting(start).then(|| life.started(Arc::clone(&running), Arc::clone(&listing)))
-        };
-        match told {
-            Some(told) => {
-                self.publish(listing, running.lifecycle());
-                self.tell(told);
-            }
-            None => running.stop().await,
-        }
-    }
-
-    fn start_failed(&self, start: u64, reason: String) {
-        let told = {
-            let mut life = self.life();
-            life.is_starting(start).then(|| life.failed(reason, Instant::now()))
-        };
-        self.tell_failure(told.flatten());
-    }
-
-    /// A running service ended by itself, or had to be ended.
-    pub(super) fn lost(&self, running: &Arc<Running>, reason: String) {
-        let told = {
-            let mut life = self.life();
-            let is_current = life.running().is_some_and(|current| Arc::ptr_eq(current, running));
-            is_current.then(|| life.failed(reason, Instant::now()))
-        };
-        self.tell_failure(told.flatten());
-    }
-
-    /// The service announced other tools.
-    pub(super) fn renew(&self, running: &Arc<Running>) {
-        running.renew();
-        let listing = Arc::new(Listing::of(&*running.extension(), &running.dropped_tools()));
-        {
-            let mut life = self.life();
-            if !life.running().is_some_and(|current| Arc::ptr_eq(current, running)) {
-                return;
-            }
-            life.listing = Some(Arc::clone(&listing));
-        }
-        self.publish(listing, running.lifecycle());
-        self.announce(ServiceChange::Tools);
-    }
-
-    /// A new listing is there: whoever keeps something made of an older one sees it, and the disk too.
-    fn publish(&self, listing: Arc<Listing>, lifecycle: Lifecycle) {
-        self.edition.fetch_add(1, Ordering::AcqRel);
-        let Some((key, cache)) = self.launch.listing_key.clone().zip(self.shared.options.cache.clone())
-        else {
-            return;
-        };
-        tokio::task::spawn_blocking(move || {
-            let kept = Kept { listing: Arc::unwrap_or_clone(listing), lifecycle };
-            if let Err(error) = cache.save(&key, &kept) {
-                tracing::warn!(%error, "a tool list could not be kept");
-            }
-        });
-    }
-
-    /// A failure may have withdrawn the tools.
-    fn tell_failure(&self, told: Told) {
-        if told.is_some() {
-            self.edition.fetch_add(1, Ordering::AcqRel);
-            self.tell(told);
-        }
-    }
-
-    fn tell(&self, told: Told) {
-        let Some((phase, reason)) = told else { return };
-        self.announce(ServiceChange::Phase(phase, reason));
-        self.moved.send_replace(());
-    }
-
     pub(super) fn announce(&self, change: ServiceChange) {
         self.shared.announce(ServiceEvent { id: self.id, name: self.name.clone(), change });
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
+    pub(super) fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A start under way. Where it ends without a result (it panicked, or its runtime is gone), that is a failure too, so
-/// that nobody waits for it.
-struct Attempt {
-    service: Weak<Service>,
-    start: u64,
-}
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        if let Some(service) = self.service.upgrade() {
-            service.start_failed(self.start, "Its start was broken off.".to_owned());
-        }
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Limits {
     pub(super) name: String,
     /// How long a call may be silent.
     pub(super) call_timeout: Duration,
+    /// How long a call may take in all.
+    pub(super) max_call_time: Duration,
     /// How it wants to be greeted.
     pub(super) lifecycle: Lifecycle,
 }
@@ -31,7 +33,8 @@ pub(super) async fn start(what: What, limits: Limits, shared: Arc<Shared>) -> To
         .with_name(&limits.name)
         .with_lifecycle(limits.lifecycle)
         .with_handshake_timeout(shared.options.start_timeout)
-        .with_call_timeout(limits.call_timeout);
+        .with_call_timeout(limits.call_timeout)
+        .with_max_call_time(limits.max_call_time);
     match shared.tape(&limits.name)? {
         Some(tape) if tape.is_replay() => remote(Target::Replay(tape), options.with_trusted_groups()).await,
         Some(tape) => run(what, options.with_tape(tape), &shared).await,

@@ -32,6 +32,10 @@ fn secrets_are_known_by_their_names() {
         "openai_api_key",
         "npm_config__authToken",
         "SIGNING_KEY",
+        "OPENAI_KEY",
+        "DB_PASS",
+        "NPM_AUTH",
+        "SENTRY_DSN",
         "MYAPIKEY",
         "GOOSE_SERVER__SECRET_KEY",
     ] {
@@ -73,9 +77,16 @@ fn secrets_are_known_by_their_names() {
 
 #[test]
 fn a_child_gets_the_base_and_what_it_asks_for() -> Result<()> {
-    let base = [("PATH", "/bin"), ("OPENAI_API_KEY", "hush"), ("GH_TOKEN", "outside"), ("MODE", "base")];
+    let base = [
+        ("PATH", "/bin"),
+        ("DATABASE_URL", "postgres://me:hush@host/db"),
+        ("OPENAI_API_KEY", "hush"),
+        ("GH_TOKEN", "outside"),
+        ("MODE", "base"),
+    ];
     let environment: BaseEnvironment = base.into_iter().collect();
     assert_eq!(environment.get("OPENAI_API_KEY"), None);
+    assert_eq!(environment.get("DATABASE_URL"), None);
     let config = ExtensionConfig::stdio("x", "run", [""; 0])
         .with_env("MODE", "$PATH")
         .with_env("MY_API_KEY", "literal")

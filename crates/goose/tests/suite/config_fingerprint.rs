@@ -20,8 +20,8 @@ fn running(config: &ExtensionConfig, token: &str) -> Result<Fingerprint> {
 fn hashes_stay_the_same_between_versions() -> Result<()> {
     let config = stdio(&["-y", "pkg"]).with_env("A", "b").with_env_key("TOKEN");
     assert_eq!(
-        config.listing_fingerprint().as_str(),
-        "2ca7b798d85d950602a4f9f8871a0f08b700616319f22951b767236bb65d139e"
+        config.listing_fingerprint(None).as_str(),
+        "4cdb5b8524ed63e89d6b4a9e5571d88e11fe5b6a7c7a6308b5e150717624df31"
     );
     assert_eq!(
         running(&config, "t")?.as_str(),
@@ -63,7 +63,7 @@ fn whatever_runs_differently_has_another_hash() -> Result<()> {
     ];
     for (index, one) in different.iter().enumerate() {
         for other in different.iter().skip(index + 1) {
-            assert_ne!(one.listing_fingerprint(), other.listing_fingerprint(), "{one:?} {other:?}");
+            assert_ne!(one.listing_fingerprint(None), other.listing_fingerprint(None), "{one:?} {other:?}");
             assert_ne!(running(one, "t")?, running(other, "t")?, "{one:?} {other:?}");
         }
     }
@@ -77,18 +77,21 @@ fn what_does_not_change_the_program_does_not_change_the_hash() -> Result<()> {
         .with_description("new")
         .with_timeout(Duration::from_secs(1))
         .with_available_tools(["one"]);
-    assert_eq!(config.listing_fingerprint(), renamed.listing_fingerprint());
+    assert_eq!(config.listing_fingerprint(None), renamed.listing_fingerprint(None));
     assert_eq!(running(&config, "t")?, running(&renamed, "t")?);
-    assert_eq!(config.clone().with_env_key("TOKEN").listing_fingerprint(), config.listing_fingerprint());
+    assert_eq!(
+        config.clone().with_env_key("TOKEN").listing_fingerprint(None),
+        config.listing_fingerprint(None)
+    );
     Ok(())
 }
 
 #[test]
-fn values_and_the_folder_count_only_for_what_runs() -> Result<()> {
+fn secrets_and_the_folder_count_only_for_what_runs() -> Result<()> {
     let config = stdio(&[]).with_env("A", "1").with_env_key("TOKEN");
     assert_ne!(running(&config, "old")?, running(&config, "new")?);
     let changed = stdio(&[]).with_env("A", "2").with_env_key("TOKEN");
-    assert_eq!(config.listing_fingerprint(), changed.listing_fingerprint());
+    assert_ne!(config.listing_fingerprint(None), changed.listing_fingerprint(None));
     assert_ne!(running(&config, "t")?, running(&changed, "t")?);
 
     let header = ExtensionConfig::streamable_http("x", "http://h").with_header("A", "$TOKEN");
@@ -99,4 +102,18 @@ fn values_and_the_folder_count_only_for_what_runs() -> Result<()> {
     assert_ne!(at("/a"), at("/b"));
     assert_ne!(at(""), config.running_fingerprint(&resolved, None));
     Ok(())
+}
+
+#[test]
+fn a_command_that_is_another_in_another_folder_has_another_hash_there() {
+    let differs = |config: ExtensionConfig| {
+        let at = |folder: &str| config.listing_fingerprint(Some(Path::new(folder)));
+        at("/a") != at("/b")
+    };
+    assert!(differs(ExtensionConfig::stdio("x", "./server", ["-v"])));
+    assert!(differs(ExtensionConfig::stdio("x", "python", ["tools/server.py"])));
+    assert!(differs(ExtensionConfig::stdio("x", "node", ["."])));
+    assert!(!differs(ExtensionConfig::stdio("x", "npx", ["-y", "@scope/package"])));
+    assert!(!differs(ExtensionConfig::stdio("x", "/usr/bin/server", ["/etc/x", "http://h/p"])));
+    assert!(!differs(ExtensionConfig::streamable_http("x", "http://h")));
 }

@@ -309,7 +309,7 @@ async fn ten_slow_starters_do_not_hold_up_one_that_is_ready() -> anyhow::Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pool_that_shuts_down_ends_everything_and_can_be_used_again() -> anyhow::Result<()> {
+async fn a_pool_that_shuts_down_ends_everything_for_good() -> anyhow::Result<()> {
     let world = World::new()?;
     let configs = vec![world.server("a", &[])?, world.server("b", &[])?];
     let manager = world.manager(configs).await?;
@@ -319,8 +319,9 @@ async fn a_pool_that_shuts_down_ends_everything_and_can_be_used_again() -> anyho
     ensure!(!processes.into_iter().any(is_alive));
     ensure!(events.phases("a") == [Phase::Idle]);
     ensure!(tool_names(&manager).await?.len() == 12 && world.starts("a").len() == 1, "a list starts nothing");
-    ensure!(pid(&manager, "a").await? != processes[0]);
-    ensure!(world.starts("b").len() == 1, "only what is used starts");
+    let refused = bounded(manager.call_tool("a__pid", json!({}))).await??;
+    ensure!(refused.is_error && refused.as_text().contains("stopped"), "{}", refused.as_text());
+    ensure!(world.starts("a").len() == 1, "nothing starts any more");
     manager.close().await;
     Ok(())
 }

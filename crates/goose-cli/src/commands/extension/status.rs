@@ -169,7 +169,7 @@ impl Row {
             facts.push(counted(self.tools, "tool"));
         }
         facts.extend(self.kind.map(str::to_owned));
-        facts.extend(self.protocol.as_ref().map(|version| format!("MCP {version}")));
+        facts.extend(self.protocol.as_ref().map(|version| format!("MCP {}", visible::line(version))));
         if let Some(ping) = self.ping_ms.filter(|_| self.protocol.is_some()) {
             facts.push(format!("ping {}", duration(ping)));
         }

@@ -1,6 +1,6 @@
 //! [`connect`]: reaching a server and greeting it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
 
@@ -60,6 +60,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         declared,
         program,
         feed: ChangeFeed::new(),
+        dropped: Mutex::default(),
         watches: news::Watches::default(),
         news,
         routes,
@@ -71,7 +72,10 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
     });
     match listing {
-        Ok(listing) => Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) })),
+        Ok(listing) => {
+            connection.note_dropped(&listing.dropped);
+            Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) }))
+        }
         Err(error) => {
             let error = connection.explain(error).await;
             connection.stop().await;

@@ -1,6 +1,6 @@
 //! A connection to a server: what all snapshots of its extension share, and how it ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::RunningService};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use super::{
     program::{GRACE, Program},
     request::{Answers, failure},
     routes::Routes,
+    vetting::DroppedTool,
 };
 use crate::{
     changes::ChangeFeed,
@@ -30,6 +31,8 @@ pub(super) struct Connection {
     /// Where the server is a program of ours.
     pub(super) program: Option<Program>,
     pub(super) feed: ChangeFeed,
+    /// The tools that could not be used when the list was last read.
+    pub(super) dropped: Mutex<Vec<DroppedTool>>,
     pub(super) watches: Watches,
     pub(super) news: Arc<News>,
     pub(super) routes: Arc<Routes>,
@@ -86,6 +89,11 @@ impl Connection {
             Some(program) => program.explain(&self.name, error).await,
             None => error,
         }
+    }
+
+    /// Remembers what of a new list could not be used.
+    pub(super) fn note_dropped(&self, dropped: &[DroppedTool]) {
+        *self.dropped.lock().unwrap_or_else(PoisonError::into_inner) = dropped.to_vec();
     }
 
     /// Closes the connection and ends the program behind it, also while others hold the connection. When this returns,

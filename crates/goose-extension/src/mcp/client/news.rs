@@ -110,6 +110,7 @@ async fn renew(connection: &Weak<Connection>, ends: &CancellationToken) {
 
 /// Publishes what the server offers now. The feed belongs to the connection, so it must not own it in turn.
 fn publish(connection: &Arc<Connection>, listing: Arc<Listing>) {
+    connection.note_dropped(&listing.dropped);
     let weak = Arc::downgrade(connection);
     connection.feed.replace_with(move || {
         let extension = RemoteExtension { connection: weak.upgrade()?, listing: Arc::clone(&listing) };

@@ -1,6 +1,10 @@
 //! [`RemoteExtension`]: a server as an extension.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use rmcp::{
@@ -89,6 +93,16 @@ impl RemoteExtension {
     /// The tools that the server announced and that cannot be used; of very many, the last entry says how many more.
     pub fn dropped_tools(&self) -> &[DroppedTool] {
         &self.listing.dropped
+    }
+
+    /// The same of the newest snapshot.
+    pub fn dropped_tools_now(&self) -> Vec<DroppedTool> {
+        self.connection.dropped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the server is a program that we started.
+    pub fn is_program(&self) -> bool {
+        self.connection.program.is_some()
     }
 
     /// How long the server takes to answer now.

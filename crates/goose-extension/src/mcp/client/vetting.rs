@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use rmcp::model as mcp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{options::ConnectOptions, strangers};
@@ -35,7 +35,7 @@ const MAX_SHOWN_NAME_CHARS: usize = 80;
 const MAX_REASON_CHARS: usize = 300;
 
 /// A tool that a server announced and that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DroppedTool {
     /// Its name, made printable and cut.

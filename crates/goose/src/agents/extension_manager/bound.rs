@@ -2,20 +2,34 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::services::Service;
+use crate::{config::ExtensionConfig, services::Service};
 
 /// A service that a manager was given, and which of its tools.
 pub(super) struct Bound {
     name: String,
     pub(super) service: Arc<Service>,
+    /// Where it comes from; none for an extension of this program.
+    config: Option<ExtensionConfig>,
     /// The tools that may be used; all where there is no list.
     allowed: Option<BTreeSet<String>>,
 }
 
 impl Bound {
-    pub(super) fn new(name: String, service: Arc<Service>, allowed: &[String]) -> Arc<Self> {
-        let allowed = (!allowed.is_empty()).then(|| allowed.iter().cloned().collect());
-        Arc::new(Self { name, service, allowed })
+    pub(super) fn new(name: String, service: Arc<Service>, config: Option<ExtensionConfig>) -> Arc<Self> {
+        let allowed = config.as_ref().and_then(|config| config.available_tools());
+        let allowed = allowed.map(|tools| tools.iter().cloned().collect());
+        Arc::new(Self { name, service, config, allowed })
+    }
+
+    pub(super) fn config(&self) -> Option<&ExtensionConfig> {
+        self.config.as_ref()
+    }
+
+    /// Starts it in the background where it is not known what it offers.
+    pub(super) fn warm_up_where_unknown(&self) {
+        if self.service.listing().is_none() {
+            self.service.warm_up();
+        }
     }
 
     /// The extension's name, as tools are prefixed with it.

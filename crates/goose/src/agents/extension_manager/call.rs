@@ -1,8 +1,10 @@
 //! From a name to a result.
 
+use std::sync::Arc;
+
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
 
-use super::{ExtensionManager, Inner, Owned, Parameters, catalog::Entry, names};
+use super::{ExtensionManager, Inner, Owned, Parameters, bound::Bound, catalog::Entry, names};
 
 impl ExtensionManager {
     /// Calls a tool by its full name, or by its bare name where only one extension has it.
@@ -51,14 +53,29 @@ impl Inner {
         bound.service.call(&tool, arguments, &context).await
     }
 
-    /// Finds a tool. An extension that is still starting may be the one that has it.
+    /// Finds a tool. An extension that is still starting may be the one that has it, or one whose list is of another day.
     async fn resolve(&self, name: &str) -> ToolResult<Entry> {
         if let Ok(entry) = self.catalog().find(name) {
             return Ok(entry.clone());
         }
         let extension = name.split_once(names::SEPARATOR).map(|(extension, _)| extension);
         self.settle(|bound| extension.is_none_or(|extension| bound.name().starts_with(extension))).await;
-        self.catalog().find(name).cloned()
+        let Some(owner) = self.owner(name) else { return self.catalog().find(name).cloned() };
+        if self.catalog().find(name).is_err() && owner.service.is_remembered() {
+            self.patiently(owner.service.ready()).await;
+        }
+        self.catalog().find(name).cloned().map_err(|error| match owner.service.reason() {
+            Some(reason) => ToolError::NotFound(format!(
+                "There is no tool `{name}` now: the extension `{}` is not available. {reason}",
+                owner.name()
+            )),
+            None => error,
+        })
+    }
+
+    /// The extension that a full name begins with.
+    fn owner(&self, name: &str) -> Option<Arc<Bound>> {
+        self.bounds().iter().find(|bound| name.starts_with(&names::plain(bound.name(), ""))).cloned()
     }
 
     /// Ends early where the call or the whole manager is cancelled.

@@ -83,7 +83,9 @@ impl Catalog {
         if let Some(index) = self.by_name.get(name) {
             return Ok(&self.entries[*index]);
         }
-        match self.by_bare_name.get(name).map(Vec::as_slice) {
+        // What looks like a full name is one: no other extension may answer for one that is not there.
+        let bare = Some(name).filter(|name| !name.contains(names::SEPARATOR));
+        match bare.and_then(|name| self.by_bare_name.get(name)).map(Vec::as_slice) {
             Some([index]) => Ok(&self.entries[*index]),
             Some(several) => Err(self.ambiguous(name, several)),
             None => Err(self.unknown(name)),

@@ -4,11 +4,13 @@
 //!
 //! - `bound`: a service as this manager may use it; `names`: what its tools are called; `catalog`: all tools, indexed;
 //! - `call`: from a name to a result; `parameters`: the forms of arguments; `questions`: who answers what tools ask;
-//! - `resources`, `prompts`: the other things that extensions have; `status`: how they are.
+//! - `resources`, `prompts`: the other things that extensions have; `status`: how they are; `events`: what happens to
+//!   them.
 
 mod bound;
 mod call;
 mod catalog;
+mod events;
 mod names;
 mod options;
 mod parameters;
@@ -22,11 +24,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use futures::future::join_all;
 use goose_extension::{Extension, Tool, ToolResult};
 use thiserror::Error;
-use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{bound::Bound, catalog::Catalog};
 pub use self::{
+    events::Events,
     options::{Consent, ManagerOptions},
     parameters::Parameters,
     resources::{Gathered, Owned},
@@ -34,7 +36,7 @@ pub use self::{
 };
 use crate::{
     config::{ConfigError, DEFAULT_TIMEOUT, ExtensionConfig},
-    services::{Launch, Service, ServiceEvent, ServicePool},
+    services::{Launch, Service, ServicePool},
 };
 
 /// Why a manager could not be made or changed. A service that does not start is no such reason: it shows in
@@ -135,7 +137,7 @@ impl ExtensionManager {
         let name = extension.name().to_owned();
         let service =
             self.inner.pool.bind_launch(&name, Launch::given(extension, "in_process"), DEFAULT_TIMEOUT);
-        self.inner.add(Bound::new(name, service, &[]))
+        self.inner.add(Bound::new(name, service, None))
     }
 
     /// Puts a changed extension in the place of the one of that name, or adds it. Calls that are under way end as they
@@ -146,17 +148,19 @@ impl ExtensionManager {
     /// Where the manager was cancelled.
     pub async fn replace(&self, config: &ExtensionConfig) -> Result<(), ManagerError> {
         let bound = self.inner.bind(config);
-        let (name, mut replaced) = (bound.name().to_owned(), None);
+        let mut replaced = None;
         self.inner.change(|bounds| {
-            match bounds.iter_mut().find(|there| there.name() == name) {
-                Some(there) => replaced = Some(std::mem::replace(there, bound)),
-                None => bounds.push(bound),
+            match bounds.iter_mut().find(|there| there.name() == bound.name()) {
+                Some(there) => replaced = Some(std::mem::replace(there, Arc::clone(&bound))),
+                None => bounds.push(Arc::clone(&bound)),
             }
             Ok(())
         })?;
-        if let Some(bound) = replaced {
-            self.inner.release(bound).await;
+        // One after the other: both may want the same port.
+        if let Some(replaced) = replaced {
+            self.inner.release(replaced).await;
         }
+        bound.warm_up_where_unknown();
         Ok(())
     }
 
@@ -175,15 +179,18 @@ impl ExtensionManager {
         Ok(())
     }
 
-    /// Ends a service and forgets its failures, so that its next use starts it anew.
+    /// Ends a service, forgets its failures and starts it anew, with the secrets of today.
     ///
     /// # Errors
     ///
     /// Where there is none of that name.
     pub async fn restart(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
-        bound.service.stop().await;
-        bound.service.warm_up();
+        match bound.config().filter(|config| !Arc::ptr_eq(&self.inner.bind(config).service, &bound.service)) {
+            Some(config) => self.replace(config).await?,
+            None => bound.service.stop().await,
+        }
+        self.inner.find(name)?.service.warm_up();
         Ok(())
     }
 
@@ -223,17 +230,12 @@ impl ExtensionManager {
             .collect()
     }
 
-    /// Follows what happens to the services of the pool; [`concerns`](Self::concerns) tells which are of this manager.
-    pub fn events(&self) -> broadcast::Receiver<ServiceEvent> {
-        self.inner.pool.events()
+    /// Follows what happens to the extensions of this manager from now on.
+    pub fn events(&self) -> Events {
+        Events { events: self.inner.pool.events(), manager: Arc::downgrade(&self.inner) }
     }
 
-    /// Whether an event is about an extension of this manager.
-    pub fn concerns(&self, event: &ServiceEvent) -> bool {
-        self.inner.bounds().iter().any(|bound| bound.service.id() == event.id)
-    }
-
-    /// The service behind an extension.
+    /// The service behind an extension, to look after it.
     ///
     /// # Errors
     ///
@@ -258,7 +260,7 @@ impl Inner {
             ),
             None => self.pool.bind(config),
         };
-        Bound::new(config.key(), service, config.available_tools().unwrap_or_default())
+        Bound::new(config.key(), service, Some(config.clone()))
     }
 
     fn add(&self, bound: Arc<Bound>) -> Result<(), ManagerError> {
@@ -266,20 +268,23 @@ impl Inner {
             if bounds.iter().any(|there| there.name() == bound.name()) {
                 return Err(ManagerError::Duplicate(bound.name().to_owned()));
             }
-            bounds.push(bound);
+            bounds.push(Arc::clone(&bound));
             Ok(())
-        })
+        })?;
+        bound.warm_up_where_unknown();
+        Ok(())
     }
 
-    /// Changes the list of extensions, and starts those that are not known.
+    /// Changes the list of extensions.
     fn change(
         &self,
         change: impl FnOnce(&mut Vec<Arc<Bound>>) -> Result<(), ManagerError>,
     ) -> Result<(), ManagerError> {
+        let mut bounds = self.bounds.write().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock: whoever closes the manager after this takes what is added here.
         if self.cancellation.is_cancelled() {
             return Err(ManagerError::Cancelled);
         }
-        let mut bounds = self.bounds.write().unwrap_or_else(PoisonError::into_inner);
         let mut changed = bounds.to_vec();
         change(&mut changed)?;
         *bounds = changed.into();
@@ -329,11 +334,15 @@ impl Inner {
             return;
         }
         let known = join_all(unknown.iter().map(|bound| bound.service.known()));
-        let known = self.cancellation.run_until_cancelled(known);
+        self.patiently(known).await;
+    }
+
+    /// Waits as long as the manager may; what is not there by then is done without.
+    async fn patiently<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let work = self.cancellation.run_until_cancelled(work);
         match self.options.patience {
-            // What is not known by then is left out.
-            Some(patience) => drop(tokio::time::timeout(patience, known).await),
-            None => drop(known.await),
+            Some(patience) => tokio::time::timeout(patience, work).await.ok().flatten(),
+            None => work.await,
         }
     }
 

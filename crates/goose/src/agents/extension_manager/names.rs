@@ -4,7 +4,7 @@
 //! the name alone, so that a tool has the same name in every run; where two would get the same name, all but the one that
 //! needed no change carry a short hash of what they are really called.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
@@ -34,18 +34,27 @@ pub(super) fn assign(tools: &[(&str, &str)]) -> Vec<String> {
             *owner = index;
         }
     }
-    let owners: Vec<bool> =
-        fitted.iter().enumerate().map(|(index, name)| owners[name.as_str()] == index).collect();
-    fitted
-        .iter()
-        .zip(tools)
-        .zip(owners)
-        .map(
-            |((name, (extension, tool)), owns)| {
-                if owns { name.clone() } else { marked(name, extension, tool) }
-            },
-        )
-        .collect()
+    let mut taken: HashSet<String> = fitted.iter().cloned().collect();
+    let mut assigned = Vec::with_capacity(tools.len());
+    for (index, (name, (extension, tool))) in fitted.iter().zip(tools).enumerate() {
+        assigned.push(match owners[name.as_str()] == index {
+            true => name.clone(),
+            false => free(name, extension, tool, &mut taken),
+        });
+    }
+    assigned
+}
+
+/// A name with a mark that nobody has yet.
+fn free(name: &str, extension: &str, tool: &str, taken: &mut HashSet<String>) -> String {
+    let mut digits = hash([extension, tool]);
+    loop {
+        let marked = with_hash(name, &digits);
+        if taken.insert(marked.clone()) {
+            return marked;
+        }
+        digits = hash([digits.as_str()]);
+    }
 }
 
 /// The name with everything replaced that a provider would refuse.
@@ -61,10 +70,6 @@ fn fit(name: &str) -> String {
         fitted = with_hash(&fitted, &hash([name]));
     }
     fitted
-}
-
-fn marked(name: &str, extension: &str, tool: &str) -> String {
-    with_hash(name, &hash([extension, tool]))
 }
 
 fn with_hash(name: &str, hash: &str) -> String {
@@ -125,6 +130,15 @@ mod tests {
         assert_eq!(back[0], "a__b_c");
         assert_eq!(forth[0], back[1], "the other name does not depend on the order");
         assert_ne!(forth[0], forth[1]);
+    }
+
+    #[test]
+    fn a_mark_that_somebody_has_is_not_used() {
+        let dotted = &assign(&[("a", "b.c"), ("a", "b_c")])[0];
+        let thief = dotted.strip_prefix("a__").unwrap_or_default();
+        let names = assign(&[("a", "b.c"), ("a", "b_c"), ("a", thief)]);
+        assert_eq!(names[2], *dotted, "it is really called so");
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 3, "{names:?}");
     }
 
     #[test]

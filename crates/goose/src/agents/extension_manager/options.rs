@@ -10,6 +10,9 @@ use crate::{
     services::{Frontend, FrontendExtension, ServicePool},
 };
 
+/// How long a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Who decides whether an extension may use the model.
 #[async_trait]
 pub trait Consent: Send + Sync {
@@ -18,16 +21,22 @@ pub trait Consent: Send + Sync {
 }
 
 /// What a manager is told.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ManagerOptions {
     /// The pool; by default the process's own.
     pub pool: Option<Arc<ServicePool>>,
-    /// How long a list of tools waits for extensions that are not known yet; by default until they have started or
-    /// failed.
+    /// How long a list waits for extensions that are not known yet, or that do not answer; `None` until they have
+    /// started, answered or failed, which a login can hold up for minutes.
     pub patience: Option<Duration>,
     pub(super) sampling: Option<(Arc<dyn Model>, Arc<dyn Consent>)>,
     frontend: Option<Arc<dyn Frontend>>,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        Self { pool: None, patience: Some(PATIENCE), sampling: None, frontend: None }
+    }
 }
 
 impl ManagerOptions {
@@ -39,6 +48,12 @@ impl ManagerOptions {
     /// Bounds how long a list of tools waits.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
+        self
+    }
+
+    /// Waits for all extensions, however long they take to start.
+    pub fn with_endless_patience(mut self) -> Self {
+        self.patience = None;
         self
     }
 

@@ -29,13 +29,17 @@ impl ExtensionManager {
         let getting = async {
             let (extension, prompt) = self.find_prompt(name).await?;
             let context = self.inner.surround(&extension, context);
-            self.inner.running(&extension).await?.get_prompt(&prompt, arguments, &context).await
+            let bound = self.inner.named(&extension)?;
+            bound.service.ask(async |it| it.get_prompt(&prompt, arguments, &context).await).await
         };
         self.inner.unless_cancelled(name, context, getting).await
     }
 
     async fn find_prompt(&self, name: &str) -> ToolResult<(String, String)> {
-        let prompts = self.list_prompts(None).await?.items;
+        // A full name is the business of one extension.
+        let names = self.names();
+        let owner = names.iter().find(|extension| name.starts_with(&names::plain(extension, "")));
+        let prompts = self.list_prompts(owner.map(String::as_str)).await?.items;
         let (full, bare): (Vec<_>, Vec<_>) = prompts
             .into_iter()
             .map(|prompt| (prompt.extension, prompt.item.name))

@@ -56,7 +56,7 @@ impl ExtensionManager {
             .await
     }
 
-    /// Reads a resource of one extension, or of the first that has it.
+    /// Reads a resource of one extension, or of the one that lists it; where none does, of the first that has it.
     ///
     /// # Errors
     ///
@@ -67,20 +67,7 @@ impl ExtensionManager {
         extension: Option<&str>,
         context: &CallContext,
     ) -> ToolResult<Vec<ResourceContents>> {
-        let reading = async {
-            let mut failed = None;
-            for bound in self.inner.having(extension, |features| features.resources).await? {
-                let context = self.inner.surround(bound.name(), context);
-                let read = async { bound.service.ready().await?.read_resource(uri, &context).await };
-                match read.await {
-                    Ok(contents) => return Ok(contents),
-                    Err(ToolError::ResourceNotFound(_)) => {}
-                    Err(error) => failed = failed.or(Some(error)),
-                }
-            }
-            Err(failed.unwrap_or_else(|| unknown(uri)))
-        };
-        self.inner.unless_cancelled(uri, context, reading).await
+        self.inner.unless_cancelled(uri, context, self.inner.read_resource(uri, extension, context)).await
     }
 
     /// Asks to hear of changes of a resource, as [`ServiceChange::ResourceUpdated`](crate::services::ServiceChange).
@@ -89,7 +76,8 @@ impl ExtensionManager {
     ///
     /// Where the extension or the resource is not there.
     pub async fn subscribe(&self, extension: &str, uri: &str) -> ToolResult<()> {
-        self.inner.running(extension).await?.subscribe(uri).await
+        let bound = self.inner.named(extension)?;
+        self.inner.unless_cancelled(uri, &CallContext::new(), bound.service.subscribe(uri)).await
     }
 
     /// Takes back [`subscribe`](Self::subscribe).
@@ -98,7 +86,8 @@ impl ExtensionManager {
     ///
     /// Where the extension is not there.
     pub async fn unsubscribe(&self, extension: &str, uri: &str) -> ToolResult<()> {
-        self.inner.running(extension).await?.unsubscribe(uri).await
+        let bound = self.inner.named(extension)?;
+        self.inner.unless_cancelled(uri, &CallContext::new(), bound.service.unsubscribe(uri)).await
     }
 
     /// Completes an argument of a prompt or resource template of an extension.
@@ -111,7 +100,9 @@ impl ExtensionManager {
         extension: &str,
         request: CompleteRequestParams,
     ) -> ToolResult<CompletionInfo> {
-        self.inner.running(extension).await?.complete(request).await
+        let bound = self.inner.named(extension)?;
+        let completing = bound.service.ask(async |extension| extension.complete(request).await);
+        self.inner.unless_cancelled("completion", &CallContext::new(), completing).await
     }
 }
 
@@ -122,38 +113,69 @@ fn unknown(uri: &str) -> ToolError {
 }
 
 impl Inner {
-    pub(super) async fn running(&self, extension: &str) -> ToolResult<Arc<dyn Extension>> {
-        let bound = self.find(extension).map_err(|error| ToolError::NotFound(error.to_string()))?;
-        bound.service.ready().await
+    /// The extension of that name.
+    pub(super) fn named(&self, extension: &str) -> ToolResult<Arc<Bound>> {
+        self.find(extension).map_err(|error| ToolError::NotFound(error.to_string()))
     }
 
-    /// The extensions (one, or all) that have something.
-    pub(super) async fn having(
+    async fn read_resource(
         &self,
+        uri: &str,
         extension: Option<&str>,
-        wanted: impl Fn(Features) -> bool,
-    ) -> ToolResult<Vec<Arc<Bound>>> {
+        context: &CallContext,
+    ) -> ToolResult<Vec<ResourceContents>> {
         let bounds = match extension {
-            Some(name) => vec![self.find(name).map_err(|error| ToolError::NotFound(error.to_string()))?],
-            None => self.bounds().to_vec(),
+            Some(name) => vec![self.named(name)?],
+            None => self.likely_owners(uri).await?,
         };
-        self.settle(|bound| extension.is_none_or(|name| bound.name() == name)).await;
-        let has =
-            |bound: &Arc<Bound>| bound.service.listing().is_some_and(|listing| wanted(listing.features));
-        Ok(bounds.into_iter().filter(has).collect())
+        let mut failed = None;
+        for bound in bounds {
+            let context = self.surround(bound.name(), context);
+            let reading = bound.service.ask(async |extension| extension.read_resource(uri, &context).await);
+            match reading.await {
+                Ok(contents) => return Ok(contents),
+                Err(ToolError::ResourceNotFound(_)) => {}
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| unknown(uri)))
     }
 
-    /// Asks several extensions side by side.
+    /// The extensions that list a resource; all that have resources where none does, for it may come from a template.
+    async fn likely_owners(&self, uri: &str) -> ToolResult<Vec<Arc<Bound>>> {
+        let wanted = |features: Features| features.resources;
+        let listed = self.gather(None, wanted, async |extension| extension.list_resources().await).await?;
+        let owners = listed.items.iter().filter(|resource| resource.item.uri == uri);
+        let owners: Vec<_> =
+            owners.map(|resource| self.named(&resource.extension)).collect::<ToolResult<_>>()?;
+        if !owners.is_empty() {
+            return Ok(owners);
+        }
+        let has = |bound: &&Arc<Bound>| bound.service.listing().is_some_and(|it| wanted(it.features));
+        Ok(self.bounds().iter().filter(has).cloned().collect())
+    }
+
+    /// Asks several extensions (one, or all) side by side. Who does not start or answer in time is a problem, not a
+    /// reason to wait.
     pub(super) async fn gather<T>(
         &self,
         extension: Option<&str>,
         wanted: impl Fn(Features) -> bool,
-        ask: impl AsyncFn(&dyn Extension) -> ToolResult<Vec<T>>,
+        ask: impl AsyncFn(Arc<dyn Extension>) -> ToolResult<Vec<T>>,
     ) -> ToolResult<Gathered<T>> {
-        let bounds = self.having(extension, wanted).await?;
+        let bounds = match extension {
+            Some(name) => vec![self.named(name)?],
+            None => self.bounds().to_vec(),
+        };
         let answers = join_all(bounds.iter().map(async |bound| {
-            let extension = bound.service.ready().await?;
-            ask(&*extension).await
+            let answer = async {
+                match bound.service.known().await {
+                    Some(listing) if !wanted(listing.features) => Ok(Vec::new()),
+                    Some(_) => bound.service.ask(&ask).await,
+                    None => Err(ToolError::Disconnected(bound.service.reason().unwrap_or_default())),
+                }
+            };
+            self.patiently(answer).await.unwrap_or_else(|| Err(too_slow(bound.name())))
         }));
         let mut gathered = Gathered { items: Vec::new(), problems: Vec::new() };
         for (bound, answer) in bounds.iter().zip(answers.await) {
@@ -167,4 +189,8 @@ impl Inner {
         }
         Ok(gathered)
     }
+}
+
+fn too_slow(extension: &str) -> ToolError {
+    ToolError::Timeout(format!("`{extension}` did not answer in time. Try again later, or do without it."))
 }

@@ -3,12 +3,15 @@
 use std::io::{self, BufRead as _, Read as _};
 
 use goose_extension::{
-    ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, prelude::async_trait,
+    ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, ToolResult,
+    mcp::{Browser as _, SystemBrowser},
+    prelude::async_trait,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use url::Url;
 
-use crate::{aside, browser, form::Field, visible};
+use crate::{aside, form::Field, visible};
 
 /// What a person types to cancel the whole call.
 const CANCEL: &str = "!cancel";
@@ -25,8 +28,8 @@ pub(crate) trait Dialogue: Send + Sync {
     /// Asks for a line; `None` where the person does not want to answer.
     async fn ask(&self, prompt: &str) -> Option<String>;
 
-    /// Shows a page; whether that worked.
-    fn open(&self, url: &str) -> bool;
+    /// Shows a page of a server.
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()>;
 }
 
 /// The person at the terminal.
@@ -48,8 +51,8 @@ impl Dialogue for Terminal {
         answer
     }
 
-    fn open(&self, url: &str) -> bool {
-        browser::open(url).is_ok()
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
+        SystemBrowser.open(server, url).await
     }
 }
 
@@ -148,10 +151,10 @@ async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, 
 async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -> Result<Elicited, Ended> {
     introduce(with, extension, message);
     with.tell(&format!("  {}", visible::line(url)));
-    if !browser::is_web_address(url) {
+    let Some(page) = web_page(url) else {
         with.tell("That is no address of a web page, and so it is not opened.");
         return Err(Ended::Declined);
-    }
+    };
     let prompt = format!("Open it in the browser? (yes or no, {CANCEL} cancels the call): ");
     loop {
         match answer(with, &prompt).await?.to_ascii_lowercase().as_str() {
@@ -160,10 +163,15 @@ async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -
             _ => with.tell("  Give yes or no."),
         }
     }
-    if !with.open(url) {
+    if with.open(extension, &page).await.is_err() {
         with.tell("No browser could be started. Open the address above by hand.");
     }
     Ok(Elicited::new(ElicitAction::Accept))
+}
+
+/// An address that a browser may be given.
+fn web_page(url: &str) -> Option<Url> {
+    Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 fn introduce(with: &dyn Dialogue, extension: &str, message: &str) {

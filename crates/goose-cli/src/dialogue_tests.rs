@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
-use goose_extension::{ElicitAction, Elicitation, Elicited, prelude::async_trait};
+use goose_extension::{ElicitAction, Elicitation, Elicited, ToolResult, prelude::async_trait};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{Dialogue, elicit};
 
@@ -41,9 +42,9 @@ impl Dialogue for Prepared {
         answer.map(|answer| format!("{answer}\n"))
     }
 
-    fn open(&self, url: &str) -> bool {
+    async fn open(&self, _server: &str, url: &Url) -> ToolResult<()> {
         self.see(&format!("opened {url}"));
-        true
+        Ok(())
     }
 }
 

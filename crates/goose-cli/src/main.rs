@@ -4,15 +4,15 @@
 //! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
 //!   text of others harmless; `wrap`: lines that fit;
 //! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
-//!   `browser`: pages that they open.
+//!   `login`: logging in to servers.
 
 mod aside;
-mod browser;
 mod cli;
 mod commands;
 mod dialogue;
 mod form;
 mod logging;
+mod login;
 mod output;
 mod person;
 mod selection;

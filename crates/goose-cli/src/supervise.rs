@@ -10,7 +10,7 @@ use goose::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{aside, signals};
+use crate::{aside, login::login, signals};
 
 /// How long the work may take to end when it is cancelled.
 const END_TIME: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ where
 fn options(paths: &Paths) -> anyhow::Result<PoolOptions> {
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
-    Ok(PoolOptions::of_this_process()?.with_working_dir(folder, paths))
+    Ok(PoolOptions::of_this_process()?.with_working_dir(folder, paths).with_oauth(login(paths)))
 }
 
 async fn manage(pool: &Arc<ServicePool>, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {

@@ -100,15 +100,16 @@ async fn a_program_answers_asks_and_reports() -> anyhow::Result<()> {
 
 /// A peer that others wrote. To record it anew, `scripts/interop` must have installed it.
 #[tokio::test]
-async fn a_server_of_others_echoes() -> anyhow::Result<()> {
-    let studio = Studio::new("everything")?;
+async fn a_server_of_others_thinks() -> anyhow::Result<()> {
+    let studio = Studio::new("thinking")?;
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.interop/node_modules");
     let node = peers.join("node/bin/node").to_string_lossy().into_owned();
-    let server = peers.join("@modelcontextprotocol/server-everything/dist/index.js");
-    let arguments = [server.to_string_lossy().into_owned(), "stdio".to_owned()];
-    let manager = studio.manager(vec![ExtensionConfig::stdio("everything", node, arguments)]).await?;
-    let echoed = manager.call_tool("everything__echo", json!({ "message": "hello" })).await?;
-    ensure!(echoed.as_text().contains("hello"), "{}", echoed.as_text());
+    let server = peers.join("@modelcontextprotocol/server-sequential-thinking/dist/index.js");
+    let config = ExtensionConfig::stdio("thinking", node, [server.to_string_lossy()]);
+    let manager = studio.manager(vec![config]).await?;
+    let thought = json!({ "thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1 });
+    let output = manager.call_tool("thinking__sequentialthinking", thought).await?;
+    ensure!(output.into_value()?["thoughtNumber"] == json!(1));
     studio.finish(manager).await
 }
 

@@ -51,7 +51,7 @@ async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
 fn greet_person(name: &str) {
     if io::stdin().is_terminal() {
         aside::line(format_args!(
-            "Serving `{name}` on standard input and output, for an MCP client to start. Ctrl-D ends it.\n\
+            "This serves `{name}` to an MCP client on stdin and stdout. Ctrl-D ends it.\n\
              To look at its tools: goose extension tools {name}"
         ));
     }

@@ -16,7 +16,7 @@ use super::{
     auth::{OAuth, within},
     connection::{self, Connection},
     handler::ClientSide,
-    http::Site,
+    http::{HttpError, Site},
     listing::Listing,
     news::{self, News},
     options::{ConnectOptions, Lifecycle, Target},
@@ -172,7 +172,7 @@ async fn open_site(
         // A server may answer the newer greeting with a result that says nothing.
         if failed.is_confused && lifecycle == Lifecycle::Auto {
             lifecycle = Lifecycle::Initialize;
-        } else if !site.log_in().await.map_err(|error| unreachable_server(&site.shown(), &error))? {
+        } else if !site.log_in().await.map_err(|error| refused(&site.shown(), &error))? {
             return Err(unreachable_server(&site.shown(), &failed.reason));
         }
     }
@@ -247,6 +247,10 @@ struct Reason<'a>(&'a ClientInitializeError);
 
 impl std::fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // rmcp's own words name its types.
+        if let Some(error) = HttpError::inside_greeting(self.0) {
+            return write!(f, "{error}");
+        }
         write!(f, "{}", self.0)?;
         let mut source = std::error::Error::source(self.0);
         while let Some(cause) = source {
@@ -261,6 +265,11 @@ pub(super) fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> 
     ToolError::Disconnected(format!(
         "Could not connect to `{name}`: {reason}. Check that the server runs and speaks MCP."
     ))
+}
+
+/// The server is there, but does not let us in.
+fn refused(name: &str, reason: &HttpError) -> ToolError {
+    ToolError::Denied(format!("Could not connect to `{name}`: {reason}."))
 }
 
 fn server_name(service: &Service) -> Option<String> {

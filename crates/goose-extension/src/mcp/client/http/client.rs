@@ -104,6 +104,10 @@ impl HttpClient {
                 Outcome::Refused(error) => {
                     tries = self.wait(tries, again::pause(tries), error).await?;
                 }
+                Outcome::Broken(error) if effect == Effect::None => {
+                    tries = self.wait(tries, again::pause(tries), error).await?;
+                }
+                Outcome::Broken(error) => return Err(error.into()),
                 Outcome::Busy(busy) if busy.allows(effect) => {
                     let error = HttpError::Busy { status: busy.status, tries };
                     tries = self.wait(tries, busy.pause(tries), error).await?;

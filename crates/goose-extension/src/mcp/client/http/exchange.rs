@@ -46,6 +46,8 @@ pub(super) enum Outcome {
     Busy(Busy),
     /// Nobody listens there.
     Refused(HttpError),
+    /// The connection broke; whether the message had arrived is not known.
+    Broken(HttpError),
 }
 
 impl Post<'_> {
@@ -60,7 +62,7 @@ impl Post<'_> {
         let response = match self.request(client, token)?.send().await {
             Ok(response) => response,
             Err(error) if error.is_connect() => return Ok(Outcome::Refused(HttpError::unreachable(&error))),
-            Err(error) => return Err(HttpError::unreachable(&error)),
+            Err(error) => return Ok(Outcome::Broken(HttpError::unreachable(&error))),
         };
         let status = response.status();
         match status {

@@ -1,7 +1,11 @@
 //! What can go wrong between us and a server that is reached by URL.
 
 use http::StatusCode;
-use rmcp::{ServiceError, transport::streamable_http_client::StreamableHttpError};
+use rmcp::{
+    ServiceError,
+    service::ClientInitializeError,
+    transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
+};
 
 use crate::{error::ToolError, mcp::lines::MAX_LINE_BYTES};
 
@@ -71,6 +75,19 @@ impl HttpError {
     /// The error of this kind inside a failed request.
     pub(in crate::mcp::client) fn inside(error: &ServiceError) -> Option<&Self> {
         let ServiceError::TransportSend(error) = error else { return None };
+        Self::of_transport(error)
+    }
+
+    /// The error of this kind inside a failed greeting.
+    pub(in crate::mcp::client) fn inside_greeting(error: &ClientInitializeError) -> Option<&Self> {
+        match error {
+            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_greeting(fallback),
+            _ => None,
+        }
+    }
+
+    fn of_transport(error: &DynamicTransportError) -> Option<&Self> {
         match error.error.downcast_ref::<StreamableHttpError<Self>>()? {
             StreamableHttpError::Client(error) => Some(error),
             _ => None,

@@ -36,6 +36,10 @@ use crate::mcp::lines::MAX_LINE_BYTES;
 const STREAM_TRIES: usize = 10;
 const LONGEST_STREAM_PAUSE: Duration = Duration::from_secs(30);
 
+/// How long an unused connection is kept. Many servers close theirs after five seconds, and a message that crosses with
+/// that is lost.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
 /// A server's URL with all that its connection needs; makes a transport for each greeting.
 pub(super) struct Site {
     url: Url,
@@ -156,6 +160,9 @@ fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>,
 /// rustls with ring, unless the program has chosen a provider already.
 fn http_client() -> Result<reqwest::Client, HttpError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true);
+    let builder = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .tcp_nodelay(true);
     builder.build().map_err(|error| HttpError::unreachable(&error))
 }

@@ -1,0 +1,94 @@
+//! Help, versions, and command lines that make no sense.
+
+use anyhow::ensure;
+
+use crate::support::Home;
+
+#[test]
+fn without_arguments_there_is_help() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let run = home.run(&[])?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(run.stdout, home.run(&["--help"])?.stdout);
+    assert_eq!(
+        run.stdout,
+        "\
+An AI agent that works with your tools
+
+Usage: goose [COMMAND]
+
+Commands:
+  extension  Look at extensions and try their tools [alias: extensions]
+  mcp        Serve a built-in extension as an MCP server on standard input and output
+  help       Print this message or the help of the given subcommand(s)
+
+Options:
+  -h, --help     Print help
+  -V, --version  Print version
+
+Examples:
+  goose extension list                 what is configured
+  goose extension status               start it, and see how it is
+  goose mcp memory                     a built-in for other programs
+
+`goose COMMAND --help` says more about a command.
+"
+    );
+    Ok(())
+}
+
+#[test]
+fn every_command_has_examples() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    assert_eq!(home.run(&["extension"])?.stdout, home.run(&["extension", "--help"])?.stdout);
+    for command in ["list", "status", "tools", "call"] {
+        let run = home.run(&["extension", command, "--help"])?;
+        assert_eq!(run.code, Some(0));
+        for expected in ["\nExamples:\n", "\nWith --json: ", "--with-builtin", "--no-profile"] {
+            ensure!(run.stdout.contains(expected), "no `{expected}` in:\n{}", run.stdout);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_version_is_shown() -> anyhow::Result<()> {
+    let run = Home::new()?.run(&["--version"])?;
+    assert_eq!(
+        (run.code, run.stdout),
+        (Some(0), concat!("goose ", env!("CARGO_PKG_VERSION"), "\n").to_owned())
+    );
+    Ok(())
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_exits_with_2() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    for (arguments, expected) in [
+        (vec!["extention"], "extension"),
+        (vec!["extension", "list", "--colour"], "--colour"),
+        (vec!["extension", "call", "memory"], "<TOOL>"),
+        (vec!["mcp", "nothing"], "[possible values: memory, tutorial]"),
+        (vec!["extension", "list", "--with-builtin", "memory,x"], "invalid value 'x'"),
+    ] {
+        let run = home.run(&arguments)?;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        ensure!(run.stderr.starts_with("error: ") && run.stderr.contains(expected), "{}", run.stderr);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_bad_command_line_of_an_extension_is_an_error() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    for (arguments, expected) in [
+        (["--with-extension", "npx 'open"], "a quote is not closed"),
+        (["--with-extension", "A=1"], "names no program"),
+        (["--with-streamable-http-extension", "ftp://example.com"], "only http and https"),
+    ] {
+        let run = home.run(&[&["extension", "list"], &arguments[..]].concat())?;
+        assert_eq!(run.code, Some(1));
+        ensure!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! The `goose` command, run as people run it: a real program, in a home of its own.
+
+mod call;
+mod endings;
+mod help;
+mod list;
+mod mcp;
+mod status;
+mod support;
+mod tools;

@@ -1,0 +1,76 @@
+//! `goose extension tools`.
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+
+use crate::support::Home;
+
+const CONFIG: &str = "\
+extensions:
+  m:
+    enabled: true
+    type: stdio
+    name: m
+    cmd: '{misbehave}'
+    args: [--starts, '{home}/starts']
+    available_tools: [echo, sleep]
+";
+
+fn starts(home: &Home) -> usize {
+    std::fs::read_to_string(home.path().join("starts")).map_or(0, |starts| starts.lines().count())
+}
+
+#[test]
+fn tools_have_their_full_names() -> anyhow::Result<()> {
+    let home = Home::with_config(CONFIG)?;
+    let run = home.run(&["extension", "tools", "m", "tutorial"])?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        run.stdout.lines().take(2).collect::<Vec<_>>(),
+        [
+            "m__echo                  Gives back a text.",
+            "m__sleep                 Waits, unless it is cancelled."
+        ]
+    );
+    ensure!(run.stdout.contains("\ntutorial__load_tutorial  "), "{}", run.stdout);
+    Ok(())
+}
+
+#[test]
+fn the_same_as_json() -> anyhow::Result<()> {
+    let home = Home::with_config(CONFIG)?;
+    let json = home.run(&["extension", "tools", "--json"])?.json()?;
+    assert_eq!(json["problems"], json!([]));
+    let tool = &json["tools"][0];
+    assert_eq!(json!([tool["name"], tool["extension"]]), json!(["m__echo", "m"]));
+    assert_eq!(tool["inputSchema"]["required"], json!(["text"]));
+    assert_eq!(json["tools"].as_array().context("a list")?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn a_known_service_is_listed_without_a_start() -> anyhow::Result<()> {
+    let home = Home::with_config(CONFIG)?;
+    let first = home.run(&["extension", "tools"])?.stdout;
+    assert_eq!(starts(&home), 1);
+    assert_eq!(home.run(&["extension", "tools"])?.stdout, first);
+    assert_eq!(starts(&home), 1);
+    assert_eq!(home.run(&["extension", "tools", "--fresh"])?.stdout, first);
+    assert_eq!(starts(&home), 2);
+    Ok(())
+}
+
+#[test]
+fn one_that_fails_does_not_hide_the_others() -> anyhow::Result<()> {
+    let home = Home::with_config(
+        "extensions:\n  dying: {enabled: true, type: stdio, name: dying, cmd: '{misbehave}', args: [--die-on-start]}\n",
+    )?;
+    let arguments = ["extension", "tools", "--with-builtin", "tutorial"];
+    let run = home.run(&arguments)?;
+    assert_eq!(run.code, Some(1));
+    ensure!(run.stdout.starts_with("tutorial__load_tutorial  "), "{}", run.stdout);
+    ensure!(run.stderr.starts_with("error: no tools of `dying`: "), "{}", run.stderr);
+    let json = home.run(&[&arguments[..], &["--json"]].concat())?.json()?;
+    assert_eq!(json["problems"][0]["extension"], json!("dying"));
+    Ok(())
+}

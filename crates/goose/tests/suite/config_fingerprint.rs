@@ -25,7 +25,7 @@ fn hashes_stay_the_same_between_versions() -> Result<()> {
     );
     assert_eq!(
         running(&config, "t")?.as_str(),
-        "7a245a635b79ce17d77ceaa593bbc35b66d098a009ac01c76db34be632670821"
+        "59156ceb2489bb036c14b5635be9dc710f87aaf16648e488a85a5f18592a8448"
     );
     Ok(())
 }

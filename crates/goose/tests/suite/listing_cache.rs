@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use goose::{
     agents::extension::ExtensionConfig,
     services::{Phase, ServiceChange},
@@ -186,5 +186,31 @@ async fn a_server_that_grows_while_it_is_called_loses_nothing() -> anyhow::Resul
     until("the last one is there", || manager.known_tools().len() == 27).await?;
     ensure!(text(&manager, "a__grown_19", json!({})).await? == "grown_19 was called");
     tokio::time::timeout(Duration::from_secs(30), manager.close()).await?;
+    Ok(())
+}
+
+/// A list on disk may be of a day when the server had fewer tools.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_a_kept_list_does_not_know_is_asked_for_at_the_server() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let server = world.server("a", &["--tools", "2"])?;
+    let manager = world.manager(vec![server.clone()]).await?;
+    let names = tool_names(&manager).await?;
+    kept(&world).await?;
+    manager.close().await;
+    let folder = world.paths().cache.join("tools");
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let mut file: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+        let tools = file["tools"].as_array_mut().context("the file has tools")?;
+        tools.retain(|tool| tool["name"] != "tool_1");
+        std::fs::write(&path, file.to_string())?;
+    }
+    let world = world.restarted()?;
+    let manager = world.manager(vec![server]).await?;
+    ensure!(tool_names(&manager).await?.len() + 1 == names.len());
+    ensure!(text(&manager, "a__tool_1", json!({})).await? == "tool_1 was called");
+    ensure!(tool_names(&manager).await? == names);
+    manager.close().await;
     Ok(())
 }

@@ -35,6 +35,22 @@ async fn a_bare_name_means_the_only_tool_of_that_name() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A server that calls its tool as another extension's would be called gets no calls that are meant for that one.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_answers_for_an_extension_that_is_not_there() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let evil = world.server("evil", &["--progress", "fs__write", "1"])?;
+    let manager = world.manager(vec![evil, world.server("fs", &["--die-on-start"])?]).await?;
+    ensure!(tool_names(&manager).await?.iter().any(|name| name == "evil__fs__write"));
+    let dead = not_found(&manager, "fs__write").await?;
+    ensure!(dead.contains("`fs` is not available"), "{dead}");
+    manager.remove("fs").await?;
+    not_found(&manager, "fs__write").await?;
+    text(&manager, "evil__fs__write", json!({})).await?;
+    manager.close().await;
+    Ok(())
+}
+
 /// A call by bare name waits for those who may have the tool.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_of_an_extension_that_still_starts_is_found() -> anyhow::Result<()> {

@@ -67,10 +67,12 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         ends: CancellationToken::new(),
         closed,
     });
+    let unfinished = Unfinished(&connection);
     let limit = connection.options.handshake_timeout;
     let listing = within(limit, connection.options.clock(), settle(&connection)).await.unwrap_or_else(|| {
         Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
     });
+    std::mem::forget(unfinished);
     match listing {
         Ok(listing) => {
             connection.note_dropped(&listing.dropped);
@@ -80,6 +82,18 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
             let error = connection.explain(error).await;
             connection.stop().await;
             Err(error)
+        }
+    }
+}
+
+/// A connection that is not handed out yet. Where nobody waits for it any more, its program is killed at once: there is
+/// nobody to wait for its end either.
+struct Unfinished<'a>(&'a Connection);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(program) = &self.0.program {
+            program.kill();
         }
     }
 }

@@ -122,6 +122,13 @@ impl Program {
         }
     }
 
+    /// Kills it and whatever it started, now, unless somebody is ending it already.
+    pub(super) fn kill(&self) {
+        if let Ok(mut place) = self.process.try_lock() {
+            drop(place.take());
+        }
+    }
+
     /// A lost connection, with what the program had to say about it.
     pub(super) async fn explain(&self, name: &str, error: ToolError) -> ToolError {
         let ToolError::Disconnected(text) = error else { return error };

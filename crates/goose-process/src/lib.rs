@@ -11,7 +11,9 @@
 //! - `watcher`: the small process that outlives goose for a moment;
 //! - `tail`: the last lines that a program wrote.
 //!
-//! What can still escape: a process that left the group *and* emptied its environment *and* whose parent is gone.
+//! What can still escape: a process that left the group *and* whose parent is gone *and* whose environment we cannot see,
+//! because it emptied it, or because the system hides it from us (programs that guard their memory, such as `ssh-agent`,
+//! or that run as somebody else).
 
 mod ending;
 mod exit;

@@ -71,7 +71,10 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
     });
     match listing {
-        Ok(listing) => Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) })),
+        Ok(listing) => {
+            connection.options.connected();
+            Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) }))
+        }
         Err(error) => {
             let error = connection.explain(error).await;
             connection.stop().await;

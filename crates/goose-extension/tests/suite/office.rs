@@ -46,6 +46,8 @@ pub(crate) struct Office {
     pub(crate) refused_calls: usize,
     /// Whether the server has sessions, whose first stream ends, and all tokens with it.
     pub(crate) has_streams: bool,
+    /// Whether the greeting needs no login.
+    pub(crate) greets_all: bool,
     /// Streams that were opened.
     pub(crate) streams: usize,
     /// Where the login page is said to be, if not at the office.
@@ -184,9 +186,13 @@ impl Office {
     fn mcp(&mut self, asked: &Asked) -> Response<Body> {
         let sent = asked.header("authorization").unwrap_or_default().to_owned();
         let scopes = self.tokens.get(sent.trim_start_matches("Bearer ")).cloned();
-        let metadata = format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.server);
+        let metadata =
+            format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.server);
         if !sent.is_empty() {
             self.seen.push(sent);
+        }
+        if self.greets_all && matches!(asked.rpc().as_str(), "initialize" | "notifications/initialized") {
+            return mcp(asked);
         }
         let Some(scopes) = scopes else {
             self.refused_calls += usize::from(asked.rpc() == "tools/call");
@@ -280,4 +286,3 @@ pub(crate) async fn until(mut condition: impl AsyncFnMut() -> bool) {
     };
     tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("it never came true");
 }
-

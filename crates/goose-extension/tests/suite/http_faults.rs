@@ -9,6 +9,7 @@ use axum::{
     body::{Body, Bytes},
     http::{Response, header},
 };
+use futures::StreamExt as _;
 use goose_extension::{
     Extension,
     mcp::{ConnectOptions, Lifecycle, RemoteExtension, connect},
@@ -173,6 +174,51 @@ async fn an_answer_without_measure_is_cut_off() {
         assert!(taken < 40 << 20, "{kind}: {taken}");
         assert_eq!(work(&server).await, Ok(json!("done")), "{kind}");
     }
+}
+
+/// An answer that ends in the middle of its body, and how it begins.
+fn torn(kind: &str, start: &'static str) -> Response<Body> {
+    let torn = || std::io::Error::other("torn");
+    let parts = [Ok(Bytes::from_static(start.as_bytes())), Err(torn())];
+    // The beginning travels before the end is seen.
+    let parts = futures::stream::iter(parts).then(async |part| {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        part
+    });
+    Response::builder().header(header::CONTENT_TYPE, kind).body(Body::from_stream(parts)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_answer_got_lost_may_have_been_carried_out() {
+    const JSON: &str = "application/json";
+    const EVENTS: &str = "text/event-stream";
+    let whole = |kind: &'static str, text: &'static str| {
+        Response::builder().header(header::CONTENT_TYPE, kind).body(Body::from(text)).unwrap()
+    };
+    let answers: [(&str, fn() -> Response<Body>); 5] = [
+        // The connection breaks without an answer; a real panic would only be louder.
+        ("nothing", || std::panic::resume_unwind(Box::new("gone"))),
+        ("a torn body", || torn(JSON, "{ \"jsonrpc\": ")),
+        ("torn events", || torn(EVENTS, "data: {")),
+        ("torn events that could be resumed", || torn(EVENTS, "id: 1\nretry: 10\ndata:\n\n")),
+        ("no events", || torn(EVENTS, "\n")),
+    ];
+    for (what, answer) in answers {
+        let (web, count) = odd("tools/call", move |_| Some(answer())).await;
+        let error = work(&*open(&web).await).await.unwrap_err();
+        let ToolError::ExecutionError(text) = &error else { panic!("{what}: {error:?}") };
+        assert!(text.contains("may have been carried out"), "{what}: {error}");
+        assert_eq!(count.load(Ordering::SeqCst), 1, "{what}");
+    }
+    for (kind, text) in [(JSON, "{ \"jsonrpc\": "), (EVENTS, "")] {
+        let (web, _) = odd("tools/call", move |_| Some(whole(kind, text))).await;
+        let error = work(&*open(&web).await).await.unwrap_err().to_string();
+        assert!(error.contains("may have been carried out"), "{kind}: {error}");
+    }
+    // A list can be asked for again.
+    let (web, count) = odd("tools/list", |nth| (nth == 0).then(|| torn(JSON, "{"))).await;
+    assert_eq!(work(&*open(&web).await).await, Ok(json!("done")));
+    assert_eq!(count.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

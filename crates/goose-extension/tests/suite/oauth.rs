@@ -1,213 +1,26 @@
-//! Logins: with a real server that is resource server and login server in one, and a browser that says yes.
+//! Logins: with a real server, a login server on another origin, and a browser that says yes.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
-use axum::{
-    body::Body,
-    http::{Method, Response},
-};
+use axum::http::Method;
 use futures::future::join_all;
 use goose_extension::{
-    Extension,
-    mcp::{
-        Browser, ConnectOptions, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth, RemoteExtension,
-        TokenStore, connect,
-    },
+    mcp::{Browser, FileTokenStore, MemoryTokenStore, OAuth, TokenStore, connect},
     prelude::*,
 };
-use url::{Url, form_urlencoded};
+use url::Url;
 
-use crate::web::{Asked, Web, json_answer, mcp, status, with_header};
-
-/// What the login server knows and does.
-#[derive(Default)]
-struct Office {
-    url: String,
-    /// Where the login page is said to be, if not at the office.
-    page: Option<String>,
-    /// Which token has which scopes.
-    tokens: BTreeMap<String, BTreeSet<String>>,
-    refresh_tokens: BTreeSet<String>,
-    lasts: Option<u64>,
-    refuses: bool,
-    issued: usize,
-    logins: usize,
-    refreshes: usize,
-    asked_scopes: Vec<String>,
-    /// What came as `Authorization` to the MCP server.
-    seen: Vec<String>,
-    /// Where calls are sent on to.
-    moved: Option<String>,
-}
-
-type Shared = Arc<Mutex<Office>>;
-
-fn lock(office: &Shared) -> MutexGuard<'_, Office> {
-    office.lock().unwrap()
-}
-
-/// What is so at one moment.
-fn look<T>(office: &Shared, read: impl FnOnce(&Office) -> T) -> T {
-    read(&lock(office))
-}
-
-async fn office() -> (Web, Shared) {
-    let office = Shared::default();
-    let answering = Arc::clone(&office);
-    let web = Web::serve(move |asked| {
-        let answer = lock(&answering).answer(&asked);
-        async move { answer }
-    });
-    let web = web.await;
-    lock(&office).url = web.url("");
-    (web, office)
-}
-
-fn field(text: &str, name: &str) -> Option<String> {
-    form_urlencoded::parse(text.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-}
-
-impl Office {
-    fn answer(&mut self, asked: &Asked) -> Response<Body> {
-        let url = &self.url;
-        match asked.uri.path() {
-            "/.well-known/oauth-protected-resource/mcp" => json_answer(&json!({
-                "resource": format!("{url}/mcp"), "authorization_servers": [url],
-            })),
-            "/.well-known/oauth-authorization-server" => json_answer(&json!({
-                "issuer": url, "token_endpoint": format!("{url}/token"),
-                "authorization_endpoint": self.page.clone().unwrap_or_else(|| format!("{url}/login")),
-                "registration_endpoint": format!("{url}/register"),
-                "code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"],
-            })),
-            "/register" => json_answer(&json!({
-                "client_id": "goose", "client_secret": "canary-client", "redirect_uris": [],
-            })),
-            "/login" => self.login(asked.uri.query().unwrap_or_default()),
-            "/token" => self.token(&asked.text),
-            "/mcp" => self.mcp(asked),
-            _ => status(404),
-        }
-    }
-
-    fn login(&mut self, query: &str) -> Response<Body> {
-        self.logins += 1;
-        let scope = field(query, "scope").unwrap_or_default();
-        let mut back = Url::parse(&field(query, "redirect_uri").unwrap()).unwrap();
-        back.query_pairs_mut().append_pair("state", &field(query, "state").unwrap());
-        if self.refuses {
-            back.query_pairs_mut().append_pair("error", "access_denied");
-        } else {
-            back.query_pairs_mut().append_pair("code", &format!("code {scope}"));
-        }
-        self.asked_scopes.push(scope);
-        with_header(status(302), "location", back.as_str())
-    }
-
-    fn token(&mut self, form: &str) -> Response<Body> {
-        let scope = match field(form, "grant_type").as_deref() {
-            Some("refresh_token") => {
-                self.refreshes += 1;
-                if !self.refresh_tokens.remove(&field(form, "refresh_token").unwrap()) {
-                    let refused = json_answer(&json!({ "error": "invalid_grant" }));
-                    let (mut parts, body) = refused.into_parts();
-                    parts.status = 400.try_into().unwrap();
-                    return Response::from_parts(parts, body);
-                }
-                field(form, "scope").unwrap_or_default()
-            }
-            _ => field(form, "code").unwrap().trim_start_matches("code ").to_owned(),
-        };
-        self.issued += 1;
-        let (token, refresh) = (format!("canary-{}", self.issued), format!("canary-again-{}", self.issued));
-        self.tokens.insert(token.clone(), scope.split_whitespace().map(str::to_owned).collect());
-        self.refresh_tokens.insert(refresh.clone());
-        json_answer(&json!({
-            "access_token": token, "token_type": "Bearer", "refresh_token": refresh,
-            "expires_in": self.lasts.unwrap_or(3600), "scope": scope,
-        }))
-    }
-
-    fn mcp(&mut self, asked: &Asked) -> Response<Body> {
-        let sent = asked.header("authorization").unwrap_or_default().to_owned();
-        let scopes = self.tokens.get(sent.trim_start_matches("Bearer ")).cloned();
-        let metadata = format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.url);
-        if !sent.is_empty() {
-            self.seen.push(sent);
-        }
-        let Some(scopes) = scopes else {
-            let challenge = format!("Bearer scope=\"read\", {metadata}");
-            return with_header(status(401), "www-authenticate", &challenge);
-        };
-        if asked.rpc() == "tools/call" {
-            if let Some(url) = &self.moved {
-                return with_header(status(307), "location", url);
-            }
-            if asked.message()["params"]["arguments"]["write"] == json!(true) && !scopes.contains("write") {
-                let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"write\", {metadata}");
-                return with_header(status(403), "www-authenticate", &challenge);
-            }
-        }
-        mcp(asked)
-    }
-
-    /// Forgets all tokens.
-    fn revoke(&mut self) {
-        self.tokens.clear();
-        self.refresh_tokens.clear();
-    }
-}
-
-/// Goes where the login page sends it, after some detours that browsers take.
-#[derive(Default)]
-struct Visitor {
-    visits: AtomicUsize,
-}
-
-#[async_trait]
-impl Browser for Visitor {
-    async fn open(&self, _server: &str, url: &Url) -> ToolResult<()> {
-        self.visits.fetch_add(1, Ordering::SeqCst);
-        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        let page = client.get(url.clone()).send().await.unwrap();
-        let back = Url::parse(page.headers()["location"].to_str().unwrap()).unwrap();
-        // An open connection that says nothing, another page, a stranger's answer.
-        let _silent = tokio::net::TcpStream::connect(("127.0.0.1", back.port().unwrap())).await.unwrap();
-        assert_eq!(client.get(back.join("/favicon.ico").unwrap()).send().await.unwrap().status(), 404);
-        let strange = back.join("/callback?state=guess&code=stolen").unwrap();
-        assert_eq!(client.get(strange).send().await.unwrap().status(), 400);
-        let answer = client.get(back).send().await.unwrap();
-        assert_eq!(answer.status(), 200);
-        assert!(answer.text().await.unwrap().contains("goose"));
-        Ok(())
-    }
-}
-
-fn options(oauth: &OAuth) -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(Lifecycle::Initialize).with_oauth(oauth.clone())
-}
-
-fn in_memory() -> OAuth {
-    OAuth::new(Arc::new(MemoryTokenStore::default())).with_browser(Arc::new(Visitor::default()))
-}
-
-async fn open(web: &Web, oauth: &OAuth) -> ToolResult<Arc<RemoteExtension>> {
-    let connecting = connect(web.url("/mcp"), options(oauth));
-    tokio::time::timeout(Duration::from_secs(30), connecting).await.expect("the connection hangs")
-}
-
-async fn work(server: &RemoteExtension, write: bool) -> ToolResult<Value> {
-    let call = server.call_tool("work", hashmap! { "write" => json!(write) });
-    tokio::time::timeout(Duration::from_secs(30), call).await.expect("the call hangs")
-}
+use crate::{
+    office::{Visitor, in_memory, lock, look, office, open, options, until, work},
+    web::{Asked, Web, mcp},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_kept_for_the_next_time_and_for_nobody_else() {
@@ -233,7 +46,7 @@ async fn a_login_is_kept_for_the_next_time_and_for_nobody_else() {
     assert_eq!(work(&server, false).await, Ok(json!("done")));
     assert_eq!(lock(&office).logins, 1);
     // Another server gets nothing of it.
-    let (other, its_office) = self::office().await;
+    let (other, its_office) = crate::office::office().await;
     let error = open(&other, &again).await.unwrap_err().to_string();
     assert!(error.contains("no browser"), "{error}");
     assert_eq!(lock(&its_office).seen, Vec::<String>::new());
@@ -321,15 +134,6 @@ async fn nobody_is_waited_for_without_end_and_giving_up_frees_the_port() {
     until(async || listens().await).await;
     connecting.abort();
     until(async || !listens().await).await;
-}
-
-async fn until(mut condition: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("it never came true");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -94,6 +94,7 @@ pub(crate) fn mcp(asked: &Asked) -> Response<Body> {
         }),
         "tools/list" => json!({ "tools": [{ "name": "work", "inputSchema": { "type": "object" } }] }),
         "tools/call" => json!({ "content": [{ "type": "text", "text": "done" }] }),
+        "ping" => json!({}),
         _ if asked.method == Method::POST => return status(202),
         _ => return status(405),
     };

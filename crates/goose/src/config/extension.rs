@@ -97,6 +97,9 @@ pub struct OAuthConfig {
     /// The name of the secret that holds the client's secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_key: Option<String>,
+    /// The login server that goose signs in at; without it the one that the server names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
     /// What goose asks to be allowed.
     #[serde(default, deserialize_with = "super::wire::null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,

@@ -148,6 +148,10 @@ impl Hash {
         self.optional("client_id", oauth.client_id.as_deref());
         self.optional("client_secret_key", oauth.client_secret_key.as_deref());
         self.list("scopes", &oauth.scopes);
+        // Only where there is one, so that what was kept without it stays valid.
+        if let Some(issuer) = &oauth.issuer {
+            self.text("issuer", issuer);
+        }
     }
 
     /// A JSON value, with the keys of objects in alphabetical order.

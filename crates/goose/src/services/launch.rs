@@ -142,6 +142,10 @@ impl Http {
             Some(id) => oauth.with_client(id, secret),
             None => oauth,
         };
+        let oauth = match &config.issuer {
+            Some(issuer) => oauth.with_issuer(issuer),
+            None => oauth,
+        };
         let oauth = match config.redirect_port {
             Some(port) => oauth.with_redirect_port(port),
             None => oauth,

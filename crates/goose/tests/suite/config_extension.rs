@@ -32,7 +32,7 @@ fn every_type_is_read_with_all_its_fields() -> Result<()> {
     let http = from_yaml(
         "{type: streamable_http, name: docs, uri: 'https://example.com/mcp', headers: {Authorization: Bearer $DOCS},
           envs: {A: b}, env_keys: [DOCS], oauth: {client_id: goose, client_secret_key: DOCS_SECRET, scopes: [read],
-          redirect_port: 8123}}",
+          issuer: 'https://login.example.com', redirect_port: 8123}}",
     )?;
     let kind = ExtensionKind::StreamableHttp {
         uri: "https://example.com/mcp".into(),
@@ -42,6 +42,7 @@ fn every_type_is_read_with_all_its_fields() -> Result<()> {
         oauth: Some(OAuthConfig {
             client_id: Some("goose".into()),
             client_secret_key: Some("DOCS_SECRET".into()),
+            issuer: Some("https://login.example.com".into()),
             scopes: vec!["read".into()],
             redirect_port: Some(8123),
         }),

@@ -25,10 +25,12 @@ fn values() -> impl Strategy<Value = Values> {
 }
 
 fn oauth() -> impl Strategy<Value = OAuthConfig> {
-    (option::of(text()), option::of(text()), texts(), any::<Option<u16>>()).prop_map(
-        |(client_id, client_secret_key, scopes, redirect_port)| OAuthConfig {
+    let words = (option::of(text()), option::of(text()), option::of(text()));
+    (words, texts(), any::<Option<u16>>()).prop_map(
+        |((client_id, client_secret_key, issuer), scopes, redirect_port)| OAuthConfig {
             client_id,
             client_secret_key,
+            issuer,
             scopes,
             redirect_port,
         },

@@ -76,6 +76,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
     match listing {
         Ok(listing) => {
             connection.note_dropped(&listing.dropped);
+            connection.options.connected();
             Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) }))
         }
         Err(error) => {

@@ -174,6 +174,13 @@ impl ConnectOptions {
         self.oauth.as_ref().map(OAuth::clock)
     }
 
+    /// Connecting is over: what comes now is asked by a caller, or by nobody.
+    pub(super) fn connected(&self) {
+        if let Some(oauth) = &self.oauth {
+            oauth.connected();
+        }
+    }
+
     /// Bounds the greeting and the first list of tools.
     pub fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;

@@ -1,34 +1,40 @@
 //! The login at one server: the token that there is, a newer one, another login.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationMetadata, CredentialRefreshGuard, CredentialStore,
-    OAuthClientConfig, StoredCredentials,
+    AuthError, AuthorizationManager, CredentialRefreshGuard, CredentialStore, OAuthClientConfig,
+    StoredCredentials,
 };
-use tokio::sync::OwnedMutexGuard;
-use url::{Host, Url};
+use tokio::sync::MutexGuard;
+use url::Url;
 
 use super::{
-    Settings,
+    Settings, addresses,
     challenge::Challenge,
     clock::LoginClock,
+    gate::Gate,
     login,
     store::{StoredLogin, TokenStore},
 };
 use crate::{error::ToolError, mcp::client::http::HttpError};
 
-/// Passed by one at a time.
-pub(super) type Gate = Arc<tokio::sync::Mutex<()>>;
+/// What login servers say where a refresh token will never work again.
+const REFUSALS: [&str; 5] =
+    ["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "unsupported_grant_type"];
 
 /// The login at one server.
 #[derive(Clone)]
 pub(in crate::mcp::client) struct Account {
     pub(super) settings: Arc<Settings>,
-    pub(super) gate: Gate,
+    pub(super) gate: Arc<Gate>,
     pub(super) clock: Arc<LoginClock>,
+    pub(super) is_connected: Arc<AtomicBool>,
     pub(super) server: Url,
 }
 
@@ -39,13 +45,15 @@ impl Account {
     ///
     /// The store cannot be read, or the token cannot be renewed just now.
     pub(in crate::mcp::client) async fn token(&self) -> Result<Option<String>, HttpError> {
-        if let Stored::Fresh(token) = self.stored().await? {
-            return Ok(Some(token));
+        match self.stored().await? {
+            Stored::Fresh(token) => return Ok(Some(token)),
+            Stored::None => return Ok(None),
+            Stored::Old => {}
         }
-        let gate = Arc::clone(&self.gate).lock_owned().await;
+        let gate = self.gate.renewal().await;
         match self.stored().await? {
             Stored::Fresh(token) => Ok(Some(token)),
-            Stored::Old => self.refresh(&gate).await,
+            Stored::Old => self.refresh(&gate, None).await,
             Stored::None => Ok(None),
         }
     }
@@ -56,17 +64,19 @@ impl Account {
     ///
     /// As for [`token`](Self::token); or no login can help.
     pub(in crate::mcp::client) async fn renew(&self, challenge: &Challenge) -> Result<bool, HttpError> {
-        let gate = Arc::clone(&self.gate).lock_owned().await;
+        let gate = self.gate.renewal().await;
         if self.is_answered(challenge).await? {
             return Ok(true);
         }
-        if challenge.scope.is_some() || challenge.rejected.is_none() {
+        if challenge.scope.is_some() {
             return Ok(false);
         }
-        Ok(self.refresh(&gate).await?.is_some_and(|token| Some(&token) != challenge.rejected.as_ref()))
+        let token = self.refresh(&gate, challenge.header.as_deref()).await?;
+        Ok(token.is_some_and(|token| Some(&token) != challenge.rejected.as_ref()))
     }
 
-    /// Has a person log in, unless somebody has done so meanwhile.
+    /// Has a person log in, unless somebody has done so meanwhile. Where somebody tried in vain meanwhile, that is the
+    /// answer for all who waited.
     ///
     /// # Errors
     ///
@@ -76,13 +86,31 @@ impl Account {
         challenge: &'a Challenge,
     ) -> BoxFuture<'a, Result<(), HttpError>> {
         Box::pin(async move {
-            let _gate = self.gate.lock().await;
+            // Waiting for the login of another connection is waiting for a person, too.
+            let _under_way = self.clock.begin();
+            let mut last = self.gate.login().await;
             if self.is_answered(challenge).await? {
                 return Ok(());
             }
-            let _under_way = self.clock.begin();
-            login::through_browser(self, challenge).await
+            if let Some(error) = last.of(challenge) {
+                return Err(error);
+            }
+            let result = login::through_browser(self, challenge).await;
+            if let Err(error) = &result {
+                self.gate.note(&mut last, challenge, error);
+            }
+            result
         })
+    }
+
+    /// How many logins have failed so far; see [`Challenge::failures`].
+    pub(in crate::mcp::client) fn failures(&self) -> u64 {
+        self.gate.failures()
+    }
+
+    /// Whether connecting is over: as long as it is not, somebody waits for it.
+    pub(in crate::mcp::client) fn is_connected(&self) -> bool {
+        self.is_connected.load(Ordering::Acquire)
     }
 
     /// Whether the store has what a challenge wants by now.
@@ -111,35 +139,53 @@ impl Account {
     }
 
     /// A new token for the refresh token; nothing where the login server has none for us, so that the server asks for a
-    /// login.
-    async fn refresh(&self, _gate: &OwnedMutexGuard<()>) -> Result<Option<String>, HttpError> {
+    /// login. The refresh token goes only to the login server that gave it.
+    async fn refresh(
+        &self,
+        _gate: &MutexGuard<'_, ()>,
+        header: Option<&str>,
+    ) -> Result<Option<String>, HttpError> {
         let Some(login) = self.load().await? else { return Ok(None) };
         if login.token().is_none_or(|token| token.refresh_token.is_none()) {
             return Ok(None);
         }
         let mut manager = self.manager(login.client_secret.clone()).await.map_err(failed)?;
-        let resolution = manager.resolve_metadata().await.map_err(failed)?;
-        check(&resolution.metadata)?;
-        manager.set_metadata(resolution.metadata);
-        // It is not renewed where the server has another login server now.
-        if !manager.initialize_from_store().await.map_err(failed)? {
+        let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(unrenewed)?;
+        let issuer = resolution.metadata.issuer.as_deref();
+        if !resolution.source.is_discovered() || !self.is_issuer_of(&login, issuer) {
             return Ok(None);
         }
-        if let Some(secret) = login.client_secret {
-            let client = OAuthClientConfig::new(login.credentials.client_id, self.server.as_str());
-            manager.configure_client(client.with_client_secret(secret)).map_err(failed)?;
-        }
+        addresses::check(&resolution.metadata)?;
+        manager.set_metadata(resolution.metadata);
+        let client = OAuthClientConfig::new(login.credentials.client_id, self.server.as_str());
+        let client = match login.client_secret {
+            Some(secret) => client.with_client_secret(secret),
+            None => client,
+        };
+        manager.configure_client(client).map_err(failed)?;
         match manager.refresh_token().await {
             Ok(_) => Ok(self.load().await?.and_then(|login| login.token()).map(|token| token.access_token)),
-            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
-            Err(AuthError::TokenRefreshFailed(reason)) if reason.contains("error response") => Ok(None),
-            Err(error) => Err(failed(error)),
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(error) => Err(unrenewed(error)),
         }
+    }
+
+    /// Whether a login server is the one that gave a login, and the one that was configured, if one was.
+    fn is_issuer_of(&self, login: &StoredLogin, issuer: Option<&str>) -> bool {
+        let Some(issuer) = issuer.filter(|issuer| login.credentials.issuer.as_deref() == Some(issuer)) else {
+            return false;
+        };
+        self.settings.issuer.as_deref().is_none_or(|configured| is_same_issuer(configured, issuer))
     }
 
     /// What speaks OAuth for us.
     pub(super) async fn manager(&self, secret: Option<String>) -> Result<AuthorizationManager, AuthError> {
-        let mut manager = AuthorizationManager::new(self.server.clone()).await?;
+        let server = self.server.clone();
+        let mut manager = if self.settings.private_addresses || addresses::is_internal(&server).await {
+            AuthorizationManager::new_allowing_private_addresses(server).await?
+        } else {
+            AuthorizationManager::new(server).await?
+        };
         manager.set_credential_store(self.shelf(secret));
         Ok(manager)
     }
@@ -160,28 +206,25 @@ pub(super) fn failed(error: impl std::fmt::Display) -> HttpError {
     HttpError::LoginFailed(error.to_string().trim_end_matches('.').to_owned())
 }
 
-/// Tokens and secrets travel encrypted, or stay on this machine.
-pub(super) fn check(metadata: &AuthorizationMetadata) -> Result<(), HttpError> {
-    let registration = metadata.registration_endpoint.as_ref();
-    for endpoint in
-        [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(registration)
-    {
-        let url = Url::parse(endpoint).map_err(failed)?;
-        match (url.scheme(), url.host()) {
-            ("https", Some(_)) => {}
-            ("http", Some(host)) if is_loopback(&host) => {}
-            _ => return Err(failed(format!("the login server's address `{endpoint}` is not https"))),
-        }
-    }
-    Ok(())
+/// The login server cannot be asked just now.
+fn unrenewed(error: AuthError) -> HttpError {
+    HttpError::LoginUnrenewed(error.to_string().trim_end_matches('.').to_owned())
 }
 
-fn is_loopback(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
+/// Whether a refresh token will never work again.
+fn is_refusal(error: &AuthError) -> bool {
+    match error {
+        AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) => true,
+        AuthError::TokenRefreshFailed(reason) => reason
+            .strip_prefix("Server returned error response: ")
+            .is_some_and(|reason| REFUSALS.iter().any(|refusal| reason.starts_with(refusal))),
+        _ => false,
     }
+}
+
+/// People write issuers with and without the slash at the end.
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// The place of one login in a [`TokenStore`], as rmcp wants it.

@@ -3,6 +3,7 @@
 use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
+use super::addresses::is_private_way;
 use crate::mcp::client::http::HttpError;
 
 /// A request that was refused for want of a login (HTTP 401) or of a scope (403).
@@ -14,11 +15,13 @@ pub(in crate::mcp::client) struct Challenge {
     pub(in crate::mcp::client) rejected: Option<String>,
     /// The scope that is wanted.
     pub(in crate::mcp::client) scope: Option<String>,
+    /// How many logins had failed when the request was made. One that failed since is the answer to this, too.
+    pub(super) failures: u64,
 }
 
 impl Challenge {
     pub(in crate::mcp::client) fn login(header: Option<String>, rejected: Option<String>) -> Self {
-        Self { header, rejected, scope: None }
+        Self { header, rejected, scope: None, failures: 0 }
     }
 
     /// A refusal that a wider login can help: only one that names the scope.
@@ -29,16 +32,33 @@ impl Challenge {
     ) -> Option<Self> {
         let params = WWWAuthenticateParams::parse(header.as_deref()?, server);
         let scope = params.scope.clone().filter(|_| params.is_insufficient_scope())?;
-        Some(Self { header, rejected, scope: Some(scope) })
+        Some(Self { header, rejected, scope: Some(scope), failures: 0 })
+    }
+
+    /// The same for a request that was made after so many failed logins.
+    pub(in crate::mcp::client) fn after(self, failures: u64) -> Self {
+        Self { failures, ..self }
     }
 
     /// The error where there is nothing to log in with.
-    pub(in crate::mcp::client) fn unanswered(&self) -> HttpError {
+    pub(in crate::mcp::client) fn unanswered(&self, server: &Url) -> HttpError {
+        if !is_private_way(server) {
+            return HttpError::LoginUnsafe;
+        }
         match &self.scope {
             None => HttpError::LoginNeeded { hint: "OAuth is not set up here.".to_owned() },
             Some(scope) => {
                 HttpError::Forbidden(format!(": the scope `{scope}` is needed, and OAuth is not set up here"))
             }
+        }
+    }
+
+    /// The error where nobody waits who could log in.
+    pub(in crate::mcp::client) fn unattended(&self) -> HttpError {
+        let hint = "Nobody waits for this request, so no login page was shown; the next call shows it.";
+        match &self.scope {
+            None => HttpError::LoginNeeded { hint: hint.to_owned() },
+            Some(scope) => HttpError::Forbidden(format!(": the scope `{scope}` is needed, and nobody waits")),
         }
     }
 

@@ -125,7 +125,13 @@ fn write(folder: &Path, path: &Path, page: &[u8]) -> io::Result<()> {
 
 fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
     make(folder)?;
-    File::options().create(true).truncate(false).write(true).open(path)
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    own(path, 0o600)?;
+    Ok(file)
 }
 
 fn make(folder: &Path) -> io::Result<()> {
@@ -133,7 +139,23 @@ fn make(folder: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    own(folder, 0o700)
+}
+
+/// Gives what was there before the mode that we would have made it with.
+#[cfg(unix)]
+fn own(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if fs::metadata(path)?.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn own(_path: &Path, _mode: u32) -> io::Result<()> {
+    Ok(())
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> ToolError {

@@ -4,7 +4,8 @@ use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthCl
 use url::Url;
 
 use super::{
-    account::{Account, check, failed},
+    account::{Account, failed, is_same_issuer},
+    addresses::check,
     browser::Browser,
     callback::Callback,
     challenge::Challenge,
@@ -26,6 +27,7 @@ pub(super) async fn through_browser(account: &Account, challenge: &Challenge) ->
     let before = account.load().await?;
     let mut manager = account.manager(None).await.map_err(failed)?;
     let metadata = discover(&mut manager, challenge).await?;
+    check_issuer(account, &metadata, before.as_ref())?;
     let callback = Callback::listen(account.settings.redirect_port).await;
     let callback = callback.map_err(|error| failed(format!("no port for the browser's answer: {error}")))?;
     let scopes = scopes(account, &manager, &metadata, challenge, before.as_ref()).await;
@@ -50,6 +52,29 @@ async fn discover(
     check(&resolution.metadata)?;
     manager.set_metadata(resolution.metadata.clone());
     Ok(resolution.metadata)
+}
+
+/// The login server is the one that was configured. Where none was, a client's secret goes only to the one that the
+/// last login with it was at.
+fn check_issuer(
+    account: &Account,
+    metadata: &AuthorizationMetadata,
+    before: Option<&StoredLogin>,
+) -> Result<(), HttpError> {
+    let pinned = match &account.settings.client {
+        Some((id, Some(_))) => before.filter(|login| login.credentials.client_id == *id),
+        _ => None,
+    };
+    let pinned = pinned.and_then(|login| login.credentials.issuer.as_deref());
+    let Some(expected) = account.settings.issuer.as_deref().or(pinned) else { return Ok(()) };
+    match metadata.issuer.as_deref() {
+        Some(issuer) if is_same_issuer(issuer, expected) => Ok(()),
+        issuer => Err(failed(format!(
+            "the server names the login server `{}`, but the login is for `{expected}`, and nothing was sent. If you \
+             trust the other one, configure it as the issuer",
+            issuer.unwrap_or("without a name")
+        ))),
+    }
 }
 
 /// What to ask for: what was configured, or what the server names. A wider login keeps what the one before has.
@@ -132,6 +157,7 @@ async fn finish(
     let answer = tokio::time::timeout(limit, login).await;
     let answer = answer.unwrap_or_else(|_| Err(failed(format!("nobody logged in within {limit:?}"))))?;
     let issuer = answer.issuer.as_deref();
+    let _renewal = account.gate.renewal().await;
     manager.exchange_code_for_token_with_issuer(&answer.code, &state, issuer).await.map_err(failed)?;
     Ok(())
 }

@@ -27,14 +27,13 @@ use super::{
     exchange::{Outcome, Post},
     failure::HttpError,
     listening::Listening,
+    logins::Logins,
+    unanswered::Unanswered,
 };
 use crate::mcp::{
     client::auth::{Account, Challenge},
     lines::MAX_LINE_BYTES,
 };
-
-/// How often one message may lead to a wider login.
-const MAX_WIDENINGS: u32 = 2;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Failed = StreamableHttpError<HttpError>;
@@ -47,6 +46,7 @@ pub(in crate::mcp::client) struct HttpClient {
     account: Option<Account>,
     greeting: Arc<Greeting>,
     listening: Arc<Listening>,
+    unanswered: Unanswered,
     ends: CancellationToken,
 }
 
@@ -65,13 +65,14 @@ impl HttpClient {
             account,
             greeting: Arc::default(),
             listening: Arc::default(),
+            unanswered: Unanswered::default(),
             ends: CancellationToken::new(),
         }
     }
 
     /// The same client, whose waiting ends with `ends`.
-    pub(super) fn until(&self, ends: &CancellationToken) -> Self {
-        Self { ends: ends.clone(), ..self.clone() }
+    pub(super) fn of_transport(&self, ends: &CancellationToken, unanswered: &Unanswered) -> Self {
+        Self { ends: ends.clone(), unanswered: unanswered.clone(), ..self.clone() }
     }
 
     pub(super) fn greeted(&self) {
@@ -95,11 +96,15 @@ impl HttpClient {
         if let Some(session) = post.session.as_ref().filter(|_| effect == Effect::Possible) {
             self.listening.wait(session).await;
         }
-        let (mut tries, mut logins) = (1, Logins::default());
+        let failures = self.account.as_ref().map(Account::failures).unwrap_or_default();
+        let (mut tries, mut logins) = (1, Logins::of(post.message));
         loop {
             let token = self.token().await?;
             match post.send(&self.inner, token.as_deref()).await? {
-                Outcome::Answer(answer) => return Ok(answer),
+                Outcome::Answer(answer) => {
+                    self.unanswered.note(post.message, &answer);
+                    return Ok(answer);
+                }
                 Outcome::SessionGone => return Err(StreamableHttpError::SessionExpired),
                 Outcome::Refused(error) => {
                     tries = self.wait(tries, again::pause(tries), error).await?;
@@ -107,18 +112,21 @@ impl HttpClient {
                 Outcome::Broken(error) if effect == Effect::None => {
                     tries = self.wait(tries, again::pause(tries), error).await?;
                 }
-                Outcome::Broken(error) => return Err(error.into()),
+                Outcome::Broken(error) => return Err(HttpError::Unsure(error.to_string()).into()),
                 Outcome::Busy(busy) if busy.allows(effect) => {
                     let error = HttpError::Busy { status: busy.status, tries };
                     tries = self.wait(tries, busy.pause(tries), error).await?;
                 }
-                Outcome::Busy(busy) => return Err(HttpError::Unsure { status: busy.status }.into()),
+                Outcome::Busy(busy) => {
+                    return Err(HttpError::Unsure(format!("it answered {}", busy.status)).into());
+                }
                 Outcome::Unauthorized(header) => {
-                    self.log_in(Challenge::login(header, token), &mut logins).await?;
+                    self.log_in(Challenge::login(header, token).after(failures), &mut logins).await?;
                 }
                 Outcome::Forbidden(header, text) => {
                     let challenge = Challenge::scope(header, token, &self.url);
-                    self.log_in(challenge.ok_or_else(|| HttpError::forbidden(&text))?, &mut logins).await?;
+                    let challenge = challenge.ok_or_else(|| HttpError::forbidden(&text))?;
+                    self.log_in(challenge.after(failures), &mut logins).await?;
                 }
             }
         }
@@ -134,7 +142,7 @@ impl HttpClient {
     }
 
     async fn log_in(&self, challenge: Challenge, logins: &mut Logins) -> Result<(), Failed> {
-        let Some(account) = &self.account else { return Err(challenge.unanswered().into()) };
+        let Some(account) = &self.account else { return Err(challenge.unanswered(&self.url).into()) };
         // A new token without a person is quick.
         if logins.may_renew() && self.unless_ended(account.renew(&challenge)).await?? {
             return Ok(());
@@ -147,34 +155,14 @@ impl HttpClient {
             *self.greeting.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(challenge);
             return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(header)));
         }
+        if account.is_connected() && !logins.has_caller {
+            return Err(challenge.unattended().into());
+        }
         Ok(self.unless_ended(account.log_in(&challenge)).await??)
     }
 
     async fn unless_ended<T>(&self, work: impl Future<Output = T>) -> Result<T, HttpError> {
         self.ends.run_until_cancelled(work).await.ok_or(HttpError::Cancelled)
-    }
-}
-
-/// The logins that one message, or one greeting, has led to.
-#[derive(Default)]
-pub(super) struct Logins {
-    renewed: bool,
-    logged_in: bool,
-    widened: u32,
-}
-
-impl Logins {
-    fn may_renew(&mut self) -> bool {
-        !std::mem::replace(&mut self.renewed, true)
-    }
-
-    /// Whether to ask a person: once for a login, a few times for a wider one.
-    pub(super) fn allow(&mut self, challenge: &Challenge) -> bool {
-        if challenge.scope.is_none() {
-            return !std::mem::replace(&mut self.logged_in, true);
-        }
-        self.widened += 1;
-        self.widened <= MAX_WIDENINGS
     }
 }
 
@@ -244,7 +232,7 @@ impl StreamableHttpClient for HttpClient {
         .await
     }
 
-    /// Nobody waits for this stream: it takes the token that there is.
+    /// Nobody waits for this stream: it takes the token that there is, or can be had without a person.
     async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
@@ -254,16 +242,28 @@ impl StreamableHttpClient for HttpClient {
         headers: Headers,
         max_event: usize,
     ) -> Result<BoxedSseResponse, Failed> {
+        let open = async |token: Option<String>| {
+            let (uri, session, last) = (Arc::clone(&uri), session.clone(), last_event_id.clone());
+            let headers = headers.clone();
+            self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max_event).await
+        };
         let token = self.token().await?;
-        let opened = session.clone().filter(|_| last_event_id.is_none());
-        let stream = self
-            .inner
-            .get_stream_with_max_sse_event_size(uri, session, last_event_id, token, headers, max_event)
-            .await;
-        if let Some(session) = opened {
+        let stream = match (open(token.clone()).await, &self.account) {
+            (Err(StreamableHttpError::AuthRequired(refused)), Some(account)) => {
+                let challenge = Challenge::login(Some(refused.www_authenticate_header), token);
+                match self.unless_ended(account.renew(&challenge)).await? {
+                    Ok(true) => open(self.token().await?).await.map_err(own),
+                    // As an error of ours, so that it is tried again: somebody may log in meanwhile.
+                    Ok(false) => Err(challenge.unattended().into()),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            (stream, _) => stream.map_err(own),
+        };
+        if let Some(session) = session.filter(|_| last_event_id.is_none()) {
             self.listening.began(session);
         }
-        stream.map_err(own)
+        stream
     }
 }
 

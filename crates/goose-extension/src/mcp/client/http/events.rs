@@ -23,7 +23,7 @@ pub(super) fn read(
             Ok(None) => None,
             Ok(Some(chunk)) if body.gauge.fits(&chunk) => Some((Ok(chunk), Some(body))),
             Ok(Some(_)) => Some((Err(HttpError::TooLarge), None)),
-            Err(error) => Some((Err(HttpError::unreachable(&error)), None)),
+            Err(error) => Some((Err(HttpError::broken_off(&error)), None)),
         }
     });
     let events = SseStream::from_bytes_stream(chunks.boxed());

@@ -76,7 +76,10 @@ impl Post<'_> {
                 Ok(Outcome::Answer(StreamableHttpPostResponse::Accepted))
             }
             _ if status.is_redirection() => Err(self.redirected(response.headers())),
-            _ if status.is_success() => self.read(response).await.map(Outcome::Answer),
+            _ if status.is_success() => match self.read(response).await {
+                Err(error @ HttpError::BrokenOff(_)) => Ok(Outcome::Broken(error)),
+                read => read.map(Outcome::Answer),
+            },
             _ => match Busy::read(status, response.headers()) {
                 Some(busy) => Ok(Outcome::Busy(busy)),
                 None => self.read_error(response).await.map(Outcome::Answer),
@@ -132,6 +135,7 @@ impl Post<'_> {
             // What needs no answer was taken, whatever the server says besides.
             _ if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
             Ok::<ServerJsonRpcMessage, _>(_) => Err(HttpError::unreadable(&"its type is not JSON", &body)),
+            Err(error) if error.is_eof() && !body.is_empty() => Err(HttpError::BrokenOff(error.to_string())),
             Err(error) => Err(HttpError::unreadable(&error, &body)),
         }
     }
@@ -201,7 +205,7 @@ async fn capped(mut response: reqwest::Response, limit: usize) -> Result<Vec<u8>
         return Err(HttpError::TooLarge);
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::unreachable(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::broken_off(&error))? {
         if body.len() + chunk.len() > limit {
             return Err(HttpError::TooLarge);
         }

@@ -25,11 +25,12 @@ pub(in crate::mcp::client) enum HttpError {
     Status { status: StatusCode, text: String },
     #[error("it answered {status} to each of {tries} tries; try again later")]
     Busy { status: StatusCode, tries: u32 },
+    #[error("its answer broke off: {0}")]
+    BrokenOff(String),
     #[error(
-        "it answered {status}, and the call was not sent again: it may have been carried out already. Check before \
-         you repeat it"
+        "{0}, and the call was not sent again: it may have been carried out already. Check before you repeat it"
     )]
-    Unsure { status: StatusCode },
+    Unsure(String),
     #[error(
         "it redirects to `{location}`, which is not followed. If you trust that address, use it as the URL"
     )]
@@ -45,6 +46,13 @@ pub(in crate::mcp::client) enum HttpError {
     LoginNeeded { hint: String },
     #[error("it does not allow this (HTTP 403){0}")]
     Forbidden(String),
+    #[error(
+        "it wants a login (HTTP 401), but its URL is not https, and a token would travel unprotected. Use its https \
+         URL, or set an `Authorization` header for it in the configuration"
+    )]
+    LoginUnsafe,
+    #[error("its login could not be renewed just now: {0}. Try again later")]
+    LoginUnrenewed(String),
     #[error("the login failed: {0}")]
     LoginFailed(String),
     #[error("it was cancelled")]
@@ -55,6 +63,10 @@ impl HttpError {
     /// An error of the network with all its causes and without the URL, which may hold secrets.
     pub(super) fn unreachable(error: &reqwest::Error) -> Self {
         Self::Unreachable(chain(error))
+    }
+
+    pub(super) fn broken_off(error: &reqwest::Error) -> Self {
+        Self::BrokenOff(chain(error))
     }
 
     pub(super) fn status(status: StatusCode, text: &str) -> Self {
@@ -73,13 +85,13 @@ impl HttpError {
     }
 
     /// The error of this kind inside a failed request.
-    pub(in crate::mcp::client) fn inside(error: &ServiceError) -> Option<&Self> {
+    pub(in crate::mcp::client) fn inside(error: &ServiceError) -> Option<Self> {
         let ServiceError::TransportSend(error) = error else { return None };
         Self::of_transport(error)
     }
 
     /// The error of this kind inside a failed greeting.
-    pub(in crate::mcp::client) fn inside_greeting(error: &ClientInitializeError) -> Option<&Self> {
+    pub(in crate::mcp::client) fn inside_greeting(error: &ClientInitializeError) -> Option<Self> {
         match error {
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_greeting(fallback),
@@ -87,9 +99,12 @@ impl HttpError {
         }
     }
 
-    fn of_transport(error: &DynamicTransportError) -> Option<&Self> {
+    fn of_transport(error: &DynamicTransportError) -> Option<Self> {
         match error.error.downcast_ref::<StreamableHttpError<Self>>()? {
-            StreamableHttpError::Client(error) => Some(error),
+            StreamableHttpError::Client(error) => Some(error.clone()),
+            StreamableHttpError::SessionRecoveryTimeout => {
+                Some(Self::Unsure("its session ended before it answered".to_owned()))
+            }
             _ => None,
         }
     }
@@ -98,8 +113,12 @@ impl HttpError {
     pub(in crate::mcp::client) fn to_tool_error(&self, server: &str, what: &str) -> ToolError {
         let text = format!("The server `{server}` could not be asked for `{what}`: {self}.");
         match self {
-            Self::LoginNeeded { .. } | Self::Forbidden(_) | Self::LoginFailed(_) => ToolError::Denied(text),
-            Self::Unreachable(_) | Self::Busy { .. } => ToolError::Disconnected(text),
+            Self::LoginNeeded { .. } | Self::LoginUnsafe | Self::Forbidden(_) | Self::LoginFailed(_) => {
+                ToolError::Denied(text)
+            }
+            Self::Unreachable(_) | Self::BrokenOff(_) | Self::Busy { .. } | Self::LoginUnrenewed(_) => {
+                ToolError::Disconnected(text)
+            }
             Self::Cancelled => ToolError::Cancelled(text),
             _ => ToolError::ExecutionError(text),
         }

@@ -2,7 +2,7 @@
 //!
 //! - `client`: sends a message as often as it takes: waits where the server is busy, logs in where it wants that;
 //! - `exchange`: one message and its answer, read with caps; `events`: answers that are streams;
-//! - `listening`: a call waits until we listen;
+//! - `listening`: a call waits until we listen; `unanswered`: calls whose answer got lost; `logins`: when to log in;
 //! - `again`: when a message may be sent once more; `failure`: what went wrong, for people and models.
 
 mod again;
@@ -11,6 +11,8 @@ mod events;
 mod exchange;
 mod failure;
 mod listening;
+mod logins;
+mod unanswered;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -27,14 +29,20 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
-use self::client::{HttpClient, Logins};
 pub(super) use self::failure::HttpError;
-use super::{auth::Account, options::ConnectOptions};
+use self::{client::HttpClient, logins::Logins, unanswered::Unanswered};
+use super::{
+    auth::{self, Account},
+    options::ConnectOptions,
+};
 use crate::mcp::lines::MAX_LINE_BYTES;
 
 /// How often, and after what pause at most, a broken stream of events is opened again.
 const STREAM_TRIES: usize = 10;
 const LONGEST_STREAM_PAUSE: Duration = Duration::from_secs(30);
+
+/// How many messages of one connection may wait for their answers at the same time.
+const MAX_OPEN_REQUESTS: usize = 256;
 
 /// How long an unused connection is kept. Many servers close theirs after five seconds, and a message that crosses with
 /// that is lost.
@@ -56,8 +64,9 @@ impl Site {
     pub(super) fn new(url: &str, options: &ConnectOptions) -> Result<Self, HttpError> {
         let url = parse(url)?;
         let headers = headers(options)?;
-        // A header that the user wrote wins over any login.
+        // A header that the user wrote wins over any login, and no token travels unprotected.
         let oauth = options.oauth.as_ref().filter(|_| !headers.contains_key(&AUTHORIZATION));
+        let oauth = oauth.filter(|_| auth::is_private_way(&url));
         let account = oauth.map(|oauth| oauth.account(&url));
         let client = HttpClient::new(http_client()?, &url, account.clone());
         Ok(Self { url, headers, client, account, logins: Logins::default() })
@@ -71,13 +80,15 @@ impl Site {
     pub(super) fn transport(&self) -> HttpTransport {
         let mut config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str());
         config.max_sse_event_size = MAX_LINE_BYTES;
+        config.max_concurrent_requests = MAX_OPEN_REQUESTS;
         config.custom_headers = self.headers.clone();
         let mut backoff = ExponentialBackoff::default();
         (backoff.max_times, backoff.max_delay) = (Some(STREAM_TRIES), Some(LONGEST_STREAM_PAUSE));
         config.retry_config = std::sync::Arc::new(backoff);
-        let ends = CancellationToken::new();
-        let inner = StreamableHttpClientTransport::with_client(self.client.until(&ends), config);
-        HttpTransport { inner, _ends: ends.drop_guard() }
+        let (ends, unanswered) = (CancellationToken::new(), Unanswered::default());
+        let client = self.client.of_transport(&ends, &unanswered);
+        let inner = StreamableHttpClientTransport::with_client(client, config);
+        HttpTransport { inner, unanswered, _ends: ends.drop_guard() }
     }
 
     /// Logs in where the greeting failed for want of it. `false` where that was not the reason.
@@ -104,6 +115,7 @@ impl Site {
 /// The transport of one greeting and what follows. What its client waits for ends with it.
 pub(super) struct HttpTransport {
     inner: StreamableHttpClientTransport<HttpClient>,
+    unanswered: Unanswered,
     _ends: DropGuard,
 }
 
@@ -114,11 +126,13 @@ impl Transport<RoleClient> for HttpTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.unanswered.note_cancelled(&message);
         self.inner.send(message)
     }
 
-    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleClient>>> + Send {
-        self.inner.receive()
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.inner.receive().await?;
+        Some(self.unanswered.heard(message))
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {

@@ -27,3 +27,4 @@ mod tasks;
 mod tool_macro;
 mod ui;
 mod web;
+mod whose_questions;

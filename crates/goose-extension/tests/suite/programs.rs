@@ -8,7 +8,7 @@ use std::{
 };
 
 use goose_extension::{
-    Extension,
+    Answer, Caller, Extension, JsonObject, Question, QuestionKind,
     mcp::{ConnectOptions, Lifecycle, RemoteExtension, connect},
     prelude::*,
 };
@@ -180,6 +180,33 @@ async fn a_program_that_is_killed_says_by_which_signal() {
     let extension = server.connect().await;
     let text = gone(work(&extension).await);
     assert!(text.starts_with("The server `x` is gone: it was ended by signal 9."), "{text}");
+}
+
+/// Is asked, and never answers.
+struct Silent;
+
+#[async_trait]
+impl Caller for Silent {
+    async fn ask(&self, _key: &str, _question: Question) -> ToolResult<Answer> {
+        std::future::pending().await
+    }
+
+    fn can_answer(&self, _kind: QuestionKind) -> bool {
+        true
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_is_killed_while_it_asks_fails_its_call_at_once() {
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}"#;
+    let server = Server { work: format!("echo '{question}'; kill -s KILL $$"), ..Server::new() };
+    let extension = server.connect().await;
+    let context = CallContext::new().with_caller(Arc::new(Silent));
+    let begin = Instant::now();
+    let call = extension.call("work", JsonObject::new(), &context);
+    let output = tokio::time::timeout(PATIENCE, call).await.expect("the call hangs");
+    assert!(begin.elapsed() < Duration::from_secs(3), "it took {:?}", begin.elapsed());
+    assert!(format!("{output:?}").contains("it was ended by signal 9"), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

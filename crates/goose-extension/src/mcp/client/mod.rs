@@ -8,10 +8,11 @@
 //!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
 //! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
 //!   it may be silent; `asking`: what the server may ask on its way;
-//! - `routes`: which call a message belongs to; `handler`: what the server asks; `news`: what it announces.
+//! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `handler`: what the server asks; `news`: what it announces.
 
 mod asking;
 mod auth;
+mod calls;
 mod clock;
 mod connect;
 mod connection;
@@ -20,6 +21,7 @@ mod http;
 mod listing;
 mod news;
 mod options;
+mod owner;
 mod program;
 mod remote;
 mod request;

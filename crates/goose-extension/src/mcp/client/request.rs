@@ -169,7 +169,7 @@ pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult
     }
 }
 
-/// Forgets a call's route when it is over, whatever the transport made of it.
+/// Ends a call's route when nobody waits any more, whatever the transport made of it.
 struct Routed<'a> {
     connection: &'a Connection,
     id: RequestId,
@@ -177,7 +177,7 @@ struct Routed<'a> {
 
 impl Drop for Routed<'_> {
     fn drop(&mut self) {
-        self.connection.routes.remove(&self.id);
+        self.connection.routes.withdraw(&self.id);
     }
 }
 
@@ -257,6 +257,7 @@ pub(super) async fn answer_all(
     context: &CallContext,
     budget: &Budget,
 ) -> ToolResult<InputResponses> {
+    asking::check_round(questions.len())?;
     let answers = questions.into_iter().map(|(key, request)| async move {
         let answer = asking::ask(context, &key, to_question(request), budget).await?;
         Ok((key, to_value(answer)?))

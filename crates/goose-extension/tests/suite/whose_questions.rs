@@ -237,6 +237,21 @@ async fn only_so_many_questions_may_be_open_at_once() {
     until("the questions are withdrawn", || person.open() == 0).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_hears_that_a_call_was_withdrawn_before_it_is_stopped() {
+    for _ in 0..20 {
+        let mut puppet = Puppet::start(ConnectOptions::default()).await;
+        let token = CancellationToken::new();
+        let (call, request) = puppet.call(CallContext::new().with_cancellation(token.clone())).await;
+        token.cancel();
+        call.await.unwrap().unwrap_err();
+        puppet.extension.stop().await;
+        let notice = tokio::time::timeout(PATIENCE, puppet.heard.recv()).await.expect("it is not stopped");
+        let notice = notice.expect("the server was stopped before it was told");
+        assert_eq!(notice["params"]["requestId"], request["id"], "{notice}");
+    }
+}
+
 /// Counts what it hears.
 #[derive(Default)]
 struct Ear(AtomicUsize);

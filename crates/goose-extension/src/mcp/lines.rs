@@ -333,7 +333,7 @@ fn capped_line<Role: ServiceRole>(message: &TxJsonRpcMessage<Role>) -> io::Resul
 }
 
 /// Some servers answer the id `5` with `"5"`.
-fn normal(id: &RequestId) -> RequestId {
+pub(super) fn normal(id: &RequestId) -> RequestId {
     match id {
         RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
         RequestId::Number(_) => id.clone(),

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use rmcp::{RoleServer, ServerHandler, ServiceExt as _, service::ServerInitializeError};
+use rmcp::{
+    RoleServer, ServerHandler, ServiceExt as _,
+    service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
+    transport::Transport,
+};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
@@ -82,8 +86,9 @@ impl Serve {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let transport = LineTransport::<RoleServer, R, W>::new(reader, writer);
-        let (faults, stop) = (transport.faults(), self.stop.clone());
-        match self.into_handler().serve_with_ct(transport, stop).await {
+        let (faults, stop, server) = (transport.faults(), self.stop.clone(), self.into_handler());
+        let transport = Ending { inner: transport, session: server.session() };
+        match server.serve_with_ct(transport, stop).await {
             Ok(running) => {
                 running.waiting().await?;
             }
@@ -118,6 +123,35 @@ impl Serve {
     pub async fn http(self, options: HttpOptions) -> AnyhowResult<HttpServer> {
         let stop = self.stop.clone();
         HttpServer::start(self.into_handler(), options, stop).await
+    }
+}
+
+/// A transport that ends the session with its input: streams of news have no end of their own, and would be waited for.
+struct Ending<T> {
+    inner: T,
+    session: CancellationToken,
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let message = self.inner.receive().await;
+        if message.is_none() {
+            self.session.cancel();
+        }
+        message
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
     }
 }
 

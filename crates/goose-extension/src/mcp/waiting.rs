@@ -7,6 +7,7 @@ use rmcp::{
     model::{CancelledNotification, CancelledNotificationParam, RequestId},
     service::ServiceRole,
 };
+use tokio_util::task::TaskTracker;
 
 /// How long a withdrawal may take: the other side may have stopped reading.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
@@ -15,11 +16,19 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Waiting<'a, Role: ServiceRole> {
     peer: &'a Peer<Role>,
     id: Option<RequestId>,
+    /// Counts the withdrawals on their way.
+    tracker: Option<&'a TaskTracker>,
 }
 
 impl<'a, Role: ServiceRole> Waiting<'a, Role> {
     pub(super) fn new(peer: &'a Peer<Role>, id: RequestId) -> Self {
-        Self { peer, id: Some(id) }
+        Self { peer, id: Some(id), tracker: None }
+    }
+
+    /// Lets somebody wait until the withdrawal was sent.
+    pub(super) fn tracked(mut self, tracker: &'a TaskTracker) -> Self {
+        self.tracker = Some(tracker);
+        self
     }
 
     /// The answer came.
@@ -32,7 +41,11 @@ impl<Role: ServiceRole> Drop for Waiting<'_, Role> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
-        runtime.spawn(async move { withdraw(&peer, id).await });
+        let withdrawing = async move { withdraw(&peer, id).await };
+        match self.tracker {
+            Some(tracker) => tracker.spawn_on(withdrawing, &runtime),
+            None => runtime.spawn(withdrawing),
+        };
     }
 }
 

@@ -1,6 +1,9 @@
 //! What becomes of a call when the server does not do what it should.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use goose_extension::{
     Extension,
@@ -228,6 +231,80 @@ async fn a_list_without_end_is_not_read() {
             matches!(&extension, Err(ToolError::ExecutionError(text)) if text.contains("does not end")),
             "{extension:?}"
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_announces_a_change_at_each_list_is_not_read_without_pause() {
+    let (sender, mut times) = mpsc::channel(8);
+    let script = |mut server: Server| async move {
+        while let Some(request) = server.greet().await {
+            if sender.send(Instant::now()).await.is_err() {
+                return;
+            }
+            let tool = json!({ "name": "work", "inputSchema": { "type": "object" } });
+            server.answer(&request, json!({ "tools": [tool] })).await;
+            server.send(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
+        }
+    };
+    let (extension, _playing) = play(ConnectOptions::default(), script).await;
+    let _extension = extension.unwrap();
+    let mut next = async || {
+        tokio::time::timeout(Duration::from_secs(20), times.recv())
+            .await
+            .expect("it is not read again")
+            .unwrap()
+    };
+    // The first list, its first renewal at once, and three with a growing pause.
+    let (_, second) = (next().await, next().await);
+    let (_, _, last) = (next().await, next().await, next().await);
+    assert!(last - second >= Duration::from_millis(200 + 400 + 800), "it took {:?}", last - second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_hears_of_the_first_watcher_and_the_last_only() {
+    let (sender, mut heard) = mpsc::channel(8);
+    let script = |mut server: Server| async move {
+        let list = server.greet().await.unwrap();
+        server.answer(&list, json!({ "tools": [] })).await;
+        while let Some(request) = server.next().await {
+            sender.send(request["method"].as_str().unwrap_or_default().to_owned()).await.unwrap();
+            server.answer(&request, json!({})).await;
+        }
+    };
+    let (extension, _playing) = play(ConnectOptions::default(), script).await;
+    let extension = extension.unwrap();
+    let mut wire = Vec::new();
+    for begins in [true, true, false, false] {
+        let told =
+            if begins { extension.subscribe("a://b").await } else { extension.unsubscribe("a://b").await };
+        told.unwrap();
+        wire.push(heard.try_recv().unwrap_or_default());
+    }
+    assert_eq!(wire, ["resources/subscribe", "", "", "resources/unsubscribe"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_calls_itself_is_made_fit_to_be_a_name() {
+    for (name, expected) in [
+        ("odd\n\u{1b}[31m", "odd__[31m".to_owned()),
+        (&"ü".repeat(99), "ü".repeat(64)),
+        (" ", "server".to_owned()),
+    ] {
+        let name = name.to_owned();
+        let script = |mut server: Server| async move {
+            let hello = server.next().await.unwrap();
+            let answer = json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": name, "version": "1" },
+            });
+            server.answer(&hello, answer).await;
+            while let Some(request) = server.greet().await {
+                server.answer(&request, json!({ "tools": [] })).await;
+            }
+        };
+        let (extension, _playing) = play(ConnectOptions::default(), script).await;
+        assert_eq!(extension.unwrap().name(), expected);
     }
 }
 

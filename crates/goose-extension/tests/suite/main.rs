@@ -30,3 +30,4 @@ mod tasks;
 mod tool_macro;
 mod ui;
 mod web;
+mod whose_questions;

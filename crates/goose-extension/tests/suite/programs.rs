@@ -8,7 +8,7 @@ use std::{
 };
 
 use goose_extension::{
-    Extension,
+    Answer, Caller, Extension, JsonObject, Question, QuestionKind,
     mcp::{ConnectOptions, Lifecycle, RemoteExtension, connect},
     prelude::*,
 };
@@ -182,6 +182,33 @@ async fn a_program_that_is_killed_says_by_which_signal() {
     assert!(text.starts_with("The server `x` is gone: it was ended by signal 9."), "{text}");
 }
 
+/// Is asked, and never answers.
+struct Silent;
+
+#[async_trait]
+impl Caller for Silent {
+    async fn ask(&self, _key: &str, _question: Question) -> ToolResult<Answer> {
+        std::future::pending().await
+    }
+
+    fn can_answer(&self, _kind: QuestionKind) -> bool {
+        true
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_is_killed_while_it_asks_fails_its_call_at_once() {
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}"#;
+    let server = Server { work: format!("echo '{question}'; kill -s KILL $$"), ..Server::new() };
+    let extension = server.connect().await;
+    let context = CallContext::new().with_caller(Arc::new(Silent));
+    let begin = Instant::now();
+    let call = extension.call("work", JsonObject::new(), &context);
+    let output = tokio::time::timeout(PATIENCE, call).await.expect("the call hangs");
+    assert!(begin.elapsed() < Duration::from_secs(3), "it took {:?}", begin.elapsed());
+    assert!(format!("{output:?}").contains("it was ended by signal 9"), "{output:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_last_words_are_shown_and_not_too_many() {
     let noise =
@@ -284,6 +311,35 @@ async fn the_way_of_greeting_that_worked_is_known() {
         let options = ConnectOptions::default().with_lifecycle(lifecycle);
         let extension = connect(Command::new(&program), options).await.unwrap();
         assert_eq!(extension.lifecycle(), lifecycle);
+        assert!(extension.is_program());
         extension.stop().await;
     }
+}
+
+#[test]
+fn our_own_server_ends_with_its_input_in_spite_of_a_stream_of_news() {
+    use std::io::{BufRead as _, Write as _};
+    let mut command = std::process::Command::new(goose_test_support::binary("workbench").unwrap());
+    let piped = std::process::Stdio::piped;
+    let mut server = command.stdin(piped()).stdout(piped()).spawn().unwrap();
+    let (mut input, output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "_meta": meta, "notifications": { "toolsListChanged": true } });
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params });
+    writeln!(input, "{listen}").unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(output).read_line(&mut line).unwrap();
+    assert!(line.contains("acknowledged"), "{line}");
+    drop(input);
+    let begin = Instant::now();
+    while server.try_wait().unwrap().is_none() && begin.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let took = begin.elapsed();
+    let _ = server.kill();
+    assert!(server.wait().unwrap().success() && took < Duration::from_secs(2), "it took {took:?}");
 }

@@ -451,6 +451,44 @@ async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_two_who_share_a_server_may_leave() {
+    use goose_extension::Change;
+    for door in Door::WIRES {
+        let opened = door.open().await;
+        let mut events = opened.extension.changes().unwrap().subscribe();
+        opened.extension.subscribe("note://1").await.unwrap();
+        opened.extension.subscribe("note://1").await.unwrap();
+        opened.extension.unsubscribe("note://1").await.unwrap();
+        settle(door).await;
+        opened.extension.call_tool("touch", hashmap! { "uri" => json!("note://1") }).await.unwrap();
+        let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
+        let event = event.unwrap_or_else(|_| panic!("{door:?}: no event"));
+        assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{door:?}");
+        opened.extension.unsubscribe("note://1").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ping_does_not_wait_for_calls() {
+    for lifecycle in [Lifecycle::Discover, Lifecycle::Initialize] {
+        let server = serve(Workbench::new()).http(HttpOptions::default()).await.unwrap();
+        let options = ConnectOptions::default().with_lifecycle(lifecycle);
+        let extension = connect(server.url(), options).await.unwrap();
+        assert!(!extension.is_program());
+        let (token, witness) = (CancellationToken::new(), Witness::new());
+        let context = witness.context().with_cancellation(token.clone());
+        let calling = Arc::clone(&extension);
+        let call =
+            tokio::spawn(async move { calling.call("wait_for_ever", JsonObject::new(), &context).await });
+        until(|| !witness.seen().is_empty() || call.is_finished()).await;
+        extension.ping(Duration::from_secs(5)).await.unwrap_or_else(|error| panic!("{lifecycle:?}: {error}"));
+        assert!(!call.is_finished());
+        token.cancel();
+        call.await.unwrap().unwrap_err();
+    }
+}
+
 /// Streams that a client opens in the background (listen, GET) take a moment to stand.
 async fn settle(door: Door) {
     if door != Door::Direct {

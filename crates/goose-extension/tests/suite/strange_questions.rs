@@ -7,7 +7,8 @@ use std::{
 
 use goose_extension::{
     Answer, Caller, ElicitAction, Elicited, Extension, JsonObject, Question, QuestionKind, Sampled,
-    mcp::ConnectOptions, prelude::*,
+    mcp::{ConnectOptions, Lifecycle, connect, serve},
+    prelude::*,
 };
 
 use crate::bad_servers::{Server, play};
@@ -154,4 +155,50 @@ async fn questions_to_our_model_are_bounded_in_number_length_and_size() {
     assert_eq!(*someone.longest.lock().unwrap(), 8192);
     let answers = asked(ConnectOptions::default(), &someone, 1, sample(&"x".repeat(1 << 20))).await;
     assert!(answers[0]["message"].as_str().unwrap_or_default().contains("at most 1048576"), "{answers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_to_the_person_are_bounded_in_number_and_size() {
+    let someone = person(Some(json!({})));
+    let empty = json!({ "type": "object", "properties": {} });
+    let answers = asked(ConnectOptions::default(), &someone, 34, form(empty.clone())).await;
+    assert_eq!(answers.iter().filter(|answer| answer["action"] == "accept").count(), 32, "{answers:?}");
+    assert!(answers[33]["message"].as_str().unwrap_or_default().contains("may not ask again"), "{answers:?}");
+    let mut long = form(empty);
+    long["params"]["message"] = json!("x".repeat(64 * 1024 + 1));
+    let text = "x".repeat(256 * 1024);
+    let large = form(json!({ "type": "object", "properties": { "a": { "type": "string", "title": text } } }));
+    for (question, limit) in [(long, "at most 65536"), (large, "at most 262144")] {
+        let answers = asked(ConnectOptions::default(), &someone, 1, question).await;
+        assert!(answers[0]["message"].as_str().unwrap_or_default().contains(limit), "{answers:?}");
+    }
+}
+
+/// Asks very much at once.
+struct Curious;
+
+#[extension]
+impl Curious {
+    /// Asks as many questions.
+    #[tool]
+    async fn ask(&self, context: &CallContext, questions: usize) -> ToolResult<usize> {
+        let keys: Vec<String> = (0..questions).map(|key| key.to_string()).collect();
+        let asking = keys.iter().map(|key| context.roots(key));
+        let answers: ToolResult<Vec<_>> = futures::future::join_all(asking).await.into_iter().collect();
+        Ok(answers?.len())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_with_too_many_questions_is_refused_before_anybody_is_asked() {
+    let options = ConnectOptions::default().with_lifecycle(Lifecycle::Discover);
+    let extension = connect(serve(Curious).duplex(), options).await.unwrap();
+    for (questions, passes) in [(16, true), (17, false)] {
+        let witness = goose_test_support::Witness::new();
+        let arguments = json!({ "questions": questions }).as_object().cloned().unwrap();
+        let result = extension.call("ask", arguments, &witness.context()).await;
+        let text = format!("{result:?}");
+        assert_eq!(text.contains("at once"), !passes, "{text}");
+        assert_eq!(witness.seen().len(), if passes { questions } else { 0 });
+    }
 }

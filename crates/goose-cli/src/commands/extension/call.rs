@@ -1,21 +1,17 @@
 //! `goose extension call`: one call of one tool.
 
-use std::{env, process::ExitCode, sync::Arc, time::Duration};
+use std::{env, process::ExitCode, sync::Arc};
 
 use anyhow::{anyhow, bail};
 use goose::{
     agents::extension_manager::ExtensionManager,
     config::{ExtensionConfig, Paths},
-    services::Phase,
 };
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 use super::content;
 use crate::{aside, cli::Form, output::Output, person::Person, supervise::supervise};
-
-/// How long a server may take to hear that a call is withdrawn.
-const TELL_TIME: Duration = Duration::from_millis(500);
 
 /// What is called.
 pub(super) struct Call {
@@ -53,22 +49,7 @@ async fn carry_out(
         Ok(folder) => context.with_working_dir(folder),
         Err(_) => context,
     };
-    let result = manager.call_tool_with(&call.tool, call.arguments, &context).await;
-    if stop.is_cancelled() {
-        see_it_told(manager).await;
-    }
-    result
-}
-
-/// That a call is withdrawn is told in the background. Once the server has answered something that was sent after it, it
-/// has been told, and can be ended.
-async fn see_it_told(manager: &ExtensionManager) {
-    tokio::task::yield_now().await;
-    let services = manager.names().into_iter().filter_map(|name| manager.service(&name).ok());
-    for service in services.filter(|service| service.phase() == Phase::Ready) {
-        // A server that is late is not waited for.
-        let _ = tokio::time::timeout(TELL_TIME, service.ping()).await;
-    }
+    manager.call_tool_with(&call.tool, call.arguments, &context).await
 }
 
 /// An error of the protocol without its form on the wire.

@@ -9,6 +9,7 @@ use std::sync::{
 };
 
 use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
 use crate::{
@@ -29,16 +30,47 @@ const MAX_SAMPLE_TOKENS: u32 = 8192;
 /// How large a question to our model may be, as JSON.
 const MAX_SAMPLE_BYTES: usize = 1024 * 1024;
 
+/// How many questions to the person, or about folders, a server may ask in one call.
+const MAX_QUESTIONS_PER_CALL: u32 = 32;
+
+/// How many questions of a call may be open at once, or come in one round.
+const MAX_OPEN_QUESTIONS: usize = 16;
+
+/// How large a question to the person may be: its text, and its form as JSON.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+const MAX_FORM_BYTES: usize = 256 * 1024;
+
 /// How much of a problem an error quotes.
 const MAX_QUOTE_CHARS: usize = 200;
 
 /// What the questions of one call have used up.
-#[derive(Clone, Default)]
-pub(super) struct Budget(Arc<AtomicU32>);
+#[derive(Clone)]
+pub(super) struct Budget {
+    used: Arc<Used>,
+    /// How many more may be open at once.
+    room: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Used {
+    samples: AtomicU32,
+    questions: AtomicU32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { used: Arc::default(), room: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)) }
+    }
+}
 
 impl Budget {
+    /// A new one that shares only how many questions may be open at once.
+    pub(super) fn renewed(&self) -> Self {
+        Self { used: Arc::default(), room: Arc::clone(&self.room) }
+    }
+
     fn take_sample(&self) -> ToolResult<()> {
-        if self.0.fetch_add(1, Ordering::Relaxed) < MAX_SAMPLES_PER_CALL {
+        if self.used.samples.fetch_add(1, Ordering::Relaxed) < MAX_SAMPLES_PER_CALL {
             return Ok(());
         }
         Err(ToolError::Denied(format!(
@@ -46,6 +78,31 @@ impl Budget {
              without, or split the work into several calls."
         )))
     }
+
+    fn take_question(&self) -> ToolResult<()> {
+        if self.used.questions.fetch_add(1, Ordering::Relaxed) < MAX_QUESTIONS_PER_CALL {
+            return Ok(());
+        }
+        Err(ToolError::Denied(format!(
+            "The server has asked {MAX_QUESTIONS_PER_CALL} questions in this call, and may not ask again. Go on \
+             without, or split the work into several calls."
+        )))
+    }
+
+    fn take_room(&self) -> ToolResult<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().map_err(|_| too_many_at_once())
+    }
+}
+
+fn too_many_at_once() -> ToolError {
+    ToolError::Denied(format!(
+        "The server asks more than {MAX_OPEN_QUESTIONS} questions at once. Ask fewer, and wait for the answers."
+    ))
+}
+
+/// Whether this many questions may be asked in one round.
+pub(super) fn check_round(questions: usize) -> ToolResult<()> {
+    if questions > MAX_OPEN_QUESTIONS { Err(too_many_at_once()) } else { Ok(()) }
 }
 
 /// Asks the caller on behalf of a server.
@@ -59,6 +116,7 @@ pub(super) async fn ask(
     question: Question,
     budget: &Budget,
 ) -> ToolResult<Answer> {
+    let _room = budget.take_room()?;
     let question = admit(question, budget)?;
     let form = match &question {
         Question::Elicit(Elicitation::FormElicitationParams { requested_schema, .. }) => {
@@ -78,12 +136,40 @@ fn admit(question: Question, budget: &Budget) -> ToolResult<Question> {
             budget.take_sample()?;
             Ok(Question::Sample(within_limits(sampling)?))
         }
-        Question::Elicit(Elicitation::UrlElicitationParams { ref url, .. }) => {
-            check_address(url)?;
-            Ok(question)
+        Question::Elicit(request) => {
+            budget.take_question()?;
+            check_elicitation(&request)?;
+            Ok(Question::Elicit(request))
         }
-        other => Ok(other),
+        Question::Roots => {
+            budget.take_question()?;
+            Ok(Question::Roots)
+        }
     }
+}
+
+fn check_elicitation(request: &Elicitation) -> ToolResult<()> {
+    match request {
+        Elicitation::FormElicitationParams { message, requested_schema, .. } => {
+            check_size("message", message.len(), MAX_MESSAGE_BYTES)?;
+            check_size("form", json_len(&serde_json::to_value(requested_schema)?), MAX_FORM_BYTES)
+        }
+        Elicitation::UrlElicitationParams { message, url, .. } => {
+            check_size("message", message.len(), MAX_MESSAGE_BYTES)?;
+            check_size("address", url.len(), MAX_MESSAGE_BYTES)?;
+            check_address(url)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_size(what: &str, bytes: usize, most: usize) -> ToolResult<()> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(ToolError::Denied(format!(
+        "The {what} of the server's question has {bytes} bytes; at most {most} are allowed. Ask with less."
+    )))
 }
 
 fn within_limits(sampling: Sampling) -> ToolResult<Sampling> {

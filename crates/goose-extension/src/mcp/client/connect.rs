@@ -10,7 +10,7 @@ use rmcp::{
     service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService},
     transport::Transport,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     auth::{OAuth, within},
@@ -25,12 +25,16 @@ use super::{
     request::Answers,
     routes::{Routes, Tap},
     vetting::Vetting,
+    watches::Watches,
 };
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
     mcp::tape::{Replayed, recorded},
 };
+
+/// How much of what a server calls itself becomes its name.
+const MAX_NAME_CHARS: usize = 64;
 
 /// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
 ///
@@ -61,9 +65,11 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         program,
         feed: ChangeFeed::new(),
         dropped: Mutex::default(),
-        watches: news::Watches::default(),
+        watches: Watches::default(),
         news,
         routes,
+        is_site: remote,
+        withdrawals: TaskTracker::new(),
         ends: CancellationToken::new(),
         closed,
     });
@@ -291,8 +297,12 @@ fn refused(name: &str, reason: &HttpError) -> ToolError {
     ToolError::Denied(format!("Could not connect to `{name}`: {reason}."))
 }
 
+/// What the server calls itself, fit to be a name.
 fn server_name(service: &Service) -> Option<String> {
-    service.peer_info()?.server_info.as_ref().map(|server| server.name.clone())
+    let info = service.peer_info()?;
+    let letters = info.server_info.as_ref()?.name.chars().take(MAX_NAME_CHARS);
+    let name: String = letters.map(|letter| if letter.is_control() { '_' } else { letter }).collect();
+    Some(name).filter(|name| !name.trim().is_empty())
 }
 
 /// On the older wire the level is set once; on the newer it goes with each request.

@@ -1,25 +1,32 @@
 //! A connection to a server: what all snapshots of its extension share, and how it ends.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::RunningService};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     auth::within,
     handler::ClientSide,
-    news::{News, Watches},
+    news::News,
     options::ConnectOptions,
     program::{GRACE, Program},
     request::{Answers, failure},
     routes::Routes,
     vetting::DroppedTool,
+    watches::Watches,
 };
 use crate::{
     changes::ChangeFeed,
     error::{ToolError, ToolResult},
     questions::LogLevel,
 };
+
+/// How long a server that is stopped may take to hear which calls were withdrawn.
+const TELL_TIME: Duration = Duration::from_millis(500);
 
 /// A connection, shared by all snapshots of its extension.
 pub(super) struct Connection {
@@ -36,6 +43,10 @@ pub(super) struct Connection {
     pub(super) watches: Watches,
     pub(super) news: Arc<News>,
     pub(super) routes: Arc<Routes>,
+    /// Whether the server is reached by URL.
+    pub(super) is_site: bool,
+    /// The word that nobody waits for some request any more, on its way.
+    pub(super) withdrawals: TaskTracker,
     /// Ends what goes on beside the calls.
     pub(super) ends: CancellationToken,
     /// Ends with the transport.
@@ -100,6 +111,10 @@ impl Connection {
     /// nothing of the program is left.
     pub(super) async fn stop(&self) {
         self.ends.cancel();
+        self.withdrawals.close();
+        if tokio::time::timeout(TELL_TIME, self.withdrawals.wait()).await.is_err() {
+            tracing::debug!("a server was not told in time that nobody waits for it");
+        }
         self.service.cancellation_token().cancel();
         end(self.program.as_ref(), &self.closed).await;
     }

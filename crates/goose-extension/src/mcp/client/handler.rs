@@ -14,7 +14,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 
-use super::{asking, news::News, routes::Routes};
+use super::{asking, calls::Asked, news::News, routes::Routes};
 use crate::{
     caller::{Answer, Question},
     changes::Change,
@@ -36,12 +36,16 @@ impl ClientSide {
         question: Question,
         context: RequestContext<RoleClient>,
     ) -> Result<Answer, ErrorData> {
-        let asked = self.routes.of_question(&context.meta, &context.extensions);
-        let call = &asked.context;
+        let asked = context.extensions.get::<Arc<Asked>>().cloned();
+        let asked =
+            asked.unwrap_or_else(|| Arc::new(self.routes.of_question(&context.meta, &context.extensions)));
+        // The service ends only when all its questions have; they must not wait for it in turn.
+        let closed = self.routes.closed();
         tokio::select! {
-            answer = asking::ask(call, &asked.key, question, &asked.budget) => Ok(answer?),
+            answer = asking::ask(&asked.context, &asked.key, question, &asked.budget) => Ok(answer?),
             () = context.ct.cancelled() => Err(withdrawn("The server withdrew its question.")),
-            () = call.cancelled() => Err(withdrawn("The call that asked was cancelled.")),
+            () = asked.is_moot() => Err(withdrawn("The call that asked is over.")),
+            () = closed.cancelled() => Err(withdrawn("The server is gone.")),
         }
     }
 }

@@ -8,10 +8,12 @@
 //!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
 //! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
 //!   it may be silent; `asking`: what the server may ask on its way;
-//! - `routes`: which call a message belongs to; `handler`: what the server asks; `news`: what it announces.
+//! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `handler`: what the server asks; `news`: what it announces;
+//!   `watches`: which of its resources are watched.
 
 mod asking;
 mod auth;
+mod calls;
 mod clock;
 mod connect;
 mod connection;
@@ -20,6 +22,7 @@ mod http;
 mod listing;
 mod news;
 mod options;
+mod owner;
 mod program;
 mod remote;
 mod request;
@@ -27,6 +30,7 @@ mod routes;
 mod strangers;
 mod tasks;
 mod vetting;
+mod watches;
 
 pub use auth::{Browser, FileTokenStore, MemoryTokenStore, OAuth, StoredLogin, SystemBrowser, TokenStore};
 pub use connect::connect;

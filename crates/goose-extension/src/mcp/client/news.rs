@@ -3,9 +3,9 @@
 //! What has changed is kept as marks, not as a queue: however fast news come in, none is lost and none piles up.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rmcp::{
@@ -22,6 +22,13 @@ use crate::changes::Change;
 /// How many changed resources are remembered by name.
 const MAX_UPDATED: usize = 1024;
 
+/// How long to wait before the tool list is read again, where changes keep coming.
+const FIRST_RENEWAL_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_RENEWAL_PAUSE: Duration = Duration::from_secs(30);
+
+/// How long there must be no change before the next one is read at once again.
+const QUIET_TIME: Duration = Duration::from_secs(2);
+
 /// How long to wait before a broken stream of news is opened again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -31,11 +38,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub(super) struct News {
     marks: Mutex<Marks>,
     marked: Notify,
+    tools: Notify,
 }
 
 #[derive(Default)]
 struct Marks {
-    tools: bool,
     resources: bool,
     prompts: bool,
     updated: BTreeSet<String>,
@@ -45,7 +52,8 @@ impl News {
     pub(super) fn mark(&self, change: Change) {
         let mut marks = self.lock();
         match change {
-            Change::Tools => marks.tools = true,
+            // It keeps one mark by itself.
+            Change::Tools => return self.tools.notify_one(),
             Change::Resources => marks.resources = true,
             Change::Prompts => marks.prompts = true,
             Change::ResourceUpdated(uri) if marks.updated.len() < MAX_UPDATED => {
@@ -60,7 +68,7 @@ impl News {
     async fn next(&self) -> Marks {
         loop {
             let marks = std::mem::take(&mut *self.lock());
-            if marks.tools || marks.resources || marks.prompts || !marks.updated.is_empty() {
+            if marks.resources || marks.prompts || !marks.updated.is_empty() {
                 return marks;
             }
             self.marked.notified().await;
@@ -74,10 +82,23 @@ impl News {
 
 /// Follows a connection's news until it ends.
 pub(super) async fn follow(connection: Weak<Connection>, news: Arc<News>, ends: CancellationToken) {
-    while let Some(marks) = ends.run_until_cancelled(news.next()).await {
-        if marks.tools {
-            renew(&connection, &ends).await;
+    tokio::join!(follow_tools(&connection, &news, &ends), follow_others(&connection, &news, &ends));
+}
+
+/// A server that announces a change whenever its list is read is not read without pause.
+async fn follow_tools(connection: &Weak<Connection>, news: &News, ends: &CancellationToken) {
+    let mut pace = Pace::default();
+    while ends.run_until_cancelled(news.tools.notified()).await.is_some() {
+        if ends.run_until_cancelled(tokio::time::sleep(pace.pause())).await.is_none() {
+            return;
         }
+        renew(connection, ends).await;
+        pace.renewed();
+    }
+}
+
+async fn follow_others(connection: &Weak<Connection>, news: &News, ends: &CancellationToken) {
+    while let Some(marks) = ends.run_until_cancelled(news.next()).await {
         let Some(connection) = connection.upgrade() else { return };
         if marks.resources {
             connection.feed.publish(Change::Resources);
@@ -88,6 +109,26 @@ pub(super) async fn follow(connection: Weak<Connection>, news: Arc<News>, ends: 
         for uri in marks.updated {
             connection.feed.publish(Change::ResourceUpdated(uri));
         }
+    }
+}
+
+/// How long to wait before each renewal: not at all after a quiet time, else twice as long as the last time.
+#[derive(Default)]
+struct Pace {
+    last_pause: Duration,
+    last_renewal: Option<Instant>,
+}
+
+impl Pace {
+    fn pause(&mut self) -> Duration {
+        let next = (self.last_pause * 2).clamp(FIRST_RENEWAL_PAUSE, LONGEST_RENEWAL_PAUSE);
+        let is_quiet = self.last_renewal.is_none_or(|last| last.elapsed() > next.max(QUIET_TIME));
+        self.last_pause = if is_quiet { Duration::ZERO } else { next };
+        self.last_pause
+    }
+
+    fn renewed(&mut self) {
+        self.last_renewal = Some(Instant::now());
     }
 }
 
@@ -194,30 +235,5 @@ fn change_of(notification: ServerNotification) -> Option<Change> {
             Some(Change::ResourceUpdated(updated.params.uri))
         }
         _ => None,
-    }
-}
-
-/// The resources that are watched on the 2026-07-28 wire, each with its own stream.
-#[derive(Default)]
-pub(super) struct Watches(Mutex<HashMap<String, CancellationToken>>);
-
-impl Watches {
-    pub(super) fn contains(&self, uri: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(uri)
-    }
-
-    pub(super) fn begin(&self, uri: &str, parent: &CancellationToken) -> CancellationToken {
-        let token = parent.child_token();
-        let mut watches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = watches.insert(uri.to_owned(), token.clone()) {
-            earlier.cancel();
-        }
-        token
-    }
-
-    pub(super) fn end(&self, uri: &str) {
-        if let Some(token) = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri) {
-            token.cancel();
-        }
     }
 }

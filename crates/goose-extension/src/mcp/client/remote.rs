@@ -12,7 +12,7 @@ use rmcp::{
     model::{
         CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequestParams, CompletionInfo,
         ErrorCode, GetPromptRequest, GetPromptRequestParams, GetPromptResult, Prompt, ReadResourceRequest,
-        ReadResourceRequestParams, ResourceTemplate, ServerResult, SubscriptionFilter,
+        ReadResourceRequestParams, ResourceTemplate, ServerResult,
     },
 };
 use serde_json::{Value, json};
@@ -20,19 +20,19 @@ use serde_json::{Value, json};
 use super::{
     connection::Connection,
     listing::{self, Listing},
-    news,
     options::Lifecycle,
     program::Program,
     request::{self, Carried, converse, failure},
     strangers,
     vetting::DroppedTool,
+    watches,
 };
 use crate::{
     arguments,
     changes::ChangeFeed,
     context::CallContext,
     error::{AnyhowResult, ToolError, ToolResult},
-    extension::{Extension, Features, unknown_resource},
+    extension::{Extension, Features},
     mcp::lines::LineFaults,
     output::{Resource, ResourceContents, ToolOutput},
     registry::unknown_tool,
@@ -249,39 +249,12 @@ impl Extension for RemoteExtension {
         }
     }
 
-    #[expect(deprecated, reason = "the older wire subscribes this way")]
     async fn subscribe(&self, uri: &str) -> ToolResult<()> {
-        let connection = &self.connection;
-        if !connection.is_new_wire() {
-            let params = rmcp::model::SubscribeRequestParams::new(uri);
-            return connection.bounded("resources/subscribe", connection.peer().subscribe(params)).await;
-        }
-        if connection.watches.contains(uri) {
-            return Ok(());
-        }
-        let mut filter = SubscriptionFilter::new();
-        filter.resource_subscriptions = Some(vec![uri.to_owned()]);
-        let opening = news::Stream::open(connection.peer().clone(), filter);
-        let stream = connection.bounded("subscriptions/listen", opening).await?;
-        if !stream.watches(uri) {
-            return Err(unknown_resource(uri));
-        }
-        let (watch, news) = (connection.watches.begin(uri, &connection.ends), Arc::clone(&connection.news));
-        tokio::spawn(async move {
-            watch.run_until_cancelled(stream.run(news)).await;
-        });
-        Ok(())
+        watches::begin(&self.connection, uri).await
     }
 
-    #[expect(deprecated, reason = "the older wire unsubscribes this way")]
     async fn unsubscribe(&self, uri: &str) -> ToolResult<()> {
-        let connection = &self.connection;
-        if !connection.is_new_wire() {
-            let params = rmcp::model::UnsubscribeRequestParams::new(uri);
-            return connection.bounded("resources/unsubscribe", connection.peer().unsubscribe(params)).await;
-        }
-        connection.watches.end(uri);
-        Ok(())
+        watches::end(&self.connection, uri).await
     }
 
     async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
@@ -305,7 +278,7 @@ impl Extension for RemoteExtension {
             ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
         });
         match result.await? {
-            ServerResult::GetPromptResult(result) => Ok(result),
+            ServerResult::GetPromptResult(result) => Ok(strangers::prompt(result)),
             _ => Err(self.unexpected("prompts/get")),
         }
     }

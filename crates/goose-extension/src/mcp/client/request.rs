@@ -123,7 +123,7 @@ async fn once(
         Err(error) => return Err(connection.failed(what, error).await),
     };
     let _route = Routed { connection, id: handle.id.clone() };
-    let waiting = Waiting::new(peer, handle.id.clone());
+    let waiting = Waiting::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
     let result = tokio::select! {
         result = handle.await_response() => result,
         timeout = silence(clock.as_deref(), connection.options.clock()) => {
@@ -149,15 +149,10 @@ async fn silence(clock: Option<&Clock>, logins: Option<&LoginClock>) -> Duration
 /// How long a server takes to answer at all. An error of its own is an answer too.
 pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult<Duration> {
     let started = Instant::now();
-    let request = if connection.is_new_wire() {
-        ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
-    } else {
-        ClientRequest::PingRequest(PingRequest::default())
-    };
-    let peer = connection.peer();
+    let (request, peer) = (small_request(connection), connection.peer());
     let asking = async {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let waiting = Waiting::new(peer, handle.id.clone());
+        let waiting = Waiting::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
         let result = handle.await_response().await;
         waiting.done();
         result
@@ -169,7 +164,23 @@ pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult
     }
 }
 
-/// Forgets a call's route when it is over, whatever the transport made of it.
+/// The smallest request that a server answers. The 2026-07-28 wire has no ping; over HTTP its `server/discover` would wait
+/// for all calls under way, so there another takes its place.
+fn small_request(connection: &Connection) -> ClientRequest {
+    if !connection.is_new_wire() {
+        return ClientRequest::PingRequest(PingRequest::default());
+    }
+    let info = connection.peer().peer_info().filter(|_| connection.is_site);
+    let capabilities = info.as_deref().map(|info| &info.capabilities);
+    match capabilities {
+        Some(it) if it.tools.is_some() => ClientRequest::ListToolsRequest(Default::default()),
+        Some(it) if it.prompts.is_some() => ClientRequest::ListPromptsRequest(Default::default()),
+        Some(it) if it.resources.is_some() => ClientRequest::ListResourcesRequest(Default::default()),
+        _ => ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {})),
+    }
+}
+
+/// Ends a call's route when nobody waits any more, whatever the transport made of it.
 struct Routed<'a> {
     connection: &'a Connection,
     id: RequestId,
@@ -177,7 +188,7 @@ struct Routed<'a> {
 
 impl Drop for Routed<'_> {
     fn drop(&mut self) {
-        self.connection.routes.remove(&self.id);
+        self.connection.routes.withdraw(&self.id);
     }
 }
 
@@ -257,6 +268,7 @@ pub(super) async fn answer_all(
     context: &CallContext,
     budget: &Budget,
 ) -> ToolResult<InputResponses> {
+    asking::check_round(questions.len())?;
     let answers = questions.into_iter().map(|(key, request)| async move {
         let answer = asking::ask(context, &key, to_question(request), budget).await?;
         Ok((key, to_value(answer)?))

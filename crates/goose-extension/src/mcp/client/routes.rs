@@ -7,7 +7,6 @@
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
 use std::{
-    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -17,7 +16,7 @@ use rmcp::{
     model::{
         Extensions, GetExtensions as _, GetMeta as _, JsonRpcMessage, LoggingMessageNotificationParam,
         NotificationMetaObject, ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject,
-        ServerNotification,
+        ServerNotification, ServerRequest,
     },
     service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
@@ -29,7 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     asking::Budget,
-    clock::{Clock, Held},
+    calls::{Asked, Calls},
+    clock::Clock,
+    owner::Purpose,
 };
 use crate::{
     caller::{LogEntry, Progress},
@@ -51,36 +52,26 @@ pub(super) struct Route {
     pub(super) budget: Budget,
 }
 
-/// A call in flight.
-struct Call {
-    token: Option<ProgressToken>,
-    context: CallContext,
-    clock: Option<Arc<Clock>>,
-    budget: Budget,
-    /// How many questions the server has asked on its behalf.
-    asked: u32,
-}
-
-/// A question of the server, and the call it belongs to. While this lives, nobody's time runs out for it.
-pub(super) struct Asked {
-    pub(super) context: CallContext,
-    /// The same for the same question of the same call, however often the call is made.
-    pub(super) key: String,
-    pub(super) budget: Budget,
-    _held: Vec<Held>,
-}
-
-/// The calls in flight.
+/// The calls in flight on a connection.
 pub(super) struct Routes {
-    calls: Mutex<HashMap<RequestId, Call>>,
+    calls: Mutex<Calls>,
     /// For what belongs to no call.
     fallback: CallContext,
+    /// What the questions of no call share.
+    aside: Budget,
     faults: Mutex<Option<Arc<LineFaults>>>,
+    closed: Mutex<CancellationToken>,
 }
 
 impl Routes {
     pub(super) fn new(fallback: CallContext) -> Self {
-        Self { calls: Mutex::default(), fallback, faults: Mutex::default() }
+        Self {
+            calls: Mutex::default(),
+            fallback,
+            aside: Budget::default(),
+            faults: Mutex::default(),
+            closed: Mutex::default(),
+        }
     }
 
     /// The lines that could not be used, where the server speaks in lines.
@@ -88,50 +79,38 @@ impl Routes {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Call>> {
+    /// Is cancelled when nothing can come in any more.
+    pub(super) fn closed(&self) -> CancellationToken {
+        self.closed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets a call that is over.
-    pub(super) fn remove(&self, id: &RequestId) {
-        self.lock().remove(id);
+    /// Nobody waits for a call any more.
+    pub(super) fn withdraw(&self, id: &RequestId) {
+        self.lock().withdraw(id);
     }
 
     /// The call that a question belongs to. One that cannot be told may belong to any of them.
     pub(super) fn of_question(&self, meta: &RequestMetaObject, extensions: &Extensions) -> Asked {
         let mut calls = self.lock();
-        let id = match call_token(meta.get(CALL_META)) {
-            Some(token) => id_of(&calls, &token),
+        let ids = match (call_token(meta.get(CALL_META)), extensions.get()) {
+            (Some(token), _) => calls.by_token(&token).into_iter().collect(),
+            (None, Some(InboundStreamOrigin::OutboundRequest(id))) => vec![id.clone()],
             // Some servers ask on the stream that is meant for what belongs to no call.
-            None => id_by_marks(&calls, extensions).or_else(|| id_of_only_caller(&calls)),
+            (None, Some(InboundStreamOrigin::Unassociated) | None) => calls.of_only_owner(Purpose::Ask),
         };
-        let held = |call: &Call| call.clock.as_ref().map(Clock::hold);
-        match id.and_then(|id| calls.get_mut(&id)) {
-            Some(call) => {
-                call.asked += 1;
-                Asked {
-                    context: call.context.clone(),
-                    key: format!("question-{}", call.asked),
-                    budget: call.budget.clone(),
-                    _held: held(call).into_iter().collect(),
-                }
-            }
-            None => Asked {
-                context: self.fallback.clone(),
-                key: "question".to_owned(),
-                budget: Budget::default(),
-                _held: calls.values().filter_map(held).collect(),
-            },
-        }
-    }
-
-    fn by_token<T>(&self, token: &ProgressToken, read: impl FnOnce(&Call) -> T) -> Option<T> {
-        let calls = self.lock();
-        id_of(&calls, token).and_then(|id| calls.get(&id)).map(read)
+        calls.ask(&ids).unwrap_or_else(|| calls.ask_aside(&self.fallback, self.aside.renewed()))
     }
 
     fn progress(&self, params: &ProgressNotificationParam) {
-        let call = self.by_token(&params.progress_token, |call| (call.context.clone(), call.clock.clone()));
+        let call = {
+            let calls = self.lock();
+            let call = calls.by_token(&params.progress_token).and_then(|id| calls.get(&id));
+            call.map(|call| (call.context.clone(), call.clock.clone()))
+        };
         let Some((context, clock)) = call else { return };
         if let Some(clock) = clock {
             clock.restart();
@@ -143,14 +122,15 @@ impl Routes {
 
     /// The call that a log message belongs to: the one it names, which may be over, or as the transport tells.
     fn of_log(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
-        let call = match call_token(meta.and_then(|meta| meta.get(CALL_META))) {
-            Some(token) => self.by_token(&token, |call| call.context.clone()),
-            None => {
-                let calls = self.lock();
-                id_by_marks(&calls, extensions).and_then(|id| calls.get(&id)).map(|call| call.context.clone())
-            }
+        let calls = self.lock();
+        let id = match (call_token(meta.and_then(|meta| meta.get(CALL_META))), extensions.get()) {
+            (Some(token), _) => calls.by_token(&token),
+            (None, Some(InboundStreamOrigin::OutboundRequest(id))) => Some(id.clone()),
+            (None, Some(InboundStreamOrigin::Unassociated)) => None,
+            (None, None) => calls.of_only_owner(Purpose::Tell).pop(),
         };
-        call.unwrap_or_else(|| self.fallback.clone())
+        let call = id.and_then(|id| calls.get(&id));
+        call.map_or_else(|| self.fallback.clone(), |call| call.context.clone())
     }
 
     fn log(&self, params: &LoggingMessageNotificationParam, extensions: &Extensions) {
@@ -173,34 +153,6 @@ impl Routes {
 
 fn call_token(value: Option<&Value>) -> Option<ProgressToken> {
     ProgressToken::deserialize(value?).ok()
-}
-
-fn id_of(calls: &HashMap<RequestId, Call>, token: &ProgressToken) -> Option<RequestId> {
-    calls.iter().find(|(_, call)| call.token.as_ref() == Some(token)).map(|(id, _)| id.clone())
-}
-
-/// The call whose response stream carried a message, or the only one there is; any of several that have the same
-/// caller. Where that is not clear, nobody's.
-fn id_by_marks(calls: &HashMap<RequestId, Call>, extensions: &Extensions) -> Option<RequestId> {
-    match extensions.get::<InboundStreamOrigin>() {
-        Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id.clone()),
-        Some(InboundStreamOrigin::Unassociated) => None,
-        None => id_of_only_caller(calls),
-    }
-}
-
-/// Any call, where all that are under way have the same caller.
-fn id_of_only_caller(calls: &HashMap<RequestId, Call>) -> Option<RequestId> {
-    let (id, first) = calls.iter().next()?;
-    calls.values().all(|call| same_caller(&first.context, &call.context)).then(|| id.clone())
-}
-
-fn same_caller(a: &CallContext, b: &CallContext) -> bool {
-    match (a.caller(), b.caller()) {
-        (Some(a), Some(b)) => a.identity() == b.identity(),
-        (None, None) => true,
-        _ => false,
-    }
 }
 
 /// A transport that keeps [`Routes`], and tells when it has ended.
@@ -231,7 +183,9 @@ where
 
 impl<T: Transport<RoleClient>> Tap<T> {
     pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
-        Self { inner, routes: Arc::clone(routes), closed: CancellationToken::new() }
+        let closed = CancellationToken::new();
+        *routes.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed.clone();
+        Self { inner, routes: Arc::clone(routes), closed }
     }
 
     /// Is cancelled when nothing can come in any more.
@@ -239,14 +193,14 @@ impl<T: Transport<RoleClient>> Tap<T> {
         self.closed.clone()
     }
 
-    fn note(&self, message: &RxJsonRpcMessage<RoleClient>) {
+    fn note(&self, message: &mut RxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Response(response) => {
-                self.routes.lock().remove(&response.id);
+                self.routes.lock().answered(&response.id);
             }
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    self.routes.lock().remove(id);
+                    self.routes.lock().answered(id);
                 }
             }
             JsonRpcMessage::Notification(notification) => match &notification.notification {
@@ -256,9 +210,23 @@ impl<T: Transport<RoleClient>> Tap<T> {
                 }
                 _ => {}
             },
+            // It is settled now whom a question goes to: the call may be over when it is handled.
+            JsonRpcMessage::Request(request) if is_question(&request.request) => {
+                let asked = self.routes.of_question(request.request.get_meta(), request.request.extensions());
+                request.request.extensions_mut().insert(Arc::new(asked));
+            }
             JsonRpcMessage::Request(_) => {}
         }
     }
+}
+
+fn is_question(request: &ServerRequest) -> bool {
+    matches!(
+        request,
+        ServerRequest::ElicitRequest(_)
+            | ServerRequest::CreateMessageRequest(_)
+            | ServerRequest::ListRootsRequest(_)
+    )
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
@@ -272,9 +240,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
             JsonRpcMessage::Request(request) => {
                 if let Some(route) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
-                    let Route { context, clock, budget } = route.clone();
-                    let call = Call { token, context, clock, budget, asked: 0 };
-                    self.routes.lock().insert(request.id.clone(), call);
+                    self.routes.lock().begin(request.id.clone(), token, route.clone());
                 }
             }
             JsonRpcMessage::Notification(notification) => {
@@ -282,7 +248,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.routes.lock().remove(id);
+                    self.routes.withdraw(id);
                 }
             }
             _ => {}
@@ -291,12 +257,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let Some(message) = self.inner.receive().await else {
+        let Some(mut message) = self.inner.receive().await else {
             self.closed.cancel();
             return None;
         };
         // A caller that panics must not take the connection with it.
-        if catch_unwind(AssertUnwindSafe(|| self.note(&message))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| self.note(&mut message))).is_err() {
             tracing::error!("a caller panicked over a server's message");
         }
         Some(message)

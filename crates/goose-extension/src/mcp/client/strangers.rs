@@ -2,7 +2,7 @@
 //!
 //! A model's provider refuses a whole conversation for one bad block in it, so what is bad becomes a text that says so.
 
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 
 /// How long a description or an instruction may be.
 pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
@@ -33,29 +33,52 @@ pub(super) fn result(mut result: CallToolResult) -> CallToolResult {
     result
 }
 
-/// A resource without what a provider refuses.
+/// A prompt with every message fit to be passed on.
+pub(super) fn prompt(mut prompt: GetPromptResult) -> GetPromptResult {
+    prompt.description = prompt.description.map(prose);
+    prompt.messages.iter_mut().for_each(|message| fit_block(&mut message.content));
+    prompt
+}
+
+/// A resource without what a provider refuses. Where that is all of it, a text says so.
 pub(super) fn contents(mut contents: ResourceContents) -> ResourceContents {
-    if let ResourceContents::TextResourceContents { text, .. } = &mut contents {
-        remove_nul(text);
+    match fault_of_contents(&mut contents) {
+        Some(fault) => {
+            let (ResourceContents::TextResourceContents { uri, .. }
+            | ResourceContents::BlobResourceContents { uri, .. }) = contents
+            else {
+                return contents;
+            };
+            ResourceContents::text(fault, uri)
+        }
+        None => contents,
     }
-    contents
 }
 
 fn fit_block(block: &mut ContentBlock) {
     let fault = match block {
         ContentBlock::Text(text) => return remove_nul(&mut text.text),
-        ContentBlock::Resource(resource) => {
-            if let ResourceContents::TextResourceContents { text, .. } = &mut resource.resource {
-                remove_nul(text);
-            }
-            return;
-        }
+        ContentBlock::Resource(resource) => fault_of_contents(&mut resource.resource),
         ContentBlock::Image(image) => fault_of_media("image", &image.mime_type, &mut image.data),
         ContentBlock::Audio(audio) => fault_of_media("sound", &audio.mime_type, &mut audio.data),
         _ => return,
     };
     if let Some(text) = fault {
         *block = ContentBlock::text(text);
+    }
+}
+
+/// What to say instead of a resource that cannot be passed on. An empty file is none of those.
+fn fault_of_contents(contents: &mut ResourceContents) -> Option<String> {
+    match contents {
+        ResourceContents::TextResourceContents { text, .. } => {
+            remove_nul(text);
+            None
+        }
+        ResourceContents::BlobResourceContents { blob, mime_type, .. } if !blob.is_empty() => {
+            fault_of_media("resource", mime_type.as_deref().unwrap_or("of no type"), blob)
+        }
+        _ => None,
     }
 }
 
@@ -72,7 +95,7 @@ fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<Stri
     if data.len() > MAX_MEDIA_BYTES {
         let size = data.len();
         return Some(format!(
-            "[The {kind} ({mime_type}) that the tool returned is too large: {size} bytes as base64, at most \
+            "[The {kind} ({mime_type}) that the server sent is too large: {size} bytes as base64, at most \
              {MAX_MEDIA_BYTES} are allowed. Ask for a smaller one, or for a file.]"
         ));
     }
@@ -82,7 +105,7 @@ fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<Stri
     if is_base64(data) {
         return None;
     }
-    Some(format!("[The {kind} ({mime_type}) that the tool returned is broken: its data is not base64.]"))
+    Some(format!("[The {kind} ({mime_type}) that the server sent is broken: its data is not base64.]"))
 }
 
 /// Whether a text can be base64: its length, its alphabet, its end. Nothing is decoded.

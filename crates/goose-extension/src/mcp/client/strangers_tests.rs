@@ -55,3 +55,49 @@ fn long_prose_is_cut_between_characters() {
         assert_eq!(prose(short.clone()), short);
     }
 }
+
+fn blob(data: &str) -> ResourceContents {
+    ResourceContents::blob(data, "file:///a").with_mime_type("application/pdf")
+}
+
+fn text_of(contents: ResourceContents) -> String {
+    match contents {
+        ResourceContents::TextResourceContents { text, .. } => text,
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn blobs_that_are_none_or_too_large_become_texts() {
+    let large = "A".repeat(MAX_MEDIA_BYTES + 4);
+    for (data, word) in [("not base64!", "broken"), (large.as_str(), "too large")] {
+        let text = text_of(contents(blob(data)));
+        assert!(text.contains(word) && text.contains("application/pdf"), "{text}");
+        let block = shown(ContentBlock::resource(blob(data)));
+        assert!(block.as_text().is_some_and(|text| text.text.contains(word)), "{block:?}");
+    }
+    for data in ["", "QUJD"] {
+        assert_eq!(contents(blob(data)), blob(data));
+    }
+    assert_eq!(contents(blob("QU\nJD")), blob("QUJD"));
+}
+
+#[test]
+fn a_prompt_is_vetted_like_a_result() {
+    let messages = [
+        ContentBlock::text("a\0b"),
+        ContentBlock::image("!", "image/png"),
+        ContentBlock::resource(blob("!")),
+    ];
+    let role = rmcp::model::Role::User;
+    let messages = messages.into_iter().map(|content| rmcp::model::PromptMessage::new(role.clone(), content));
+    let vetted = prompt(GetPromptResult::new(messages.collect()).with_description("d\0"));
+    assert_eq!(vetted.description.as_deref(), Some("d"));
+    let texts: Vec<_> = vetted
+        .messages
+        .iter()
+        .map(|message| message.content.as_text().map(|text| text.text.as_str()))
+        .collect();
+    assert_eq!(texts[0], Some("ab"));
+    assert!(texts[1..].iter().all(|text| text.is_some_and(|text| text.contains("broken"))), "{texts:?}");
+}

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rmcp::{
-    Peer, RoleClient, ServiceError,
+    ServiceError,
     model::{
         CallToolResult, CancelTaskParams, ErrorData, GetTaskParams, InputRequests, JsonObject, ServerResult,
         Task, TaskPayload, UpdateTaskParams,
@@ -43,7 +43,7 @@ pub(super) async fn follow(
     budget: &Budget,
     task: Task,
 ) -> ToolResult<ServerResult> {
-    let running = Running { peer: connection.peer(), id: Some(task.task_id.clone()) };
+    let running = Running { connection, id: Some(task.task_id.clone()) };
     let mut following = Following::new(connection, what, context, budget, &task);
     let mut interval = interval_of(&task);
     loop {
@@ -202,7 +202,7 @@ impl<'a> Following<'a> {
 
 /// Tells the server to stop when it is dropped before [`done`](Self::done).
 struct Running<'a> {
-    peer: &'a Peer<RoleClient>,
+    connection: &'a Connection,
     id: Option<String>,
 }
 
@@ -215,12 +215,13 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
+        let peer = self.connection.peer().clone();
+        let cancelling = async move {
             let cancelling = peer.cancel_task(CancelTaskParams::new(id));
             if !matches!(tokio::time::timeout(CANCEL_TIMEOUT, cancelling).await, Ok(Ok(()))) {
                 tracing::debug!("a task could not be cancelled");
             }
-        });
+        };
+        self.connection.withdrawals.spawn_on(cancelling, &runtime);
     }
 }

@@ -265,9 +265,10 @@ impl ServerHandler for ExtensionServer {
             tokio::select! {
                 begun = guard::catch(uri, watching.begin(uri)) => begun.map_err(|error| with_uri(error, uri))?,
                 () = context.cancelled() => return Ok(()),
+                () = self.session.cancelled() => return Ok(()),
             }
         }
-        changes::listen(feed, context).await;
+        self.session.run_until_cancelled(changes::listen(feed, context)).await;
         Ok(())
     }
 

@@ -124,6 +124,11 @@ impl ExtensionServer {
         }
     }
 
+    /// Ends what goes on beside the requests of this connection.
+    pub(super) fn session(&self) -> CancellationToken {
+        self.session.clone()
+    }
+
     /// The newest snapshot of the extension.
     fn extension(&self) -> Arc<dyn Extension> {
         let latest = self.shared.extension.changes().and_then(|feed| feed.latest());

@@ -9,7 +9,8 @@ use crate::mcp::{CALL_META, SESSION_META, WORKING_DIR_META};
 /// The request that opens a stream of news.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
-const CANCELLED: &str = "notifications/cancelled";
+/// Says that nobody waits for an answer any more.
+pub(super) const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 const PROGRESS_TOKEN: &str = "progressToken";
 const SUBSCRIPTION_META: &str = "io.modelcontextprotocol/subscriptionId";

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     file::{Document, Entry, Event},
-    normal::{self, LISTEN, Shape},
+    normal::{self, CANCELLED, LISTEN, Shape},
 };
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
@@ -87,7 +87,7 @@ impl Scripts {
             Event::Client(message) => match normal::shape(&message) {
                 Shape::Request => self.open(connection, message),
                 Shape::Answer => self.answer_question(message),
-                Shape::Notification => {}
+                Shape::Notification => self.withdraw(connection, message),
             },
             Event::Server(message) => self.say(connection, Line { message, stream }),
             Event::Unsent(number) => {
@@ -113,6 +113,19 @@ impl Scripts {
         let steps = std::mem::take(&mut state.prelude);
         self.numbers.insert(number, script);
         self.all.push(Script { number, method, params, steps, is_answered: false });
+    }
+
+    /// A request that was cancelled is open no longer; what comes then belongs to others.
+    fn withdraw(&mut self, connection: u32, mut notification: Value) {
+        if normal::method(&notification) != CANCELLED {
+            return;
+        }
+        let mut number = None;
+        normal::places(&mut notification, |_, place| number = place.as_u64());
+        let script = number.and_then(|number| self.by_number(number));
+        if let (Some(script), Some(state)) = (script, self.connections.get_mut(&connection)) {
+            state.open.retain(|open| *open != script);
+        }
     }
 
     fn answer_question(&mut self, answer: Value) {
@@ -187,3 +200,7 @@ impl Script {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod tests;

@@ -176,6 +176,9 @@ async fn an_answer_without_measure_is_cut_off() {
     }
 }
 
+/// An answer and what to call it.
+type Named = (&'static str, fn() -> Response<Body>);
+
 /// An answer that ends in the middle of its body, and how it begins.
 fn torn(kind: &str, start: &'static str) -> Response<Body> {
     let torn = || std::io::Error::other("torn");
@@ -195,7 +198,7 @@ async fn a_call_whose_answer_got_lost_may_have_been_carried_out() {
     let whole = |kind: &'static str, text: &'static str| {
         Response::builder().header(header::CONTENT_TYPE, kind).body(Body::from(text)).unwrap()
     };
-    let answers: [(&str, fn() -> Response<Body>); 5] = [
+    let answers: [Named; 5] = [
         // The connection breaks without an answer; a real panic would only be louder.
         ("nothing", || std::panic::resume_unwind(Box::new("gone"))),
         ("a torn body", || torn(JSON, "{ \"jsonrpc\": ")),

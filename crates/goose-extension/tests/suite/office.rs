@@ -14,6 +14,7 @@ use axum::{
     body::Body,
     http::{Method, Response, header},
 };
+use futures::StreamExt as _;
 use goose_extension::{
     Extension,
     mcp::{Browser, ConnectOptions, Lifecycle, MemoryTokenStore, OAuth, RemoteExtension, connect},
@@ -44,8 +45,10 @@ pub(crate) struct Office {
     pub(crate) strays: Vec<String>,
     /// Calls that were refused for want of a login.
     pub(crate) refused_calls: usize,
-    /// Whether the server has sessions, whose first stream ends, and all tokens with it.
+    /// Whether the server has sessions with streams.
     pub(crate) has_streams: bool,
+    /// Ends a stream.
+    pub(crate) hung_up: Arc<tokio::sync::Notify>,
     /// Whether the greeting needs no login.
     pub(crate) greets_all: bool,
     /// Streams that were opened.
@@ -215,17 +218,14 @@ impl Office {
         if self.has_streams { with_header(answer, "mcp-session-id", "1") } else { answer }
     }
 
-    /// A stream without events. The first ends, and so do all tokens.
+    /// A stream without events, which ends when it is hung up.
     fn stream(&mut self) -> Response<Body> {
         self.streams += 1;
+        let hung_up = Arc::clone(&self.hung_up);
+        let start = futures::stream::iter([Ok::<_, std::io::Error>("retry: 10\n\n")]);
+        let end = futures::stream::once(async move { hung_up.notified().await }).map(|()| Ok("\n"));
         let response = Response::builder().header(header::CONTENT_TYPE, "text/event-stream");
-        let body = if self.streams == 1 {
-            self.tokens.clear();
-            Body::from("retry: 10\n\n")
-        } else {
-            Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>())
-        };
-        response.body(body).unwrap()
+        response.body(Body::from_stream(start.chain(end))).unwrap()
     }
 
     /// Forgets all tokens.

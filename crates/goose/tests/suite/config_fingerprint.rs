@@ -52,6 +52,7 @@ fn whatever_runs_differently_has_another_hash() -> Result<()> {
         http("http://h").with_env("A", ""),
         oauth("a")?,
         oauth("b")?,
+        oauth("b, issuer: 'https://l'")?,
         ExtensionConfig::builtin("x"),
         ExtensionConfig::builtin("y"),
         ExtensionConfig::platform("x"),

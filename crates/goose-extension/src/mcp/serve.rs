@@ -139,7 +139,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.inner.send(message)
+        let (sending, session) = (self.inner.send(message), self.session.clone());
+        async move {
+            match sending.await {
+                // A client that has gone does not read the last answers, and need not.
+                Err(_) if session.is_cancelled() => Ok(()),
+                sent => sent,
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {

@@ -11,7 +11,10 @@ use goose_extension::{
 use goose_test_support::{Witness, Workbench};
 use tokio_util::sync::CancellationToken;
 
-use crate::doors::Door;
+use crate::{
+    doors::Door,
+    web::{Asked, Web, json_answer, status},
+};
 
 fn object(value: Value) -> JsonObject {
     value.as_object().cloned().unwrap()
@@ -469,24 +472,45 @@ async fn one_of_two_who_share_a_server_may_leave() {
     }
 }
 
+/// A server by URL on the newer wire; it does not even begin to answer a call.
+async fn mute(arrived: Arc<tokio::sync::Notify>) -> Web {
+    Web::serve(move |asked: Asked| {
+        let arrived = Arc::clone(&arrived);
+        async move {
+            let mut result = json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "private" });
+            match asked.rpc().as_str() {
+                "server/discover" => {
+                    result["supportedVersions"] = json!(["2026-07-28"]);
+                    result["capabilities"] = json!({ "tools": {} });
+                }
+                "tools/list" => {
+                    result["tools"] = json!([{ "name": "work", "inputSchema": { "type": "object" } }]);
+                }
+                "tools/call" => {
+                    arrived.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                _ => return status(202),
+            }
+            json_answer(&json!({ "jsonrpc": "2.0", "id": asked.message()["id"], "result": result }))
+        }
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ping_does_not_wait_for_calls() {
-    for lifecycle in [Lifecycle::Discover, Lifecycle::Initialize] {
-        let server = serve(Workbench::new()).http(HttpOptions::default()).await.unwrap();
-        let options = ConnectOptions::default().with_lifecycle(lifecycle);
-        let extension = connect(server.url(), options).await.unwrap();
-        assert!(!extension.is_program());
-        let (token, witness) = (CancellationToken::new(), Witness::new());
-        let context = witness.context().with_cancellation(token.clone());
-        let calling = Arc::clone(&extension);
-        let call =
-            tokio::spawn(async move { calling.call("wait_for_ever", JsonObject::new(), &context).await });
-        until(|| !witness.seen().is_empty() || call.is_finished()).await;
-        extension.ping(Duration::from_secs(5)).await.unwrap_or_else(|error| panic!("{lifecycle:?}: {error}"));
-        assert!(!call.is_finished());
-        token.cancel();
-        call.await.unwrap().unwrap_err();
-    }
+    let arrived = Arc::new(tokio::sync::Notify::new());
+    let web = mute(Arc::clone(&arrived)).await;
+    let options = ConnectOptions::default().with_lifecycle(Lifecycle::Discover);
+    let extension = connect(web.url("/mcp"), options).await.unwrap();
+    assert!(!extension.is_program());
+    let calling = Arc::clone(&extension);
+    let call = tokio::spawn(async move { calling.call_tool("work", HashMap::new()).await });
+    tokio::time::timeout(Duration::from_secs(20), arrived.notified()).await.expect("the call arrives");
+    extension.ping(Duration::from_secs(5)).await.unwrap();
+    assert!(!call.is_finished());
+    call.abort();
 }
 
 /// Streams that a client opens in the background (listen, GET) take a moment to stand.

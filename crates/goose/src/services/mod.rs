@@ -1,9 +1,11 @@
 //! Layer 0: the services that agents use, each running at most once per process.
 //!
-//!     ExtensionConfig ─► Launch (resolved: nothing is looked up later)
-//!                          │ ServicePool::bind: one Service for the same Launch, shared by reference count
-//!                          ▼
-//!     Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
+//! ```text
+//! ExtensionConfig ─► Launch (resolved: nothing is looked up later)
+//!                      │ ServicePool::bind: one Service for the same Launch, shared by reference count
+//!                      ▼
+//! Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
+//! ```
 //!
 //! - `launch`: what would run, and its hash; `start`: running it;
 //! - `service`: one service; `supervision`: its starts and ends; `life`: its state machine; `patience`: when to try again

@@ -204,7 +204,7 @@ async fn the_folder_of_the_call_is_its_root() -> anyhow::Result<()> {
         let world = World::new()?;
         let manager =
             world.manager(vec![world.server("a", &["--ask", "roots", "work", "--wire", wire])?]).await?;
-        for folder in ["/work/one place", "/work/two"] {
+        for folder in ["/projects/one place", "/projects/two"] {
             let heard = said(&manager, "a__work", &CallContext::new().with_working_dir(folder)).await?;
             let url = format!("\"file://{}/\"", folder.replace(' ', "%20"));
             ensure!(heard.contains(&url), "{wire}: {heard}");

@@ -25,9 +25,10 @@ serve NAME="memory":
 interop:
     scripts/interop
 
-# What a call costs, against rmcp's own macros
+# What a call costs, against rmcp's own macros; then what services and their manager cost
 bench *ARGS:
-    cargo bench -p goose-extension -- {{ARGS}}
+    cargo bench -p goose-extension --bench paths -- {{ARGS}}
+    cargo bench -p goose --bench services -- {{ARGS}}
 
 # Accept new compiler messages of the macros' UI tests, after reading them
 accept-ui:

@@ -8,8 +8,9 @@
 //!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
 //! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
 //!   it may be silent; `asking`: what the server may ask on its way;
-//! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `handler`: what the server asks; `news`: what it announces;
-//!   `watches`: which of its resources are watched.
+//! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `shortcut`: reading the
+//!   most common message; `handler`: what the server asks; `news`: what it announces; `watches`: which of its resources
+//!   are watched.
 
 mod asking;
 mod auth;
@@ -27,6 +28,7 @@ mod program;
 mod remote;
 mod request;
 mod routes;
+mod shortcut;
 mod strangers;
 mod tasks;
 mod vetting;

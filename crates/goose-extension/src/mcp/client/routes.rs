@@ -31,6 +31,7 @@ use super::{
     calls::{Asked, Calls},
     clock::Clock,
     owner::Purpose,
+    shortcut,
 };
 use crate::{
     caller::{LogEntry, Progress},
@@ -175,7 +176,7 @@ where
 {
     /// Over a pair of streams, whose faults are counted; those of the last, where a server is started again.
     pub(super) fn lines(reader: R, writer: W, routes: &Arc<Routes>) -> Self {
-        let lines = LineTransport::new(reader, writer);
+        let lines = LineTransport::new(reader, writer).with_shortcut(shortcut::call_result);
         *routes.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.faults());
         Self::new(lines, routes)
     }

@@ -1,6 +1,6 @@
 //! From a name to a result.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
 
@@ -86,6 +86,8 @@ impl Inner {
         work: impl Future<Output = ToolResult<T>>,
     ) -> ToolResult<T> {
         let cancelled = || Err(ToolError::Cancelled(format!("The call of `{what}` was cancelled.")));
+        // Pinned, so that a pointer is moved and not the whole future.
+        let work = pin!(work);
         let work = self.cancellation.run_until_cancelled(work);
         let ended = match context.cancellation() {
             Some(token) => token.run_until_cancelled(work).await.flatten(),

@@ -1,0 +1,114 @@
+//! What a service costs that is part of this process, was started and waits.
+
+use std::{sync::Arc, time::Duration};
+
+use goose::{
+    config::{DEFAULT_TIMEOUT, ExtensionConfig},
+    services::{BuildService, Service, ServicePool},
+};
+use goose_extension::prelude::*;
+
+use crate::{
+    counting,
+    home::Home,
+    report::{Bar, Report},
+};
+
+const SERVICES: u64 = 1000;
+
+/// How many kilobytes a service may cost.
+const BAR: f64 = 100.0;
+
+const BYTES_PER_KILOBYTE: f64 = 1000.0;
+
+struct Small;
+
+#[extension(name = "small", description = "Gives back a message")]
+impl Small {
+    /// Gives back a message.
+    #[tool]
+    async fn echo(
+        &self,
+        /// What to say
+        message: String,
+    ) -> String {
+        message
+    }
+}
+
+/// Makes a small extension for whatever name.
+struct Smalls;
+
+impl BuildService for Smalls {
+    fn build(&self, _name: &str) -> Option<Arc<dyn Extension>> {
+        Some(Arc::new(Small))
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What a number of services took.
+struct Cost {
+    heap: f64,
+    /// What the operating system sees, where it tells.
+    resident: Option<f64>,
+}
+
+pub(crate) async fn measure(report: &mut Report) -> anyhow::Result<()> {
+    let small = |number| ExtensionConfig::platform(format!("small-{number}"));
+    tell(report, "extension with one tool", &cost(small).await?);
+    // Of one name and with different timeouts, because the same service would run once.
+    let memory = |number| ExtensionConfig::builtin("memory").with_timeout(timeout(number));
+    tell(report, "built-in memory", &cost(memory).await?);
+    Ok(())
+}
+
+fn timeout(number: u64) -> Duration {
+    DEFAULT_TIMEOUT + Duration::from_secs(number)
+}
+
+fn tell(report: &mut Report, what: &str, cost: &Cost) {
+    report.judge(&format!("heap for one idle service: {what}"), cost.heap, "KB", Bar::Below(BAR));
+    if let Some(resident) = cost.resident {
+        report.note(&format!("resident memory for one idle service: {what}"), resident, "KB");
+    }
+}
+
+async fn cost(config: impl Fn(u64) -> ExtensionConfig) -> anyhow::Result<Cost> {
+    let home = Home::new()?;
+    let pool = ServicePool::new(home.options().with_platform(Arc::new(Smalls)));
+    // What all of them share is there when the first one is.
+    let _first = started(&pool, &config(0)).await?;
+    counting::count(true);
+    let (heap, resident) = (counting::live(), resident_bytes());
+    let mut services = Vec::new();
+    for number in 1..=SERVICES {
+        services.push(started(&pool, &config(number)).await?);
+    }
+    let (heap, resident) = (
+        per_service(counting::live() - heap),
+        resident_bytes().zip(resident).map(|(after, before)| per_service(after - before)),
+    );
+    counting::count(false);
+    anyhow::ensure!(pool.services().len() as u64 > SERVICES, "{pool:?}");
+    Ok(Cost { heap, resident })
+}
+
+async fn started(pool: &ServicePool, config: &ExtensionConfig) -> anyhow::Result<Arc<Service>> {
+    let service = pool.bind(config);
+    service.ready().await?;
+    Ok(service)
+}
+
+fn per_service(bytes: isize) -> f64 {
+    bytes as f64 / SERVICES as f64 / BYTES_PER_KILOBYTE
+}
+
+fn resident_bytes() -> Option<isize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: isize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

@@ -87,7 +87,10 @@ impl Batch {
 
     fn tell(self, written: &io::Result<()>) {
         for done in self.done {
-            let written = written.as_ref().map(|()| ()).map_err(same);
+            let written = match written {
+                Ok(()) => Ok(()),
+                Err(error) => Err(same(error)),
+            };
             // Nobody may be left to hear of it.
             let _ = done.send(written);
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use goose::{
     agents::extension_manager::ExtensionManager,
     config::ExtensionConfig,

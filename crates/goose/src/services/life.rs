@@ -1,4 +1,4 @@
-//! [`Life`]: the state machine of a service. It decides; it does nothing itself.
+//! [`Life`]: the state machine of a service. It decides; all it does itself is to end what ran.
 //!
 //! Every start has a number. What a start or a running service reports counts only as long as it is the current one.
 

@@ -8,12 +8,15 @@ use std::{
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, CallContext, Caller, LogEntry, Progress, Question, QuestionKind, Root, Sampled, Sampling,
+    Answer, CallContext, Caller, LogEntry, Model, Progress, Question, QuestionKind, Root, Sampled, Sampling,
     ToolError, ToolResult,
 };
 use url::Url;
 
-use super::{Inner, options::ManagerOptions};
+use super::{
+    Inner,
+    options::{Consent, ManagerOptions},
+};
 
 /// The caller of a call, with what the manager adds to it.
 struct Surrounded {
@@ -43,10 +46,13 @@ impl Surrounded {
         self.context.can_ask(kind)
     }
 
-    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
-        let Some((model, consent)) = &self.options.sampling else {
-            return Err(ToolError::Denied("There is no model for extensions to ask.".to_owned()));
-        };
+    /// Asks the manager's model, where the person lets the extension.
+    async fn sample(
+        &self,
+        model: &dyn Model,
+        consent: &dyn Consent,
+        request: Sampling,
+    ) -> ToolResult<Sampled> {
         if !consent.allow_sampling(&self.extension, &request).await {
             return Err(ToolError::Denied(format!("`{}` may not ask the model.", self.extension)));
         }
@@ -54,19 +60,28 @@ impl Surrounded {
     }
 }
 
+/// Answers nothing, with the error for that.
+struct Nobody;
+
+impl Caller for Nobody {}
+
 #[async_trait]
 impl Caller for Surrounded {
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
-        let by_caller = self.caller_answers(question.kind());
-        match (question, self.context.caller()) {
-            // The person is told who asks.
-            (question, Some(caller)) if by_caller => {
-                caller.ask(&format!("{}/{key}", self.extension), question).await
+        if !self.caller_answers(question.kind()) {
+            match (&question, &self.options.sampling, self.context.own_working_dir()) {
+                (Question::Sample(request), Some((model, consent)), _) => {
+                    let answer = self.sample(&**model, &**consent, request.clone()).await?;
+                    return Ok(Answer::Sampled(answer));
+                }
+                (Question::Roots, _, Some(folder)) => return Ok(Answer::Roots(roots(folder))),
+                _ => {}
             }
-            (Question::Sample(request), _) => Ok(Answer::Sampled(self.sample(request).await?)),
-            (Question::Roots, _) => Ok(Answer::Roots(roots(self.context.own_working_dir()))),
-            (question, Some(caller)) => caller.ask(key, question).await,
-            (_, None) => Err(ToolError::Denied("There is nobody to ask.".to_owned())),
+        }
+        match self.context.caller() {
+            // The person is told who asks.
+            Some(caller) => caller.ask(&format!("{}/{key}", self.extension), question).await,
+            None => Nobody.ask(key, question).await,
         }
     }
 
@@ -115,7 +130,6 @@ fn address<T: ?Sized>(shared: &Arc<T>) -> usize {
 }
 
 /// The folder of the call, as a root.
-fn roots(folder: Option<&Path>) -> Vec<Root> {
-    let url = folder.and_then(|folder| Url::from_directory_path(folder).ok());
-    url.map(|url| Root::new(url.to_string())).into_iter().collect()
+fn roots(folder: &Path) -> Vec<Root> {
+    Url::from_directory_path(folder).map(|url| Root::new(url.to_string())).into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! A program that owns processes, for tests that end it.
 
-use std::{collections::BTreeSet, process::Stdio};
+use std::{cell::OnceCell, collections::BTreeSet, process::Stdio};
 
 use anyhow::Context as _;
 use tokio::{
@@ -8,7 +8,7 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-use crate::support::{Notes, is_alive, run_id, watchers};
+use crate::support::{Notes, PATIENCE, is_alive, run_id, watchers, within};
 
 /// The command that runs the example.
 pub(crate) async fn command() -> anyhow::Result<Command> {
@@ -41,7 +41,10 @@ impl Orders {
         let leader = self.output.next_line().await?.context("it starts a process")?.parse()?;
         self.pids = self.notes.wait_for(self.pids.len() + 1).await?;
         if self.run_id.is_empty() {
-            self.run_id = run_id(leader)?;
+            // While a process becomes another program, its environment cannot be read.
+            let found = OnceCell::new();
+            within(PATIENCE, "the mark shows", || run_id(leader).is_ok_and(|id| found.set(id).is_ok())).await?;
+            self.run_id = found.into_inner().context("the mark was seen")?;
         }
         Ok(())
     }

@@ -115,13 +115,13 @@ impl RemoteExtension {
             return Err(unknown_tool(tool_name, &self.listing.tools));
         }
         arguments::check_caps(tool_name, &mut arguments)?;
-        let result = converse(&self.connection, tool_name, context, |carried| {
+        let make = |carried| {
             let mut params =
                 CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
             Carried { responses: params.input_responses, state: params.request_state } = carried;
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
-        });
-        match result.await? {
+        };
+        match converse(&self.connection, tool_name, context, make).await? {
             ServerResult::CallToolResult(result) => {
                 Ok(ToolOutput::from_mcp(strangers::result(result)).within_cap())
             }

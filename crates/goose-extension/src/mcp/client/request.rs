@@ -2,7 +2,10 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
 
 use futures::future::join_all;
 use rmcp::{
@@ -56,7 +59,8 @@ pub(super) async fn converse(
     context: &CallContext,
     make: impl FnMut(Carried) -> ClientRequest + Send,
 ) -> ToolResult<ServerResult> {
-    let rounds = rounds(connection, what, context, make);
+    // Pinned, so that what follows moves a pointer and not the whole future.
+    let rounds = pin!(rounds(connection, what, context, make));
     let timed = async {
         match connection.options.max_call_time {
             None => rounds.await,
@@ -71,6 +75,7 @@ pub(super) async fn converse(
     }
 }
 
+/// What is rare is boxed here and below, so that each call does not carry the space for it.
 async fn rounds(
     connection: &Connection,
     what: &str,
@@ -83,14 +88,14 @@ async fn rounds(
     for _ in 0..MAX_ROUNDS {
         match once(connection, what, context, &budget, make(carried)).await? {
             ServerResult::InputRequiredResult(result) => {
-                carried = answer(result, context, &budget).await?;
+                carried = Box::pin(answer(result, context, &budget)).await?;
                 if carried.responses.is_none() {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
             ServerResult::CreateTaskResult(created) => {
-                return tasks::follow(connection, what, context, &budget, created.task).await;
+                return Box::pin(tasks::follow(connection, what, context, &budget, created.task)).await;
             }
             result => return Ok(result),
         }
@@ -120,7 +125,7 @@ async fn once(
     let peer = connection.peer();
     let handle = match peer.send_request_with_option(request, options).await {
         Ok(handle) => handle,
-        Err(error) => return Err(connection.failed(what, error).await),
+        Err(error) => return Err(Box::pin(connection.failed(what, error)).await),
     };
     let _route = Routed { connection, id: handle.id.clone() };
     let waiting = Waiting::new(peer, handle.id.clone());
@@ -134,7 +139,7 @@ async fn once(
     waiting.done();
     match result {
         Ok(result) => Ok(result),
-        Err(error) => Err(connection.failed(what, error).await),
+        Err(error) => Err(Box::pin(connection.failed(what, error)).await),
     }
 }
 

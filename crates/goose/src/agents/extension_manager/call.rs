@@ -1,5 +1,7 @@
 //! From a name to a result.
 
+use std::pin::pin;
+
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
 
 use super::{ExtensionManager, Inner, Parameters, catalog::Entry, names};
@@ -58,6 +60,8 @@ impl Inner {
         work: impl Future<Output = ToolResult<T>>,
     ) -> ToolResult<T> {
         let cancelled = || Err(ToolError::Cancelled(format!("The call of `{what}` was cancelled.")));
+        // Pinned, so that a pointer is moved and not the whole future.
+        let work = pin!(work);
         let work = self.cancellation.run_until_cancelled(work);
         let ended = match context.cancellation() {
             Some(token) => token.run_until_cancelled(work).await.flatten(),

@@ -8,7 +8,8 @@
 //!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
 //! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
 //!   it may be silent; `asking`: what the server may ask on its way;
-//! - `routes`: which call a message belongs to; `handler`: what the server asks; `news`: what it announces.
+//! - `routes`: which call a message belongs to; `shortcut`: reading the most common one; `handler`: what the server
+//!   asks; `news`: what it announces.
 
 mod asking;
 mod auth;
@@ -24,6 +25,7 @@ mod program;
 mod remote;
 mod request;
 mod routes;
+mod shortcut;
 mod strangers;
 mod tasks;
 mod vetting;

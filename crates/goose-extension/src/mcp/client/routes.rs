@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     asking::Budget,
     clock::{Clock, Held},
+    shortcut,
 };
 use crate::{
     caller::{LogEntry, Progress},
@@ -219,7 +220,7 @@ where
 {
     /// Over a pair of streams, whose faults are counted; those of the last, where a server is started again.
     pub(super) fn lines(reader: R, writer: W, routes: &Arc<Routes>) -> Self {
-        let lines = LineTransport::new(reader, writer);
+        let lines = LineTransport::new(reader, writer).with_shortcut(shortcut::call_result);
         *routes.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.faults());
         Self::new(lines, routes)
     }

@@ -43,7 +43,8 @@ impl Orders {
         if self.run_id.is_empty() {
             // While a process becomes another program, its environment cannot be read.
             let found = OnceCell::new();
-            within(PATIENCE, "the mark shows", || run_id(leader).is_ok_and(|id| found.set(id).is_ok())).await?;
+            within(PATIENCE, "the mark shows", || run_id(leader).is_ok_and(|id| found.set(id).is_ok()))
+                .await?;
             self.run_id = found.into_inner().context("the mark was seen")?;
         }
         Ok(())

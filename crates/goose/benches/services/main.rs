@@ -13,7 +13,8 @@
 //!   in turn; the median of the differences. Below 5 µs.
 //! - `throughput`: sixteen callers at once on one server on stdio. Calls in a second through the manager, against rmcp's
 //!   own client with its own transport on another instance of the same server, round by round in turn; the median of the
-//!   ratios. At least 0.95.
+//!   ratios. At least 0.95. That client says nothing of itself; goose says with each request that it follows tasks, and
+//!   the server has to read it. So a client of rmcp's that says the same is shown as well.
 //!
 //! The servers are this program, started again. Names as arguments choose what is measured, `--quick` takes few rounds.
 

@@ -1,13 +1,22 @@
 //! [`serve`]: an extension as an MCP server over stdio, any pair of streams, or an in-process duplex.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use rmcp::{
     RoleServer, ServerHandler, ServiceExt as _,
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
     transport::Transport,
 };
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -87,7 +96,8 @@ impl Serve {
     {
         let transport = LineTransport::<RoleServer, R, W>::new(reader, writer);
         let (faults, stop, server) = (transport.faults(), self.stop.clone(), self.into_handler());
-        let transport = Ending { inner: transport, session: server.session() };
+        let transport =
+            Ending { inner: transport, session: server.session(), has_news: server.has_news(), until: None };
         match server.serve_with_ct(transport, stop).await {
             Ok(running) => {
                 running.waiting().await?;
@@ -130,7 +140,14 @@ impl Serve {
 struct Ending<T> {
     inner: T,
     session: CancellationToken,
+    /// Whether there are streams of news.
+    has_news: Arc<AtomicBool>,
+    /// Until when the end is held back.
+    until: Option<Instant>,
 }
+
+/// How long streams of news get to say goodbye, which they can only before the session has ended.
+const GOODBYE: Duration = Duration::from_millis(100);
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
     type Error = T::Error;
@@ -153,6 +170,9 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
         let message = self.inner.receive().await;
         if message.is_none() {
             self.session.cancel();
+            if self.has_news.load(Ordering::Acquire) {
+                tokio::time::sleep_until(*self.until.get_or_insert_with(|| Instant::now() + GOODBYE)).await;
+            }
         }
         message
     }

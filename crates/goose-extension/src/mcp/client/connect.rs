@@ -13,6 +13,7 @@ use rmcp::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    answers::Answers,
     auth::{OAuth, within},
     connection::{self, Connection},
     handler::ClientSide,
@@ -22,7 +23,6 @@ use super::{
     options::{ConnectOptions, Lifecycle, Target},
     program::{self, Program},
     remote::RemoteExtension,
-    request::Answers,
     routes::{Routes, Tap},
     vetting::Vetting,
     watches::Watches,

@@ -9,12 +9,13 @@ use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::R
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    answers::Answers,
     auth::within,
     handler::ClientSide,
     news::News,
     options::ConnectOptions,
     program::{GRACE, Program},
-    request::{Answers, failure},
+    request::failure,
     routes::Routes,
     vetting::DroppedTool,
     watches::Watches,
@@ -114,6 +115,9 @@ impl Connection {
         self.withdrawals.close();
         if tokio::time::timeout(TELL_TIME, self.withdrawals.wait()).await.is_err() {
             tracing::debug!("a server was not told in time that nobody waits for it");
+        }
+        if let Some(program) = &self.program {
+            program.is_stopping();
         }
         self.service.cancellation_token().cancel();
         end(self.program.as_ref(), &self.closed).await;

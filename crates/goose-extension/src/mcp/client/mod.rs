@@ -7,11 +7,12 @@
 //! - `remote`: the extension itself; `listing`: what the server said about itself, and whole lists; `vetting`: which
 //!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
 //! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
-//!   it may be silent; `asking`: what the server may ask on its way;
+//!   it may be silent; `asking`: what the server may ask on its way; `answers`: what can be answered;
 //! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `shortcut`: reading the
 //!   most common message; `handler`: what the server asks; `news`: what it announces; `watches`: which of its resources
 //!   are watched.
 
+mod answers;
 mod asking;
 mod auth;
 mod calls;

@@ -109,14 +109,20 @@ impl Program {
         self.stderr.text()
     }
 
+    /// It is about to be stopped: if it ends from now on, that is why.
+    pub(super) fn is_stopping(&self) {
+        let ended =
+            self.process.try_lock().ok().and_then(|mut place| place.as_mut()?.try_wait().ok().flatten());
+        // It may be known already.
+        let _ = self.fate.set(ended.map_or(Fate::Stopped, Fate::Ended));
+    }
+
     /// Ends it and whatever it started; its input should be closed by now. When this returns, nothing is left, whoever
     /// else stops it too.
     pub(super) async fn stop(&self) {
+        self.is_stopping();
         let mut place = self.process.lock().await;
-        let Some(mut process) = place.take() else { return };
-        let status = process.try_wait().ok().flatten();
-        // It may be known already.
-        let _ = self.fate.set(status.map_or(Fate::Stopped, Fate::Ended));
+        let Some(process) = place.take() else { return };
         if let Err(error) = process.stop(GRACE).await {
             tracing::warn!(%error, program = self.command, "a server could not be ended");
         }

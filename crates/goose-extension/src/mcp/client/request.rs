@@ -11,15 +11,16 @@ use futures::future::join_all;
 use rmcp::{
     ServiceError,
     model::{
-        ClientCapabilities, ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _,
-        InputRequest, InputRequests, InputRequiredResult, InputResponses, ListRootsResult, PingRequest,
-        RequestId, RequestMetaObject, ServerResult, TASKS_EXTENSION_ID,
+        ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _, InputRequest,
+        InputRequests, InputRequiredResult, InputResponses, ListRootsResult, PingRequest, RequestId,
+        RequestMetaObject, ServerResult,
     },
     service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
 
 use super::{
+    answers::Answers,
     asking::{self, Budget},
     auth::LoginClock,
     clock::Clock,
@@ -29,7 +30,7 @@ use super::{
     tasks,
 };
 use crate::{
-    caller::{Answer, Question, QuestionKind},
+    caller::{Answer, Question},
     context::CallContext,
     error::{ToolError, ToolResult},
     guard,
@@ -204,7 +205,7 @@ fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObj
     if connection.is_new_wire() {
         let answers = Answers::of(context);
         if answers != connection.declared {
-            meta.set_client_capabilities(answers.capabilities());
+            meta = answers.as_meta();
         }
         if context.notifier().is_some() || context.caller().is_some() {
             meta.set_log_level(connection.options.log_level.unwrap_or(LogLevel::Debug).into_mcp());
@@ -219,47 +220,6 @@ fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObj
         }
     }
     Some(meta).filter(|meta| !meta.is_empty())
-}
-
-/// The kinds of questions that somebody can answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Answers {
-    form: bool,
-    url: bool,
-    sample: bool,
-    roots: bool,
-}
-
-impl Answers {
-    pub(super) const ALL: Self = Self { form: true, url: true, sample: true, roots: true };
-
-    fn of(context: &CallContext) -> Self {
-        Self {
-            form: context.can_ask(QuestionKind::ElicitForm),
-            url: context.can_ask(QuestionKind::ElicitUrl),
-            sample: context.can_ask(QuestionKind::Sample),
-            roots: context.can_ask(QuestionKind::Roots),
-        }
-    }
-
-    /// The same as MCP says it.
-    pub(super) fn capabilities(self) -> ClientCapabilities {
-        let mut capabilities = ClientCapabilities::default();
-        if self.form {
-            capabilities.elicitation.get_or_insert_default().form = Some(Default::default());
-        }
-        if self.url {
-            capabilities.elicitation.get_or_insert_default().url = Some(Default::default());
-        }
-        capabilities.sampling = self.sample.then(Default::default);
-        capabilities.roots = self.roots.then(Default::default);
-        // A call may go on as a task, whoever made it.
-        capabilities
-            .extensions
-            .get_or_insert_default()
-            .insert(TASKS_EXTENSION_ID.to_owned(), Default::default());
-        capabilities
-    }
 }
 
 async fn answer(result: InputRequiredResult, context: &CallContext, budget: &Budget) -> ToolResult<Carried> {

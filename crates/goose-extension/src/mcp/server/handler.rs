@@ -251,6 +251,7 @@ impl ServerHandler for ExtensionServer {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let feed = self.feed()?;
+        self.has_news.store(true, Ordering::Release);
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).push_back(feed);
         Some(requested.clone())
     }

@@ -71,6 +71,8 @@ pub struct ExtensionServer {
     /// Feeds opened when a listen was accepted, so that nothing is lost until it runs.
     listening: Mutex<VecDeque<broadcast::Receiver<Change>>>,
     session: CancellationToken,
+    /// Whether a stream of news was opened.
+    has_news: Arc<AtomicBool>,
     _ends_with_session: DropGuard,
 }
 
@@ -121,7 +123,13 @@ impl ExtensionServer {
             listening: Mutex::default(),
             _ends_with_session: session.clone().drop_guard(),
             session,
+            has_news: Arc::default(),
         }
+    }
+
+    /// Whether a stream of news was opened.
+    pub(super) fn has_news(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_news)
     }
 
     /// Ends what goes on beside the requests of this connection.

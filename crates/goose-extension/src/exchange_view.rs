@@ -5,74 +5,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use rmcp::model::Role;
-use serde_json::Value;
-
-use crate::output::{ContentBlock, ToolOutput};
-
-/// One message of the conversation.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Message {
-    /// Who said it.
-    pub role: Role,
-    /// What was said, in order.
-    pub content: Vec<MessageContent>,
-}
-
-/// A part of a message.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum MessageContent {
-    /// Text, an image, audio or a resource.
-    Block(ContentBlock),
-    /// The model asked for a tool.
-    ToolCall {
-        /// Ties the call to its result.
-        id: String,
-        /// The tool, as the model named it.
-        name: String,
-        /// What it passed.
-        arguments: Value,
-    },
-    /// A tool answered.
-    ToolResult {
-        /// The call it answers.
-        id: String,
-        /// What came back.
-        output: ToolOutput,
-    },
-}
-
-impl Message {
-    /// A message made of parts.
-    pub fn new(role: Role, content: impl IntoIterator<Item = MessageContent>) -> Self {
-        Self { role, content: content.into_iter().collect() }
-    }
-
-    /// A text by the user.
-    pub fn user(text: impl Into<String>) -> Self {
-        Self::new(Role::User, [MessageContent::Block(ContentBlock::text(text))])
-    }
-
-    /// A text by the model.
-    pub fn assistant(text: impl Into<String>) -> Self {
-        Self::new(Role::Assistant, [MessageContent::Block(ContentBlock::text(text))])
-    }
-
-    /// All text of the message.
-    pub fn text(&self) -> String {
-        let texts: Vec<&str> = self
-            .content
-            .iter()
-            .filter_map(|part| match part {
-                MessageContent::Block(block) => block.as_text().map(|text| text.text.as_str()),
-                _ => None,
-            })
-            .collect();
-        texts.join("\n")
-    }
-}
+use crate::message::Message;
 
 /// The read-only view that tools get.
 #[derive(Debug, Clone, Default)]
@@ -143,13 +76,14 @@ impl ExchangeHistory {
     }
 
     /// Appends a message.
-    pub fn push(&self, message: Message) {
-        self.write(|messages| messages.push(Arc::new(message)));
+    pub fn push(&self, message: impl Into<Arc<Message>>) {
+        let message = message.into();
+        self.write(|messages| messages.push(message));
     }
 
     /// Replaces all messages, as compaction does.
-    pub fn replace(&self, messages: impl IntoIterator<Item = Message>) {
-        let replacement: Vec<_> = messages.into_iter().map(Arc::new).collect();
+    pub fn replace(&self, messages: impl IntoIterator<Item = Arc<Message>>) {
+        let replacement: Vec<_> = messages.into_iter().collect();
         self.write(|messages| *messages = replacement);
     }
 

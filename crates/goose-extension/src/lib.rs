@@ -38,6 +38,7 @@ mod guard;
 #[doc(hidden)]
 pub mod macros;
 pub mod mcp;
+mod message;
 mod notifier;
 mod output;
 pub mod prelude;
@@ -52,11 +53,10 @@ pub use caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind};
 pub use changes::{Change, ChangeFeed};
 pub use context::{CallContext, Model};
 pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, ToolResult};
-pub use exchange_view::{
-    ExchangeHistory, ExchangeView, Message, MessageContent, Messages, ProcessorView, Role,
-};
+pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
+pub use message::{Message, MessageContent, Opaque, Reasoning, Role, stored_output};
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
 pub use output::{
     Audio, ContentBlock, Image, IntoToolOutput, MAX_OUTPUT_BYTES, Resource, ResourceContents, ToolOutput,

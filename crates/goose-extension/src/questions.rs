@@ -9,7 +9,7 @@
 use rmcp::model as mcp;
 use serde_json::Value;
 
-use crate::exchange_view::Role;
+use crate::message::Role;
 
 /// A question to the person: a form to fill in, or a page to open.
 pub type Elicitation = mcp::ElicitRequestParams;

@@ -1,0 +1,218 @@
+//! [`Message`]: what a person, a model and tools say to each other, as one form for the loop, the providers, the store
+//! and the tools that look at the conversation.
+//!
+//! As JSON a message is `{"role": …, "content": [{"type": "text" | "image" | … | "reasoning" | "tool_call" |
+//! "tool_result", …}]}`. Sessions are stored that way, so a change here needs a migration there.
+
+pub use rmcp::model::Role;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::output::{ContentBlock, ToolOutput};
+
+/// One message of the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Message {
+    /// Who said it. Results of tools are said by the user.
+    pub role: Role,
+    /// What was said, in order.
+    pub content: Vec<MessageContent>,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MessageContent {
+    /// The model thought aloud.
+    Reasoning(Reasoning),
+    /// The model asked for a tool.
+    ToolCall {
+        /// Ties the call to its result.
+        id: String,
+        /// The tool, as the model named it.
+        name: String,
+        /// What it passed: an object, or the text that came where that was none.
+        arguments: Value,
+        /// What the provider wants to see again with this call, such as a signature.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Opaque>,
+    },
+    /// A tool answered.
+    ToolResult {
+        /// The call it answers.
+        id: String,
+        /// What came back.
+        #[serde(with = "stored_output")]
+        output: ToolOutput,
+    },
+    /// Text, an image, audio or a resource.
+    #[serde(untagged)]
+    Block(ContentBlock),
+}
+
+/// What a model thought before it answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reasoning {
+    /// What can be read of it; often a summary, sometimes nothing.
+    pub text: String,
+    /// What the provider wants to see again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// Data of a provider's own, kept as it came and sent back to the same wire only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opaque {
+    /// The wire that understands it, such as `anthropic`.
+    pub wire: String,
+    /// The data.
+    pub data: Value,
+}
+
+impl Message {
+    /// A message made of parts.
+    pub fn new(role: Role, content: impl IntoIterator<Item = MessageContent>) -> Self {
+        Self { role, content: content.into_iter().collect() }
+    }
+
+    /// A text by the user.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, [MessageContent::text(text)])
+    }
+
+    /// A text by the model.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, [MessageContent::text(text)])
+    }
+
+    /// All text of the message.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self.content.iter().filter_map(MessageContent::as_text).collect();
+        texts.join("\n")
+    }
+
+    /// The ids of the tools that the message asks for, in order.
+    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(|part| match part {
+            MessageContent::ToolCall { id, .. } => Some(id.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self::user(text)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::user(text)
+    }
+}
+
+impl MessageContent {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Block(ContentBlock::text(text))
+    }
+
+    /// A tool's answer.
+    pub fn tool_result(id: impl Into<String>, output: ToolOutput) -> Self {
+        Self::ToolResult { id: id.into(), output }
+    }
+
+    /// The text, where it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Block(block) => block.as_text().map(|text| text.text.as_str()),
+            _ => None,
+        }
+    }
+}
+
+/// For `#[serde(with = …)]`: a tool's output as it is stored, as MCP writes it, but with nothing said twice.
+pub mod stored_output {
+    use rmcp::model::MetaObject;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    use crate::output::{ContentBlock, ToolOutput};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Stored<C> {
+        content: C,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        structured_content: Option<Value>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<MetaObject>,
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// As the serializer has them.
+    pub fn serialize<S: Serializer>(output: &ToolOutput, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = Stored {
+            content: &output.content,
+            structured_content: output.structured.clone(),
+            is_error: output.is_error,
+            meta: output.meta.clone(),
+        };
+        stored.serialize(serializer)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// As the deserializer has them.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolOutput, D::Error> {
+        let stored = Stored::<Vec<ContentBlock>>::deserialize(deserializer)?;
+        Ok(ToolOutput {
+            content: stored.content,
+            structured: stored.structured_content,
+            is_error: stored.is_error,
+            meta: stored.meta,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_part_survives_being_stored() {
+        let failed = ToolOutput::error("no such file").with_structured(json!({"path": "/x"}));
+        let parts = [
+            MessageContent::Reasoning(Reasoning {
+                text: "hm".into(),
+                opaque: Some(Opaque { wire: "anthropic".into(), data: json!({"signature": "s"}) }),
+            }),
+            MessageContent::text("hello"),
+            MessageContent::Block(ContentBlock::image("aGk=", "image/png")),
+            MessageContent::ToolCall {
+                id: "1".into(),
+                name: "developer__shell".into(),
+                arguments: json!({"command": "ls"}),
+                opaque: None,
+            },
+            MessageContent::tool_result("1", failed),
+        ];
+        let message = Message::new(Role::Assistant, parts);
+
+        let stored = serde_json::to_string(&message).unwrap();
+
+        assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message, "{stored}");
+    }
+}

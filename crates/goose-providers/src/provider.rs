@@ -1,0 +1,60 @@
+//! [`Provider`]: one model at one service, ready to be asked.
+
+use async_trait::async_trait;
+
+use crate::{error::ProviderResult, reply::ReplyStream, request::Request};
+
+/// One model at one service. Shared by reference; asking it does not change it.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// The service, as users name it: `openai`.
+    fn name(&self) -> &str;
+
+    /// The model, and what is known of it.
+    fn model(&self) -> &ModelInfo;
+
+    /// Asks the model. Nothing is retried here; that is the loop's business. The
+    /// stream borrows nothing from the request. Dropping the future or the stream ends the request.
+    ///
+    /// # Errors
+    ///
+    /// Why no answer began. What goes wrong later is the stream's last item.
+    async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream>;
+}
+
+/// What is known of a model.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// The name that the service knows it by.
+    pub name: String,
+    /// How many tokens fit into one request with its answer.
+    pub context_limit: u64,
+    /// How many tokens an answer may have, where that is known.
+    pub max_output: Option<u64>,
+    /// Whether it can look at images.
+    pub sees_images: bool,
+    /// What it costs, where that is known.
+    pub prices: Option<Prices>,
+}
+
+/// Prices in US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Prices {
+    /// What the model reads.
+    pub input: f64,
+    /// What it writes.
+    pub output: f64,
+    /// What it reads from its cache.
+    pub cached_input: Option<f64>,
+    /// What is put into its cache.
+    pub cache_write: Option<f64>,
+}
+
+impl ModelInfo {
+    /// A model of which only the name and the size are known.
+    pub fn new(name: impl Into<String>, context_limit: u64) -> Self {
+        Self { name: name.into(), context_limit, max_output: None, sees_images: true, prices: None }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a model answers: [`ReplyEvent`]s while it does, a [`Reply`] when it has.
+
+use std::pin::Pin;
+
+use futures::Stream;
+use goose_extension::{JsonObject, Message, Opaque, Reasoning};
+
+use crate::{error::ProviderResult, usage::Usage};
+
+/// An answer as it comes. It ends after [`ReplyEvent::Finished`], which comes exactly once, or after an error.
+pub type ReplyStream = Pin<Box<dyn Stream<Item = ProviderResult<ReplyEvent>> + Send>>;
+
+/// A piece of an answer. Joined in order they make the message, see [`Reply`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ReplyEvent {
+    /// More text; never empty.
+    Text(String),
+    /// More of what it thinks, to be shown.
+    Thinking(String),
+    /// A block of thinking is complete: the whole of it, to be kept.
+    Thought(Reasoning),
+    /// It begins to ask for a tool; what it passes is still to come.
+    CallStarted {
+        /// The call's id.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// It asks for a tool.
+    Call(ToolCall),
+    /// What the answer has cost so far; the last one counts.
+    Usage(Usage),
+    /// It is done.
+    Finished(StopReason),
+}
+
+/// A tool that the model asks for. The id is unique within the answer and never empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// Ties the call to its result.
+    pub id: String,
+    /// The tool, as the model named it.
+    pub name: String,
+    /// What it passes.
+    pub arguments: Arguments,
+    /// What the service wants to see again.
+    pub opaque: Option<Opaque>,
+}
+
+/// What a model passes to a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// As it should be.
+    Object(JsonObject),
+    /// Something else.
+    Malformed {
+        /// What came, cut to a cap.
+        raw: String,
+        /// What is wrong with it, for the model.
+        why: String,
+    },
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It has said everything.
+    EndTurn,
+    /// It waits for tools.
+    ToolUse,
+    /// It may not write more, or the context is full.
+    MaxTokens,
+    /// It, or a filter of the service, refuses to go on.
+    Refused,
+    /// Something else, in the service's words.
+    Other(String),
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// What it said.
+    pub message: Message,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why it stopped.
+    pub stop: StopReason,
+}

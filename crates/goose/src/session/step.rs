@@ -1,0 +1,52 @@
+//! [`Step`]: one entry of a session's log. Steps are only ever appended.
+
+use goose_extension::{Message, ToolOutput, stored_output};
+use goose_providers::Usage;
+use serde::{Deserialize, Serialize};
+
+/// Something that happened in a session. Its JSON form is what the store holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Step {
+    /// The person or the model said something, complete.
+    Message {
+        /// What was said.
+        message: Message,
+    },
+    /// A tool has answered one call. Stored as soon as it has, whatever its neighbours do.
+    ToolResult {
+        /// The call.
+        id: String,
+        /// What came back.
+        #[serde(with = "stored_output")]
+        output: ToolOutput,
+    },
+    /// A question to a model was paid for.
+    Cost {
+        /// The service.
+        provider: String,
+        /// The model.
+        model: String,
+        /// The tokens.
+        usage: Usage,
+        /// The price in US dollars, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dollars: Option<f64>,
+    },
+    /// From here on the model sees these messages in place of all that came before. The steps themselves stay.
+    Compacted {
+        /// The conversation as the model sees it.
+        messages: Vec<Message>,
+    },
+    /// A reply ended before it was done: cancelled, or goose was ended, which is noticed when the session is opened.
+    Interrupted {
+        /// What happened.
+        reason: String,
+    },
+    /// A reply is over.
+    ReplyEnded {
+        /// How, in a word.
+        outcome: String,
+    },
+}

@@ -26,7 +26,9 @@ pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, Ed
         return Ok(text.to_owned());
     }
     match (at(&before, path), value) {
-        (Some(Value::Object(old)), Value::Object(new)) if !old.is_empty() && path.len() < MAX_KEYS => {
+        (Some(Value::Object(old)), Value::Object(new))
+            if !old.is_empty() && !new.is_empty() && path.len() < MAX_KEYS =>
+        {
             set_each(text, path, old, new)
         }
         _ => set_whole(text, path, value, before),

@@ -276,14 +276,14 @@ fn piece() -> impl Strategy<Value = String> {
         Just(" # nothing yet".to_owned()),
         "[a-z0-9.]{1,8}".prop_map(|word| format!(" {word}")),
         "[a-z ']{0,8}".prop_map(|text| format!(" \"{text}\"   # said")),
-        "[a-z]{1,5}".prop_map(|text| format!(" '{text} # no comment'")),
-        "[a-z]{1,5}".prop_map(|text| format!(" |\n  {text}\n\n  more")),
-        "[a-z]{1,5}".prop_map(|text| format!(" >-\n  {text}\n  more # text")),
-        "[a-z]{1,5}".prop_map(|text| format!(" [{text}, 'b',\n  c] # list")),
-        "[a-z]{1,5}".prop_map(|text| format!(" {{{text}: 1, zz: {{y: 2}}}}")),
-        "[a-z]{1,5}".prop_map(|text| format!("\n  # inside\n  {text}: 1\n  zz:\n    - 1\n    - {{q: 2}}")),
-        "[a-z]{1,5}".prop_map(|text| format!("\n- {text} # first\n- zz: 1\n  yy: 2")),
-        "[a-z]{1,5}".prop_map(|text| format!(" {text}\n  goes on")),
+        "[a-y]{1,5}".prop_map(|text| format!(" '{text} # no comment'")),
+        "[a-y]{1,5}".prop_map(|text| format!(" |\n  {text}\n\n  more")),
+        "[a-y]{1,5}".prop_map(|text| format!(" >-\n  {text}\n  more # text")),
+        "[a-y]{1,5}".prop_map(|text| format!(" [{text}, 'b',\n  c] # list")),
+        "[a-y]{1,5}".prop_map(|text| format!(" {{{text}: 1, zz: {{y: 2}}}}")),
+        "[a-y]{1,5}".prop_map(|text| format!("\n  # inside\n  {text}: 1\n  zz:\n    - 1\n    - {{q: 2}}")),
+        "[a-y]{1,5}".prop_map(|text| format!("\n- {text} # first\n- zz: 1\n  yy: 2")),
+        "[a-y]{1,5}".prop_map(|text| format!(" {text}\n  goes on")),
     ]
 }
 
@@ -306,7 +306,7 @@ fn is_subsequence(lines: &[&str], of: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is set or unset, the lines of all other keys and all comments between them stay byte for byte, and the
     /// file says what it said before but for the change.

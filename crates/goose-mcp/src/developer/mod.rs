@@ -14,13 +14,14 @@
 
 mod place;
 mod plan;
+mod shell;
 mod slim;
 
 use std::{path::PathBuf, sync::LazyLock};
 
 use goose_extension::{JsonObject, prelude::*};
 
-use self::{plan::Plans, slim::slim};
+use self::{plan::Plans, shell::Shell, slim::slim};
 use crate::Settings;
 
 const INSTRUCTIONS: &str = "\
@@ -29,12 +30,15 @@ edit. Afterwards check the result: run the tests, read the diff.";
 
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> =
-    LazyLock::new(|| ToolRegistry::new().with(slim(Developer::plan_tool())));
+    LazyLock::new(|| ToolRegistry::new()
+        .with(slim(Developer::plan_tool()))
+        .with(slim(Developer::shell_tool())));
 
 /// The `developer` extension. Clones of the session's folder and caller come with each call; what is kept here is
 /// the plans.
 pub struct Developer {
     plans: Plans,
+    shell: Shell,
     /// What `~` means.
     home: Option<PathBuf>,
 }
@@ -43,7 +47,7 @@ impl Developer {
     /// As the program's settings say.
     pub fn new(settings: &Settings) -> Self {
         let home = settings.environment.get(std::ffi::OsStr::new("HOME"));
-        Self { plans: Plans::default(), home: home.filter(|home| !home.is_empty()).map(PathBuf::from) }
+        Self { plans: Plans::default(), shell: Shell::new(settings), home: home.filter(|home| !home.is_empty()).map(PathBuf::from) }
     }
 }
 

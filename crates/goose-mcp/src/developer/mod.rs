@@ -29,10 +29,9 @@ For work of several steps, keep a plan. Look before you change: search with `rg`
 edit. Afterwards check the result: run the tests, read the diff.";
 
 /// All tools, in the order in which the model sees them.
-static TOOLS: LazyLock<ToolRegistry> =
-    LazyLock::new(|| ToolRegistry::new()
-        .with(slim(Developer::plan_tool()))
-        .with(slim(Developer::shell_tool())));
+static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
+    ToolRegistry::new().with(slim(Developer::plan_tool())).with(slim(Developer::shell_tool()))
+});
 
 /// The `developer` extension. Clones of the session's folder and caller come with each call; what is kept here is
 /// the plans.
@@ -47,7 +46,11 @@ impl Developer {
     /// As the program's settings say.
     pub fn new(settings: &Settings) -> Self {
         let home = settings.environment.get(std::ffi::OsStr::new("HOME"));
-        Self { plans: Plans::default(), shell: Shell::new(settings), home: home.filter(|home| !home.is_empty()).map(PathBuf::from) }
+        Self {
+            plans: Plans::default(),
+            shell: Shell::new(settings),
+            home: home.filter(|home| !home.is_empty()).map(PathBuf::from),
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod arguments;
 mod builtins;
+mod developer_shell;
+mod developer_support;
 mod example;
 mod memory_concurrency;
 mod memory_files;

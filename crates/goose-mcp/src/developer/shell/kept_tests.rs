@@ -42,8 +42,9 @@ fn no_cut_goes_through_a_character() {
     for letter in ["a", "é", "€", "🦀"] {
         for shift in 0..4 {
             for end in 0..4 {
-                let line =
-                    "x".repeat(shift) + &letter.repeat((HEAD_BYTES + TAIL_BYTES) * 2 / letter.len()) + &"y".repeat(end);
+                let line = "x".repeat(shift)
+                    + &letter.repeat((HEAD_BYTES + TAIL_BYTES) * 2 / letter.len())
+                    + &"y".repeat(end);
                 for size in [4093, line.len()] {
                     let kept = kept(line.as_bytes(), size);
                     let Shown::Cut(cut) = kept.shown() else { panic!("short") };

@@ -8,7 +8,8 @@
 //! killed a second later.
 
 use std::{
-    io::{self, PipeReader}, process::ExitStatus,
+    io::{self, PipeReader},
+    process::ExitStatus,
     time::Duration,
 };
 
@@ -65,7 +66,7 @@ impl<'a> Run<'a> {
         context: &'a CallContext,
         scratch: Option<&'a Scratch>,
     ) -> ToolResult<Self> {
-        let process = Owned(Some(process));
+        let process = Owned { process: Some(process), pipe: pipe.try_clone()? };
         let output = Output {
             pipe: Receiver::from_owned_fd(pipe.into())?,
             chunk: vec![0; CHUNK_BYTES],
@@ -89,11 +90,11 @@ impl<'a> Run<'a> {
         let ending = match ended {
             Some(status) => {
                 self.output.drain(Instant::now() + DRAIN_TIME).await;
-                self.process.release().await?;
+                self.process.take()?.release().await?;
                 Ending::Exited(status)
             }
             None => {
-                self.process.stop().await?;
+                self.process.take()?.stop(Duration::ZERO).await?;
                 self.output.drain(Instant::now() + DRAIN_TIME).await;
                 Ending::TimedOut(limit)
             }
@@ -105,11 +106,7 @@ impl<'a> Run<'a> {
 
 impl Output<'_> {
     /// Reads until the program has ended, or the deadline is there.
-    async fn follow(
-        &mut self,
-        process: &mut Process,
-        deadline: Instant,
-    ) -> io::Result<Option<ExitStatus>> {
+    async fn follow(&mut self, process: &mut Process, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         let mut ended = std::pin::pin!(process.wait());
         // A stream that is always ready must not hide that the time is up.
         while Instant::now() < deadline {
@@ -180,19 +177,19 @@ async fn read_on(mut pipe: Receiver, mut spill: Option<Spill>) {
 }
 
 /// A process that is ended gently when nobody waits for it any more.
-struct Owned(Option<Process>);
+struct Owned {
+    process: Option<Process>,
+    /// Those who are asked to end may say something, and must not die of it before they have cleaned up.
+    pipe: PipeReader,
+}
 
 impl Owned {
     fn get(&mut self) -> io::Result<&mut Process> {
-        self.0.as_mut().ok_or_else(gone)
+        self.process.as_mut().ok_or_else(gone)
     }
 
-    async fn release(&mut self) -> io::Result<ExitStatus> {
-        self.0.take().ok_or_else(gone)?.release().await
-    }
-
-    async fn stop(&mut self) -> io::Result<ExitStatus> {
-        self.0.take().ok_or_else(gone)?.stop(Duration::ZERO).await
+    fn take(&mut self) -> io::Result<Process> {
+        self.process.take().ok_or_else(gone)
     }
 }
 
@@ -202,9 +199,15 @@ fn gone() -> io::Error {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // Without a runtime it is killed, as it is when the runtime ends before it does.
-        if let (Some(process), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(process.stop(Duration::ZERO));
-        }
+        let Some(process) = self.process.take() else { return };
+        // Where there is no runtime the process is killed, as it is when the runtime ends before it does.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let pipe = self.pipe.try_clone();
+        runtime.spawn(async move {
+            if let Err(error) = process.stop(Duration::ZERO).await {
+                tracing::warn!(%error, "a cancelled command was not ended");
+            }
+            drop(pipe);
+        });
     }
 }

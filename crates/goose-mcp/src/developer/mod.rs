@@ -12,12 +12,16 @@
 //! Each tool is a `#[tool]` method of [`Developer`] in its own file and is registered in [`TOOLS`]. What blocks runs
 //! as one blocking task ([`blocking`]).
 
+mod files;
 mod place;
 mod plan;
 mod shell;
 mod slim;
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, LazyLock, Mutex},
+};
 
 use goose_extension::{JsonObject, prelude::*};
 
@@ -30,7 +34,12 @@ edit. Afterwards check the result: run the tests, read the diff.";
 
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
-    ToolRegistry::new().with(slim(Developer::plan_tool())).with(slim(Developer::shell_tool()))
+    ToolRegistry::new()
+        .with(slim(Developer::plan_tool()))
+        .with(slim(Developer::shell_tool()))
+        .with(slim(Developer::read_tool()))
+        .with(slim(Developer::write_tool()))
+        .with(slim(Developer::edit_tool()))
 });
 
 /// The `developer` extension. Clones of the session's folder and caller come with each call; what is kept here is
@@ -38,6 +47,8 @@ static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
 pub struct Developer {
     plans: Plans,
     shell: Shell,
+    /// Whose turn it is to change a file.
+    changes: Arc<Mutex<()>>,
     /// What `~` means.
     home: Option<PathBuf>,
 }
@@ -49,6 +60,7 @@ impl Developer {
         Self {
             plans: Plans::default(),
             shell: Shell::new(settings),
+            changes: Arc::default(),
             home: home.filter(|home| !home.is_empty()).map(PathBuf::from),
         }
     }

@@ -4,8 +4,11 @@
 
 mod arguments;
 mod builtins;
+mod developer_edit;
+mod developer_files;
 mod developer_shell;
 mod developer_support;
+mod developer_tools;
 mod example;
 mod memory_concurrency;
 mod memory_files;

@@ -18,6 +18,7 @@ mod person;
 mod selection;
 mod signals;
 mod supervise;
+mod terminal;
 mod visible;
 mod wrap;
 

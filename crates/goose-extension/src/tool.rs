@@ -106,6 +106,13 @@ impl Tool {
         self
     }
 
+    /// The same tool with another schema for its arguments.
+    pub fn with_input_schema(mut self, schema: impl Into<Arc<JsonObject>>) -> Self {
+        self.input_schema = schema.into();
+        self.validator = Arc::default();
+        self
+    }
+
     /// Adds a name for people.
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());

@@ -1,14 +1,19 @@
 //! The models that goose works with. It knows nothing of agents.
 //!
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;
-//! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost.
+//! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost;
+//! - [`Endpoint`]: where a service is asked, and with what; [`ApiKey`]: a key that cannot be printed.
 
+mod api_key;
+mod endpoint;
 mod error;
 mod provider;
 mod reply;
 mod request;
 mod usage;
 
+pub use api_key::ApiKey;
+pub use endpoint::{Dialect, Endpoint, KeyHeader};
 pub use error::{ProviderError, ProviderResult};
 pub use provider::{ModelInfo, Prices, Provider};
 pub use reply::{Arguments, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall};

@@ -1,0 +1,150 @@
+//! [`Endpoint`]: where a service is asked, and with what.
+
+use std::{fmt, time::Duration};
+
+use url::Url;
+
+use crate::api_key::ApiKey;
+
+/// Where a service is asked, and with what. It is made by the registry and read by the wires.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Endpoint {
+    /// The service, as users name it: `openai`.
+    pub provider: String,
+    /// The whole URL that requests are posted to, with its query:
+    /// `https://api.openai.com/v1/chat/completions`.
+    pub url: Url,
+    /// Headers that go with every request.
+    pub headers: Vec<(String, String)>,
+    /// The key; a service on this machine may want none.
+    pub key: Option<ApiKey>,
+    /// The variable that holds the key, for messages.
+    pub key_name: Option<String>,
+    /// The header that carries the key.
+    pub key_header: KeyHeader,
+    /// How much of its wire the service understands.
+    pub dialect: Dialect,
+    /// How long nothing may come before the service counts as silent, where the user says so.
+    pub timeout: Option<Duration>,
+}
+
+/// The header that carries a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// The wire's own: `Authorization: Bearer …` for OpenAI's, `x-api-key` for Anthropic's.
+    #[default]
+    Usual,
+    /// `Authorization: Bearer …`, whatever the wire.
+    Bearer,
+    /// A header of the service's own that holds the bare key, such as Azure's `api-key`.
+    Named(String),
+}
+
+/// How much of its wire a service understands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// What everybody who offers the wire understands; nothing of the inventor's newest.
+    #[default]
+    Common,
+    /// Everything: it is the wire's inventor who listens, or somebody who keeps up.
+    Full,
+    /// Common, and whatever is not known is refused: no field that is only a hint may be sent.
+    Strict,
+}
+
+impl Endpoint {
+    /// A service at a URL that wants no key.
+    pub fn new(provider: impl Into<String>, url: Url) -> Self {
+        Self {
+            provider: provider.into(),
+            url,
+            headers: Vec::new(),
+            key: None,
+            key_name: None,
+            key_header: KeyHeader::Usual,
+            dialect: Dialect::Common,
+            timeout: None,
+        }
+    }
+
+    /// The same with a key, and the variable that holds it.
+    pub fn with_key(mut self, key: impl Into<ApiKey>, name: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self.key_name = Some(name.into());
+        self
+    }
+
+    /// The same with another header.
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same with the key in another header.
+    pub fn with_key_header(mut self, header: KeyHeader) -> Self {
+        self.key_header = header;
+        self
+    }
+
+    /// The same for a service that understands more or less than most.
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// The same with another patience.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The URL as it may be shown: without user, password, query and fragment, which may be secret.
+    pub fn shown_url(&self) -> String {
+        shown(&self.url)
+    }
+}
+
+/// A URL without what may be secret in it.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // Only URLs without a host refuse these, and they have neither.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Endpoint")
+            .field("provider", &self.provider)
+            .field("url", &self.shown_url())
+            .field("headers", &headers)
+            .field("key", &self.key)
+            .field("key_name", &self.key_name)
+            .field("key_header", &self.key_header)
+            .field("dialect", &self.dialect)
+            .field("timeout", &self.timeout)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_secret_is_printed() {
+        let url = Url::parse("https://me:pass@example.com/v1?key=canary#canary").unwrap();
+        let endpoint =
+            Endpoint::new("openai", url).with_key("canary", "OPENAI_API_KEY").with_header("x-a", "canary");
+
+        let printed = format!("{endpoint:?} {}", endpoint.shown_url());
+
+        assert!(!printed.contains("canary") && !printed.contains("pass"), "{printed}");
+        assert!(printed.contains("[hidden]") && printed.contains("https://example.com/v1"), "{printed}");
+    }
+}

@@ -75,7 +75,8 @@ pub(crate) fn refuse(approval: &Approval) -> Decision {
         tool_call::name(&approval.tool),
         visible::json(&serde_json::to_string(&approval.arguments).unwrap_or_default()),
     ));
-    let instead = "Nobody is at the terminal who could allow this. Do what you can without it, and say what is left.";
+    let instead =
+        "Nobody is at the terminal who could allow this. Do what you can without it, and say what is left.";
     Decision::Deny { instead: Some(instead.to_owned()) }
 }
 
@@ -90,7 +91,9 @@ fn question(approval: &Approval) -> Vec<String> {
         lines.push(format!("    {WARNING}… {left} more lines; `edit` shows all{WARNING:#}"));
     }
     if has_hidden(&approval.arguments) {
-        lines.push(format!("  {WARNING}It contains characters that cannot be seen; they are shown as \\u{{…}}.{WARNING:#}"));
+        lines.push(format!(
+            "  {WARNING}It contains characters that cannot be seen; they are shown as \\u{{…}}.{WARNING:#}"
+        ));
     }
     for reason in &approval.reasons {
         lines.push(format!("  {FAINT}because {}{FAINT:#}", visible::line(reason)));
@@ -218,7 +221,8 @@ mod tests {
     /// Row 49: the person sees exactly what would run.
     #[test]
     fn what_would_run_is_shown_whole_and_escaped() {
-        let arguments = json!({"command": "echo a\nrm -rf \u{202e}x", "deep": {"a\u{200b}": ["\u{1b}[8m"]}, "n": 1});
+        let arguments =
+            json!({"command": "echo a\nrm -rf \u{202e}x", "deep": {"a\u{200b}": ["\u{1b}[8m"]}, "n": 1});
         let arguments = arguments.as_object().unwrap();
         assert_eq!(
             shown(arguments),

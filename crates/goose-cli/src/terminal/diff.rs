@@ -17,9 +17,7 @@ pub(crate) fn lines(path: &str, unified: &str) -> Vec<String> {
     let body: Vec<&str> = unified.lines().filter(|line| !is_file_name(line)).collect();
     let (added, removed) = (count(&body, '+'), count(&body, '-'));
     let path = visible::line(path);
-    let mut lines = vec![format!(
-        "  {NAME}{path}{NAME:#} {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}"
-    )];
+    let mut lines = vec![format!("  {NAME}{path}{NAME:#} {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}")];
     lines.extend(body.iter().take(MAX_LINES).map(|line| painted(line)));
     if let Some(left @ 1..) = body.len().checked_sub(MAX_LINES) {
         lines.push(format!("  {FAINT}… {left} more lines{FAINT:#}"));
@@ -53,7 +51,8 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_its_size() {
-        let unified = "--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@\n fn main() {\n-\told();\n+\tnew();\u{1b}[2J\n";
+        let unified =
+            "--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@\n fn main() {\n-\told();\n+\tnew();\u{1b}[2J\n";
         let shown = anstream::adapter::strip_str(&lines("x.rs", unified).join("\n")).to_string();
         assert_eq!(
             shown,

@@ -81,7 +81,8 @@ impl Input {
 
     /// Asks for a message to the model: with history, completion and several lines.
     pub(crate) async fn message(&self, prompt: &str) -> Typed {
-        let line = What::Line { prompt: prompt.to_owned(), initial: String::new(), purpose: Purpose::Message };
+        let line =
+            What::Line { prompt: prompt.to_owned(), initial: String::new(), purpose: Purpose::Message };
         self.ask(line).await
     }
 
@@ -216,7 +217,8 @@ fn editor() -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
 
 /// The text as the person's editor gives it back.
 fn edited(text: &str) -> Option<String> {
-    let command = ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
+    let command =
+        ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
     let mut words = command.split_whitespace();
     let file = tempfile::Builder::new().prefix("goose-").suffix(".json").tempfile().ok()?;
     fs::write(file.path(), text).ok()?;

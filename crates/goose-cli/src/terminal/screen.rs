@@ -223,8 +223,12 @@ impl View for Screen {
             return;
         }
         let width = size::columns() - 1;
-        let tail: Vec<String> =
-            self.tail.lines().iter().map(|line| size::fitted(&format!("  {}", visible::line(line)), width)).collect();
+        let tail: Vec<String> = self
+            .tail
+            .lines()
+            .iter()
+            .map(|line| size::fitted(&format!("  {}", visible::line(line)), width))
+            .collect();
         let now = activity.line(now, width);
         let lines: Vec<&str> = tail.iter().map(String::as_str).chain([now.as_str()]).collect();
         aside::status_lines(&lines, width);
@@ -243,11 +247,17 @@ pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
             "The model was asked {turns} times, as often as it may be for one reply. Go on with another message, or \
              allow more with --max-turns or GOOSE_MAX_TURNS."
         ),
-        Outcome::MaxTokens => "The answer was cut at its greatest length. Ask the model to go on, or allow more with \
+        Outcome::MaxTokens => {
+            "The answer was cut at its greatest length. Ask the model to go on, or allow more with \
                                GOOSE_MAX_TOKENS."
-            .to_owned(),
-        Outcome::Refused => "The model, or a filter of its service, refused to answer. Say it in another way.".to_owned(),
-        Outcome::Empty => "The model said nothing, several times. Try again, or take another model.".to_owned(),
+                .to_owned()
+        }
+        Outcome::Refused => {
+            "The model, or a filter of its service, refused to answer. Say it in another way.".to_owned()
+        }
+        Outcome::Empty => {
+            "The model said nothing, several times. Try again, or take another model.".to_owned()
+        }
         Outcome::Failed(failure) => match &failure.hint {
             Some(hint) => format!("{}\n{hint}", failure.message),
             None => failure.message.clone(),

@@ -90,12 +90,8 @@ mod tests {
 
     #[test]
     fn the_standing_is_one_line() {
-        let cost = Cost {
-            context_used: 12_345,
-            context_limit: 128_000,
-            dollars: Some(0.0212),
-            ..Cost::default()
-        };
+        let cost =
+            Cost { context_used: 12_345, context_limit: 128_000, dollars: Some(0.0212), ..Cost::default() };
         assert_eq!(
             standing("gpt-5", "auto", Some(&cost)),
             "gpt-5 · 12.3k of 128k tokens (9 %) · $0.0212 · auto"

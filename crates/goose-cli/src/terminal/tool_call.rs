@@ -159,8 +159,12 @@ mod tests {
     #[test]
     fn what_could_mislead_is_escaped() {
         let command = "ls \u{1b}[8m; rm -rf x \u{202e}\u{200b}";
-        let shown = strip_str(&title("a\u{202e}__b\u{1b}", &json!({"command": command}).as_object().unwrap().clone(), 100))
-            .to_string();
+        let shown = strip_str(&title(
+            "a\u{202e}__b\u{1b}",
+            &json!({"command": command}).as_object().unwrap().clone(),
+            100,
+        ))
+        .to_string();
         assert_eq!(shown, "▸ a\\u{202e}: b\\u{1b}  ls \\u{1b}[8m; rm -rf x \\u{202e}\\u{200b}");
         let output = ToolOutput::text("\u{1b}]0;title\u{7}\u{e0041}");
         let lines = result(&output, ToolEnd::Ran, 80);

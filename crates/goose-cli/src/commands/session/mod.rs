@@ -1,0 +1,4 @@
+//! `goose session`: conversations.
+
+pub(crate) mod args;
+pub(crate) mod slash;

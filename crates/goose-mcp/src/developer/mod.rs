@@ -5,13 +5,16 @@
 //! | `plan.rs` | `plan` | the plan of a session, shown as it changes |
 //! | `shell/` | `shell` | commands: streamed, bounded, ended with their whole tree |
 //! | `files/` | `read`, `write`, `edit` | files, with their encoding, line ends and permissions kept |
-//! | `tree/`, `search/`, `analyze/` | `tree`, `search`, `analyze` | finding one's way in a folder |
+//! | `find/` | `tree`, `search` | what is in a folder, and where something is |
+//! | `analyze/` | `analyze` | a map of code |
 //! | `place.rs` | | what a path in an argument means |
 //! | `slim.rs` | | descriptions that cost the model little |
 //!
 //! Each tool is a `#[tool]` method of [`Developer`] in its own file and is registered in [`TOOLS`]. What blocks runs
 //! as one blocking task ([`blocking`]).
 
+mod analyze;
+mod find;
 mod place;
 mod plan;
 mod slim;
@@ -28,8 +31,13 @@ For work of several steps, keep a plan. Look before you change: search with `rg`
 edit. Afterwards check the result: run the tests, read the diff.";
 
 /// All tools, in the order in which the model sees them.
-static TOOLS: LazyLock<ToolRegistry> =
-    LazyLock::new(|| ToolRegistry::new().with(slim(Developer::plan_tool())));
+static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
+    ToolRegistry::new()
+        .with(slim(Developer::plan_tool()))
+        .with(slim(Developer::tree_tool()))
+        .with(slim(Developer::search_tool()))
+        .with(slim(Developer::analyze_tool()))
+});
 
 /// The `developer` extension. Clones of the session's folder and caller come with each call; what is kept here is
 /// the plans.

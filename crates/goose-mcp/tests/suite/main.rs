@@ -4,6 +4,7 @@
 
 mod arguments;
 mod builtins;
+mod developer_find;
 mod example;
 mod memory_concurrency;
 mod memory_files;

@@ -10,6 +10,7 @@ mod config_fingerprint;
 mod config_paths;
 mod config_round_trip;
 mod config_secrets;
+mod config_settings;
 mod crashes;
 mod http_faults;
 mod kinds;

@@ -1,5 +1,4 @@
-//! What is kept of a conversation: an append-only log of [`Step`]s, in a database of the user's,
-//! and the [`Conversation`] that they amount to.
+//! What is kept of a conversation: an append-only log of [`Step`]s, in a database of the user's.
 //!
 //! ```text
 //! SessionStore ── create / open_session ──▶ Session ── append(step) ──▶ committed, has a number
@@ -8,7 +7,7 @@
 //! ```
 //!
 //! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point. What the
-//! log means to a model is the conversation's to say.
+//! log means to a model is a [`Conversation`].
 
 mod conversation;
 pub mod export;

@@ -7,6 +7,7 @@
 
 pub mod agents;
 pub mod config;
+pub mod context;
 pub mod exchange;
 pub mod services;
 pub mod session;

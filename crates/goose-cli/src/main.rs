@@ -18,6 +18,7 @@ mod person;
 mod selection;
 mod signals;
 mod supervise;
+mod terminal;
 mod visible;
 mod wrap;
 
@@ -27,7 +28,7 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     logging::start();
-    match commands::run(cli::Cli::parse()) {
+    match commands::run_command(cli::Cli::parse()) {
         Ok(code) => code,
         // Whoever read the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

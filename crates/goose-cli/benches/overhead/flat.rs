@@ -33,10 +33,7 @@ pub(crate) fn measure(programs: &[Program], report: &mut Report) -> anyhow::Resu
         let (early, late) = run(program)?;
         report.row(
             program.name,
-            &[
-                ("cpu of turn 10", early, Unit::Milliseconds),
-                ("cpu of turn 1,000", late, Unit::Milliseconds),
-            ],
+            &[("cpu of turn 10", early, Unit::Milliseconds), ("cpu of turn 1,000", late, Unit::Milliseconds)],
         );
         own.push((early, late));
     }
@@ -72,7 +69,8 @@ fn run(program: &Program) -> anyhow::Result<(f64, f64)> {
     let used = used.lock().unwrap_or_else(PoisonError::into_inner);
     ensure!(used.len() == TURNS + 1, "{} asked {} times", program.name, used.len());
     let turn = |range: std::ops::Range<usize>| {
-        let costs: Vec<f64> = range.map(|turn| milliseconds(used[turn + 1].saturating_sub(used[turn]))).collect();
+        let costs: Vec<f64> =
+            range.map(|turn| milliseconds(used[turn + 1].saturating_sub(used[turn]))).collect();
         median(&costs)
     };
     Ok((turn(EARLY), turn(LATE)))

@@ -23,7 +23,8 @@ async fn converse(base: &str) -> anyhow::Result<()> {
         let parsed: Value = serde_json::from_str(&arguments)?;
         let command = parsed["command"].as_str().context("a command")?;
         let output = tokio::process::Command::new("/bin/sh").arg("-c").arg(command).output().await?;
-        let call = json!({"id": id, "type": "function", "function": {"name": "shell", "arguments": arguments}});
+        let call =
+            json!({"id": id, "type": "function", "function": {"name": "shell", "arguments": arguments}});
         messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));

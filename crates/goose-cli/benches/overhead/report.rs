@@ -31,8 +31,10 @@ pub(crate) struct Report {
 impl Report {
     /// A program's figures.
     pub(crate) fn row(&mut self, name: &str, figures: &[(&str, f64, Unit)]) {
-        let shown: Vec<String> =
-            figures.iter().map(|(what, figure, unit)| format!("{what} {figure:.2} {}", unit.name())).collect();
+        let shown: Vec<String> = figures
+            .iter()
+            .map(|(what, figure, unit)| format!("{what} {figure:.2} {}", unit.name()))
+            .collect();
         note(&format!("{name:<14} {}", shown.join("   ")));
     }
 

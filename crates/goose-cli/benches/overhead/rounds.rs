@@ -78,7 +78,11 @@ fn compare(programs: &[Program], figures: &[Figures], report: &mut Report) {
             ],
         );
         if program.name == "goose 1.52.0" {
-            report.at_least("whole run, times faster than goose 1.52.0", median(&figures.whole) / median(&ours.whole), 5.0);
+            report.at_least(
+                "whole run, times faster than goose 1.52.0",
+                median(&figures.whole) / median(&ours.whole),
+                5.0,
+            );
         }
     }
     report.at_most("first request, of the floor", median(&ours.first) / median(&floor.first), 2.0);

@@ -2,6 +2,8 @@
 
 mod extension;
 mod mcp;
+pub(crate) mod run;
+pub(crate) mod session;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -10,7 +12,7 @@ use clap::CommandFactory as _;
 use crate::cli::{Cli, Command};
 
 /// Does what the command line says.
-pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Some(Command::Extension { command: Some(command) }) => extension::run(command),
         Some(Command::Extension { command: None }) => help(Some("extension")),

@@ -55,6 +55,11 @@ impl ProjectFile {
         &self.path
     }
 
+    /// What it says, to be shown before the person agrees to it: this, and not what the file says by then, is used.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The SHA-256 of the text, in hexadecimal.
     pub fn hash(&self) -> String {
         Sha256::digest(&self.text).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -23,12 +23,12 @@ use goose::{
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
-pub(crate) use self::chat::{converse, run as chat};
+pub(crate) use self::chat::Chat;
 use crate::supervise::runtime;
 
 /// Begins or resumes a conversation, or does something about those that are kept.
 pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
-    let Some(command) = args.command else { return chat(args.chat) };
+    let Some(command) = args.command else { return chat::run(args.chat) };
     let paths = Paths::from_env()?;
     let store = SessionStore::at(SessionStore::file(&paths));
     runtime()?.block_on(async {

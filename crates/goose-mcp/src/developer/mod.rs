@@ -14,16 +14,21 @@
 //! as one blocking task ([`blocking`]).
 
 mod analyze;
+mod files;
 mod find;
 mod place;
 mod plan;
+mod shell;
 mod slim;
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, LazyLock, Mutex},
+};
 
 use goose_extension::{JsonObject, prelude::*};
 
-use self::{plan::Plans, slim::slim};
+use self::{plan::Plans, shell::Shell, slim::slim};
 use crate::Settings;
 
 const INSTRUCTIONS: &str = "\
@@ -34,6 +39,10 @@ edit. Afterwards check the result: run the tests, read the diff.";
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
     ToolRegistry::new()
         .with(slim(Developer::plan_tool()))
+        .with(slim(Developer::shell_tool()))
+        .with(slim(Developer::read_tool()))
+        .with(slim(Developer::write_tool()))
+        .with(slim(Developer::edit_tool()))
         .with(slim(Developer::tree_tool()))
         .with(slim(Developer::search_tool()))
         .with(slim(Developer::analyze_tool()))
@@ -43,6 +52,9 @@ static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
 /// the plans.
 pub struct Developer {
     plans: Plans,
+    shell: Shell,
+    /// Whose turn it is to change a file.
+    changes: Arc<Mutex<()>>,
     /// What `~` means.
     home: Option<PathBuf>,
 }
@@ -51,7 +63,12 @@ impl Developer {
     /// As the program's settings say.
     pub fn new(settings: &Settings) -> Self {
         let home = settings.environment.get(std::ffi::OsStr::new("HOME"));
-        Self { plans: Plans::default(), home: home.filter(|home| !home.is_empty()).map(PathBuf::from) }
+        Self {
+            plans: Plans::default(),
+            shell: Shell::new(settings),
+            changes: Arc::default(),
+            home: home.filter(|home| !home.is_empty()).map(PathBuf::from),
+        }
     }
 }
 

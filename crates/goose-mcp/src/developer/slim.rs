@@ -1,7 +1,7 @@
 //! Descriptions that cost the model little: a tool's schema without what the model does not need to read.
 //!
 //! Every request carries all schemas. What goes here is still checked when the arguments are read into their types:
-//! unknown arguments, and the bounds of integers.
+//! unknown arguments, and how large integers may be.
 
 use goose_extension::{JsonObject, ToolDef};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn slim_object(schema: &JsonObject) -> JsonObject {
 
 fn is_needed(key: &str, value: &Value) -> bool {
     match key {
-        "$schema" | "title" | "format" | "minimum" | "maximum" => false,
+        "$schema" | "title" | "format" | "maximum" => false,
         "additionalProperties" | "default" => value.is_object(),
         _ => true,
     }

@@ -14,6 +14,8 @@
 
 mod check;
 mod command_line;
+mod edit;
+mod editor;
 mod entries;
 mod environment;
 mod error;
@@ -29,6 +31,7 @@ mod paths;
 mod profile;
 mod profile_layers;
 mod project;
+mod render;
 mod save;
 mod scalar;
 mod secrets;
@@ -36,13 +39,16 @@ mod secrets_file;
 mod setting_secrets;
 mod settings;
 mod source;
+mod splice;
 mod substitute;
 mod text_file;
+mod tree;
 mod trust;
 mod values;
 mod wire;
 mod yaml;
 
+pub use editor::{ConfigEditor, Switch};
 pub use entries::{ConfiguredExtension, MAX_ENTRIES};
 pub use environment::{BaseEnvironment, Resolved};
 pub use error::{ConfigError, Place};

@@ -113,7 +113,12 @@ fn the_same_id_again_is_another_call() {
     let conversation = Conversation::of(steps);
     assert_eq!(
         lines(&conversation)[1..],
-        ["Assistant: call a, call a_2", "User: a = one, a_2 = two", "Assistant: call a_3", "User: a_3 = three"]
+        [
+            "Assistant: call a, call a_2",
+            "User: a = one, a_2 = two",
+            "Assistant: call a_3",
+            "User: a_3 = three"
+        ]
     );
 }
 

@@ -3,14 +3,17 @@
 mod asking;
 mod bad_output;
 mod config_command_line;
+mod config_editor;
 mod config_environment;
 mod config_extension;
 mod config_file;
 mod config_fingerprint;
+mod config_keyring;
 mod config_paths;
 mod config_round_trip;
 mod config_secrets;
 mod config_settings;
+mod config_trust;
 mod crashes;
 mod http_faults;
 mod kinds;

@@ -177,7 +177,7 @@ mod code {
 }
 
 /// What an error of the database behind `path` means.
-pub(in crate::session) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
+pub(super) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
     let path = path.to_owned();
     let reason = error.to_string();
     match result_code(error) {

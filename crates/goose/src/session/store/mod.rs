@@ -30,7 +30,7 @@ use std::{
 
 use connection::Database;
 pub use error::StoreError;
-pub(super) use error::explain;
+pub(super) use manage::Whole;
 pub(super) use row::StepRow;
 pub use search::Found;
 pub use session::Session;

@@ -1,20 +1,15 @@
 //! The commands, a file each.
 
-mod assemble;
 mod extension;
 mod mcp;
-mod project;
 pub(crate) mod run;
 pub(crate) mod session;
 
 use std::{io::Write as _, process::ExitCode};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
-use crate::{
-    aside,
-    cli::{Cli, Command},
-};
+use crate::cli::{Cli, Command};
 
 /// Does what the command line says.
 pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -23,8 +18,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Extension { command: None }) => help(Some("extension")),
         Some(Command::Mcp { name }) => mcp::run(&name),
         Some(Command::Session(args)) => session::run(*args),
-        Some(Command::Run(args)) => run::run(*args),
-        None if aside::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
+        Some(Command::Run(_)) => anyhow::bail!("Tasks are not a part of goose yet."),
         None => help(None),
     }
 }

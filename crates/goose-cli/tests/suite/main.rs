@@ -5,6 +5,7 @@ mod endings;
 mod help;
 mod list;
 mod mcp;
+mod sessions;
 mod status;
 mod support;
 mod tools;

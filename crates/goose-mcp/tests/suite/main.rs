@@ -6,6 +6,7 @@ mod arguments;
 mod builtins;
 mod developer_edit;
 mod developer_files;
+mod developer_server;
 mod developer_shell;
 mod developer_support;
 mod developer_tools;

@@ -143,7 +143,7 @@ fn flags_add_extensions_and_win_over_the_file() -> anyhow::Result<()> {
             ["tutorial", "builtin"],
         ])
     );
-    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(9));
+    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(10));
     Ok(())
 }
 

@@ -133,7 +133,7 @@ fn an_unknown_name_is_an_error_with_the_known_ones() -> anyhow::Result<()> {
     let run = home.run(&["extension", "status", "gud"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     let expected =
-        "error: There is no extension `gud`. There are: good, dying, old, off, developer, memory, tutorial.";
+        "error: There is no extension `gud`. There are: good, dying, old, off, memory, developer, tutorial.";
     ensure!(run.stderr.starts_with(expected), "{}", run.stderr);
     Ok(())
 }

@@ -1,6 +1,10 @@
 //! The commands, a file each.
 
+pub(crate) mod completion;
+pub(crate) mod configure;
+pub(crate) mod doctor;
 mod extension;
+pub(crate) mod info;
 mod mcp;
 pub(crate) mod run;
 pub(crate) mod session;
@@ -17,6 +21,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Extension { command: Some(command) }) => extension::run(command),
         Some(Command::Extension { command: None }) => help(Some("extension")),
         Some(Command::Mcp { name }) => mcp::run(&name),
+        Some(Command::Configure(args)) => configure::run(&args),
+        Some(Command::Info(args)) => info::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Completion(args)) => completion::run(&args),
         None => help(None),
     }
 }

@@ -4,14 +4,17 @@
 //!   `workbench` on stdio;
 //! - [`misbehave`]: a server with a flag for everything that a server can do wrong, as the program `misbehave` on stdio or
 //!   HTTP;
+//! - [`model_server`]: a model that says what a script tells it to, over the three wires;
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
 //! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 mod binaries;
 pub mod misbehave;
+pub mod model_server;
 mod witness;
 mod workbench;
 
 pub use binaries::{binary, example};
+pub use model_server::{ModelServer, Turn};
 pub use witness::Witness;
 pub use workbench::Workbench;

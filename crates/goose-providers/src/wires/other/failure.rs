@@ -37,8 +37,14 @@ pub(super) fn of(endpoint: &Endpoint, error: Error) -> ProviderError {
 /// Google calls a wrong key a bad request.
 fn bad_key(endpoint: &Endpoint, error: ProviderError) -> ProviderError {
     match error {
-        ProviderError::Refused { status: Some(400), message } if message.to_lowercase().contains("api key") => {
-            ProviderError::Auth { provider: endpoint.provider.clone(), message, key: endpoint.key_name.clone() }
+        ProviderError::Refused { status: Some(400), message }
+            if message.to_lowercase().contains("api key") =>
+        {
+            ProviderError::Auth {
+                provider: endpoint.provider.clone(),
+                message,
+                key: endpoint.key_name.clone(),
+            }
         }
         other => other,
     }

@@ -1,5 +1,4 @@
 //! The functions by which SQLite writes, in front of the system's own: they count, and fail when told to.
-#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "these are called by C")]
 
 use std::{

@@ -356,6 +356,7 @@ async fn a_session_can_be_read_as_markdown() -> anyhow::Result<()> {
     Ok(())
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn the_store_is_for_the_person_alone() -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

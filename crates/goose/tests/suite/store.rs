@@ -413,3 +413,20 @@ async fn clones_append_to_one_log_from_many_tasks() -> anyhow::Result<()> {
     assert_eq!(shelf.store.steps(session.id()).await?.steps.len(), 51);
     Ok(())
 }
+
+/// Otherwise every new process would have to read a long log first.
+#[tokio::test]
+async fn a_long_log_is_copied_into_the_file_at_the_end_of_a_reply() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let session = shelf.session(&["hello"]).await?;
+    let size = || anyhow::Ok(shelf.file().metadata()?.len());
+    session.sync().await?;
+    let small = size()?;
+    assert!(small < 100_000, "a short log is only synced: {small}");
+    let large = user(&"x".repeat(4000));
+    session.append_all(&vec![large; 600]).await?;
+    assert_eq!(size()?, small);
+    session.sync().await?;
+    assert!(size()? > 2_000_000, "{}", size()?);
+    Ok(())
+}

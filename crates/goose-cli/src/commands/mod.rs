@@ -1,6 +1,10 @@
 //! The commands, a file each.
 
+pub(crate) mod completion;
+pub(crate) mod configure;
+pub(crate) mod doctor;
 mod extension;
+pub(crate) mod info;
 mod mcp;
 pub(crate) mod run;
 pub(crate) mod session;
@@ -19,6 +23,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Mcp { name }) => mcp::run(&name),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(_)) => anyhow::bail!("Tasks are not a part of goose yet."),
+        Some(Command::Configure(args)) => configure::run(&args),
+        Some(Command::Info(args)) => info::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Completion(args)) => completion::run(&args),
         None => help(None),
     }
 }

@@ -6,7 +6,9 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, Origin, Paths, SecretChain, SettingsSource,
-    looks_secret::looks_secret, scalar, setting_secrets::secret_chain,
+    looks_secret::looks_secret,
+    scalar,
+    setting_secrets::{is_keyring_disabled, secret_chain},
 };
 
 /// Variables with this beginning are goose's.
@@ -132,6 +134,11 @@ impl Settings {
     /// last because it can be slow.
     pub fn secrets(&self) -> Arc<SecretChain> {
         Arc::clone(&self.0.secrets)
+    }
+
+    /// Whether the person does not want the keyring to be asked.
+    pub fn is_keyring_disabled(&self) -> bool {
+        is_keyring_disabled(&self.0.source, &self.0.user)
     }
 
     fn find(&self, key: &str) -> Option<Found<'_>> {

@@ -10,6 +10,8 @@ const WHICH: &str = "Which extensions";
 
 const GOOSE_EXAMPLES: &str = "\
 Examples:
+  goose                                a conversation
+  goose run 'Fix the failing test'     one task
   goose extension list                 what is configured
   goose extension status               start it, and see how it is
   goose mcp memory                     a built-in for other programs
@@ -75,6 +77,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk with goose, or look after earlier conversations
+    #[command(visible_alias = "s", after_help = crate::commands::session::args::EXAMPLES)]
+    Session(Box<crate::commands::session::args::SessionArgs>),
+    /// Do one task, from begin to end
+    #[command(after_help = crate::commands::run::args::EXAMPLES)]
+    Run(Box<crate::commands::run::args::RunArgs>),
     /// Look at extensions and try their tools
     #[command(visible_alias = "extensions", after_help = EXTENSION_EXAMPLES)]
     Extension {

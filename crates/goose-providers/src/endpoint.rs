@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub dialect: Dialect,
     /// How long nothing may come before the service counts as silent, where the user says so.
     pub timeout: Option<Duration>,
+    /// The proxy to go through. The environment's is not looked at: who makes the endpoint decides.
+    pub proxy: Option<Url>,
 }
 
 /// The header that carries a key.
@@ -65,6 +67,7 @@ impl Endpoint {
             key_header: KeyHeader::Usual,
             dialect: Dialect::Common,
             timeout: None,
+            proxy: None,
         }
     }
 
@@ -99,6 +102,12 @@ impl Endpoint {
         self
     }
 
+    /// The same through a proxy.
+    pub fn with_proxy(mut self, proxy: Url) -> Self {
+        self.proxy = Some(proxy);
+        self
+    }
+
     /// The URL as it may be shown: without user, password, query and fragment, which may be secret.
     pub fn shown_url(&self) -> String {
         shown(&self.url)
@@ -128,6 +137,7 @@ impl fmt::Debug for Endpoint {
             .field("key_header", &self.key_header)
             .field("dialect", &self.dialect)
             .field("timeout", &self.timeout)
+            .field("proxy", &self.proxy.as_ref().map(shown))
             .finish()
     }
 }

@@ -72,3 +72,59 @@ pub enum ProviderError {
         message: String,
     },
 }
+
+impl ProviderError {
+    /// Whether asking again may help.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::Server { .. } | Self::Network { .. })
+    }
+
+    /// When to come back, where the service says so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Server { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// What a person can do about it, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Auth { key: Some(key), .. } => format!(
+                "Set {key} to a key that is valid for this: in the environment, or with `goose configure`."
+            ),
+            Self::Auth { key: None, .. } => "Set a key for it with `goose configure`.".to_owned(),
+            Self::RateLimited { retry_after: Some(wait), .. } if !wait.is_zero() => {
+                format!("The service asks to wait {}; try again then.", in_words(*wait))
+            }
+            Self::RateLimited { .. } => "Wait a little and try again, or use another model.".to_owned(),
+            Self::ContextLength { .. } => {
+                "Make the conversation shorter (`/compact`), or use a model with a larger context.".to_owned()
+            }
+            Self::Quota { .. } => "Look at the account's credit and limits, or use another model.".to_owned(),
+            Self::Server { .. } => "The fault is on the service's side; try again later.".to_owned(),
+            Self::Network { .. } => {
+                "Check the address of the service, that it runs, and the connection.".to_owned()
+            }
+            Self::Refused { status: Some(404), .. } => {
+                "Check the name of the model and the address of the service.".to_owned()
+            }
+            Self::Refused { .. } => return None,
+            Self::Protocol { .. } => {
+                "Check the address of the service: something else may be answering there.".to_owned()
+            }
+        };
+        Some(hint)
+    }
+}
+
+/// A pause as people say it.
+fn in_words(wait: Duration) -> String {
+    match wait.as_secs() {
+        0 => "a moment".to_owned(),
+        seconds @ 1..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} minutes", seconds / 60),
+        seconds @ 7200..172_800 => format!("{} hours", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}

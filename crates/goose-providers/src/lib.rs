@@ -2,20 +2,43 @@
 //!
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;
 //! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost;
+//! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`]: the wires that goose speaks itself;
+//! - [`Collector`]: the events of an answer as one [`Reply`]; [`RetryPolicy`]: whether to ask again, and when;
 //! - [`Endpoint`]: where a service is asked, and with what; [`ApiKey`]: a key that cannot be printed.
 
 mod api_key;
+mod catalogue;
+mod collector;
+mod custom;
 mod endpoint;
 mod error;
+mod failure;
+mod http;
+mod http_failure;
+mod lookup;
+mod model_ref;
 mod provider;
 mod reply;
 mod request;
+mod retry;
+mod sse;
 mod usage;
+mod wires;
 
 pub use api_key::ApiKey;
+pub use catalogue::{DEFAULT_CONTEXT_LIMIT, ModelOverride, ModelOverrides, model_info};
+pub use collector::Collector;
+pub use custom::{
+    CustomModel, CustomProvider, CustomProviderError, CustomProviders, CustomVariable, Engine,
+    MAX_PROVIDER_FILE_BYTES, MAX_PROVIDER_FILES, WireApi,
+};
 pub use endpoint::{Dialect, Endpoint, KeyHeader};
 pub use error::{ProviderError, ProviderResult};
+pub use lookup::Lookup;
+pub use model_ref::{BadModelRef, MAX_MODEL_REF_BYTES, ModelRef};
 pub use provider::{ModelInfo, Prices, Provider};
 pub use reply::{Arguments, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall};
 pub use request::{Effort, Request, RequestOptions};
+pub use retry::RetryPolicy;
 pub use usage::Usage;
+pub use wires::{Anthropic, OpenAiChat, OpenAiResponses};

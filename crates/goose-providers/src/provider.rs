@@ -13,6 +13,10 @@ pub trait Provider: Send + Sync {
     /// The model, and what is known of it.
     fn model(&self) -> &ModelInfo;
 
+    /// Does what can be done before the first request, such as reading root certificates. It may block for some
+    /// milliseconds, and need not be called.
+    fn prepare(&self) {}
+
     /// Asks the model. Nothing is retried here; that is the loop's business. The
     /// stream borrows nothing from the request. Dropping the future or the stream ends the request.
     ///

@@ -21,6 +21,8 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Extension { command: Some(command) }) => extension::run(command),
         Some(Command::Extension { command: None }) => help(Some("extension")),
         Some(Command::Mcp { name }) => mcp::run(&name),
+        Some(Command::Session(args)) => session::run(*args),
+        Some(Command::Run(_)) => anyhow::bail!("Tasks are not a part of goose yet."),
         Some(Command::Configure(args)) => configure::run(&args),
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),

@@ -13,8 +13,6 @@ pub(crate) struct Answer {
     form: Form,
     /// Whether the last line is not ended.
     is_within_line: bool,
-    /// Whether anything was written.
-    has_text: bool,
 }
 
 #[derive(Debug)]
@@ -36,7 +34,7 @@ impl Answer {
             (true, ColorChoice::Never) => Form::Escaped,
             (true, _) => Form::Set(Box::new(Markdown::new(size::text_width()))),
         };
-        Self { form, is_within_line: false, has_text: false }
+        Self { form, is_within_line: false }
     }
 
     /// Whether what is written to standard error now would stand within a line of the answer.
@@ -65,9 +63,11 @@ impl Answer {
         if self.is_within_line { self.write("\n") } else { Ok(()) }
     }
 
-    /// Whether there is any text so far.
-    pub(crate) fn has_text(&self) -> bool {
-        self.has_text
+    /// Writes a harmless text as it is, on lines of its own.
+    pub(crate) fn write_plainly(&mut self, text: &str) -> io::Result<()> {
+        self.end()?;
+        self.write(text)?;
+        self.end()
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
@@ -78,7 +78,6 @@ impl Answer {
             aside::end_status();
         }
         self.is_within_line = !text.ends_with('\n');
-        self.has_text = true;
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()

@@ -11,11 +11,11 @@ use super::{
     markdown::Markdown,
     size,
     status::{Activity, seconds, tokens},
-    tool_call::{self, Tail},
+    tool_call::{self, Fold, Tail},
 };
 use crate::{
     aside,
-    output::{BAD, FAINT, WARNING},
+    output::{FAINT, WARNING},
     visible,
 };
 
@@ -40,6 +40,8 @@ pub(crate) trait View {
 /// How much is shown besides the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
+    /// All that tools are given and give back, besides.
+    Full,
     /// Tools, notices and what goes on, where a person sees it.
     Usual,
     /// The answer alone, and what went wrong.
@@ -88,9 +90,24 @@ impl Screen {
         self.cost.as_ref()
     }
 
+    /// How much is shown.
+    pub(crate) fn detail(&self) -> Detail {
+        self.detail
+    }
+
+    /// Shows more, or less.
+    pub(crate) fn set_detail(&mut self, detail: Detail) {
+        self.detail = detail;
+    }
+
+    /// Writes an answer that did not come as text.
+    pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.answer.write_plainly(text)
+    }
+
     /// Whether details are shown.
     fn shows(&self) -> bool {
-        self.is_seen && self.detail == Detail::Usual
+        self.is_seen && self.detail != Detail::Quiet
     }
 
     /// Shows a line besides the answer, where details are shown.
@@ -134,6 +151,12 @@ impl Screen {
         self.answer.end()?;
         let title = tool_call::title(name, arguments, size::columns());
         self.line(&title)?;
+        if self.detail == Detail::Full {
+            let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
+            for line in faint(&visible::json(&json)) {
+                self.line(&line)?;
+            }
+        }
         self.calls.push(Call { id: id.to_owned(), title, is_last: true, has_shown: false });
         self.begin(format!("{} runs", tool_call::name(name)));
         Ok(())
@@ -161,8 +184,9 @@ impl Screen {
             self.line(&title)?;
         }
         let is_known = call.is_some_and(|call| call.has_shown) && end == ToolEnd::Ran && !output.is_error;
-        if !is_known {
-            for line in tool_call::result(output, end, size::columns()) {
+        if !is_known || self.detail == Detail::Full {
+            let fold = if self.detail == Detail::Full { Fold::Open } else { Fold::Folded };
+            for line in tool_call::result(output, end, fold, size::columns()) {
                 self.line(&line)?;
             }
         }
@@ -208,7 +232,7 @@ impl View for Screen {
                 let (before, after) = (tokens(*before), tokens(*after));
                 self.line(&format!("{FAINT}Older messages made room: {before} → {after} tokens.{FAINT:#}"))?;
             }
-            Event::Notice(notice) if self.detail == Detail::Usual => {
+            Event::Notice(notice) if self.detail != Detail::Quiet => {
                 self.say(&format!("{WARNING}{}{WARNING:#}", visible::text(notice)))?;
             }
             Event::Finished(outcome) => self.finished(outcome)?,
@@ -291,9 +315,4 @@ fn indented(text: &str) -> Vec<String> {
 
 fn faint(text: &str) -> Vec<String> {
     text.lines().map(|line| format!("  {FAINT}{line}{FAINT:#}")).collect()
-}
-
-/// How an error that ends goose is told apart from others on the screen.
-pub(crate) fn alarm(text: &str) -> String {
-    format!("{BAD}{}{BAD:#}", visible::text(text))
 }

@@ -53,14 +53,24 @@ fn gist(arguments: &JsonObject) -> String {
     }
 }
 
+/// How much of a result is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fold {
+    /// Its first lines.
+    Folded,
+    /// All of it.
+    Open,
+}
+
 /// The lines that show what came of a call.
-pub(crate) fn result(output: &ToolOutput, end: ToolEnd, width: usize) -> Vec<String> {
+pub(crate) fn result(output: &ToolOutput, end: ToolEnd, fold: Fold, width: usize) -> Vec<String> {
     let text = text(output);
     let (style, most) = match end {
         ToolEnd::Ran if !output.is_error => (FAINT, MAX_RESULT_LINES),
         ToolEnd::Ran => (BAD, MAX_ERROR_LINES),
         _ => (WARNING, MAX_ERROR_LINES),
     };
+    let most = if fold == Fold::Open { usize::MAX } else { most };
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let room = width.saturating_sub(4);
     let line = |line: &&str| {
@@ -167,16 +177,16 @@ mod tests {
         .to_string();
         assert_eq!(shown, "▸ a\\u{202e}: b\\u{1b}  ls \\u{1b}[8m; rm -rf x \\u{202e}\\u{200b}");
         let output = ToolOutput::text("\u{1b}]0;title\u{7}\u{e0041}");
-        let lines = result(&output, ToolEnd::Ran, 80);
+        let lines = result(&output, ToolEnd::Ran, Fold::Folded, 80);
         assert_eq!(strip_str(&lines[0]).to_string(), "  \\u{1b}]0;title\\u{7}\\u{e0041}");
     }
 
     #[test]
     fn results_are_folded() {
         let output = ToolOutput::text("one\n\ntwo\nthree\nfour\nfive\nsix\n");
-        let lines = result(&output, ToolEnd::Ran, 80).join("\n");
+        let lines = result(&output, ToolEnd::Ran, Fold::Folded, 80).join("\n");
         assert_eq!(strip_str(&lines).to_string(), "  one\n  two\n  three\n  four\n  … 2 more lines");
-        let failed = result(&ToolOutput::error("no such file"), ToolEnd::Ran, 80).join("\n");
+        let failed = result(&ToolOutput::error("no such file"), ToolEnd::Ran, Fold::Folded, 80).join("\n");
         assert!(failed.contains("\u{1b}[31m"), "{failed:?}");
     }
 

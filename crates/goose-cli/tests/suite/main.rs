@@ -8,6 +8,7 @@ mod help;
 mod info;
 mod list;
 mod mcp;
+mod sessions;
 mod status;
 mod support;
 mod tools;

@@ -14,7 +14,11 @@ use crate::{
 };
 
 /// Removes a session, after asking.
-pub(super) async fn remove(store: &SessionStore, which: &WhichSession, yes: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn remove(
+    store: &SessionStore,
+    which: &WhichSession,
+    yes: bool,
+) -> anyhow::Result<ExitCode> {
     if which.named().is_none() && !yes {
         bail!("Say which session: its id or its name (`goose session list` shows them).");
     }
@@ -46,7 +50,11 @@ pub(super) async fn rename(store: &SessionStore, session: &str, name: &str) -> a
 pub(super) async fn fork(store: &SessionStore, which: &WhichSession) -> anyhow::Result<ExitCode> {
     let session = chosen(store, which).await?;
     let copy = store.fork(&session.id, None).await.map_err(explained)?;
-    say(&format!("{} is a copy of {}. Go on with: goose session --resume --session-id {0}", copy.id(), session.id))
+    say(&format!(
+        "{} is a copy of {}. Go on with: goose session --resume --session-id {0}",
+        copy.id(),
+        session.id
+    ))
 }
 
 pub(super) fn say(line: &str) -> anyhow::Result<ExitCode> {

@@ -5,12 +5,9 @@
 //! - `list`, `manage`, `transfer`, `diagnostics`: conversations that are kept.
 
 pub(crate) mod args;
-mod chat;
-mod commands;
 mod diagnostics;
 mod list;
 mod manage;
-mod recap;
 pub(crate) mod slash;
 mod transfer;
 
@@ -23,12 +20,11 @@ use goose::{
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
-pub(crate) use self::chat::{converse, run as chat};
 use crate::supervise::runtime;
 
 /// Begins or resumes a conversation, or does something about those that are kept.
 pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
-    let Some(command) = args.command else { return chat(args.chat) };
+    let Some(command) = args.command else { anyhow::bail!("Conversations are not a part of goose yet.") };
     let paths = Paths::from_env()?;
     let store = SessionStore::at(SessionStore::file(&paths));
     runtime()?.block_on(async {

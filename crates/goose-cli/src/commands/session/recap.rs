@@ -1,15 +1,20 @@
 //! What a resumed conversation shows of before: its last words, or all of it.
 
-use std::io;
+use std::{io, sync::Arc};
 
-use goose::session::Opened;
+use goose::exchange::ToolEnd;
 use goose_extension::{Message, MessageContent, Role};
 
 use super::list::local;
 use crate::{
     aside,
+    commands::assemble::Before,
     output::{FAINT, NAME},
-    terminal::{answer::Answer, size, tool_call},
+    terminal::{
+        answer::Answer,
+        size,
+        tool_call::{self, Fold},
+    },
     visible,
 };
 
@@ -26,11 +31,11 @@ pub(crate) enum Extent {
 }
 
 /// Shows what was said before.
-pub(crate) fn show(opened: &Opened, messages: &[std::sync::Arc<Message>], extent: Extent) -> io::Result<()> {
+pub(crate) fn show(before: &Before, messages: &[Arc<Message>], extent: Extent) -> io::Result<()> {
     if !aside::is_seen() {
         return Ok(());
     }
-    let summary = &opened.summary;
+    let summary = &before.summary;
     aside::line(format_args!(
         "{FAINT}Going on with {} ({}), {} messages, last used {}.{FAINT:#}",
         summary.id,
@@ -38,11 +43,11 @@ pub(crate) fn show(opened: &Opened, messages: &[std::sync::Arc<Message>], extent
         summary.messages,
         local(summary.updated_at)
     ));
-    if opened.unfinished {
+    if before.unfinished {
         aside::line(format_args!("{FAINT}goose was ended in the middle of the last reply.{FAINT:#}"));
     }
-    if !opened.skipped.is_empty() {
-        aside::line(format_args!("{} steps of it cannot be read and are left out.", opened.skipped.len()));
+    if before.skipped > 0 {
+        aside::line(format_args!("{} steps of it cannot be read and are left out.", before.skipped));
     }
     match extent {
         Extent::Whole => messages.iter().try_for_each(|message| whole(message)),
@@ -54,7 +59,7 @@ pub(crate) fn show(opened: &Opened, messages: &[std::sync::Arc<Message>], extent
 }
 
 /// The last question, and the end of the last answer.
-fn last_words(messages: &[std::sync::Arc<Message>]) {
+fn last_words(messages: &[Arc<Message>]) {
     let last = |role: Role| {
         let texts = messages.iter().rev().filter(move |message| message.role == role).map(|message| message.text());
         texts.into_iter().find(|text| !text.trim().is_empty())
@@ -80,7 +85,7 @@ fn whole(message: &Message) -> io::Result<()> {
                 aside::line(tool_call::title(name, &arguments, size::columns()));
             }
             MessageContent::ToolResult { output, .. } => {
-                for line in tool_call::result(output, goose::exchange::ToolEnd::Ran, size::columns()) {
+                for line in tool_call::result(output, ToolEnd::Ran, Fold::Folded, size::columns()) {
                     aside::line(line);
                 }
             }

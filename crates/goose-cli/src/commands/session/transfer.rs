@@ -15,7 +15,7 @@ use super::{
     chosen, explained,
     manage::say,
 };
-use crate::visible;
+use crate::{aside, visible};
 
 /// The largest export that is read.
 const MAX_IMPORT_BYTES: u64 = 512 * 1024 * 1024;
@@ -57,11 +57,15 @@ fn shown(text: &str, format: ExportFormat) -> String {
 pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<ExitCode> {
     if is_foreign(file)? {
         let imported = import::legacy(store, file).await.map_err(explained)?;
-        let left = imported.skipped.len();
-        for not in &imported.skipped {
-            crate::aside::line(format_args!("{}", visible::line(&not.to_string())));
+        for not in &imported.failed {
+            aside::line(format_args!("{}: {}", visible::line(&not.what), visible::line(&not.reason)));
         }
-        return say(&format!("{} sessions are added, {left} are left out.", imported.sessions.len()));
+        return say(&format!(
+            "{} sessions are added, {} were here already, {} cannot be read.",
+            imported.sessions.len(),
+            imported.already_here,
+            imported.failed.len()
+        ));
     }
     let text = read(file)?;
     let id = import::json(store, &text).await.map_err(explained)?;

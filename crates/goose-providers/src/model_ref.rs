@@ -11,11 +11,11 @@ pub const MAX_MODEL_REF_BYTES: usize = 512;
 /// A model, and the service that offers it.
 ///
 /// ```
-/// # use goose::config::ModelRef;
+/// # use goose_providers::ModelRef;
 /// let model: ModelRef = "ollama:qwen3:8b".parse()?;
 /// assert_eq!((model.provider(), model.model()), (Some("ollama"), "qwen3:8b"));
 /// assert_eq!("gpt-4".parse::<ModelRef>()?.provider(), None);
-/// # Ok::<(), goose::config::BadModelRef>(())
+/// # Ok::<(), goose_providers::BadModelRef>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelRef {

@@ -1,0 +1,146 @@
+//! [`CustomProvider`]: services that users describe themselves, in `custom_providers/*.json`.
+
+mod load;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+pub use self::load::{CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES, MAX_PROVIDER_FILES};
+
+/// A service as its file describes it. Fields that are not known are let be.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct CustomProvider {
+    /// The name to use in `GOOSE_PROVIDER`.
+    pub name: String,
+    /// Whom it speaks like.
+    pub engine: Engine,
+    /// The name that people see.
+    #[serde(default)]
+    pub display_name: Option<String>,
+    /// What it is.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The variable that holds its key; none or empty where it wants none.
+    #[serde(default)]
+    pub api_key_env: Option<String>,
+    /// Where it is: a host, a base URL or the whole URL. May hold `${VARIABLE}`.
+    pub base_url: String,
+    /// What is asked there, where it is not the usual.
+    #[serde(default)]
+    pub base_path: Option<String>,
+    /// Its models.
+    #[serde(default)]
+    pub models: Vec<CustomModel>,
+    /// The model to begin with; otherwise the first one.
+    #[serde(default)]
+    pub default_model: Option<String>,
+    /// Headers that go with every request. May hold `${VARIABLE}`.
+    #[serde(default, deserialize_with = "or_default")]
+    pub headers: BTreeMap<String, String>,
+    /// How long nothing may come.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
+    /// Whether it can be used without a key all the same.
+    #[serde(default)]
+    pub requires_auth: Option<bool>,
+    /// OpenAI's older or newer wire, for that engine.
+    #[serde(default)]
+    pub wire_api: Option<WireApi>,
+    /// The variables in the URL and the headers.
+    #[serde(default, alias = "config_keys", deserialize_with = "or_default")]
+    pub env_vars: Vec<CustomVariable>,
+    /// Where to read about it.
+    #[serde(default)]
+    pub model_doc_link: Option<String>,
+}
+
+/// Whom a service speaks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// OpenAI.
+    #[serde(alias = "openai_compatible")]
+    Openai,
+    /// Anthropic.
+    #[serde(alias = "anthropic_compatible")]
+    Anthropic,
+    /// Ollama.
+    #[serde(alias = "ollama_compatible")]
+    Ollama,
+}
+
+/// OpenAI's two wires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireApi {
+    /// The older one.
+    #[serde(alias = "chat")]
+    ChatCompletions,
+    /// The newer one.
+    Responses,
+}
+
+/// A model of such a service.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct CustomModel {
+    /// Its name.
+    pub name: String,
+    /// How many tokens fit.
+    #[serde(default, alias = "context_window")]
+    pub context_limit: Option<u64>,
+    /// How many tokens an answer may have.
+    #[serde(default, alias = "max_output_tokens")]
+    pub max_tokens: Option<u64>,
+    /// Whether it can look at images.
+    #[serde(default)]
+    pub supports_vision: Option<bool>,
+    /// US dollars for one token read.
+    #[serde(default)]
+    pub input_token_cost: Option<f64>,
+    /// US dollars for one token written.
+    #[serde(default)]
+    pub output_token_cost: Option<f64>,
+}
+
+/// A variable that the URL or a header is made with.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct CustomVariable {
+    /// Its name.
+    pub name: String,
+    /// What it is when nobody says.
+    #[serde(default)]
+    pub default: Option<String>,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+}
+
+impl CustomProvider {
+    /// The variable that holds its key, where there is one.
+    pub fn key_variable(&self) -> Option<&str> {
+        self.api_key_env.as_deref().map(str::trim).filter(|name| !name.is_empty())
+    }
+
+    /// The name that people see.
+    pub fn shown_name(&self) -> &str {
+        self.display_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The model to begin with.
+    pub fn first_model(&self) -> Option<&str> {
+        self.default_model.as_deref().or_else(|| Some(self.models.first()?.name.as_str()))
+    }
+}
+
+/// `null` stands for nothing in these files.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,179 @@
+//! What services say, and what it is taken for.
+
+use serde_json::json;
+
+use super::*;
+
+fn endpoint() -> Endpoint {
+    let url = url::Url::parse("https://api.example.com/v1").unwrap();
+    Endpoint::new("example", url).with_key("sk-canary", "EXAMPLE_API_KEY")
+}
+
+fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> ProviderError {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.insert(*name, value.parse().unwrap());
+    }
+    let refusal = Refusal {
+        status: StatusCode::from_u16(status).unwrap(),
+        headers: map,
+        body: body.as_bytes().to_vec(),
+    };
+    of_refusal(&endpoint(), &refusal)
+}
+
+fn class(error: &ProviderError) -> &'static str {
+    match error {
+        ProviderError::Auth { .. } => "auth",
+        ProviderError::RateLimited { .. } => "rate",
+        ProviderError::ContextLength { .. } => "length",
+        ProviderError::Quota { .. } => "quota",
+        ProviderError::Server { .. } => "server",
+        ProviderError::Refused { .. } => "refused",
+        _ => "other",
+    }
+}
+
+/// Row 25: each status, in the words of many services.
+#[test]
+fn every_service_is_understood() {
+    let table = [
+        (
+            400,
+            r#"{"error":{"message":"Invalid schema for function 'x'","type":"invalid_request_error"}}"#,
+            "refused",
+        ),
+        (400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#, "length"),
+        (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens."}}"#, "length"),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+            "length",
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"The input token count (1) exceeds the maximum number of tokens allowed (0).","status":"INVALID_ARGUMENT"}}"#,
+            "length",
+        ),
+        (
+            400,
+            r#"{"error":{"type":"exceed_context_size_error","message":"the request exceeds the available context size"}}"#,
+            "length",
+        ),
+        (422, r#"{"detail":"too many tokens"}"#, "length"),
+        (
+            413,
+            r#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+            "length",
+        ),
+        (
+            400,
+            r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#,
+            "quota",
+        ),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            "quota",
+        ),
+        (402, r#"{"error":"Insufficient Balance"}"#, "quota"),
+        (
+            401,
+            r#"{"error":{"message":"Incorrect API key provided: sk-canary.","code":"invalid_api_key"}}"#,
+            "auth",
+        ),
+        (403, "Forbidden", "auth"),
+        (404, r#"{"error":{"message":"model not found"}}"#, "refused"),
+        (429, r#"{"message":"slow down"}"#, "rate"),
+        (500, r#"{"error":{"message":"The server had an error"}}"#, "server"),
+        (502, "<html><head><title>502 Bad Gateway</title></head></html>", "server"),
+        (503, "", "server"),
+        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "server"),
+        (408, "", "server"),
+        (418, "[]", "refused"),
+    ];
+    for (status, body, expected) in table {
+        let error = refused(status, &[], body);
+        assert_eq!(class(&error), expected, "{status} {body}: {error:?}");
+        let text = format!("{error} {error:?} {:?}", error.hint());
+        assert!(!text.contains("sk-canary"), "{text}");
+    }
+}
+
+#[test]
+fn the_key_variable_is_named() {
+    let error = refused(401, &[], r#"{"error":{"message":"bad key"}}"#);
+    assert_eq!(error.to_string(), "example does not accept the key: bad key");
+    assert!(error.hint().unwrap().contains("EXAMPLE_API_KEY"), "{error:?}");
+}
+
+#[test]
+fn an_html_page_is_not_repeated() {
+    let error = refused(502, &[], "<html><head><title>Bad Gateway</title></head><body>…</body></html>");
+    assert_eq!(error.to_string(), "the service has failed (502): Bad Gateway");
+    assert_eq!(refused(503, &[], "").to_string(), "the service has failed (503): Service Unavailable");
+}
+
+#[test]
+fn words_are_cut_and_cleaned() {
+    let body = json!({ "error": { "message": format!("a\u{1b}[31m\u{202e}b\n{}", "x".repeat(5000)) } });
+    let error = refused(400, &[], &body.to_string()).to_string();
+    assert!(error.starts_with("the request was refused (400): a [31m b xxx"), "{error}");
+    assert!(error.chars().count() < MAX_MESSAGE_CHARS + 50 && error.ends_with('…'));
+}
+
+#[test]
+fn a_redirect_is_refused_with_its_target() {
+    let error = refused(307, &[("location", "https://other.example/v1?token=sk-canary")], "");
+    assert!(error.to_string().contains("`https://other.example/v1`"), "{error}");
+    assert!(!error.is_transient());
+}
+
+/// Row 24: seconds, a date, absurd, past; and the other ways to say it.
+#[test]
+fn all_forms_of_retry_after_are_read() {
+    let wait = |headers: &[(&'static str, &str)], body: &str| refused(429, headers, body).retry_after();
+    let secs = |number| Some(Duration::from_secs(number));
+    let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
+
+    assert_eq!(wait(&[("retry-after", "7")], ""), secs(7));
+    assert_eq!(wait(&[("retry-after", "1.5")], ""), Some(Duration::from_millis(1500)));
+    assert_eq!(wait(&[("retry-after", "-5")], ""), secs(0));
+    assert_eq!(wait(&[("retry-after", "1e300")], ""), Some(Duration::MAX));
+    assert_eq!(wait(&[("retry-after", "soon")], ""), None);
+    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], ""), secs(0));
+    let dated = wait(&[("retry-after", &soon)], "").unwrap();
+    assert!((25..=30).contains(&dated.as_secs()), "{dated:?}");
+    assert_eq!(
+        wait(&[("retry-after-ms", "250"), ("retry-after", "9")], ""),
+        Some(Duration::from_millis(250))
+    );
+    let used_up = [("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "6m0.5s")];
+    assert_eq!(wait(&used_up, ""), Some(Duration::from_millis(360_500)));
+    let not_used_up = [("x-ratelimit-remaining-tokens", "5"), ("x-ratelimit-reset-tokens", "6m")];
+    assert_eq!(wait(&not_used_up, ""), None);
+    assert_eq!(wait(&[("x-ratelimit-reset", "1000000000000")], ""), secs(0));
+    let said = r#"{"error":{"message":"Rate limit reached. Please try again in 20ms. Visit…"}}"#;
+    assert_eq!(wait(&[], said), Some(Duration::from_millis(20)));
+}
+
+/// Row 28: errors in the middle of a stream have no status, but a kind.
+#[test]
+fn errors_in_a_stream_are_understood() {
+    let of = |value: Value| of_value(&endpoint(), &value);
+    let table = [
+        (json!({"type": "overloaded_error", "message": "Overloaded"}), "server"),
+        (json!({"type": "rate_limit_error", "message": "slow"}), "rate"),
+        (json!({"code": "rate_limit_exceeded", "message": "slow"}), "rate"),
+        (json!({"code": 429, "message": "slow"}), "rate"),
+        (json!({"code": 502, "message": "provider returned error"}), "server"),
+        (json!({"code": "server_error", "message": "oops"}), "server"),
+        (json!({"type": "invalid_request_error", "message": "no"}), "refused"),
+        (json!({"type": "authentication_error", "message": "no"}), "auth"),
+        (json!({"code": "context_length_exceeded", "message": "no"}), "length"),
+        (json!("something went wrong"), "server"),
+    ];
+    for (value, expected) in table {
+        assert_eq!(class(&of(value.clone())), expected, "{value}");
+    }
+}

@@ -1,0 +1,229 @@
+//! [`Http`]: posts a request to an [`Endpoint`] and reads the answer as it comes.
+//!
+//! The client is made when it is first needed. For a plain http endpoint it loads no root certificates, and for an
+//! address on this machine nothing is looked up. Redirects are not followed: they could carry the key to another host.
+//! Only the proxy that the endpoint names is used.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::{
+    endpoint::{Endpoint, KeyHeader},
+    error::{ProviderError, ProviderResult},
+    failure, http_failure,
+};
+
+/// How long nothing may come, unless the endpoint says otherwise.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long an unused connection is kept for the next request.
+const IDLE_CONNECTION: Duration = Duration::from_secs(60);
+
+/// How much of a refusal is read, and for how long.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long to wait for the end of an answer whose last event has come. A connection is only used again where its answer
+/// was read to the end.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// The wire's own way to carry a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum UsualKey {
+    Bearer,
+    XApiKey,
+}
+
+/// A client of one endpoint.
+pub(crate) struct Http {
+    endpoint: Endpoint,
+    usual_key: UsualKey,
+    client: OnceLock<reqwest::Client>,
+}
+
+/// An answer that was not 2xx.
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Http {
+    pub(crate) fn new(endpoint: Endpoint, usual_key: UsualKey) -> Self {
+        Self { endpoint, usual_key, client: OnceLock::new() }
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Makes the client, which reads the root certificates where they are needed.
+    pub(crate) fn prepare(&self) -> ProviderResult<&reqwest::Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build_client(&self.endpoint)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Posts a JSON body, with the key and the endpoint's headers; `extra` are the wire's.
+    pub(crate) async fn post(
+        &self,
+        body: Vec<u8>,
+        extra: &[(&'static str, &'static str)],
+    ) -> ProviderResult<Body> {
+        let request =
+            self.prepare()?.post(self.endpoint.url.clone()).headers(self.headers(extra)?).body(body);
+        let idle = self.idle_timeout();
+        let response = match tokio::time::timeout(idle, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(http_failure::unreachable(&self.endpoint, &error)),
+            Err(_) => return Err(http_failure::silent(&self.endpoint, idle)),
+        };
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Body { response, endpoint: self.endpoint.clone(), idle };
+        if status.is_success() {
+            return Ok(body);
+        }
+        let refusal = Refusal { status, headers, body: body.refusal().await };
+        Err(failure::of_refusal(&self.endpoint, &refusal))
+    }
+
+    fn idle_timeout(&self) -> Duration {
+        self.endpoint.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(IDLE_TIMEOUT)
+    }
+
+    fn headers(&self, extra: &[(&'static str, &'static str)]) -> ProviderResult<HeaderMap> {
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION"))),
+        );
+        for (name, value) in extra {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if let Some((name, value)) = self.key_header()? {
+            headers.insert(name, value);
+        }
+        // What the user wrote wins.
+        for (name, value) in &self.endpoint.headers {
+            headers.insert(header_name(name)?, header_value(name, value)?);
+        }
+        Ok(headers)
+    }
+
+    fn key_header(&self) -> ProviderResult<Option<(HeaderName, HeaderValue)>> {
+        let Some(key) = self.endpoint.key.as_ref().filter(|key| !key.is_empty()) else { return Ok(None) };
+        let (name, text) = match (&self.endpoint.key_header, self.usual_key) {
+            (KeyHeader::Named(name), _) => (header_name(name)?, key.expose().to_owned()),
+            (KeyHeader::Usual, UsualKey::XApiKey) => {
+                (HeaderName::from_static("x-api-key"), key.expose().to_owned())
+            }
+            (KeyHeader::Bearer, _) | (KeyHeader::Usual, UsualKey::Bearer) => {
+                (header::AUTHORIZATION, format!("Bearer {}", key.expose()))
+            }
+        };
+        let mut value = HeaderValue::try_from(text).map_err(|_| ProviderError::Auth {
+            provider: self.endpoint.provider.clone(),
+            message: "it holds characters that cannot be sent in a header".to_owned(),
+            key: self.endpoint.key_name.clone(),
+        })?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}
+
+/// The body of an answer.
+pub(crate) struct Body {
+    response: reqwest::Response,
+    endpoint: Endpoint,
+    idle: Duration,
+}
+
+impl Body {
+    /// The next bytes; `None` at the end. Any byte counts as a sign of life.
+    pub(crate) async fn chunk(&mut self) -> ProviderResult<Option<Bytes>> {
+        match tokio::time::timeout(self.idle, self.response.chunk()).await {
+            Ok(Ok(chunk)) => Ok(chunk),
+            Ok(Err(error)) => Err(http_failure::broken_off(&self.endpoint, &error)),
+            Err(_) => Err(http_failure::silent(&self.endpoint, self.idle)),
+        }
+    }
+
+    /// Reads what may follow the last event, so that the connection can be used again.
+    pub(crate) async fn drain(&mut self) {
+        let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The beginning of a refusal's text.
+    async fn refusal(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let read = async {
+            while text.len() < MAX_REFUSAL_BYTES {
+                let Ok(Some(chunk)) = self.response.chunk().await else { break };
+                text.extend_from_slice(&chunk);
+            }
+        };
+        let _ = tokio::time::timeout(REFUSAL_TIMEOUT, read).await;
+        text.truncate(MAX_REFUSAL_BYTES);
+        text
+    }
+}
+
+fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
+    // TLS is rustls with ring, unless the program has chosen something else already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .tcp_nodelay(true)
+        .no_proxy()
+        .resolve_to_addrs("localhost", &[loopback(Ipv4Addr::LOCALHOST), loopback(Ipv6Addr::LOCALHOST)]);
+    if let Some(proxy) = &endpoint.proxy {
+        let proxy = reqwest::Proxy::all(proxy.clone()).map_err(|error| http_failure::no_client(&error))?;
+        builder = builder.proxy(proxy);
+    }
+    if endpoint.url.scheme() == "http" && endpoint.proxy.as_ref().is_none_or(|proxy| proxy.scheme() == "http")
+    {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| http_failure::no_client(&error))
+}
+
+fn loopback(address: impl Into<IpAddr>) -> SocketAddr {
+    SocketAddr::new(address.into(), 0)
+}
+
+fn header_name(name: &str) -> ProviderResult<HeaderName> {
+    HeaderName::try_from(name).map_err(|_| bad_header(name, "its name is not valid"))
+}
+
+fn header_value(name: &str, value: &str) -> ProviderResult<HeaderValue> {
+    let mut value = HeaderValue::try_from(value).map_err(|_| bad_header(name, "its value is not valid"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn bad_header(name: &str, reason: &str) -> ProviderError {
+    ProviderError::Refused {
+        status: None,
+        message: format!("the header `{}` cannot be sent: {reason}", name.escape_debug()),
+    }
+}

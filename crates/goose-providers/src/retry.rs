@@ -1,0 +1,145 @@
+//! [`RetryPolicy`]: whether to ask again, and when.
+
+use std::time::Duration;
+
+use crate::error::ProviderError;
+
+/// When to ask a service again that did not answer. It only decides; the loop waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryPolicy {
+    /// How often to ask again.
+    pub retries: u32,
+    /// The first pause at most; each further one may be twice as long.
+    pub base: Duration,
+    /// The longest pause of our own choosing.
+    pub longest_pause: Duration,
+    /// The longest pause that a service may ask for. Where it wants more, it is not asked again.
+    pub longest_wait: Duration,
+}
+
+/// How much longer the pauses are where a service says that it is asked too often, but not when to come back.
+const RATE_LIMIT_FACTOR: u32 = 2;
+
+/// What may be added to the pause that a service asks for, so that not everybody comes back at once.
+const SPREAD: f64 = 0.1;
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            retries: 5,
+            base: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(30),
+            longest_wait: Duration::from_secs(60),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Never asks again.
+    pub fn never() -> Self {
+        Self { retries: 0, ..Self::default() }
+    }
+
+    /// The same with another number of retries.
+    pub fn with_retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// The same with another first pause.
+    pub fn with_base(mut self, base: Duration) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// The same with another limit to what a service may ask for.
+    pub fn with_longest_wait(mut self, longest: Duration) -> Self {
+        self.longest_wait = longest;
+        self
+    }
+
+    /// How long to wait before asking again, after the `attempt`th failure (the first is 1). `None`: give up.
+    pub fn delay(&self, attempt: u32, error: &ProviderError) -> Option<Duration> {
+        self.delay_at(attempt, error, random_fraction())
+    }
+
+    /// [`delay`](Self::delay) with its chance given: `chance` is from 0 to 1.
+    pub fn delay_at(&self, attempt: u32, error: &ProviderError, chance: f64) -> Option<Duration> {
+        if attempt == 0 || attempt > self.retries || !error.is_transient() {
+            return None;
+        }
+        let chance = chance.clamp(0.0, 1.0);
+        match error.retry_after() {
+            Some(wait) if wait > self.longest_wait => None,
+            Some(wait) => Some(wait.mul_f64(1.0 + SPREAD * chance)),
+            None => Some(self.ceiling(attempt, error).mul_f64(chance)),
+        }
+    }
+
+    fn ceiling(&self, attempt: u32, error: &ProviderError) -> Duration {
+        let factor = if matches!(error, ProviderError::RateLimited { .. }) { RATE_LIMIT_FACTOR } else { 1 };
+        let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1)).saturating_mul(factor);
+        self.base.saturating_mul(doubled).min(self.longest_pause)
+    }
+}
+
+/// From 0 to 1. Without a source of chance the pauses are long rather than none.
+fn random_fraction() -> f64 {
+    getrandom::u32().map_or(1.0, |number| f64::from(number) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limited(retry_after: Option<Duration>) -> ProviderError {
+        ProviderError::RateLimited { message: "slow down".to_owned(), retry_after }
+    }
+
+    fn network() -> ProviderError {
+        ProviderError::Network { message: "connection refused".to_owned() }
+    }
+
+    /// Row 23: pauses grow, and chance may make them anything below that.
+    #[test]
+    fn pauses_double_up_to_a_cap() {
+        let policy = RetryPolicy::default().with_retries(8);
+        let longest: Vec<u64> =
+            (1..=8).map(|n| policy.delay_at(n, &network(), 1.0).unwrap().as_secs()).collect();
+        assert_eq!(longest, [1, 2, 4, 8, 16, 30, 30, 30]);
+        assert_eq!(policy.delay_at(9, &network(), 1.0), None);
+        assert_eq!(policy.delay_at(3, &network(), 0.5), Some(Duration::from_secs(2)));
+        assert_eq!(policy.delay_at(3, &network(), 0.0), Some(Duration::ZERO));
+        assert!(policy.delay(u32::MAX, &network()).is_none());
+    }
+
+    /// Row 24: what the service asks for is honoured, never undercut, and capped.
+    #[test]
+    fn retry_after_is_honoured_and_capped() {
+        let policy = RetryPolicy::default();
+        let ten = Duration::from_secs(10);
+        assert_eq!(policy.delay_at(1, &limited(Some(ten)), 0.0), Some(ten));
+        assert_eq!(policy.delay_at(1, &limited(Some(ten)), 1.0), Some(Duration::from_secs(11)));
+        assert_eq!(policy.delay_at(1, &limited(Some(Duration::ZERO)), 1.0), Some(Duration::ZERO));
+        assert_eq!(policy.delay_at(1, &limited(Some(Duration::from_secs(61))), 0.0), None);
+        assert_eq!(policy.delay_at(1, &limited(None), 1.0), Some(Duration::from_secs(2)));
+    }
+
+    /// Row 25: what waiting cannot mend is not asked again.
+    #[test]
+    fn hopeless_errors_are_not_retried() {
+        let message = String::new;
+        let hopeless = [
+            ProviderError::Auth { provider: "openai".into(), message: message(), key: None },
+            ProviderError::Quota { message: message() },
+            ProviderError::Refused { status: Some(400), message: message() },
+            ProviderError::ContextLength { message: message() },
+            ProviderError::Protocol { message: message() },
+        ];
+        for error in hopeless {
+            assert_eq!(RetryPolicy::default().delay(1, &error), None, "{error}");
+        }
+        assert_eq!(RetryPolicy::never().delay(1, &network()), None);
+    }
+}

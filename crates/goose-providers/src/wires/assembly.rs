@@ -1,0 +1,315 @@
+//! [`Assembly`]: the pieces of an answer, as the three decoders find them, become [`ReplyEvent`]s under caps.
+//!
+//! It makes ids unique, joins arguments in linear time, judges them, and ends each answer in the same way.
+
+use std::collections::VecDeque;
+
+use goose_extension::{Opaque, Reasoning};
+use serde_json::Value;
+
+use super::names::TakenIds;
+use crate::{
+    error::{ProviderError, ProviderResult},
+    reply::{Arguments, ReplyEvent, StopReason, ToolCall},
+    usage::Usage,
+};
+
+/// How many tools one answer may ask for.
+const MAX_CALLS: usize = 128;
+
+/// How large the arguments of one call may be. What is more is counted, not kept.
+const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
+
+/// How much is kept of arguments that are not as they should be.
+const MAX_RAW_BYTES: usize = 8 * 1024;
+
+/// How much text and thinking one answer may have, and how much a service may want to see again.
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+const MAX_OPAQUE_BYTES: usize = 4 * 1024 * 1024;
+
+/// An answer in the making.
+pub(super) struct Assembly {
+    ready: VecDeque<ReplyEvent>,
+    taken: TakenIds,
+    calls: Vec<Call>,
+    thinking: Thinking,
+    text_bytes: usize,
+    opaque_bytes: usize,
+    stop: Option<StopReason>,
+    is_done: bool,
+}
+
+/// A call that has begun. Decoders hold its number.
+#[derive(Default)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: String,
+    argument_bytes: usize,
+    opaque: Option<Opaque>,
+    stage: Stage,
+}
+
+#[derive(Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Unnamed,
+    Named,
+    Ended,
+}
+
+/// Thinking that has no end of its own on the wire: it ends where something else begins.
+#[derive(Default)]
+struct Thinking {
+    text: String,
+    opaque: Option<Opaque>,
+}
+
+impl Assembly {
+    pub(super) fn new(taken: TakenIds) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            taken,
+            calls: Vec::new(),
+            thinking: Thinking::default(),
+            text_bytes: 0,
+            opaque_bytes: 0,
+            stop: None,
+            is_done: false,
+        }
+    }
+
+    /// The next event, where one is complete.
+    pub(super) fn next(&mut self) -> Option<ReplyEvent> {
+        self.ready.pop_front()
+    }
+
+    /// Whether the answer is complete.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Whether the service has said why it stopped.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> ProviderResult<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.end_thinking();
+        self.count_text(text)?;
+        self.ready.push_back(ReplyEvent::Text(text.to_owned()));
+        Ok(())
+    }
+
+    /// Thinking to be shown; the decoder itself says when it is complete, with [`thought`](Self::thought).
+    pub(super) fn show_thinking(&mut self, text: &str) -> ProviderResult<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.count_text(text)?;
+        self.ready.push_back(ReplyEvent::Thinking(text.to_owned()));
+        Ok(())
+    }
+
+    /// Thinking without an end of its own.
+    pub(super) fn think(
+        &mut self,
+        text: &str,
+        opaque: impl FnOnce() -> Option<Opaque>,
+    ) -> ProviderResult<()> {
+        self.show_thinking(text)?;
+        if self.thinking.opaque.is_none() && !text.is_empty() {
+            self.thinking.opaque = opaque();
+        }
+        self.thinking.text.push_str(text);
+        Ok(())
+    }
+
+    /// Changes what the service wants to see again with the thinking that is being said; `bytes` are added to it.
+    pub(super) fn annotate_thought(
+        &mut self,
+        bytes: usize,
+        change: impl FnOnce(&mut Option<Opaque>),
+    ) -> ProviderResult<()> {
+        change(&mut self.thinking.opaque);
+        self.count_opaque(bytes)
+    }
+
+    /// A block of thinking is complete.
+    pub(super) fn thought(&mut self, thought: Reasoning) -> ProviderResult<()> {
+        if let Some(opaque) = &thought.opaque {
+            self.count_opaque(opaque.data.to_string().len())?;
+        }
+        if !thought.text.is_empty() || thought.opaque.is_some() {
+            self.ready.push_back(ReplyEvent::Thought(thought));
+        }
+        Ok(())
+    }
+
+    /// A call begins; its name may still be missing.
+    pub(super) fn begin_call(&mut self, id: &str, name: &str) -> ProviderResult<usize> {
+        if self.calls.len() >= MAX_CALLS {
+            return Err(too_much(&format!("the model asks for more than {MAX_CALLS} tools at once")));
+        }
+        self.end_thinking();
+        let call = self.calls.len();
+        self.calls.push(Call { id: self.taken.claim(id), ..Call::default() });
+        self.name_call(call, name);
+        Ok(call)
+    }
+
+    /// The name comes; once it is there, it stays.
+    pub(super) fn name_call(&mut self, call: usize, name: &str) {
+        let Some(call) = self.calls.get_mut(call) else { return };
+        if call.stage == Stage::Unnamed && !name.is_empty() {
+            name.clone_into(&mut call.name);
+            call.stage = Stage::Named;
+            self.ready.push_back(ReplyEvent::CallStarted { id: call.id.clone(), name: call.name.clone() });
+        }
+    }
+
+    /// More of the arguments.
+    pub(super) fn add_arguments(&mut self, call: usize, more: &str) {
+        let Some(call) = self.calls.get_mut(call) else { return };
+        call.argument_bytes = call.argument_bytes.saturating_add(more.len());
+        let room = MAX_ARGUMENT_BYTES.saturating_sub(call.arguments.len());
+        call.arguments.push_str(more.get(..more.floor_char_boundary(room)).unwrap_or_default());
+    }
+
+    /// All arguments at once, in place of what came before.
+    pub(super) fn set_arguments(&mut self, call: usize, all: &str) {
+        if let Some(call) = self.calls.get_mut(call) {
+            call.arguments.clear();
+            call.argument_bytes = 0;
+        }
+        self.add_arguments(call, all);
+    }
+
+    /// Whether any arguments have come.
+    pub(super) fn has_arguments(&self, call: usize) -> bool {
+        self.calls.get(call).is_some_and(|call| call.argument_bytes > 0)
+    }
+
+    /// What the service wants to see again with the call.
+    pub(super) fn attach(&mut self, call: usize, opaque: Opaque) -> ProviderResult<()> {
+        self.count_opaque(opaque.data.to_string().len())?;
+        if let Some(call) = self.calls.get_mut(call) {
+            call.opaque = Some(opaque);
+        }
+        Ok(())
+    }
+
+    /// The call is complete.
+    pub(super) fn end_call(&mut self, call: usize) {
+        let Some(call) = self.calls.get_mut(call) else { return };
+        if std::mem::replace(&mut call.stage, Stage::Ended) == Stage::Ended {
+            return;
+        }
+        let arguments = judge(std::mem::take(&mut call.arguments), call.argument_bytes);
+        self.ready.push_back(ReplyEvent::Call(ToolCall {
+            id: std::mem::take(&mut call.id),
+            name: std::mem::take(&mut call.name),
+            arguments,
+            opaque: call.opaque.take(),
+        }));
+    }
+
+    pub(super) fn usage(&mut self, usage: Usage) {
+        self.ready.push_back(ReplyEvent::Usage(usage));
+    }
+
+    /// The service says why it stopped; more may follow.
+    pub(super) fn stop(&mut self, stop: StopReason) {
+        // A refusal that was seen in the text is not undone by a plain end.
+        if self.stop != Some(StopReason::Refused) {
+            self.stop = Some(stop);
+        }
+    }
+
+    /// Nothing more follows.
+    pub(super) fn done(&mut self) {
+        if std::mem::replace(&mut self.is_done, true) {
+            return;
+        }
+        self.end_thinking();
+        for call in 0..self.calls.len() {
+            self.end_call(call);
+        }
+        let stop = match self.stop.take().unwrap_or(StopReason::EndTurn) {
+            StopReason::EndTurn if !self.calls.is_empty() => StopReason::ToolUse,
+            StopReason::ToolUse if self.calls.is_empty() => StopReason::EndTurn,
+            stop => stop,
+        };
+        self.ready.push_back(ReplyEvent::Finished(stop));
+    }
+
+    fn end_thinking(&mut self) {
+        let Thinking { text, opaque } = std::mem::take(&mut self.thinking);
+        if !text.is_empty() || opaque.is_some() {
+            self.ready.push_back(ReplyEvent::Thought(Reasoning { text, opaque }));
+        }
+    }
+
+    fn count_text(&mut self, text: &str) -> ProviderResult<()> {
+        self.text_bytes = self.text_bytes.saturating_add(text.len());
+        if self.text_bytes > MAX_TEXT_BYTES {
+            return Err(too_much(&format!("it has more than {} MiB of text", MAX_TEXT_BYTES >> 20)));
+        }
+        Ok(())
+    }
+
+    fn count_opaque(&mut self, bytes: usize) -> ProviderResult<()> {
+        self.opaque_bytes = self.opaque_bytes.saturating_add(bytes);
+        if self.opaque_bytes > MAX_OPAQUE_BYTES {
+            return Err(too_much(&format!(
+                "it has more than {} MiB of hidden thinking",
+                MAX_OPAQUE_BYTES >> 20
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What came is more than goose takes.
+pub(super) fn too_much(what: &str) -> ProviderError {
+    ProviderError::Protocol { message: what.to_owned() }
+}
+
+/// What a model passes, as it should be or with what is wrong. No arguments at all are an empty object.
+fn judge(raw: String, bytes: usize) -> Arguments {
+    if bytes > MAX_ARGUMENT_BYTES {
+        let why = format!("the arguments have {bytes} bytes, at most {MAX_ARGUMENT_BYTES} are allowed");
+        return malformed(raw, why);
+    }
+    if raw.trim().is_empty() {
+        return Arguments::Object(serde_json::Map::new());
+    }
+    match serde_json::from_str(&raw) {
+        Ok(Value::Object(object)) => Arguments::Object(object),
+        Ok(other) => malformed(raw, format!("the arguments are {}, not a JSON object", kind(&other))),
+        Err(error) if error.is_eof() => malformed(raw, format!("the arguments are cut off: {error}")),
+        Err(error) => malformed(raw, format!("the arguments are not valid JSON: {error}")),
+    }
+}
+
+fn malformed(mut raw: String, why: String) -> Arguments {
+    if raw.len() > MAX_RAW_BYTES {
+        raw.truncate(raw.floor_char_boundary(MAX_RAW_BYTES));
+        raw.push('…');
+    }
+    Arguments::Malformed { raw, why }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

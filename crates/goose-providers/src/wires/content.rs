@@ -1,0 +1,172 @@
+//! What a message may hold, in the form that all wires share: texts and images. The rest becomes text, and what a service
+//! would refuse (empty texts, NUL, images that are none, or too large) never leaves.
+
+use std::borrow::Cow;
+
+use goose_extension::{ContentBlock, ResourceContents, ToolOutput};
+
+/// How large one text may be. Tools' results are cut well below; this is the last guard.
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
+
+/// How large one image may be, in base64. Anthropic's limit, the smallest of the three.
+const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
+
+/// What stands for a result that says nothing.
+const NO_OUTPUT: &str = "(no output)";
+
+/// A piece of content.
+#[derive(Debug, PartialEq)]
+pub(super) enum Part<'a> {
+    Text(Cow<'a, str>),
+    Image { mime_type: &'static str, data: &'a str },
+}
+
+/// Whether the model can look at images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    Seeing,
+    Blind,
+}
+
+/// A block as it is sent; `None` where there is nothing to say.
+pub(super) fn part(block: &ContentBlock, sight: Sight) -> Option<Part<'_>> {
+    match block {
+        ContentBlock::Text(text) => text_part(&text.text),
+        ContentBlock::Image(image) => Some(image_part(&image.data, &image.mime_type, sight)),
+        ContentBlock::Audio(audio) => {
+            Some(left_out("audio", &audio.mime_type, audio.data.len(), "it cannot be sent"))
+        }
+        ContentBlock::Resource(resource) => resource_part(&resource.resource, sight),
+        ContentBlock::ResourceLink(link) => {
+            Some(Part::Text(Cow::Owned(format!("[link to {}]", sendable(&link.uri)))))
+        }
+        _ => None,
+    }
+}
+
+/// A tool's answer as it is sent; never empty.
+pub(super) fn result_parts(output: &ToolOutput, sight: Sight) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = output.content.iter().filter_map(|block| part(block, sight)).collect();
+    if parts.is_empty()
+        && let Some(value) = &output.structured
+    {
+        parts.push(Part::Text(Cow::Owned(sendable(&value.to_string()).into_owned())));
+    }
+    if parts.is_empty() {
+        parts.push(Part::Text(Cow::Borrowed(NO_OUTPUT)));
+    }
+    parts
+}
+
+/// A text as it is sent: within the cap and without NUL, which some services cannot store.
+pub(super) fn sendable(text: &str) -> Cow<'_, str> {
+    if text.len() > MAX_TEXT_BYTES {
+        let head = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
+        let note = format!("\n[cut here: the text has {} bytes]", text.len());
+        return Cow::Owned(head.replace('\0', "\u{fffd}") + &note);
+    }
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// Texts with nothing but white space are refused by Anthropic as empty ones are.
+fn text_part(text: &str) -> Option<Part<'_>> {
+    (!text.trim().is_empty()).then(|| Part::Text(sendable(text)))
+}
+
+fn image_part<'a>(data: &'a str, mime_type: &str, sight: Sight) -> Part<'a> {
+    let reason = match accepted_type(mime_type) {
+        _ if sight == Sight::Blind => "the model cannot look at images",
+        None => "only PNG, JPEG, GIF and WebP can be sent",
+        Some(_) if data.len() > MAX_IMAGE_BYTES => "it is too large; make it smaller, or show a part of it",
+        Some(_) if !is_base64(data) => "its data is damaged",
+        Some(mime_type) => return Part::Image { mime_type, data },
+    };
+    left_out("image", mime_type, data.len(), reason)
+}
+
+fn accepted_type(mime_type: &str) -> Option<&'static str> {
+    match mime_type.to_ascii_lowercase().as_str() {
+        "image/png" => Some("image/png"),
+        "image/jpeg" | "image/jpg" => Some("image/jpeg"),
+        "image/gif" => Some("image/gif"),
+        "image/webp" => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Padded base64, as it is on all wires.
+fn is_base64(data: &str) -> bool {
+    let bytes = data.as_bytes();
+    let padding = bytes.iter().rev().take_while(|byte| **byte == b'=').count();
+    let digits = bytes.get(..bytes.len() - padding).unwrap_or_default();
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    !digits.is_empty() && padding <= 2 && bytes.len().is_multiple_of(4) && digits.iter().all(is_digit)
+}
+
+fn left_out(what: &str, mime_type: &str, base64_bytes: usize, reason: &str) -> Part<'static> {
+    let mime_type: String = mime_type.chars().filter(|c| !c.is_control()).take(64).collect();
+    let kilobytes = (base64_bytes / 4 * 3).div_ceil(1024);
+    Part::Text(Cow::Owned(format!("[{what} ({mime_type}, {kilobytes} KiB) left out: {reason}]")))
+}
+
+fn resource_part(resource: &ResourceContents, sight: Sight) -> Option<Part<'_>> {
+    match resource {
+        ResourceContents::TextResourceContents { text, .. } => text_part(text),
+        ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+            let mime_type = mime_type.as_deref().unwrap_or("unknown type");
+            match accepted_type(mime_type) {
+                Some(_) => Some(image_part(blob, mime_type, sight)),
+                None => Some(left_out("file", mime_type, blob.len(), "it cannot be sent")),
+            }
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(part: Option<Part<'_>>) -> String {
+        match part {
+            Some(Part::Text(text)) => text.into_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Row 15: whatever a tool gives back, what is sent is valid and bounded.
+    #[test]
+    fn strange_content_becomes_text() {
+        let block = |block: ContentBlock| text(part(&block, Sight::Seeing));
+        let huge = ContentBlock::image("A".repeat(28 * 1024 * 1024), "image/png");
+        assert_eq!(
+            block(huge),
+            "[image (image/png, 21504 KiB) left out: it is too large; make it smaller, or show a part of it]"
+        );
+        assert!(block(ContentBlock::image("AAAA", "image/svg+xml")).contains("only PNG"));
+        assert!(block(ContentBlock::image("AA!A", "image/png")).contains("damaged"));
+        assert!(block(ContentBlock::image("", "image/png")).contains("damaged"));
+        assert!(block(ContentBlock::audio("AAAA", "audio/wav")).contains("audio/wav"));
+        assert_eq!(block(ContentBlock::text("a\0b")), "a\u{fffd}b");
+        assert_eq!(block(ContentBlock::embedded_text("file:///a", "inside")), "inside");
+        let long = block(ContentBlock::text("é".repeat(MAX_TEXT_BYTES)));
+        assert!(long.len() < MAX_TEXT_BYTES + 100 && long.contains("8388608 bytes"));
+    }
+
+    #[test]
+    fn nothing_is_said_where_nothing_is_there() {
+        assert_eq!(part(&ContentBlock::text(" \n"), Sight::Seeing), None);
+        let empty = ToolOutput::content([ContentBlock::text("")]);
+        assert_eq!(result_parts(&empty, Sight::Seeing), [Part::Text(Cow::Borrowed(NO_OUTPUT))]);
+        let structured = ToolOutput::value(serde_json::json!({"a": 1}));
+        assert_eq!(result_parts(&structured, Sight::Seeing), [Part::Text(Cow::Borrowed("{\"a\":1}"))]);
+    }
+
+    #[test]
+    fn images_go_where_they_can_be_seen() {
+        let block = ContentBlock::image("iVBORw0=", "image/JPG");
+        let image = Part::Image { mime_type: "image/jpeg", data: "iVBORw0=" };
+        assert_eq!(part(&block, Sight::Seeing), Some(image));
+        assert!(text(part(&block, Sight::Blind)).contains("cannot look at images"));
+    }
+}

@@ -1,0 +1,29 @@
+//! The wires that goose speaks itself: OpenAI chat (and its many compatibles), OpenAI Responses, Anthropic.
+//!
+//! ```text
+//! Request ── encode ──► bytes ── Http ──► events ── decode ──► Assembly ──► ReplyEvents
+//!            content, ids, names                                 caps, ids, arguments
+//!            History: what was written before is not written again
+//! ```
+//!
+//! - `wire`: what a codec is, and the provider that is made of one; `stream`: an answer as it comes;
+//! - `assembly`: the pieces of an answer under caps; `content`: what a message may hold, in the form that all wires share;
+//! - `history`: the bytes of a conversation that only grows; `names`: ids and tool names that every service takes;
+//! - `text`: what the two OpenAI wires write inside of strings; `schema`: a tool's schema as services want it; `models`: what is known of models by their names.
+
+mod anthropic;
+mod assembly;
+mod content;
+mod history;
+mod models;
+mod names;
+mod openai_chat;
+mod openai_responses;
+mod schema;
+mod stream;
+mod text;
+mod wire;
+
+pub use anthropic::Anthropic;
+pub use openai_chat::OpenAiChat;
+pub use openai_responses::OpenAiResponses;

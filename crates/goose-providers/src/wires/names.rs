@@ -1,0 +1,120 @@
+//! Ids of calls and names of tools in a form that every service takes, whoever made them.
+
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use goose_extension::Message;
+
+/// How long an id, and a tool's name, may be; OpenAI's limits, the shortest of the three.
+const MAX_ID_BYTES: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
+
+/// The name that stands for none.
+const NO_NAME: &str = "unnamed_tool";
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+fn is_valid_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_ID_BYTES && is_plain(id)
+}
+
+/// An id as it is sent. The same id always gives the same, so that calls and results stay tied.
+pub(super) fn sent_id(id: &str) -> Cow<'_, str> {
+    if is_valid_id(id) { Cow::Borrowed(id) } else { Cow::Owned(format!("call_{:016x}", fingerprint(id))) }
+}
+
+/// A tool's name as it is sent back: a model may have made one up that its service would refuse.
+pub(super) fn sent_name(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return Cow::Borrowed(NO_NAME);
+    }
+    if name.len() <= MAX_NAME_BYTES && is_plain(name) {
+        return Cow::Borrowed(name);
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    Cow::Owned(name.chars().take(MAX_NAME_BYTES).map(plain).collect())
+}
+
+/// FNV-1a: small, and the same in every run.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// The ids that are taken in a conversation.
+#[derive(Debug, Default)]
+pub(super) struct TakenIds(HashSet<u64>);
+
+impl TakenIds {
+    /// Those of the calls so far. Some services count from zero in each answer.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        Self(messages.iter().flat_map(|message| message.call_ids()).map(hashed).collect())
+    }
+
+    /// The id itself where it is valid and free, else a new one.
+    pub(super) fn claim(&mut self, id: &str) -> String {
+        if is_valid_id(id) && self.0.insert(hashed(id)) {
+            return id.to_owned();
+        }
+        loop {
+            let fresh = format!("call_{:016x}", self.random());
+            if self.0.insert(hashed(&fresh)) {
+                return fresh;
+            }
+        }
+    }
+
+    /// Without a source of chance the ids are counted.
+    fn random(&self) -> u64 {
+        getrandom::u64().unwrap_or(self.0.len() as u64)
+    }
+}
+
+fn hashed(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_names_are_valid_and_stable() {
+        assert_eq!(sent_id("toolu_01-a"), "toolu_01-a");
+        for odd in ["", "a b", "é", &"x".repeat(65), "call:1"] {
+            assert!(is_valid_id(&sent_id(odd)), "{odd}");
+            assert_eq!(sent_id(odd), sent_id(odd));
+        }
+        assert_ne!(sent_id("a b"), sent_id("a c"));
+        assert_eq!(sent_name("developer__shell"), "developer__shell");
+        assert_eq!(sent_name("functions.shell:0"), "functions_shell_0");
+        assert_eq!(sent_name(""), NO_NAME);
+        assert_eq!(sent_name(&"é".repeat(100)).len(), 64);
+    }
+
+    #[test]
+    fn an_id_is_given_once_in_a_conversation() {
+        let call = goose_extension::MessageContent::ToolCall {
+            id: "call_0".into(),
+            name: "a".into(),
+            arguments: serde_json::json!({}),
+            opaque: None,
+        };
+        let earlier = [Arc::new(Message::new(goose_extension::Role::Assistant, [call]))];
+        let mut taken = TakenIds::of(&earlier);
+        let ids = [taken.claim("call_0"), taken.claim("call_1"), taken.claim("call_1"), taken.claim("")];
+        assert_eq!(ids[1], "call_1");
+        let distinct: HashSet<&String> = ids.iter().collect();
+        assert_eq!(distinct.len(), 4, "{ids:?}");
+        assert!(ids.iter().all(|id| is_valid_id(id) && id != "call_0"), "{ids:?}");
+    }
+}

@@ -1,0 +1,219 @@
+//! An answer of OpenAI chat. It has no end of its own for calls and thoughts: they end with the answer, or where
+//! something else begins.
+
+use std::collections::HashMap;
+
+use goose_extension::Opaque;
+use serde_json::Value;
+
+use super::{
+    WIRE,
+    chunk::{CallDelta, Choice, Chunk, Delta, REASONING_CONTENT},
+    details,
+};
+use crate::{
+    endpoint::Endpoint,
+    error::{ProviderError, ProviderResult},
+    failure,
+    reply::StopReason,
+    sse::SseEvent,
+    usage::Usage,
+    wires::{
+        assembly::Assembly,
+        stream::{Decoder, unreadable},
+    },
+};
+
+/// What some services send last.
+const DONE: &str = "[DONE]";
+
+pub(super) struct ChatDecoder {
+    endpoint: Endpoint,
+    /// The calls by what the service calls them; never more than an answer may have.
+    by_index: HashMap<String, OpenCall>,
+    by_id: HashMap<String, usize>,
+    last: Option<usize>,
+}
+
+struct OpenCall {
+    call: usize,
+    id: String,
+}
+
+impl Decoder for ChatDecoder {
+    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+        let data = event.data.trim();
+        if data == DONE {
+            reply.done();
+            return Ok(());
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        let chunk = serde_json::from_str(data).map_err(|error| unreadable(&error, data))?;
+        // Some name the event that holds an error, and put nothing around it.
+        if event.name == "error" {
+            return Err(self.named_error(data));
+        }
+        self.chunk(chunk, reply)
+    }
+
+    fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
+        let text = answer.to_string();
+        if answer.get("choices").is_none() {
+            return Err(ProviderError::Protocol { message: "it holds no `choices`".to_owned() });
+        }
+        let chunk = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
+        self.chunk(chunk, reply)
+    }
+}
+
+impl ChatDecoder {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, by_index: HashMap::new(), by_id: HashMap::new(), last: None }
+    }
+
+    fn named_error(&self, data: &str) -> ProviderError {
+        let value: Value = serde_json::from_str(data).unwrap_or_default();
+        failure::of_value(&self.endpoint, &value)
+    }
+
+    fn chunk(&mut self, chunk: Chunk, reply: &mut Assembly) -> ProviderResult<()> {
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(failure::of_value(&self.endpoint, &error));
+        }
+        let mut usage = chunk.usage.or_else(|| chunk.x_groq?.get_mut("usage").map(Value::take));
+        // Only one answer was asked for.
+        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
+            usage = usage.or_else(|| choice.usage.clone());
+            self.choice(choice, reply)?;
+        }
+        if let Some(usage) = usage.as_ref().and_then(usage_of) {
+            reply.usage(usage);
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: Choice, reply: &mut Assembly) -> ProviderResult<()> {
+        if let Some(delta) = choice.delta {
+            self.delta(delta, reply)?;
+        }
+        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            reply.stop(stop_of(reason));
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta, reply: &mut Assembly) -> ProviderResult<()> {
+        if let Some(thought) = delta.reasoning_content {
+            reply
+                .think(&thought, || Some(Opaque { wire: WIRE.to_owned(), data: REASONING_CONTENT.into() }))?;
+        } else if let Some(Value::String(thought)) = delta.reasoning {
+            reply.think(&thought, || None)?;
+        }
+        for detail in delta.reasoning_details.into_iter().flatten() {
+            details::add(detail, reply)?;
+        }
+        match delta.content {
+            Some(Value::String(text)) => reply.text(&text)?,
+            Some(Value::Array(parts)) => parts.iter().try_for_each(|part| content_part(part, reply))?,
+            _ => {}
+        }
+        if let Some(refusal) = delta.refusal.filter(|refusal| !refusal.is_empty()) {
+            reply.text(&refusal)?;
+            reply.stop(StopReason::Refused);
+        }
+        delta.tool_calls.into_iter().flatten().try_for_each(|call| self.call(call, reply))
+    }
+
+    fn call(&mut self, delta: CallDelta, reply: &mut Assembly) -> ProviderResult<()> {
+        let (name, arguments) =
+            delta.function.map(|function| (function.name, function.arguments)).unwrap_or_default();
+        let (id, name) = (delta.id.unwrap_or_default(), name.unwrap_or_default());
+        let index = delta.index.filter(|index| !index.is_null()).map(|index| index.to_string());
+        let call = match self.known(index.as_deref(), &id, &name) {
+            Some(call) => call,
+            None => self.begin(index, id, &name, reply)?,
+        };
+        self.last = Some(call);
+        reply.name_call(call, &name);
+        match arguments {
+            Some(Value::String(more)) => reply.add_arguments(call, &more),
+            Some(Value::Null) | None => {}
+            Some(all) => reply.set_arguments(call, &all.to_string()),
+        }
+        match delta.extra_content.filter(|extra| !extra.is_null()) {
+            Some(extra) => reply.attach(call, Opaque { wire: WIRE.to_owned(), data: extra }),
+            None => Ok(()),
+        }
+    }
+
+    /// The call that a piece belongs to: by index; else by id; else the last one, unless it has a name of its own. Some
+    /// give all calls the same index: a new id under it is a new call.
+    fn known(&self, index: Option<&str>, id: &str, name: &str) -> Option<usize> {
+        match index {
+            Some(index) => {
+                let open = self.by_index.get(index)?;
+                let is_same = id.is_empty() || open.id.is_empty() || open.id == id || name.is_empty();
+                is_same.then_some(open.call)
+            }
+            None if !id.is_empty() => self.by_id.get(id).copied(),
+            None => self.last.filter(|_| name.is_empty()),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        index: Option<String>,
+        id: String,
+        name: &str,
+        reply: &mut Assembly,
+    ) -> ProviderResult<usize> {
+        let call = reply.begin_call(&id, name)?;
+        if let Some(index) = index {
+            self.by_index.insert(index, OpenCall { call, id });
+        } else if !id.is_empty() {
+            self.by_id.insert(id, call);
+        }
+        Ok(call)
+    }
+}
+
+/// A part of content that is a list: text, or thinking that is a list again.
+fn content_part(part: &Value, reply: &mut Assembly) -> ProviderResult<()> {
+    if let Some(text) = part.get("text").and_then(Value::as_str) {
+        return reply.text(text);
+    }
+    match part.get("thinking") {
+        Some(Value::String(text)) => reply.think(text, || None),
+        Some(Value::Array(thoughts)) => {
+            let texts = thoughts.iter().filter_map(|thought| thought.get("text")?.as_str());
+            texts.into_iter().try_for_each(|text| reply.think(text, || None))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn stop_of(reason: String) -> StopReason {
+    match reason.as_str() {
+        "stop" | "end_turn" | "eos" | "stop_sequence" => StopReason::EndTurn,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
+        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
+        "content_filter" | "refusal" | "safety" => StopReason::Refused,
+        _ => StopReason::Other(failure::clean(&reason)),
+    }
+}
+
+fn usage_of(usage: &Value) -> Option<Usage> {
+    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+    let input = number("/prompt_tokens")?;
+    let cached = number("/prompt_tokens_details/cached_tokens")
+        .or_else(|| number("/prompt_cache_hit_tokens"))
+        .or_else(|| number("/cached_tokens"));
+    Some(Usage {
+        input,
+        output: number("/completion_tokens").unwrap_or(0),
+        cached_input: cached.unwrap_or(0).min(input),
+        cache_write: number("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
+    })
+}

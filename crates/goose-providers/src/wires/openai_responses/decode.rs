@@ -1,0 +1,267 @@
+//! An answer of OpenAI Responses: items that begin, grow and end, and then the whole of it once more.
+
+use std::collections::{HashMap, HashSet};
+
+use goose_extension::{Opaque, Reasoning};
+use serde_json::{Value, json};
+
+use super::{
+    WIRE,
+    event::{Answer, Event, Item, Piece},
+};
+use crate::{
+    endpoint::Endpoint,
+    error::{ProviderError, ProviderResult},
+    failure,
+    reply::StopReason,
+    sse::SseEvent,
+    usage::Usage,
+    wires::{
+        assembly::{Assembly, too_much},
+        stream::{Decoder, unreadable},
+    },
+};
+
+pub(super) struct ResponsesDecoder {
+    endpoint: Endpoint,
+    /// The calls by where they stand in the answer; never more than an answer may have.
+    calls: HashMap<String, usize>,
+    last_call: Option<usize>,
+    /// The items of which text or thinking has come in pieces, by where they stand; without a place all of them.
+    heard: HashSet<String>,
+    items: usize,
+}
+
+/// How many items one answer may have.
+const MAX_ITEMS: usize = 1024;
+
+impl Decoder for ResponsesDecoder {
+    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        match serde_json::from_str(data) {
+            Ok(event) => self.take(event, reply),
+            Err(error) => Err(self.untyped(data, &error)),
+        }
+    }
+
+    fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
+        if answer.get("output").is_none() {
+            return Err(ProviderError::Protocol { message: "it holds no `output`".to_owned() });
+        }
+        if answer.get("status").is_some_and(|status| status == "failed") {
+            return Err(self.failed(&answer));
+        }
+        let text = answer.to_string();
+        let answer = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
+        self.finish(answer, reply)
+    }
+}
+
+impl ResponsesDecoder {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, calls: HashMap::new(), last_call: None, heard: HashSet::new(), items: 0 }
+    }
+
+    fn take(&mut self, event: Event, reply: &mut Assembly) -> ProviderResult<()> {
+        match event {
+            Event::ItemAdded { output_index, item } if item.r#type == "function_call" => {
+                self.begin_call(output_index, &item, reply).map(|_| ())
+            }
+            Event::ItemDone { output_index, item } => self.done(output_index, item, reply),
+            Event::Text { output_index, delta } => {
+                self.hear(output_index.as_ref())?;
+                reply.text(&delta)
+            }
+            Event::Thinking { output_index, delta } => {
+                self.hear(output_index.as_ref())?;
+                reply.show_thinking(&delta)
+            }
+            Event::ThinkingPart { summary_index: 0 } => Ok(()),
+            Event::ThinkingPart { .. } => reply.show_thinking("\n\n"),
+            Event::Arguments { output_index, delta } => {
+                let known = output_index.and_then(|index| self.calls.get(&index.to_string()).copied());
+                if let Some(call) = known.or(self.last_call) {
+                    reply.add_arguments(call, &delta);
+                }
+                Ok(())
+            }
+            Event::Completed { response } | Event::Incomplete { response } => self.finish(response, reply),
+            Event::Failed { response } => Err(self.failed(&response)),
+            Event::Error(error) => Err(self.error(&error)),
+            Event::ItemAdded { .. } | Event::Other => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, index: Option<&Value>) -> ProviderResult<()> {
+        let place = place(index);
+        if !self.heard.contains(&place) {
+            self.heard.insert(place);
+        }
+        if self.heard.len() > MAX_ITEMS { Err(too_many_items()) } else { Ok(()) }
+    }
+
+    fn was_heard(&self, index: Option<&Value>) -> bool {
+        self.heard.contains(&place(index)) || self.heard.contains(&place(None))
+    }
+
+    fn begin_call(
+        &mut self,
+        index: Option<Value>,
+        item: &Item,
+        reply: &mut Assembly,
+    ) -> ProviderResult<usize> {
+        let id = item.call_id.as_deref().or(item.id.as_deref()).unwrap_or_default();
+        let call = reply.begin_call(id, item.name.as_deref().unwrap_or_default())?;
+        if let Some(index) = index {
+            self.calls.insert(index.to_string(), call);
+        }
+        self.last_call = Some(call);
+        Ok(call)
+    }
+
+    /// What an item holds at its end counts, whether or not its pieces came before.
+    fn done(&mut self, index: Option<Value>, item: Item, reply: &mut Assembly) -> ProviderResult<()> {
+        self.items += 1;
+        if self.items > MAX_ITEMS {
+            return Err(too_many_items());
+        }
+        let was_heard = self.was_heard(index.as_ref());
+        match item.r#type.as_str() {
+            "function_call" => self.end_call(index, &item, reply),
+            "reasoning" => {
+                let thought = thought_of(item);
+                if !was_heard {
+                    reply.show_thinking(&thought.text)?;
+                }
+                reply.thought(thought)
+            }
+            "message" => {
+                let pieces = item.content.unwrap_or_default();
+                if !was_heard {
+                    pieces.iter().try_for_each(|piece| reply.text(piece.text()))?;
+                }
+                if pieces.iter().any(|piece| piece.r#type == "refusal") {
+                    reply.stop(StopReason::Refused);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end_call(&mut self, index: Option<Value>, item: &Item, reply: &mut Assembly) -> ProviderResult<()> {
+        let key = index.as_ref().map(ToString::to_string);
+        let open = match key {
+            Some(key) => self.calls.remove(&key),
+            None => self.last_call.take(),
+        };
+        let call = match open {
+            Some(call) => call,
+            None => self.begin_call(None, item, reply)?,
+        };
+        if self.last_call == Some(call) {
+            self.last_call = None;
+        }
+        reply.name_call(call, item.name.as_deref().unwrap_or_default());
+        match item.arguments.as_deref() {
+            Some(all) if !all.is_empty() => reply.set_arguments(call, all),
+            _ => {}
+        }
+        reply.end_call(call);
+        Ok(())
+    }
+
+    fn finish(&mut self, answer: Answer, reply: &mut Assembly) -> ProviderResult<()> {
+        // Some send no items but only the whole.
+        if self.items == 0 {
+            for (index, item) in answer.output.into_iter().flatten().enumerate() {
+                self.done(Some(index.into()), item, reply)?;
+            }
+        }
+        if let Some(usage) = answer.usage.as_ref().and_then(usage_of) {
+            reply.usage(usage);
+        }
+        if answer.status.as_deref() == Some("incomplete")
+            || answer.incomplete_details.as_ref().is_some_and(Value::is_object)
+        {
+            reply.stop(incomplete(answer.incomplete_details.as_ref()));
+        }
+        reply.done();
+        Ok(())
+    }
+
+    fn failed(&self, response: &Value) -> ProviderError {
+        let error = response.get("error").filter(|error| !error.is_null()).unwrap_or(response);
+        failure::of_value(&self.endpoint, error)
+    }
+
+    /// `{"type": "error", "code", "message"}`, or the same inside of `error`.
+    fn error(&self, event: &Value) -> ProviderError {
+        match event.get("error") {
+            Some(error) if !error.is_null() => failure::of_value(&self.endpoint, error),
+            _ => failure::of_value(
+                &self.endpoint,
+                &json!({ "code": event["code"], "message": event["message"] }),
+            ),
+        }
+    }
+
+    /// An event without a type that we know how to read: an error, or nothing of this wire.
+    fn untyped(&self, data: &str, error: &serde_json::Error) -> ProviderError {
+        match serde_json::from_str::<Value>(data) {
+            Ok(value) if value.get("error").is_some_and(|error| !error.is_null()) => self.error(&value),
+            _ => unreadable(error, data),
+        }
+    }
+}
+
+fn thought_of(item: Item) -> Reasoning {
+    let mut texts = texts_of(item.summary);
+    if texts.is_empty() {
+        texts = texts_of(item.content);
+    }
+    let opaque = item.encrypted_content.map(|sealed| {
+        let mut data = json!({ "encrypted_content": sealed });
+        if let Some(id) = item.id {
+            data["id"] = id.into();
+        }
+        Opaque { wire: WIRE.to_owned(), data }
+    });
+    Reasoning { text: texts.join("\n\n"), opaque }
+}
+
+fn texts_of(pieces: Option<Vec<Piece>>) -> Vec<String> {
+    let texts = pieces.into_iter().flatten().map(|piece| piece.text().to_owned());
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+/// Where an item stands, as a key.
+fn place(index: Option<&Value>) -> String {
+    index.map(ToString::to_string).unwrap_or_default()
+}
+
+fn too_many_items() -> ProviderError {
+    too_much(&format!("it has more than {MAX_ITEMS} items"))
+}
+
+fn incomplete(details: Option<&Value>) -> StopReason {
+    match details.and_then(|details| details.get("reason")).and_then(Value::as_str) {
+        Some("max_output_tokens") | None => StopReason::MaxTokens,
+        Some("content_filter") => StopReason::Refused,
+        Some(reason) => StopReason::Other(failure::clean(reason)),
+    }
+}
+
+fn usage_of(usage: &Value) -> Option<Usage> {
+    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+    let input = number("/input_tokens")?;
+    Some(Usage {
+        input,
+        output: number("/output_tokens").unwrap_or(0),
+        cached_input: number("/input_tokens_details/cached_tokens").unwrap_or(0).min(input),
+        cache_write: 0,
+    })
+}

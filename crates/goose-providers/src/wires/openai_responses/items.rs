@@ -1,0 +1,145 @@
+//! A conversation as OpenAI Responses wants it: a flat list of messages, thoughts, calls and results.
+
+use std::borrow::Cow;
+
+use goose_extension::{ContentBlock, Message, MessageContent, Reasoning, Role, ToolOutput};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::WIRE;
+use crate::wires::{
+    content::{self, Part, Sight},
+    names,
+    text::{ArgumentText, DataUrl, joined, result_text},
+    wire::write_element,
+};
+
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<InputPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum InputPart<'a> {
+    InputText { text: Cow<'a, str> },
+    InputImage { image_url: DataUrl<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Reasoning {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a Value>,
+        summary: Vec<Summary<'a>>,
+        encrypted_content: &'a Value,
+    },
+    FunctionCall {
+        call_id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        arguments: ArgumentText<'a>,
+    },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: Content<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    r#type: &'static str,
+    text: Cow<'a, str>,
+}
+
+/// Writes a message, as none, one or several items.
+pub(super) fn write(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+    match message.role {
+        Role::Assistant => write_assistant(message, out),
+        _ => write_user(message, sight, out),
+    }
+}
+
+fn write_user(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+    let mut parts = Vec::new();
+    for content in &message.content {
+        match content {
+            MessageContent::ToolResult { id, output } => write_result(id, output, sight, out),
+            MessageContent::Block(block) => parts.extend(content::part(block, sight)),
+            _ => {}
+        }
+    }
+    if !parts.is_empty() {
+        write_element(out, &Said { role: "user", content: input(parts) });
+    }
+}
+
+fn write_result(id: &str, output: &ToolOutput, sight: Sight, out: &mut Vec<u8>) {
+    let mut parts = content::result_parts(output, sight);
+    if let Some(Part::Text(text)) = parts.iter_mut().find(|part| matches!(part, Part::Text(_))) {
+        *text = result_text(std::mem::take(text), output.is_error);
+    }
+    write_element(out, &Item::FunctionCallOutput { call_id: names::sent_id(id), output: input(parts) });
+}
+
+/// Texts alone are one text.
+fn input(parts: Vec<Part<'_>>) -> Content<'_> {
+    if parts.iter().all(|part| matches!(part, Part::Text(_))) {
+        return Content::Text(joined(parts));
+    }
+    let entry = |part| match part {
+        Part::Text(text) => InputPart::InputText { text },
+        Part::Image { mime_type, data } => InputPart::InputImage { image_url: DataUrl { mime_type, data } },
+    };
+    Content::Parts(parts.into_iter().map(entry).collect())
+}
+
+/// In the order in which it was said: a thought belongs to what follows it, and is refused where nothing does.
+fn write_assistant(message: &Message, out: &mut Vec<u8>) {
+    let is_thought = |content: &MessageContent| matches!(content, MessageContent::Reasoning(_));
+    let last = message.content.iter().rposition(|content| !is_thought(content));
+    for content in message.content.iter().take(last.map_or(0, |last| last + 1)) {
+        match content {
+            MessageContent::Block(block) => write_text(block, out),
+            MessageContent::Reasoning(thought) => write_thought(thought, out),
+            MessageContent::ToolCall { id, name, arguments, .. } => write_element(
+                out,
+                &Item::FunctionCall {
+                    call_id: names::sent_id(id),
+                    name: names::sent_name(name),
+                    arguments: ArgumentText(arguments),
+                },
+            ),
+            _ => {}
+        }
+    }
+}
+
+fn write_text(block: &ContentBlock, out: &mut Vec<u8>) {
+    if let Some(Part::Text(text)) = content::part(block, Sight::Blind) {
+        write_element(out, &Said { role: "assistant", content: Content::Text(text) });
+    }
+}
+
+/// Only thoughts that were sealed on this wire mean anything to it.
+fn write_thought(thought: &Reasoning, out: &mut Vec<u8>) {
+    let Some(opaque) = thought.opaque.as_ref().filter(|opaque| opaque.wire == WIRE) else { return };
+    let Some(encrypted_content) = opaque.data.get("encrypted_content").filter(|sealed| sealed.is_string())
+    else {
+        return;
+    };
+    let summary = match content::sendable(&thought.text) {
+        text if text.is_empty() => Vec::new(),
+        text => vec![Summary { r#type: "summary_text", text }],
+    };
+    let id = opaque.data.get("id").filter(|id| id.is_string());
+    write_element(out, &Item::Reasoning { id, summary, encrypted_content });
+}

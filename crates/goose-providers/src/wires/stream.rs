@@ -1,0 +1,201 @@
+//! An answer as it comes: bytes in, [`ReplyEvent`]s out. It ends with `Finished` or with an error, never with neither.
+//!
+//! Not everybody who is asked for a stream of events sends one: a whole answer as JSON is taken too, and a web page is
+//! told apart from both.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::assembly::{Assembly, too_much};
+use crate::{
+    endpoint::Endpoint,
+    error::{ProviderError, ProviderResult},
+    failure,
+    http::Body,
+    http_failure,
+    reply::{ReplyEvent, ReplyStream},
+    sse::{EventTooLarge, MAX_EVENT_BYTES, SseEvent, SseReader},
+};
+
+/// How many bytes one answer may have on the wire.
+const MAX_ANSWER_BYTES: usize = 256 * 1024 * 1024;
+
+/// How much of an answer is shown that cannot be read.
+const SHOWN_CHARS: usize = 200;
+
+/// What reads one wire's events.
+pub(super) trait Decoder: Send {
+    /// Takes an event.
+    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()>;
+
+    /// Takes an answer that came as one JSON object.
+    fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()>;
+}
+
+/// The answer in `body`.
+pub(super) fn of(body: Body, decoder: impl Decoder + 'static, assembly: Assembly) -> ReplyStream {
+    let reading = Reading { body, decoder, assembly, form: Form::Unknown, taken: 0, ended: false };
+    Box::pin(futures::stream::unfold(reading, |mut reading| async move {
+        let item = reading.next().await?;
+        Some((item, reading))
+    }))
+}
+
+struct Reading<D> {
+    body: Body,
+    decoder: D,
+    assembly: Assembly,
+    form: Form,
+    taken: usize,
+    ended: bool,
+}
+
+/// What the answer is made of; its first byte tells.
+enum Form {
+    Unknown,
+    Events(SseReader),
+    Json(Vec<u8>),
+}
+
+impl<D: Decoder> Reading<D> {
+    async fn next(&mut self) -> Option<ProviderResult<ReplyEvent>> {
+        loop {
+            if let Some(event) = self.assembly.next() {
+                return Some(Ok(event));
+            }
+            if self.ended {
+                return None;
+            }
+            if self.assembly.is_done() {
+                self.ended = true;
+                self.body.drain().await;
+                return None;
+            }
+            if let Err(error) = self.read().await {
+                self.ended = true;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    async fn read(&mut self) -> ProviderResult<()> {
+        match self.body.chunk().await? {
+            Some(chunk) => self.take(chunk),
+            None => self.finish(),
+        }
+    }
+
+    fn take(&mut self, chunk: Bytes) -> ProviderResult<()> {
+        self.taken = self.taken.saturating_add(chunk.len());
+        if self.taken > MAX_ANSWER_BYTES {
+            return Err(too_much(&format!("it is larger than {} MiB", MAX_ANSWER_BYTES >> 20)));
+        }
+        if matches!(self.form, Form::Unknown) {
+            self.form = form_of(&chunk)?;
+        }
+        match &mut self.form {
+            Form::Unknown => Ok(()),
+            Form::Json(text) if text.len() + chunk.len() > MAX_EVENT_BYTES => Err(event_too_large()),
+            Form::Json(text) => {
+                text.extend_from_slice(&chunk);
+                Ok(())
+            }
+            Form::Events(reader) => {
+                let mut events = VecDeque::new();
+                let cut = reader.push(&chunk, &mut events);
+                self.decode(events)?;
+                // What came before the one that is too large may have ended the answer.
+                match cut {
+                    Err(EventTooLarge) if !self.assembly.is_done() => Err(event_too_large()),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn decode(&mut self, events: VecDeque<SseEvent>) -> ProviderResult<()> {
+        for event in events {
+            if self.assembly.is_done() {
+                break;
+            }
+            self.decoder.event(&event, &mut self.assembly)?;
+        }
+        Ok(())
+    }
+
+    /// The body has ended. That is only right where the service has said why it stopped.
+    fn finish(&mut self) -> ProviderResult<()> {
+        match std::mem::replace(&mut self.form, Form::Unknown) {
+            Form::Unknown => Err(self.cut()),
+            Form::Json(text) => self.finish_json(&text),
+            Form::Events(mut reader) => {
+                let mut events = VecDeque::new();
+                reader.finish(&mut events);
+                if !reader.saw_field() {
+                    return Err(not_events());
+                }
+                // An event that was cut in two is no event.
+                match self.decode(events) {
+                    Err(ProviderError::Protocol { .. }) => {}
+                    other => other?,
+                }
+                if self.assembly.has_stopped() {
+                    self.assembly.done();
+                }
+                if self.assembly.is_done() { Ok(()) } else { Err(self.cut()) }
+            }
+        }
+    }
+
+    fn finish_json(&mut self, text: &[u8]) -> ProviderResult<()> {
+        let answer: Value = match serde_json::from_slice(text) {
+            Ok(answer) => answer,
+            Err(error) if error.is_eof() => return Err(self.cut()),
+            Err(error) => return Err(unreadable(&error, &String::from_utf8_lossy(text))),
+        };
+        fail_on_error(self.body.endpoint(), &answer)?;
+        self.decoder.whole(answer, &mut self.assembly)?;
+        self.assembly.done();
+        Ok(())
+    }
+
+    fn cut(&self) -> ProviderError {
+        http_failure::cut(self.body.endpoint())
+    }
+}
+
+/// Fails where an answer, or an event of it, is an error: `{"error": …}`.
+pub(super) fn fail_on_error(endpoint: &Endpoint, value: &Value) -> ProviderResult<()> {
+    let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+    match value.get("error") {
+        Some(error) if !error.is_null() => Err(failure::of_value(endpoint, error)),
+        _ => Ok(()),
+    }
+}
+
+/// An event, or an answer, that is not what the protocol says.
+pub(super) fn unreadable(error: &serde_json::Error, text: &str) -> ProviderError {
+    let shown: String = failure::clean(text).chars().take(SHOWN_CHARS).collect();
+    ProviderError::Protocol { message: format!("{error} in `{shown}`") }
+}
+
+fn form_of(chunk: &[u8]) -> ProviderResult<Form> {
+    match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => Ok(Form::Unknown),
+        Some(b'{' | b'[') => Ok(Form::Json(Vec::new())),
+        Some(b'<') => {
+            Err(ProviderError::Protocol { message: "it is a web page, not an answer of a model".to_owned() })
+        }
+        Some(_) => Ok(Form::Events(SseReader::default())),
+    }
+}
+
+fn not_events() -> ProviderError {
+    ProviderError::Protocol { message: "it is neither a stream of events nor JSON".to_owned() }
+}
+
+fn event_too_large() -> ProviderError {
+    too_much(&format!("one event is larger than {} MiB", MAX_EVENT_BYTES >> 20))
+}

@@ -125,6 +125,11 @@ impl Settings {
         self.0.source.variable(name)
     }
 
+    /// The environment that these settings were loaded with.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.source.environment.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+
     /// The secrets: those of the environment, of `secrets.yaml`, of `config.yaml`, and of the keyring, which is asked
     /// last because it can be slow.
     pub fn secrets(&self) -> Arc<SecretChain> {

@@ -5,11 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use goose_providers::{BadModelRef, ModelRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    BadModelRef, ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, ModelRef, Moderator,
-    Profile, ProfileExtension, Settings,
+    ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, Moderator, Profile,
+    ProfileExtension, Settings,
     text_file::read_capped,
     yaml::{self, Pick},
 };

@@ -4,9 +4,10 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use goose::config::{
-    ConfigError, ModelRef, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secrets as _,
-    Settings, SettingsSource,
+    ConfigError, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secrets as _, Settings,
+    SettingsSource,
 };
+use goose_providers::{Lookup as _, ModelRef};
 use tempfile::TempDir;
 
 /// A home with a user's file, and a project in it.
@@ -176,6 +177,9 @@ fn secrets_are_looked_up_in_their_order() -> Result<()> {
         assert_eq!(secret.expose(), value);
     }
     assert!(settings.secrets().get("NOWHERE")?.is_none());
+    assert_eq!(settings.value("IN_ENV").as_deref(), Some("environment"));
+    assert_eq!(settings.secret("IN_FILE").map(|key| key.expose().to_owned()).as_deref(), Some("file"));
+    assert_eq!((settings.value("NOWHERE"), settings.secret("NOWHERE")), (None, None));
     Ok(())
 }
 

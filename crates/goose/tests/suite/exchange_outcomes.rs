@@ -137,7 +137,8 @@ async fn overflow_in_mid_loop_makes_room_and_goes_on() -> anyhow::Result<()> {
             }
             calls += 1;
             match calls {
-                1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(2000))})).costing(1200 * calls, 600),
+                1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(2000))}))
+                    .costing(1200 * calls, 600),
                 _ if !refused => {
                     refused = true;
                     too_long(wire)
@@ -171,7 +172,8 @@ async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()>
         }
         calls += 1;
         match calls {
-            1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(40_000))})).costing(5_000 * calls, 10),
+            1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(40_000))}))
+                .costing(5_000 * calls, 10),
             _ => too_long(Wire::Chat),
         }
     })?;

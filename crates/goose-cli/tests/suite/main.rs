@@ -4,6 +4,7 @@ mod call;
 mod configure;
 mod doctor;
 mod endings;
+mod guided;
 mod help;
 mod info;
 mod list;

@@ -252,6 +252,9 @@ fn the_command_line_is_stronger_than_a_profile() -> Result<()> {
     assert_eq!(flags(None, None)?.processor, Some(model("anthropic:big")?));
     assert_eq!(flags(None, Some("small"))?.processor, Some(model("anthropic:small")?));
     assert_eq!(flags(Some("openai"), Some("gpt"))?.processor, Some(model("openai:gpt")?));
+    let plain = Settings::load(home.source().with_flag("GOOSE_PROVIDER", Some("openai")))?;
+    let usual = plain.profile(None)?.processor.context("no model")?;
+    ensure!(usual.provider() == Some("openai") && !usual.model().is_empty(), "{usual:?}");
     Ok(())
 }
 

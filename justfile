@@ -30,6 +30,10 @@ bench *ARGS:
     cargo bench -p goose-extension --bench paths -- {{ARGS}}
     cargo bench -p goose --bench services -- {{ARGS}}
 
+# What goose itself costs when the model takes no time, against a bare program and other agents
+bench-overhead *ARGS:
+    cargo bench -p goose-cli --bench overhead -- {{ARGS}}
+
 # Accept new compiler messages of the macros' UI tests, after reading them
 accept-ui:
     TRYBUILD=overwrite cargo test -p goose-extension --test suite ui

@@ -19,12 +19,15 @@ const STATUS_WIDTH: usize = 78;
 /// Goes to the begin of the line and empties it.
 const ERASE_LINE: &str = "\r\x1b[2K";
 
+/// Goes to the begin of the line above and empties it.
+const ERASE_LINE_ABOVE: &str = "\x1b[1A\x1b[2K";
+
 /// What errors begin with, and how it looks.
 const LABEL: &str = "error:";
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// Whether a status line is on the screen.
-static STATUS_SHOWN: Mutex<bool> = Mutex::new(false);
+/// How many lines of status are on the screen.
+static STATUS_SHOWN: Mutex<usize> = Mutex::new(0);
 
 /// Whether a person sees standard error.
 pub(crate) fn is_seen() -> bool {
@@ -62,22 +65,29 @@ pub(crate) fn prompt(text: impl Display) {
 
 /// Shows what is going on, in place of what was shown before. For terminals only.
 pub(crate) fn status(text: &str) {
-    let mut shown = clear();
-    let line: String = visible::line(text).chars().take(STATUS_WIDTH).collect();
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "{line}").and_then(|()| stderr.flush());
-    *shown = true;
+    status_lines(&[text], STATUS_WIDTH);
 }
 
-/// Takes the status line away.
+/// The same with several lines, each cut at a width.
+pub(crate) fn status_lines(lines: &[&str], width: usize) {
+    let mut shown = clear();
+    let cut = |line: &&str| visible::line(line).chars().take(width).collect::<String>();
+    let text = lines.iter().map(cut).collect::<Vec<_>>().join("\n");
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+    *shown = lines.len();
+}
+
+/// Takes the status away.
 pub(crate) fn end_status() {
     drop(clear());
 }
 
-fn clear() -> MutexGuard<'static, bool> {
+fn clear() -> MutexGuard<'static, usize> {
     let mut shown = STATUS_SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::mem::take(&mut *shown) {
-        let _ = write!(io::stderr(), "{ERASE_LINE}");
+    let lines = std::mem::take(&mut *shown);
+    if lines > 0 {
+        let _ = write!(io::stderr(), "{ERASE_LINE}{}", ERASE_LINE_ABOVE.repeat(lines - 1));
     }
     shown
 }

@@ -3,11 +3,15 @@
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use goose_mcp::BUILTINS;
 
+use crate::commands;
+
 /// The heading of the flags that say which extensions are meant.
 const WHICH: &str = "Which extensions";
 
 const GOOSE_EXAMPLES: &str = "\
 Examples:
+  goose                                a conversation
+  goose run 'Fix the failing test'     one task
   goose extension list                 what is configured
   goose extension status               start it, and see how it is
   goose mcp memory                     a built-in for other programs
@@ -73,6 +77,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk with goose, or look after earlier conversations
+    #[command(visible_alias = "s", after_help = crate::commands::session::args::EXAMPLES)]
+    Session(Box<crate::commands::session::args::SessionArgs>),
+    /// Do one task, from begin to end
+    #[command(after_help = crate::commands::run::args::EXAMPLES)]
+    Run(Box<crate::commands::run::args::RunArgs>),
     /// Look at extensions and try their tools
     #[command(visible_alias = "extensions", after_help = EXTENSION_EXAMPLES)]
     Extension {
@@ -85,6 +95,14 @@ pub(crate) enum Command {
         #[arg(value_parser = builtins())]
         name: String,
     },
+    /// Choose the model, its key, extensions and modes: step by step, or by flags
+    Configure(commands::configure::ConfigureArgs),
+    /// Show what this goose is, and what it is configured with
+    Info(commands::info::InfoArgs),
+    /// Look at each part that goose needs, and say how to mend what is broken
+    Doctor(commands::doctor::DoctorArgs),
+    /// Print a script that lets a shell complete goose's commands
+    Completion(commands::completion::CompletionArgs),
 }
 
 #[derive(Debug, Subcommand)]

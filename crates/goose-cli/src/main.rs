@@ -1,6 +1,6 @@
 //! The `goose` command. What it takes is in `cli`, what it does in `commands`.
 //!
-//! - `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
+//! - `settings`: what is configured, for commands that only look; `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
 //! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
 //!   text of others harmless; `wrap`: lines that fit;
 //! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
@@ -16,8 +16,10 @@ mod login;
 mod output;
 mod person;
 mod selection;
+mod settings;
 mod signals;
 mod supervise;
+mod terminal;
 mod visible;
 mod wrap;
 
@@ -27,7 +29,7 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     logging::start();
-    match commands::run(cli::Cli::parse()) {
+    match commands::run_command(cli::Cli::parse()) {
         Ok(code) => code,
         // Whoever read the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     aside,
-    dialogue::{self, Terminal},
+    dialogue::{self, Dialogue, Terminal},
     visible,
 };
 
@@ -37,6 +37,8 @@ pub(crate) struct Person {
     least_level: LogLevel,
     /// One question at a time.
     conversation: Mutex<()>,
+    /// How the person is asked.
+    dialogue: Arc<dyn Dialogue>,
 }
 
 impl Person {
@@ -48,7 +50,13 @@ impl Person {
             (false, false) => View::Nothing,
         };
         let least_level = if verbose { LogLevel::Debug } else { LogLevel::Info };
-        Self { view, can_answer: aside::can_ask(), least_level, conversation: Mutex::default() }
+        let conversation = Mutex::default();
+        Self { view, can_answer: aside::can_ask(), least_level, conversation, dialogue: Arc::new(Terminal) }
+    }
+
+    /// The person at a keyboard that others read, too.
+    pub(crate) fn at(dialogue: Arc<dyn Dialogue>) -> Self {
+        Self { dialogue, ..Self::new(false) }
     }
 
     /// The same person, for what tools tell besides.
@@ -79,7 +87,7 @@ impl Caller for Person {
         match question {
             Question::Elicit(question) if self.can_answer => {
                 let _turn = self.conversation.lock().await;
-                Ok(Answer::Elicited(dialogue::elicit(&Terminal, extension, question).await))
+                Ok(Answer::Elicited(dialogue::elicit(&*self.dialogue, extension, question).await))
             }
             _ => Err(ToolError::Denied("There is nobody at a terminal who could answer this.".to_owned())),
         }

@@ -204,7 +204,7 @@ fn switched_off(candidate: &Candidate) -> anyhow::Error {
 }
 
 /// The extensions of the flags, each with a name of its own.
-fn flags(which: &Which) -> anyhow::Result<Vec<ExtensionConfig>> {
+pub(crate) fn flags(which: &Which) -> anyhow::Result<Vec<ExtensionConfig>> {
     let mut configs = Vec::new();
     for line in &which.commands {
         configs.push(ExtensionConfig::from_command_line(line)?);

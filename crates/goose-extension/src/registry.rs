@@ -28,6 +28,11 @@ impl<T> ToolDef<T> {
     pub fn new(tool: Tool, method: ToolMethod<T>) -> Self {
         Self { tool, method }
     }
+
+    /// The same method, described in another way.
+    pub fn map_tool(self, change: impl FnOnce(Tool) -> Tool) -> Self {
+        Self { tool: change(self.tool), method: self.method }
+    }
 }
 
 type Instance = dyn Any + Send + Sync;

@@ -106,6 +106,13 @@ impl Tool {
         self
     }
 
+    /// The same tool with another schema for its arguments.
+    pub fn with_input_schema(mut self, schema: impl Into<Arc<JsonObject>>) -> Self {
+        self.input_schema = schema.into();
+        self.validator = Arc::default();
+        self
+    }
+
     /// Adds a name for people.
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
@@ -195,6 +202,12 @@ impl Tool {
             &self.input_schema,
             arguments,
         )
+    }
+
+    /// Compiles the schema, which the first call does otherwise. Takes some milliseconds for the first tool of a
+    /// process, and blocks; worth doing while a model thinks.
+    pub fn prepare(&self) {
+        self.validator.get_or_init(|| arguments::Validator::compile(&self.input_schema));
     }
 
     /// The tool as MCP describes it.

@@ -1,31 +1,64 @@
 //! The list of built-ins: the one door through which programs get them by name.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use goose_extension::Extension;
 
-use crate::{memory::Memory, tutorial::Tutorial};
+use crate::{developer::Developer, memory::Memory, tutorial::Tutorial};
 
 /// What the built-ins are told by the program that runs them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Settings {
     /// goose's config folder, see [`paths::config_dir`](crate::paths::config_dir).
     pub config_dir: PathBuf,
     /// The project that is worked in, where there is one.
     pub working_dir: Option<PathBuf>,
+    /// The variables that commands get, secrets left out. Commands inherit nothing else.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Where long outputs of commands are put, for as long as they are of use. Without it they are only cut.
+    pub scratch_dir: Option<PathBuf>,
 }
 
 impl Settings {
     /// Settings without a project.
     pub fn new(config_dir: impl Into<PathBuf>) -> Self {
-        Self { config_dir: config_dir.into(), working_dir: None }
+        Self {
+            config_dir: config_dir.into(),
+            working_dir: None,
+            environment: BTreeMap::new(),
+            scratch_dir: None,
+        }
     }
 
     /// Says which project is worked in.
     pub fn with_working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(dir.into());
         self
+    }
+
+    /// Says which variables commands get. Among them, `GOOSE_SHELL` names the shell and `HOME` is what `~` means.
+    pub fn with_environment(
+        mut self,
+        variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
+    ) -> Self {
+        self.environment = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self
+    }
+
+    /// Says where long outputs of commands are put.
+    pub fn with_scratch_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.scratch_dir = Some(dir.into());
+        self
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("config_dir", &self.config_dir)
+            .field("working_dir", &self.working_dir)
+            .finish_non_exhaustive()
     }
 }
 
@@ -49,6 +82,7 @@ impl Builtin {
 
 /// All built-ins, by name.
 pub const BUILTINS: &[Builtin] = &[
+    Builtin { name: "developer", summary: "files, commands and a plan, for work on code", build: developer },
     Builtin { name: "memory", summary: "facts and preferences across conversations", build: memory },
     Builtin { name: "tutorial", summary: "guided, step-by-step tutorials", build: tutorial },
 ];
@@ -56,6 +90,10 @@ pub const BUILTINS: &[Builtin] = &[
 /// The built-in of that name, where there is one.
 pub fn builtin(name: &str, settings: &Settings) -> Option<Arc<dyn Extension>> {
     BUILTINS.iter().find(|builtin| builtin.name == name).map(|builtin| builtin.build(settings))
+}
+
+fn developer(settings: &Settings) -> Arc<dyn Extension> {
+    Arc::new(Developer::new(settings))
 }
 
 fn memory(settings: &Settings) -> Arc<dyn Extension> {

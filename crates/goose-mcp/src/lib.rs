@@ -1,6 +1,7 @@
 //! goose's built-in services. Each is an [`Extension`](goose_extension::Extension), and each also runs as an MCP
 //! server (`examples/mcp.rs`).
 //!
+//! - [`Developer`]: files, commands and a plan, for work on code
 //! - [`Memory`]: facts and preferences across conversations, in text files
 //! - [`Tutorial`]: tutorials that the model guides a person through
 //!
@@ -8,10 +9,12 @@
 //! [`Settings`], and asks [`builtin()`] for a service by name.
 
 mod builtin;
+mod developer;
 mod memory;
 pub mod paths;
 mod tutorial;
 
 pub use builtin::{BUILTINS, Builtin, Settings, builtin};
+pub use developer::Developer;
 pub use memory::Memory;
 pub use tutorial::Tutorial;

@@ -8,7 +8,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{ending, exit, marker, tree::Tree, watcher};
+use crate::{ending, exit, marker, terminal, tree::Tree, watcher};
 
 /// How long a process that was killed may take to be gone.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -24,8 +24,37 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 ///
 /// Outside of a tokio runtime.
 pub fn spawn(command: &mut Command) -> io::Result<Process> {
+    start(command.process_group(0))
+}
+
+/// The same, and the program has no terminal, not even where we have one: it can neither write on it nor ask there.
+///
+/// # Errors
+///
+/// Where the program cannot be started.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime.
+pub fn spawn_without_terminal(command: &mut Command) -> io::Result<Process> {
+    if terminal::is_there() {
+        terminal::leave(command);
+    } else {
+        // A session of its own costs a fork, which is slow for a large program; nothing is gained by it here.
+        command.process_group(0);
+    }
+    start(command)
+}
+
+/// Has the watcher run before the first program is started, which is then faster. Blocks for a millisecond or so.
+pub fn prepare() {
+    watcher::prepare();
+}
+
+/// Starts a command that becomes the leader of a group.
+fn start(command: &mut Command) -> io::Result<Process> {
     let mark = marker::next();
-    command.env(marker::VARIABLE, &mark).process_group(0).kill_on_drop(true);
+    command.env(marker::VARIABLE, &mark).kill_on_drop(true);
     watcher::prepare();
     let child = command.spawn()?;
     let gone = || io::Error::other("The program ended before it was started. Try again.");
@@ -90,6 +119,24 @@ impl Process {
             self.status = exit::look(self.leader)?;
         }
         Ok(self.status)
+    }
+
+    /// Waits until the program itself has ended, and lets go of what it has left running: that goes on until goose
+    /// ends, when the watcher finds it by its mark. Costs no look at the process table.
+    ///
+    /// When this is dropped before its end, all are killed.
+    ///
+    /// # Errors
+    ///
+    /// Where the system cannot tell how the program ended.
+    pub async fn release(mut self) -> io::Result<ExitStatus> {
+        let status = self.wait().await?;
+        if let Some(mut child) = self.child.take() {
+            // Its number may soon be somebody else's.
+            watcher::forget(self.id);
+            child.wait().await?;
+        }
+        Ok(status)
     }
 
     /// Kills the program and everything it started, now. Reads the process table, which takes a few milliseconds.

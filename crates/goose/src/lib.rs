@@ -3,10 +3,12 @@
 //! - [`services`]: layer 0, one supervised pool of services for each process;
 //! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
 //! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
-//! - [`config`]: what people configure.
+//! - [`permission`]: who may do what; [`config`]: what people configure.
 
 pub mod agents;
 pub mod config;
+pub mod context;
 pub mod exchange;
+pub mod permission;
 pub mod services;
 pub mod session;

@@ -1,7 +1,13 @@
 //! The commands, a file each.
 
+pub(crate) mod completion;
+pub(crate) mod configure;
+pub(crate) mod doctor;
 mod extension;
+pub(crate) mod info;
 mod mcp;
+pub(crate) mod run;
+pub(crate) mod session;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -10,11 +16,17 @@ use clap::CommandFactory as _;
 use crate::cli::{Cli, Command};
 
 /// Does what the command line says.
-pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Some(Command::Extension { command: Some(command) }) => extension::run(command),
         Some(Command::Extension { command: None }) => help(Some("extension")),
         Some(Command::Mcp { name }) => mcp::run(&name),
+        Some(Command::Session(args)) => session::run(*args),
+        Some(Command::Run(_)) => anyhow::bail!("Tasks are not a part of goose yet."),
+        Some(Command::Configure(args)) => configure::run(&args),
+        Some(Command::Info(args)) => info::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Completion(args)) => completion::run(&args),
         None => help(None),
     }
 }

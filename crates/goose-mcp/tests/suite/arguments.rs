@@ -111,7 +111,8 @@ fn arguments(tool: &Tool) -> impl Strategy<Value = JsonObject> + use<> {
 /// A call of any tool of any built-in.
 fn call() -> impl Strategy<Value = (&'static str, String, JsonObject)> {
     let settings = Settings::new("/nowhere");
-    let calls = BUILTINS.iter().flat_map(|known| {
+    // What the developer is told to do to files and with commands, it does; its own tests are careful with that.
+    let calls = BUILTINS.iter().filter(|known| known.name != "developer").flat_map(|known| {
         let extension = known.build(&settings);
         let of_tool = |tool: &Tool| (Just(known.name), Just(tool.name().to_owned()), arguments(tool)).boxed();
         extension.tools().iter().map(of_tool).collect::<Vec<_>>()

@@ -4,6 +4,13 @@
 
 mod arguments;
 mod builtins;
+mod developer_edit;
+mod developer_files;
+mod developer_find;
+mod developer_server;
+mod developer_shell;
+mod developer_support;
+mod developer_tools;
 mod example;
 mod memory_concurrency;
 mod memory_files;

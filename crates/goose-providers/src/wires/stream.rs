@@ -82,7 +82,7 @@ impl<D: Decoder> Reading<D> {
             }
             if let Err(error) = self.read().await {
                 self.ended = true;
-                return Some(Err(error));
+                return Some(Err(self.presentable(error)));
             }
         }
     }
@@ -191,6 +191,16 @@ impl<D: Decoder> Reading<D> {
         self.decoder.whole(answer, &mut self.assembly)?;
         self.assembly.done();
         Ok(())
+    }
+
+    /// What cannot be read is shown in part, and could hold anything.
+    fn presentable(&self, error: ProviderError) -> ProviderError {
+        match error {
+            ProviderError::Protocol { message } => {
+                ProviderError::Protocol { message: failure::without_key(self.body.endpoint(), &message) }
+            }
+            error => error,
+        }
     }
 
     fn cut(&self) -> ProviderError {

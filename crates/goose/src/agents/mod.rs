@@ -1,6 +1,9 @@
 //! Agents, and what each of them may use.
 
 pub mod extension_manager;
+pub mod manifest;
+mod tool_filter;
+pub mod toolset;
 
 pub mod extension {
     //! What an extension is configured with.

@@ -84,6 +84,41 @@ pub enum ConfigError {
         /// The name of the variable.
         name: String,
     },
+    /// A file that was asked for by name is not there.
+    #[error("there is no file {}; check the name", path.display())]
+    Absent {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A value that does not come from a file is not what it should be.
+    #[error("'{key}' from {origin}: {message}")]
+    Setting {
+        /// The key.
+        key: String,
+        /// Where the value comes from.
+        origin: String,
+        /// What is wrong, without the value.
+        message: String,
+    },
+    /// A profile that is not there, or cannot be used.
+    #[error("profile '{profile}': {message}")]
+    Profile {
+        /// The profile's name.
+        profile: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A file could not be changed. It is as it was.
+    #[error("cannot change {}: {reason}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What happened, and what to do.
+        reason: String,
+    },
+    /// The keyring did not do what it was asked.
+    #[error("the keyring {0}")]
+    Keyring(String),
     /// A command line that cannot be split into words, or that names no program.
     #[error("{0}")]
     CommandLine(String),

@@ -1,21 +1,26 @@
-//! `config.yaml`: read as it is, never written.
+//! `config.yaml`: read as it is. What changes it is the [`ConfigEditor`](super::ConfigEditor).
 
 use std::{
     fmt,
+    marker::PhantomData,
     path::{Path, PathBuf},
 };
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
 
 use super::{
-    ConfigError,
+    ConfigError, Place,
     entries::{ConfiguredExtension, read_entries},
+    outline::{Outlined, outline},
     text_file::read_capped,
     yaml::{self, Pick},
 };
 
 /// The largest `config.yaml` that is read.
 pub const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The key that merges another mapping into this one.
+const MERGE: &str = "<<";
 
 /// The user's configuration, as it was when it was read.
 ///
@@ -25,15 +30,20 @@ pub const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 pub struct ConfigFile {
     path: PathBuf,
     text: String,
+    keys: Vec<Outlined>,
     extensions: Vec<ConfiguredExtension>,
 }
 
 impl ConfigFile {
     /// Reads a file. One that is not there is an empty configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = read_capped(path, MAX_CONFIG_BYTES)?.unwrap_or_default();
+        Self::from_text(path, read_capped(path, MAX_CONFIG_BYTES)?.unwrap_or_default())
+    }
+
+    /// A file whose text is already there.
+    pub(super) fn from_text(path: &Path, text: String) -> Result<Self, ConfigError> {
         let extensions = read_entries(&text, path)?;
-        Ok(Self { path: path.to_owned(), text, extensions })
+        Ok(Self { path: path.to_owned(), keys: outline(&text), text, extensions })
     }
 
     /// The file that this was read from.
@@ -46,18 +56,56 @@ impl ConfigFile {
         &self.extensions
     }
 
+    /// The top-level keys, in the order of the file.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|outlined| outlined.key.as_str())
+    }
+
+    /// Whether a top-level key is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// Where a top-level key is.
+    pub fn place(&self, key: &str) -> Option<Place> {
+        self.find(key).map(|outlined| Place::new(&self.path, Some(outlined.position)))
+    }
+
     /// The value of a top-level key, `None` where it is missing or `null`. It is read as the type that is asked for:
     /// `GOOSE_MODEL: 4.10` is `"4.10"` as a `String`, and 4.1 as an `f64`.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
-        let value = yaml::read(&self.text, Pick::value(key)).map_err(|error| {
+        let Some(outlined) = self.find(key) else {
+            return if self.find(MERGE).is_some() { self.get_from_whole(key) } else { Ok(None) };
+        };
+        let alone = outlined.value.as_ref().and_then(|range| self.text.get(range.clone()));
+        if let Some(Ok(value)) = alone.map(|text| yaml::read(text, PhantomData::<Option<T>>)) {
+            return Ok(value);
+        }
+        self.get_from_whole(key)
+    }
+
+    /// The same with the whole document read: anchors are known, and errors say where they are.
+    fn get_from_whole<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
+        self.get_with(key, PhantomData::<Option<T>>).map(Option::flatten)
+    }
+
+    /// The value of a top-level key, read with a seed.
+    pub(super) fn get_with<T, S>(&self, key: &str, seed: S) -> Result<Option<T>, ConfigError>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T>,
+    {
+        yaml::read(&self.text, Pick::new(key, seed)).map_err(|error| {
             match yaml::malformed(&self.path, &error) {
                 ConfigError::Malformed { place, message } => {
                     ConfigError::malformed(place, format!("'{key}': {message}"))
                 }
                 other => other,
             }
-        })?;
-        Ok(value.flatten())
+        })
+    }
+
+    fn find(&self, key: &str) -> Option<&Outlined> {
+        self.keys.iter().find(|outlined| outlined.key == key)
     }
 }
 

@@ -15,6 +15,29 @@ use super::{
 /// The kinds that `type:` can name. The old `sse` is understood too, but nobody should be led to it.
 const KNOWN_TYPES: &str = "builtin, platform, stdio, streamable_http, frontend, inline_python";
 
+/// All fields that an extension can have.
+pub(super) const FIELDS: [&str; 19] = [
+    "enabled",
+    "type",
+    "name",
+    "description",
+    "display_name",
+    "timeout",
+    "bundled",
+    "available_tools",
+    "cmd",
+    "args",
+    "uri",
+    "headers",
+    "envs",
+    "env_keys",
+    "oauth",
+    "tools",
+    "instructions",
+    "code",
+    "dependencies",
+];
+
 /// An extension as it is written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]

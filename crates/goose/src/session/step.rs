@@ -50,3 +50,17 @@ pub enum Step {
         outcome: String,
     },
 }
+
+impl Step {
+    /// The name of its kind, as in its JSON form.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Message { .. } => "message",
+            Self::ToolResult { .. } => "tool_result",
+            Self::Cost { .. } => "cost",
+            Self::Compacted { .. } => "compacted",
+            Self::Interrupted { .. } => "interrupted",
+            Self::ReplyEnded { .. } => "reply_ended",
+        }
+    }
+}

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     WIRE,
     chunk::{CallDelta, Choice, Chunk, Delta, REASONING_CONTENT},
+    details,
 };
 use crate::{
     endpoint::Endpoint,
@@ -97,6 +98,11 @@ impl ChatDecoder {
         if let Some(delta) = choice.delta {
             self.delta(delta, reply)?;
         }
+        let is_failed = choice.finish_reason.as_deref() == Some("error");
+        let fault = choice.error.filter(|error| !error.is_null());
+        if let Some(error) = fault.or_else(|| is_failed.then(|| "it stopped with an error".into())) {
+            return Err(failure::of_value(&self.endpoint, &error));
+        }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             reply.stop(stop_of(reason));
         }
@@ -109,6 +115,9 @@ impl ChatDecoder {
                 .think(&thought, || Some(Opaque { wire: WIRE.to_owned(), data: REASONING_CONTENT.into() }))?;
         } else if let Some(Value::String(thought)) = delta.reasoning {
             reply.think(&thought, || None)?;
+        }
+        for detail in delta.reasoning_details.into_iter().flatten() {
+            details::add(detail, reply)?;
         }
         match delta.content {
             Some(Value::String(text)) => reply.text(&text)?,

@@ -1,0 +1,142 @@
+//! [`Program`]: something that is measured, and how it is started.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Instant,
+};
+
+use anyhow::Context as _;
+use goose_test_support::{
+    ModelServer, Turn,
+    model_server::{Asked, Wire},
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// How a program is started.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(&'static str, String)>,
+    /// Files in its home, as path and text.
+    pub(crate) files: Vec<(&'static str, String)>,
+}
+
+/// Stands for the server's address in arguments, environment and files.
+pub(crate) const URL: &str = "{url}";
+
+pub(crate) fn floor() -> anyhow::Result<Program> {
+    Ok(Program {
+        name: "floor",
+        path: std::env::current_exe()?,
+        arguments: vec!["--floor".into(), URL.into()],
+        environment: Vec::new(),
+        files: Vec::new(),
+    })
+}
+
+/// This project's binary, with its store and all its tools.
+pub(crate) fn goose() -> Program {
+    Program {
+        name: "goose",
+        path: env!("CARGO_BIN_EXE_goose").into(),
+        arguments: ["run", "-t", "Say hi using the shell."].map(String::from).to_vec(),
+        environment: openai(),
+        files: Vec::new(),
+    }
+}
+
+pub(crate) fn openai() -> Vec<(&'static str, String)> {
+    vec![
+        ("GOOSE_PROVIDER", "openai".into()),
+        ("GOOSE_MODEL", "gpt-4o".into()),
+        ("GOOSE_MODE", "auto".into()),
+        ("OPENAI_HOST", URL.into()),
+        ("OPENAI_API_KEY", "x".into()),
+        ("GOOSE_DISABLE_KEYRING", "1".into()),
+    ]
+}
+
+/// A home and a folder to work in, for all rounds of one program.
+pub(crate) struct Home(TempDir);
+
+impl Home {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let home = Self(tempfile::tempdir()?);
+        fs::create_dir(home.folder())?;
+        fs::write(home.folder().join("README.md"), "# A small project\n")?;
+        Ok(home)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("work")
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A program that was started.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    pub(crate) started: Instant,
+}
+
+impl Program {
+    pub(crate) fn start(&self, home: &Home, server: &ModelServer) -> anyhow::Result<Running> {
+        let fill = |text: &str| text.replace(URL, &server.url());
+        for (name, text) in &self.files {
+            let file = home.path().join(name);
+            fs::create_dir_all(file.parent().context("a folder")?)?;
+            fs::write(file, fill(text))?;
+        }
+        let mut command = Command::new(&self.path);
+        command
+            .args(self.arguments.iter().map(|argument| fill(argument)))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", home.path())
+            .env("TERM", "dumb")
+            .env("LANG", "C.UTF-8")
+            .envs(self.environment.iter().map(|(name, value)| (name, fill(value))))
+            .current_dir(home.folder())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let started = Instant::now();
+        Ok(Running { child: command.spawn().with_context(|| self.name)?, started })
+    }
+}
+
+/// A server that asks for the shell so many times, then is done. Requests that offer no shell are answered with a word.
+pub(crate) fn server(turns: usize) -> anyhow::Result<ModelServer> {
+    ModelServer::answering(move |asked| {
+        let Some(shell) = shell(asked) else { return Turn::text("hi") };
+        let done = asked.tool_results().len();
+        match done < turns {
+            true => Turn::empty().and_call_with_id(
+                &format!("call_{done}"),
+                shell,
+                &json!({argument(asked.wire): format!("echo hi {done}")}).to_string(),
+            ),
+            false => Turn::text("done"),
+        }
+    })
+}
+
+/// The name of the shell tool that a request offers.
+pub(crate) fn shell(asked: &Asked) -> Option<&str> {
+    let names = asked.tool_names();
+    ["shell", "developer__shell", "exec_command", "shell_command"]
+        .into_iter()
+        .find_map(|known| names.iter().copied().find(|name| *name == known))
+}
+
+/// What the command is called: codex, which alone is asked over Responses, has a name of its own for it.
+fn argument(wire: Wire) -> &'static str {
+    if wire == Wire::Responses { "cmd" } else { "command" }
+}

@@ -1,0 +1,251 @@
+//! From the command line to a conversation: settings, model, store, permissions, extensions, exchange.
+//!
+//! Everything here happens before the model is asked for the first time, so nothing is done that the first request does
+//! not need: no history, no list of sessions, no grammar. The store opens on a thread of its own while settings are read.
+
+use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, anyhow, ensure};
+use goose::{
+    config::{ExtensionConfig, Paths, Profile, Settings, SettingsSource},
+    exchange::{Exchange, ExchangeBuilder},
+    permission::{Mode, PermissionOptions, Permissions},
+    services::{PoolOptions, ServicePool},
+    session::{NewSession, Opened, Session, SessionStore},
+};
+use goose_extension::SilentNotifier;
+use serde_json::Value;
+
+use super::{
+    project::{self, Consent},
+    session::{
+        args::{ConversationArgs, ModelArgs},
+        explained,
+    },
+};
+use crate::{aside, cli::Which, login::login, person::Person, selection, terminal::input::Input};
+
+/// How long everything may take to end.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// The largest schema.
+const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
+
+/// What the command line says about the conversation.
+pub(crate) struct Wanted<'a> {
+    pub(crate) model: &'a ModelArgs,
+    pub(crate) conversation: &'a ConversationArgs,
+    pub(crate) which: &'a Which,
+    /// What the model is told besides.
+    pub(crate) system: Option<&'a str>,
+    /// The file with what the answer must fit.
+    pub(crate) schema: Option<&'a Path>,
+    pub(crate) keep: Keep,
+}
+
+/// Whether the conversation is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Saved,
+    Unsaved,
+}
+
+/// A conversation that is ready to begin.
+pub(crate) struct Assembled {
+    pub(crate) exchange: Exchange,
+    pub(crate) permissions: Arc<Permissions>,
+    /// The model's name.
+    pub(crate) model: String,
+    /// What is known of the conversation, where it goes on.
+    pub(crate) before: Option<Before>,
+    pool: Arc<ServicePool>,
+}
+
+/// The conversation as it was.
+pub(crate) struct Before {
+    pub(crate) summary: goose::session::SessionSummary,
+    pub(crate) unfinished: bool,
+    /// How many steps cannot be read.
+    pub(crate) skipped: usize,
+}
+
+impl Assembled {
+    /// Ends everything in good order, or at least in time.
+    pub(crate) async fn close(self) {
+        let all = async {
+            self.exchange.close().await;
+            self.pool.shutdown().await;
+        };
+        // What has not ended by then is ended with the process.
+        let _ = tokio::time::timeout(END_TIME, all).await;
+    }
+}
+
+/// Puts a conversation together.
+///
+/// # Errors
+///
+/// What is missing or wrong, and what to do about it.
+pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<Assembled> {
+    let paths = Paths::from_env()?;
+    let folder = env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let (kept, settings) =
+        tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, wanted.model, input));
+    let (kept, settings) = (kept?, settings?);
+    let (profile, flags) = profile(&settings, &wanted)?;
+    let permissions = permissions(&settings, &profile)?;
+    let pool = pool(&settings, &folder);
+    let model = profile.processor.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (kept, before) = split(kept);
+    let mut builder = Exchange::builder(profile, SilentNotifier)
+        .with_settings(settings)
+        .in_pool(Arc::clone(&pool))
+        .with_session(kept)
+        .with_permissions(Arc::clone(&permissions))
+        .with_working_dir(folder);
+    if aside::can_ask() {
+        builder = builder.with_caller(Arc::new(Person::at(Arc::clone(input) as _)));
+    }
+    let exchange = said(builder, &wanted)?.build().await?;
+    for config in &flags {
+        exchange.extensions().add(config)?;
+    }
+    if let Some(problem) = permissions.problem() {
+        aside::line(format_args!("{}", crate::visible::text(&problem)));
+    }
+    Ok(Assembled { exchange, permissions, model, before, pool })
+}
+
+/// What the command line says besides.
+fn said(mut builder: ExchangeBuilder, wanted: &Wanted<'_>) -> anyhow::Result<ExchangeBuilder> {
+    if let Some(system) = wanted.system {
+        builder = builder.with_instructions(system);
+    }
+    if let Some(file) = wanted.schema {
+        builder = builder.with_response_schema(schema(file)?);
+    }
+    if let Some(turns) = wanted.conversation.max_turns {
+        builder = builder.with_max_turns(turns);
+    }
+    if let Some(repetitions) = wanted.conversation.max_tool_repetitions {
+        builder = builder.with_max_repetitions(repetitions);
+    }
+    Ok(builder)
+}
+
+async fn settings(paths: &Paths, folder: &Path, args: &ModelArgs, input: &Input) -> anyhow::Result<Settings> {
+    let asked = aside::can_ask().then_some(input);
+    let project = project::trusted(paths, folder, Consent::of(args.trust_project), asked).await?;
+    let source = SettingsSource::of_this_process(paths.clone())
+        .with_project(project)
+        .with_config_file(args.config.clone())
+        .with_flag("GOOSE_PROVIDER", args.provider.as_deref())
+        .with_flag("GOOSE_MODEL", args.model.as_deref())
+        .with_flag("GOOSE_MODE", args.mode.as_deref());
+    Ok(Settings::load(source)?)
+}
+
+/// The profile with what the flags say of extensions, and the extensions of the flags.
+fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<(Profile, Vec<ExtensionConfig>)> {
+    let mut profile = settings.profile(wanted.model.profile.as_deref())?;
+    let flags = selection::flags(wanted.which)?;
+    for config in &flags {
+        config.check()?;
+    }
+    if wanted.which.no_profile {
+        profile.extensions.clear();
+    }
+    profile.extensions.retain(|extension| !flags.iter().any(|flag| flag.key() == extension.name));
+    Ok((profile, flags))
+}
+
+fn permissions(settings: &Settings, profile: &Profile) -> anyhow::Result<Arc<Permissions>> {
+    let mode = profile.mode.as_deref().map(str::parse::<Mode>).transpose()?.unwrap_or_default();
+    let mut options = PermissionOptions::new(mode).with_paths(settings.paths());
+    if let Some(home) = settings.variable("HOME") {
+        options = options.with_home(home);
+    }
+    Ok(Permissions::new(options))
+}
+
+fn pool(settings: &Settings, folder: &Path) -> Arc<ServicePool> {
+    let mut options = PoolOptions::new(settings.paths(), settings.environment());
+    options.secrets = settings.secrets();
+    ServicePool::new(options.with_working_dir(folder, settings.paths()).with_oauth(login(settings.paths())))
+}
+
+/// Where the conversation is kept.
+enum Kept {
+    New(Session),
+    Old(Box<Opened>),
+}
+
+async fn keep(paths: &Paths, folder: &Path, wanted: &Wanted<'_>) -> anyhow::Result<Kept> {
+    if wanted.keep == Keep::Unsaved {
+        return Ok(Kept::New(Session::unsaved()));
+    }
+    let store = SessionStore::at(SessionStore::file(paths));
+    let args = wanted.conversation;
+    if args.resume || args.session_id.is_some() || args.fork {
+        return resume(&store, folder, args).await.map(|opened| Kept::Old(Box::new(opened)));
+    }
+    let mut new = NewSession::in_folder(folder);
+    if let Some(name) = &args.name {
+        new = new.named(name);
+    }
+    store.create(new).await.map(Kept::New).map_err(explained)
+}
+
+async fn resume(store: &SessionStore, folder: &Path, args: &ConversationArgs) -> anyhow::Result<Opened> {
+    let named = args.session_id.as_deref().or(args.name.as_deref());
+    let session = match named {
+        Some(name) => store.find(name).await.map_err(explained)?,
+        None => last(store, folder).await?,
+    };
+    let id = if args.fork {
+        store.fork(&session.id, None).await.map_err(explained)?.id().clone()
+    } else {
+        session.id
+    };
+    store.open_session(&id).await.map_err(explained)
+}
+
+/// The last session of this folder.
+async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<goose::session::SessionSummary> {
+    store.latest(Some(folder)).await.map_err(explained)?.ok_or_else(|| {
+        anyhow!(
+            "There is no session of this folder to go on with. `goose session list` shows those of others; name one \
+             with --session-id."
+        )
+    })
+}
+
+fn split(kept: Kept) -> (goose::exchange::Kept, Option<Before>) {
+    match kept {
+        Kept::New(session) => (session.into(), None),
+        Kept::Old(opened) => {
+            let before = Before {
+                summary: opened.summary.clone(),
+                unfinished: opened.unfinished,
+                skipped: opened.skipped.len(),
+            };
+            ((*opened).into(), Some(before))
+        }
+    }
+}
+
+fn schema(file: &Path) -> anyhow::Result<Value> {
+    let advice = || format!("The schema in {} cannot be used (--schema)", file.display());
+    ensure!(
+        fs::metadata(file).with_context(advice)?.len() <= MAX_SCHEMA_BYTES,
+        "The schema in {} is larger than {MAX_SCHEMA_BYTES} bytes.",
+        file.display()
+    );
+    let text = fs::read_to_string(file).with_context(advice)?;
+    serde_json::from_str(&text).with_context(advice)
+}
+
+/// Where lines that were typed are remembered.
+pub(crate) fn history(paths: &Paths) -> PathBuf {
+    paths.state.join("history.txt")
+}

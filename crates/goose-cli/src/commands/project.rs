@@ -1,0 +1,82 @@
+//! The configuration that comes with a project: it counts only where the person trusts it.
+
+use std::{env, path::Path};
+
+use goose::config::{Paths, ProjectFile, Trust, TrustStore};
+
+use crate::{
+    aside,
+    output::{FAINT, NAME, WARNING},
+    terminal::input::{Input, Typed},
+    visible,
+};
+
+/// The variable that trusts projects without asking.
+const TRUST_PROJECT: &str = "GOOSE_TRUST_PROJECT";
+
+/// How many lines of the file are shown.
+const MAX_LINES: usize = 60;
+
+/// What the command line says about trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// The person is asked, where they can be.
+    Ask,
+    /// It is given.
+    Given,
+}
+
+impl Consent {
+    /// Of a flag, or of the environment.
+    pub(crate) fn of(flag: bool) -> Self {
+        let by_variable = env::var(TRUST_PROJECT).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
+        if flag || by_variable { Self::Given } else { Self::Ask }
+    }
+}
+
+/// The project's file, where it is there and trusted.
+pub(crate) async fn trusted(
+    paths: &Paths,
+    folder: &Path,
+    consent: Consent,
+    input: Option<&Input>,
+) -> anyhow::Result<Option<ProjectFile>> {
+    let Some(file) = ProjectFile::find(folder)? else { return Ok(None) };
+    let store = TrustStore::new(paths);
+    let trust = store.check(&file)?;
+    if trust == Trust::Trusted {
+        return Ok(Some(file));
+    }
+    let agreed = match (consent, input) {
+        (Consent::Given, _) => true,
+        (Consent::Ask, Some(input)) => asked(&file, trust, input).await,
+        (Consent::Ask, None) => false,
+    };
+    if agreed {
+        store.trust(&file)?;
+        return Ok(Some(file));
+    }
+    aside::line(format_args!(
+        "{WARNING}{} is not used, because it is not trusted. Trust it with --trust-project.{WARNING:#}",
+        visible::line(&file.path().display().to_string())
+    ));
+    Ok(None)
+}
+
+/// Shows what the file says, and asks.
+async fn asked(file: &ProjectFile, trust: Trust, input: &Input) -> bool {
+    let path = file.path().display().to_string();
+    let what = if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
+    aside::line(format_args!("{NAME}{}{NAME:#} {what}. It says:", visible::line(&path)));
+    let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    for line in lines.iter().take(MAX_LINES) {
+        aside::line(format_args!("    {FAINT}{}{FAINT:#}", visible::text(line)));
+    }
+    if let Some(left @ 1..) = lines.len().checked_sub(MAX_LINES) {
+        aside::line(format_args!("    … {left} more lines"));
+    }
+    aside::line("It can start programs and choose where your messages go.");
+    let typed = input.answer("Trust it as it is? (y/n) ", "").await;
+    matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes"))
+}

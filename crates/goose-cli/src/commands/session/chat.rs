@@ -1,0 +1,183 @@
+//! The conversation at the terminal: a line, a reply, a line.
+
+use std::{process::ExitCode, sync::Arc};
+
+use goose::{config::Paths, permission::Mode};
+
+use super::{
+    args::ChatArgs,
+    recap::{self, Extent},
+    slash::Slash,
+};
+use crate::{
+    aside,
+    commands::assemble::{self, Assembled, Keep, Wanted, assemble},
+    output::{FAINT, NAME},
+    signals::Signals,
+    supervise::runtime,
+    terminal::{
+        follow::{Ending, Follower},
+        input::{Input, Typed},
+        screen::{Detail, Screen},
+        status::standing,
+    },
+    visible,
+};
+
+const PROMPT: &str = "› ";
+
+/// A conversation that is under way.
+pub(crate) struct Chat {
+    pub(super) assembled: Assembled,
+    pub(super) input: Arc<Input>,
+    pub(super) signals: Signals,
+    pub(super) screen: Screen,
+    /// The mode to go back to, while only plans are made.
+    pub(super) before_plan: Option<Mode>,
+}
+
+/// What comes after a line.
+pub(super) enum After {
+    /// The next line.
+    Line,
+    /// A reply to this.
+    Reply(goose_extension::Message),
+    /// The end.
+    Leave(ExitCode),
+}
+
+/// Begins or resumes a conversation.
+pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
+    runtime()?.block_on(async {
+        let paths = Paths::from_env()?;
+        let input = Arc::new(Input::new(Some(assemble::history(&paths))));
+        let signals = Signals::listen()?;
+        let wanted = Wanted {
+            model: &args.model,
+            conversation: &args.conversation,
+            which: &args.which,
+            system: None,
+            schema: None,
+            keep: Keep::Saved,
+        };
+        let assembled = assemble(wanted, &input).await?;
+        let detail = if args.conversation.debug { Detail::Full } else { Detail::Usual };
+        let extent = if args.history { Extent::Whole } else { Extent::Short };
+        let chat = Chat::new(assembled, input, signals, Screen::new(detail));
+        chat.greet(extent)?;
+        chat.talk().await
+    })
+}
+
+impl Chat {
+    /// A conversation with what it needs.
+    pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
+        Self { assembled, input, signals, screen, before_plan: None }
+    }
+
+    /// Says who is there, in two lines.
+    fn greet(&self, extent: Extent) -> anyhow::Result<()> {
+        if !aside::is_seen() {
+            return Ok(());
+        }
+        let Assembled { exchange, model, permissions, before, .. } = &self.assembled;
+        aside::line(format_args!(
+            "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · session {} · /help{FAINT:#}",
+            env!("CARGO_PKG_VERSION"),
+            visible::line(model),
+            permissions.mode(),
+            exchange.session_id()
+        ));
+        if let Some(before) = before {
+            recap::show(before, &exchange.messages(), extent)?;
+        }
+        Ok(())
+    }
+
+    /// Line and reply in turn, until the person leaves.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing can be shown any more.
+    pub(crate) async fn talk(mut self) -> anyhow::Result<ExitCode> {
+        let ended = self.lines().await;
+        self.close().await;
+        ended
+    }
+
+    /// Ends everything.
+    pub(crate) async fn close(self) {
+        self.input.restore();
+        self.assembled.close().await;
+    }
+
+    async fn lines(&mut self) -> anyhow::Result<ExitCode> {
+        let mut was_interrupted = false;
+        loop {
+            let typed = tokio::select! {
+                typed = self.input.message(PROMPT) => typed,
+                asked = self.signals.next() => return Ok(asked?.code()),
+            };
+            let after = match typed {
+                Typed::Text(line) => {
+                    was_interrupted = false;
+                    self.line(&line).await?
+                }
+                Typed::Interrupted if !was_interrupted => {
+                    was_interrupted = true;
+                    aside::line(format_args!("{FAINT}Ctrl-C again leaves.{FAINT:#}"));
+                    After::Line
+                }
+                Typed::Interrupted | Typed::Ended => After::Leave(ExitCode::SUCCESS),
+            };
+            match after {
+                After::Line => {}
+                After::Leave(code) => return Ok(code),
+                After::Reply(message) => {
+                    if let Some(code) = self.reply(message).await? {
+                        return Ok(code);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn line(&mut self, line: &str) -> anyhow::Result<After> {
+        if line.trim().is_empty() {
+            return Ok(After::Line);
+        }
+        match Slash::parse(line) {
+            Some(command) => self.command(command).await,
+            None => Ok(After::Reply(line.trim_end().into())),
+        }
+    }
+
+    /// One reply. `Some` where goose is to end.
+    pub(crate) async fn reply(
+        &mut self,
+        message: goose_extension::Message,
+    ) -> anyhow::Result<Option<ExitCode>> {
+        let reply = self.assembled.exchange.reply_to(message);
+        let stop = reply.cancellation();
+        let input = aside::can_ask().then_some(&*self.input);
+        let follower = Follower { view: &mut self.screen, signals: &mut self.signals, input };
+        match follower.follow(reply, stop).await? {
+            Ending::Leave(code) => Ok(Some(code)),
+            Ending::Finished(outcome) => {
+                if outcome == goose::exchange::Outcome::Cancelled {
+                    aside::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
+                }
+                self.show_standing();
+                Ok(None)
+            }
+        }
+    }
+
+    fn show_standing(&self) {
+        if aside::is_seen() {
+            let mode = self.assembled.permissions.mode().to_string();
+            let line = standing(&self.assembled.model, &mode, self.screen.cost());
+            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::line(&line)));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `goose session diagnostics`: a folder with what helps to find a fault. Secrets are not in it: of the settings only
+//! names are written, but the conversation is written as it is.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use goose::{
+    config::{ConfigFile, Paths},
+    session::{SessionStore, export},
+};
+
+use super::{args::WhichSession, chosen, explained, manage::say};
+
+/// Writes the folder.
+pub(super) async fn write(
+    paths: &Paths,
+    store: &SessionStore,
+    which: &WhichSession,
+    output: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
+    let session = chosen(store, which).await?;
+    let folder = output.unwrap_or_else(|| PathBuf::from(format!("goose-diagnostics-{}", session.id)));
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let session_json = export::json(store, &session.id).await.map_err(explained)?;
+    put(&folder, "session.json", &session_json)?;
+    put(&folder, "report.txt", &report(paths))?;
+    say(&format!(
+        "{} has report.txt and session.json. The conversation in it is as it was: look at it before you send it.",
+        folder.display()
+    ))
+}
+
+fn put(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+fn report(paths: &Paths) -> String {
+    let mut lines = vec![
+        format!("goose {}", env!("CARGO_PKG_VERSION")),
+        format!("system: {} {}", std::env::consts::OS, std::env::consts::ARCH),
+        format!("config folder: {}", paths.config.display()),
+        format!("data folder: {}", paths.data.display()),
+    ];
+    match ConfigFile::load(&paths.config_file()) {
+        Ok(file) => {
+            lines.push("extensions:".to_owned());
+            lines.extend(file.extensions().iter().map(|entry| {
+                let state = if entry.enabled { "on" } else { "off" };
+                format!("  {} ({state})", entry.key)
+            }));
+        }
+        Err(error) => lines.push(format!("config.yaml: {error}")),
+    }
+    lines.join("\n") + "\n"
+}

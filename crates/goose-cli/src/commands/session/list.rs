@@ -1,0 +1,136 @@
+//! `goose session list` and `goose session search`.
+
+use std::{collections::HashSet, env, process::ExitCode};
+
+use goose::session::{Found, ListOptions, SessionId, SessionStore, SessionSummary};
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    args::{ListArgs, ListFormat},
+    explained,
+};
+use crate::{
+    cli::Form,
+    output::{FAINT, NAME, Output},
+    terminal::size::fitted,
+    visible,
+};
+
+/// How wide names are shown.
+const NAME_WIDTH: usize = 60;
+
+/// How many places a search looks at to name so many sessions.
+const FOUND_PER_SESSION: u32 = 8;
+
+/// Lists sessions, the newest first.
+pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result<ExitCode> {
+    let json = args.form.json || args.format == Some(ListFormat::Json);
+    let sessions = match &args.search {
+        Some(text) => searched(store, text, args.limit).await?,
+        None => {
+            let mut options = ListOptions::newest(args.limit);
+            if args.here {
+                options = options.in_folder(env::current_dir()?);
+            }
+            store.list(options).await.map_err(explained)?
+        }
+    };
+    let mut out = Output::new();
+    if json {
+        out.json(&json!({ "sessions": sessions.iter().map(Row::of).collect::<Vec<_>>() }))?;
+    } else if sessions.is_empty() {
+        out.line("There is no such session. `goose session` begins one.")?;
+    } else {
+        print(&mut out, &sessions)?;
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A session as programs read it.
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    session: &'a SessionSummary,
+}
+
+impl<'a> Row<'a> {
+    fn of(session: &'a SessionSummary) -> Self {
+        Self { name: session.name(), session }
+    }
+}
+
+/// The sessions in which something was said, the best first.
+async fn searched(store: &SessionStore, text: &str, limit: u32) -> anyhow::Result<Vec<SessionSummary>> {
+    let found = store.search(text, limit.saturating_mul(FOUND_PER_SESSION)).await.map_err(explained)?;
+    let mut seen: HashSet<SessionId> = HashSet::new();
+    let mut sessions = Vec::new();
+    for found in found {
+        if sessions.len() < limit as usize && seen.insert(found.session.clone()) {
+            sessions.push(store.summary(&found.session).await.map_err(explained)?);
+        }
+    }
+    Ok(sessions)
+}
+
+fn print(out: &mut Output, sessions: &[SessionSummary]) -> anyhow::Result<()> {
+    let ids = sessions.iter().map(|session| session.id.as_str().len()).max().unwrap_or_default();
+    for session in sessions {
+        let id = out.paint(NAME, format!("{:ids$}", session.id));
+        let name = fitted(&visible::line(session.name()), NAME_WIDTH);
+        let count = match session.messages {
+            1 => "1 message".to_owned(),
+            count => format!("{count} messages"),
+        };
+        let folder = visible::line(&session.working_dir.display().to_string()).into_owned();
+        let when = local(session.updated_at);
+        let details = out.paint(FAINT, format!("{when}  {count}  {folder}"));
+        out.line(format_args!("{id}  {name}"))?;
+        out.line(format_args!("{:ids$}  {details}", ""))?;
+    }
+    Ok(())
+}
+
+/// A moment as people here read it.
+pub(super) fn local(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Finds what was said.
+pub(super) async fn search(
+    store: &SessionStore,
+    text: &str,
+    limit: u32,
+    form: &Form,
+) -> anyhow::Result<ExitCode> {
+    let found = store.search(text, limit).await.map_err(explained)?;
+    let mut out = Output::new();
+    if form.json {
+        out.json(&json!({ "found": found.iter().map(found_json).collect::<Vec<_>>() }))?;
+    } else if found.is_empty() {
+        out.line("Nothing was found.")?;
+    }
+    for found in found.iter().filter(|_| !form.json) {
+        let id = out.paint(NAME, &found.session);
+        let when = out.paint(FAINT, local(found.at));
+        let name = fitted(&visible::line(&found.name), NAME_WIDTH);
+        out.line(format_args!("{id}  {name}  {when}"))?;
+        out.indented(4, FAINT, &found.snippet.replace('\n', " "))?;
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn found_json(found: &Found) -> serde_json::Value {
+    json!({
+        "session": found.session,
+        "name": found.name,
+        "step": found.seq,
+        "at": found.at.to_string(),
+        "kind": found.kind,
+        "snippet": found.snippet,
+    })
+}

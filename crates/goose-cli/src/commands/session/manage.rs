@@ -1,0 +1,65 @@
+//! `goose session remove`, `rename` and `fork`.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use goose::session::SessionStore;
+
+use super::{args::WhichSession, chosen, explained};
+use crate::{
+    aside,
+    output::Output,
+    terminal::input::{Input, Typed},
+    visible,
+};
+
+/// Removes a session, after asking.
+pub(super) async fn remove(
+    store: &SessionStore,
+    which: &WhichSession,
+    yes: bool,
+) -> anyhow::Result<ExitCode> {
+    if which.named().is_none() && !yes {
+        bail!("Say which session: its id or its name (`goose session list` shows them).");
+    }
+    let session = chosen(store, which).await?;
+    let called = format!("{} ({}, {} messages)", session.id, visible::line(session.name()), session.messages);
+    if !yes && !agreed(&format!("Remove {called} for good? (y/n) ")).await? {
+        return Ok(ExitCode::FAILURE);
+    }
+    store.remove(&session.id).await.map_err(explained)?;
+    say(&format!("Removed {called}."))
+}
+
+async fn agreed(question: &str) -> anyhow::Result<bool> {
+    if !aside::can_ask() {
+        bail!("Nobody can be asked whether to remove it. Say --yes to remove it without being asked.");
+    }
+    let typed = Input::new(None).answer(question, "").await;
+    Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
+}
+
+/// Gives a session another name.
+pub(super) async fn rename(store: &SessionStore, session: &str, name: &str) -> anyhow::Result<ExitCode> {
+    let session = store.find(session).await.map_err(explained)?;
+    store.rename(&session.id, name).await.map_err(explained)?;
+    say(&format!("{} is called '{}' now.", session.id, visible::line(name)))
+}
+
+/// Copies a session.
+pub(super) async fn fork(store: &SessionStore, which: &WhichSession) -> anyhow::Result<ExitCode> {
+    let session = chosen(store, which).await?;
+    let copy = store.fork(&session.id, None).await.map_err(explained)?;
+    say(&format!(
+        "{} is a copy of {}. Go on with: goose session --resume --session-id {0}",
+        copy.id(),
+        session.id
+    ))
+}
+
+pub(super) fn say(line: &str) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    out.line(line)?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,164 @@
+//! What can be said in a conversation besides messages.
+
+/// A command, as help shows it.
+#[derive(Debug)]
+pub(crate) struct Described {
+    /// With its slash.
+    pub(crate) name: &'static str,
+    /// What it takes.
+    pub(crate) takes: &'static str,
+    pub(crate) help: &'static str,
+}
+
+/// All commands.
+pub(crate) const COMMANDS: &[Described] = &[
+    command("/help", "", "this list"),
+    command("/exit", "", "leave (also /quit, Ctrl-D, Ctrl-C twice)"),
+    command("/quit", "", "leave"),
+    command("/clear", "", "forget the conversation so far; the session keeps it"),
+    command("/compact", "", "summarize the conversation so far"),
+    command("/model", "", "the model, and how full its context is"),
+    command("/cost", "", "what the conversation has cost"),
+    command("/mode", "MODE", "what may be done without asking: auto, approve, smart_approve, chat"),
+    command("/r", "", "show results of tools in full, or folded again"),
+    command("/extension", "CMD", "add a program that speaks MCP, as '--with-extension' does"),
+    command("/builtin", "NAMES", "add built-in extensions"),
+    command("/prompts", "[EXTENSION]", "the prompts of extensions"),
+    command("/prompt", "NAME [KEY=VALUE …]", "send a prompt of an extension"),
+    command("/plan", "[TEXT]", "answer with plans only, without tools"),
+    command("/endplan", "", "back to work"),
+    command("/t", "", "themes: goose uses the colours of the terminal"),
+    command("/recipe", "", "comes with recipes"),
+    command("/skills", "", "comes with skills"),
+];
+
+const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
+    Described { name, takes, help }
+}
+
+/// A command that was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Slash {
+    Exit,
+    Help,
+    Clear,
+    Compact,
+    Model,
+    Cost,
+    /// The mode; shown where none is named.
+    Mode(Option<String>),
+    Full,
+    Extension(String),
+    Builtins(Vec<String>),
+    Prompts(Option<String>),
+    Prompt {
+        name: String,
+        arguments: Vec<(String, String)>,
+    },
+    Plan(Option<String>),
+    EndPlan,
+    /// It is not a part of goose yet, and why.
+    Later(&'static str),
+    /// It cannot be understood, and how it would be.
+    Unclear(String),
+}
+
+impl Slash {
+    /// Reads a line; `None` where it is a message. A path is a message, too.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = word.strip_prefix('/')?;
+        if name.is_empty() || name.contains('/') {
+            return None;
+        }
+        let rest = rest.trim();
+        let some = (!rest.is_empty()).then(|| rest.to_owned());
+        Some(match name {
+            "exit" | "quit" | "q" => Self::Exit,
+            "help" | "?" => Self::Help,
+            "clear" => Self::Clear,
+            "compact" | "summarize" => Self::Compact,
+            "model" => Self::Model,
+            "cost" => Self::Cost,
+            "mode" => Self::Mode(some),
+            "r" => Self::Full,
+            "extension" => some.map_or_else(|| usage("/extension"), Self::Extension),
+            "builtin" => some.map_or_else(|| usage("/builtin"), |names| Self::Builtins(listed(&names))),
+            "prompts" => Self::Prompts(some.map(|name| name.trim_start_matches("--extension ").to_owned())),
+            "prompt" => prompt(rest),
+            "plan" => Self::Plan(some),
+            "endplan" => Self::EndPlan,
+            "t" => Self::Later("goose uses the colours of your terminal; change them there."),
+            "recipe" => Self::Later("Recipes are not a part of goose yet."),
+            "skills" => Self::Later("Skills are not a part of goose yet."),
+            _ => Self::Unclear(format!("There is no command {word}. /help shows them all.")),
+        })
+    }
+}
+
+fn listed(names: &str) -> Vec<String> {
+    names.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn prompt(rest: &str) -> Slash {
+    let mut words = rest.split_whitespace();
+    let Some(name) = words.next() else { return usage("/prompt") };
+    let mut arguments = Vec::new();
+    for word in words {
+        match word.split_once('=') {
+            Some((key, value)) => arguments.push((key.to_owned(), value.trim_matches('"').to_owned())),
+            None => return usage("/prompt"),
+        }
+    }
+    Slash::Prompt { name: name.to_owned(), arguments }
+}
+
+fn usage(name: &str) -> Slash {
+    let takes = COMMANDS.iter().find(|command| command.name == name).map_or("", |command| command.takes);
+    Slash::Unclear(format!("It is: {name} {takes}"))
+}
+
+/// The help, a line for each command.
+pub(crate) fn help() -> String {
+    let head = |command: &Described| format!("{} {}", command.name, command.takes);
+    let width = COMMANDS.iter().map(|command| head(command).len()).max().unwrap_or_default();
+    let mut lines: Vec<String> =
+        COMMANDS.iter().map(|command| format!("  {:width$}  {}", head(command), command.help)).collect();
+    lines.push(
+        "A line that ends with \\ goes on; Ctrl-J begins a new line. @ and Tab complete the name of a file."
+            .to_owned(),
+    );
+    lines.push("Ctrl-C cancels a reply; once more, it leaves.".to_owned());
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_commands_or_messages() {
+        assert_eq!(Slash::parse("hello"), None);
+        assert_eq!(Slash::parse("/etc/passwd is a file"), None);
+        assert_eq!(Slash::parse("/"), None);
+        assert_eq!(Slash::parse(" /exit "), Some(Slash::Exit));
+        assert_eq!(Slash::parse("/mode approve"), Some(Slash::Mode(Some("approve".to_owned()))));
+        assert_eq!(
+            Slash::parse("/builtin memory, tutorial"),
+            Some(Slash::Builtins(vec!["memory".to_owned(), "tutorial".to_owned()]))
+        );
+        let arguments = vec![("a".to_owned(), "1".to_owned())];
+        assert_eq!(Slash::parse("/prompt p a=1"), Some(Slash::Prompt { name: "p".to_owned(), arguments }));
+        assert!(matches!(Slash::parse("/prompt p a"), Some(Slash::Unclear(_))));
+        assert!(matches!(Slash::parse("/frobnicate"), Some(Slash::Unclear(_))));
+    }
+
+    #[test]
+    fn every_command_in_the_help_is_understood() {
+        for command in COMMANDS {
+            let parsed = Slash::parse(&format!("{} x", command.name));
+            assert!(!matches!(parsed, None | Some(Slash::Unclear(_))), "{}: {parsed:?}", command.name);
+        }
+    }
+}

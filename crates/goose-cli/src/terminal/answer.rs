@@ -1,0 +1,85 @@
+//! The model's words on standard output: set for a terminal, as they came for everything else.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use anstream::{AutoStream, ColorChoice};
+
+use super::{markdown::Markdown, size};
+use crate::{aside, visible};
+
+/// Where the answer goes.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    form: Form,
+    /// Whether the last line is not ended.
+    is_within_line: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// A terminal with colours.
+    Set(Box<Markdown>),
+    /// A terminal without.
+    Escaped,
+    /// A file or a program.
+    AsItIs,
+}
+
+impl Answer {
+    /// For standard output as it is.
+    pub(crate) fn new() -> Self {
+        let out = io::stdout();
+        let form = match (out.is_terminal(), AutoStream::choice(&out)) {
+            (false, _) => Form::AsItIs,
+            (true, ColorChoice::Never) => Form::Escaped,
+            (true, _) => Form::Set(Box::new(Markdown::new(size::text_width()))),
+        };
+        Self { form, is_within_line: false }
+    }
+
+    /// Whether what is written to standard error now would stand within a line of the answer.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.is_within_line && !matches!(self.form, Form::AsItIs)
+    }
+
+    /// More of the answer.
+    pub(crate) fn push(&mut self, text: &str) -> io::Result<()> {
+        match &mut self.form {
+            Form::Set(markdown) => {
+                let text = markdown.push(text);
+                self.write(&text)
+            }
+            Form::Escaped => self.write(&visible::text(text)),
+            Form::AsItIs => self.write(text),
+        }
+    }
+
+    /// A part of the answer is over: its last line is ended.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if let Form::Set(markdown) = &mut self.form {
+            let rest = markdown.finish();
+            self.write(&rest)?;
+        }
+        if self.is_within_line { self.write("\n") } else { Ok(()) }
+    }
+
+    /// Writes a harmless text as it is, on lines of its own.
+    pub(crate) fn write_plainly(&mut self, text: &str) -> io::Result<()> {
+        self.end()?;
+        self.write(text)?;
+        self.end()
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if !matches!(self.form, Form::AsItIs) {
+            aside::end_status();
+        }
+        self.is_within_line = !text.ends_with('\n');
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+}

@@ -1,0 +1,234 @@
+//! May a tool run? The person sees exactly what would run, and answers.
+
+use std::fmt::Write as _;
+
+use goose::exchange::{Approval, Decision};
+use goose_extension::JsonObject;
+use serde_json::Value;
+
+use super::{
+    input::{Input, Typed},
+    tool_call,
+};
+use crate::{
+    aside,
+    output::{FAINT, NAME, WARNING},
+    visible,
+};
+
+/// How many lines of what would run are shown. Editing shows all of it.
+const MAX_LINES: usize = 300;
+
+const PROMPT: &str = "Allow it? ";
+
+/// What the person wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Said {
+    /// This.
+    Decided(Decision),
+    /// No answer, but an end of the whole reply.
+    Cancel,
+}
+
+/// What an answer means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No(Option<String>),
+    Always,
+    Edit,
+    Unclear,
+}
+
+/// Asks the person.
+pub(crate) async fn ask(input: &Input, approval: &Approval) -> Said {
+    for line in question(approval) {
+        aside::line(line);
+    }
+    loop {
+        let answer = match input.answer(PROMPT, "").await {
+            Typed::Text(text) => answer(&text, approval.always.is_some()),
+            Typed::Ended => Answer::No(None),
+            Typed::Interrupted => return Said::Cancel,
+        };
+        let decision = match answer {
+            Answer::Yes => Decision::Allow,
+            Answer::Always => Decision::Always,
+            Answer::No(instead) => Decision::Deny { instead },
+            Answer::Edit => match edit(input, &approval.arguments).await {
+                Some(arguments) => Decision::Edited(arguments),
+                None => continue,
+            },
+            Answer::Unclear => {
+                aside::line(format_args!("  {}", choices(approval)));
+                continue;
+            }
+        };
+        return Said::Decided(decision);
+    }
+}
+
+/// What is said where nobody can be asked.
+pub(crate) fn refuse(approval: &Approval) -> Decision {
+    aside::line(format_args!(
+        "Not run, because nobody can be asked: {} {}\nAllow it with a rule in permission.yaml, or set GOOSE_MODE=auto.",
+        tool_call::name(&approval.tool),
+        visible::json(&serde_json::to_string(&approval.arguments).unwrap_or_default()),
+    ));
+    let instead =
+        "Nobody is at the terminal who could allow this. Do what you can without it, and say what is left.";
+    Decision::Deny { instead: Some(instead.to_owned()) }
+}
+
+/// The lines that put the question.
+fn question(approval: &Approval) -> Vec<String> {
+    let name = tool_call::name(&approval.tool);
+    let mut lines = vec![format!("{WARNING}?{WARNING:#} {NAME}{name}{NAME:#} wants to run with:")];
+    let shown = shown(&approval.arguments);
+    let all: Vec<&str> = shown.lines().collect();
+    lines.extend(all.iter().take(MAX_LINES).map(|line| format!("    {line}")));
+    if let Some(left @ 1..) = all.len().checked_sub(MAX_LINES) {
+        lines.push(format!("    {WARNING}… {left} more lines; `edit` shows all{WARNING:#}"));
+    }
+    if has_hidden(&approval.arguments) {
+        lines.push(format!(
+            "  {WARNING}It contains characters that cannot be seen; they are shown as \\u{{…}}.{WARNING:#}"
+        ));
+    }
+    for reason in &approval.reasons {
+        lines.push(format!("  {FAINT}because {}{FAINT:#}", visible::line(reason)));
+    }
+    lines.push(format!("  {}", choices(approval)));
+    lines
+}
+
+fn choices(approval: &Approval) -> String {
+    let mut choices = "(y)es, (n)o, (n WORDS) no and what to do instead, (e)dit".to_owned();
+    if let Some(rule) = &approval.always {
+        // Writing into a string cannot fail.
+        let _ = write!(choices, ", (a)lways: {}", visible::line(rule));
+    }
+    choices
+}
+
+/// Exactly what the tool would be given: text as it is, everything else as JSON.
+fn shown(arguments: &JsonObject) -> String {
+    let mut shown = String::new();
+    for (name, value) in arguments {
+        let name = visible::line(name);
+        // Writing into a string cannot fail.
+        let _ = match value {
+            Value::String(text) if text.contains('\n') => {
+                let text = visible::text(text);
+                let lines: Vec<String> = text.split('\n').map(|line| format!("  {line}")).collect();
+                writeln!(shown, "{name}:\n{}", lines.join("\n"))
+            }
+            Value::String(text) => writeln!(shown, "{name}: {}", visible::line(text)),
+            value => {
+                let json = serde_json::to_string_pretty(value).unwrap_or_default();
+                writeln!(shown, "{name}: {}", visible::json(&json))
+            }
+        };
+    }
+    if shown.is_empty() { "(nothing)".to_owned() } else { shown }
+}
+
+fn has_hidden(arguments: &JsonObject) -> bool {
+    arguments.iter().any(|(name, value)| is_escaped(name) || holds_hidden(value))
+}
+
+fn holds_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_escaped(text),
+        Value::Array(items) => items.iter().any(holds_hidden),
+        Value::Object(object) => has_hidden(object),
+        _ => false,
+    }
+}
+
+fn is_escaped(text: &str) -> bool {
+    visible::text(text) != text
+}
+
+/// Reads an answer.
+fn answer(text: &str, can_always: bool) -> Answer {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let words = Some(rest.trim()).filter(|rest| !rest.is_empty()).map(str::to_owned);
+    match (word.to_ascii_lowercase().trim_end_matches([',', ':', '.']), &words) {
+        ("y" | "yes", None) => Answer::Yes,
+        ("n" | "no", _) => Answer::No(words),
+        ("a" | "always", None) if can_always => Answer::Always,
+        ("e" | "edit", None) => Answer::Edit,
+        _ => Answer::Unclear,
+    }
+}
+
+/// Other arguments: in the person's editor, or on the line where there is none. `None` where they are no object.
+async fn edit(input: &Input, arguments: &JsonObject) -> Option<JsonObject> {
+    let pretty = visible::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
+    let mut typed = input.edit(&pretty).await;
+    if typed == Typed::Ended {
+        let line = visible::json(&serde_json::to_string(arguments).unwrap_or_default());
+        typed = input.answer("Arguments as JSON: ", &line).await;
+    }
+    let Typed::Text(text) = typed else { return None };
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(arguments)) => {
+            aside::line(format_args!("{FAINT}It is given:{FAINT:#}"));
+            for line in shown(&arguments).lines() {
+                aside::line(format_args!("    {line}"));
+            }
+            Some(arguments)
+        }
+        Ok(_) => unusable("they are no object"),
+        Err(error) => unusable(&error.to_string()),
+    }
+}
+
+fn unusable(why: &str) -> Option<JsonObject> {
+    aside::line(format_args!("  These arguments cannot be used: {}.", visible::line(why)));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn answers_are_understood_or_asked_again() {
+        let no = |words: &str| Answer::No(Some(words.to_owned()));
+        let cases = [
+            ("y", Answer::Yes),
+            ("Yes ", Answer::Yes),
+            ("n", Answer::No(None)),
+            ("no, use rg instead", no("use rg instead")),
+            ("n run the tests first", no("run the tests first")),
+            ("always", Answer::Always),
+            ("e", Answer::Edit),
+            ("", Answer::Unclear),
+            ("yes please do", Answer::Unclear),
+            ("what?", Answer::Unclear),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(answer(text, true), expected, "{text:?}");
+        }
+        assert_eq!(answer("a", false), Answer::Unclear, "no rule is safe");
+    }
+
+    /// Row 49: the person sees exactly what would run.
+    #[test]
+    fn what_would_run_is_shown_whole_and_escaped() {
+        let arguments =
+            json!({"command": "echo a\nrm -rf \u{202e}x", "deep": {"a\u{200b}": ["\u{1b}[8m"]}, "n": 1});
+        let arguments = arguments.as_object().unwrap();
+        assert_eq!(
+            shown(arguments),
+            "command:\n  echo a\n  rm -rf \\u{202e}x\ndeep: {\n  \"a\\u200b\": [\n    \"\\u001b[8m\"\n  ]\n}\nn: 1\n"
+        );
+        assert!(has_hidden(arguments));
+        assert!(!has_hidden(json!({"command": "ls\n\tümläut"}).as_object().unwrap()));
+    }
+}

@@ -1,0 +1,124 @@
+//! Help with typing: commands and files are completed, and a message may have several lines.
+
+use std::{fs, path::MAIN_SEPARATOR};
+
+use rustyline::{
+    Context, Helper,
+    completion::{Completer, Pair},
+    highlight::Highlighter,
+    hint::Hinter,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+
+use crate::{commands::session::slash::COMMANDS, visible};
+
+/// How many candidates are offered.
+const MAX_CANDIDATES: usize = 200;
+
+/// How many entries of a folder are looked at.
+const MAX_ENTRIES: usize = 10_000;
+
+/// What marks a file in a message.
+const FILE_MARK: char = '@';
+
+/// What a line is typed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Purpose {
+    /// A message to the model, or a command.
+    Message,
+    /// An answer to a question.
+    #[default]
+    Answer,
+}
+
+/// What the line editor asks.
+#[derive(Debug, Default)]
+pub(crate) struct Assistant {
+    pub(crate) purpose: Purpose,
+}
+
+impl Helper for Assistant {}
+impl Highlighter for Assistant {}
+
+impl Hinter for Assistant {
+    type Hint = String;
+}
+
+impl Validator for Assistant {
+    /// A line that ends with a backslash goes on.
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let goes_on = self.purpose == Purpose::Message && context.input().ends_with('\\');
+        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let typed = line.get(..at).unwrap_or(line);
+        Ok(match self.purpose {
+            Purpose::Message => candidates(typed),
+            Purpose::Answer => (at, Vec::new()),
+        })
+    }
+}
+
+/// Where what is completed begins, and how it may go on.
+fn candidates(typed: &str) -> (usize, Vec<Pair>) {
+    if typed.starts_with('/') && !typed.contains(char::is_whitespace) {
+        let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
+        return (0, fitting.map(|command| pair(command.name, format!("{} ", command.name))).collect());
+    }
+    let begin = typed.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+    match typed[begin..].strip_prefix(FILE_MARK) {
+        Some(path) => (begin + FILE_MARK.len_utf8(), files(path)),
+        None => (typed.len(), Vec::new()),
+    }
+}
+
+/// The files whose paths begin so.
+fn files(path: &str) -> Vec<Pair> {
+    let (folder, begin) = match path.rfind(MAIN_SEPARATOR) {
+        Some(at) => path.split_at(at + 1),
+        None => ("", path),
+    };
+    let Ok(entries) = fs::read_dir(if folder.is_empty() { "." } else { folder }) else { return Vec::new() };
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries.take(MAX_ENTRIES).flatten() {
+        let Ok(mut name) = entry.file_name().into_string() else { continue };
+        let is_hidden = name.starts_with('.') && !begin.starts_with('.');
+        if name.starts_with(begin) && !is_hidden {
+            if entry.path().is_dir() {
+                name.push(MAIN_SEPARATOR);
+            }
+            names.push(name);
+        }
+    }
+    names.sort();
+    names.truncate(MAX_CANDIDATES);
+    names.iter().map(|name| pair(name, format!("{folder}{name}"))).collect()
+}
+
+fn pair(display: &str, replacement: String) -> Pair {
+    Pair { display: visible::line(display).into_owned(), replacement }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(typed: &str) -> (usize, Vec<String>) {
+        let (begin, pairs) = candidates(typed);
+        (begin, pairs.into_iter().map(|pair| pair.replacement).collect())
+    }
+
+    #[test]
+    fn commands_and_files_are_completed() {
+        assert_eq!(completed("/exi"), (0, vec!["/exit ".to_owned()]));
+        assert_eq!(completed("look at @src/mai"), (9, vec!["src/main.rs".to_owned()]));
+        assert_eq!(completed("@src/terminal/mark"), (1, vec!["src/terminal/markdown/".to_owned()]));
+        assert_eq!(completed("plain words"), (11, vec![]));
+        assert_eq!(completed("@nothing/here"), (1, vec![]));
+    }
+}

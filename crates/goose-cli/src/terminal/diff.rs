@@ -1,0 +1,70 @@
+//! Changes to files, as lines with colours.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::{
+    output::{BAD, FAINT, GOOD, NAME},
+    visible,
+};
+
+/// How many lines of one change are shown.
+const MAX_LINES: usize = 200;
+
+const PLACE: Style = AnsiColor::Cyan.on_default();
+
+/// The lines that show a unified diff of a file.
+pub(crate) fn lines(path: &str, unified: &str) -> Vec<String> {
+    let body: Vec<&str> = unified.lines().filter(|line| !is_file_name(line)).collect();
+    let (added, removed) = (count(&body, '+'), count(&body, '-'));
+    let path = visible::line(path);
+    let mut lines = vec![format!("  {NAME}{path}{NAME:#} {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}")];
+    lines.extend(body.iter().take(MAX_LINES).map(|line| painted(line)));
+    if let Some(left @ 1..) = body.len().checked_sub(MAX_LINES) {
+        lines.push(format!("  {FAINT}… {left} more lines{FAINT:#}"));
+    }
+    lines
+}
+
+fn count(lines: &[&str], mark: char) -> usize {
+    lines.iter().filter(|line| line.starts_with(mark)).count()
+}
+
+/// The name is in the first line already.
+fn is_file_name(line: &str) -> bool {
+    line.starts_with("--- ") || line.starts_with("+++ ")
+}
+
+fn painted(line: &str) -> String {
+    let style = match line.chars().next() {
+        Some('+') => GOOD,
+        Some('-') => BAD,
+        Some('@') => PLACE,
+        _ => FAINT,
+    };
+    let line = visible::text(line).replace('\t', "    ");
+    format!("  {style}{line}{style:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_shown_with_its_size() {
+        let unified =
+            "--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@\n fn main() {\n-\told();\n+\tnew();\u{1b}[2J\n";
+        let shown = anstream::adapter::strip_str(&lines("x.rs", unified).join("\n")).to_string();
+        assert_eq!(
+            shown,
+            "  x.rs +1 -1\n  @@ -1,2 +1,2 @@\n   fn main() {\n  -    old();\n  +    new();\\u{1b}[2J"
+        );
+    }
+
+    #[test]
+    fn a_large_change_is_cut_and_says_so() {
+        let shown = lines("x", &"+line\n".repeat(1_000));
+        assert_eq!(shown.len(), MAX_LINES + 2);
+        assert!(shown[0].contains("+1000"), "{}", shown[0]);
+        assert!(shown[MAX_LINES + 1].contains("800 more lines"), "{}", shown[MAX_LINES + 1]);
+    }
+}

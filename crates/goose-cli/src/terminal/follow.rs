@@ -1,0 +1,155 @@
+//! One reply from its begin to its end: events to the view, questions to the person, signals to the reply.
+//!
+//! | signal | the first | then |
+//! | --- | --- | --- |
+//! | Ctrl-C (SIGINT) | the reply is cancelled, its history stays valid | goose leaves at once |
+//! | SIGTERM, SIGHUP | the reply is cancelled and drained, then goose leaves | goose leaves at once |
+
+use std::{
+    io,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use futures::{Stream, StreamExt as _};
+use goose::exchange::{Approval, Event, Outcome};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    approval::{self, Said},
+    input::Input,
+    screen::View,
+    status::FRAME_TIME,
+};
+use crate::{
+    aside,
+    signals::{Asked, Signals},
+};
+
+/// How long a cancelled reply may take to end.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+
+/// How following a reply ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The reply is over.
+    Finished(Outcome),
+    /// goose is to end with this code.
+    Leave(ExitCode),
+}
+
+/// The other side of a reply.
+pub(crate) struct Follower<'a> {
+    pub(crate) view: &'a mut dyn View,
+    pub(crate) signals: &'a mut Signals,
+    /// Who can be asked; `None` where nobody can.
+    pub(crate) input: Option<&'a Input>,
+}
+
+/// What happens next.
+enum Next {
+    Event(Option<Event>),
+    Asked(Asked),
+    Tick,
+    TooLate,
+}
+
+impl Follower<'_> {
+    /// Follows a reply that the token stops.
+    ///
+    /// # Errors
+    ///
+    /// Where the view cannot be written to. The reply has ended then.
+    pub(crate) async fn follow<R>(mut self, mut reply: R, stop: CancellationToken) -> io::Result<Ending>
+    where
+        R: Stream<Item = Event> + Unpin,
+    {
+        let mut ticks = interval(FRAME_TIME);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut deadline: Option<tokio::time::Instant> = None;
+        let mut leave: Option<ExitCode> = None;
+        loop {
+            let until = deadline.unwrap_or_else(far_away);
+            let next = tokio::select! {
+                biased;
+                asked = self.signals.next() => Next::Asked(asked?),
+                event = reply.next() => Next::Event(event),
+                () = sleep_until(until), if deadline.is_some() => Next::TooLate,
+                _ = ticks.tick(), if aside::is_seen() => Next::Tick,
+            };
+            match next {
+                Next::Event(Some(Event::Approval(approval))) => {
+                    if let Some(asked) = self.approve(&approval, &stop).await? {
+                        stop.cancel();
+                        deadline = Some(soon());
+                        leave = leave.or(asked.leaves());
+                    }
+                }
+                Next::Event(Some(Event::Finished(outcome))) => {
+                    self.view.event(&Event::Finished(outcome.clone()))?;
+                    return Ok(leave.map_or(Ending::Finished(outcome), Ending::Leave));
+                }
+                Next::Event(Some(event)) => {
+                    if let Err(error) = self.view.event(&event) {
+                        stop.cancel();
+                        drain(reply).await;
+                        return Err(error);
+                    }
+                }
+                Next::Event(None) => {
+                    return Ok(leave.map_or(Ending::Finished(Outcome::Cancelled), Ending::Leave));
+                }
+                Next::Asked(asked) if deadline.is_none() => {
+                    stop.cancel();
+                    deadline = Some(soon());
+                    leave = asked.leaves();
+                    if asked == Asked::Interrupt && self.input.is_some() {
+                        aside::end_status();
+                        aside::line("Cancelling. Ctrl-C again leaves.");
+                    }
+                }
+                Next::Asked(asked) => return Ok(Ending::Leave(asked.code())),
+                Next::TooLate => return Ok(Ending::Leave(leave.unwrap_or(Asked::Interrupt.code()))),
+                Next::Tick => self.view.tick(Instant::now()),
+            }
+        }
+    }
+
+    /// Puts an approval to the person. `Some` where the reply is to stop instead.
+    async fn approve(&mut self, approval: &Approval, stop: &CancellationToken) -> io::Result<Option<Asked>> {
+        if stop.is_cancelled() {
+            return Ok(None);
+        }
+        self.view.before_question()?;
+        let Some(input) = self.input else {
+            approval.answer(approval::refuse(approval));
+            return Ok(None);
+        };
+        tokio::select! {
+            said = approval::ask(input, approval) => Ok(match said {
+                Said::Decided(decision) => {
+                    approval.answer(decision);
+                    None
+                }
+                Said::Cancel => Some(Asked::Interrupt),
+            }),
+            asked = self.signals.next() => asked.map(Some),
+        }
+    }
+}
+
+/// Waits for the end of a reply that nobody looks at any more.
+async fn drain<R: Stream<Item = Event> + Unpin>(mut reply: R) {
+    let all = async { while reply.next().await.is_some() {} };
+    // What is late is dropped, and so cancelled.
+    let _ = tokio::time::timeout(DRAIN_TIME, all).await;
+}
+
+fn soon() -> tokio::time::Instant {
+    tokio::time::Instant::now() + DRAIN_TIME
+}
+
+fn far_away() -> tokio::time::Instant {
+    tokio::time::Instant::now() + Duration::from_secs(3_600)
+}

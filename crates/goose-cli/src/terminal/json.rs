@@ -1,0 +1,232 @@
+//! The events of a reply for programs: one document at the end, or a line for each.
+//!
+//! The shapes are those that users of goose know. A message is `{role, created, content: [...]}`, its parts are `text`,
+//! `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`, `error`, `complete`.
+
+use std::io::{self, Write as _};
+
+use goose::exchange::{Cost, Event, Outcome};
+use goose_extension::{ContentBlock, Message, MessageContent, ToolOutput};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::screen::{View, problem};
+use crate::{aside, visible};
+
+/// How the events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One document, when all is over.
+    Document,
+    /// A line for each event.
+    Lines,
+}
+
+/// A program that reads standard output.
+#[derive(Debug)]
+pub(crate) struct JsonView {
+    form: Form,
+    messages: Vec<Value>,
+    cost: Cost,
+    status: &'static str,
+    structured: Option<Value>,
+    error: Option<String>,
+}
+
+impl JsonView {
+    /// Nothing is written yet.
+    pub(crate) fn new(form: Form) -> Self {
+        Self {
+            form,
+            messages: Vec::new(),
+            cost: Cost::default(),
+            status: "completed",
+            structured: None,
+            error: None,
+        }
+    }
+
+    /// A message of the conversation.
+    pub(crate) fn message(&mut self, message: &Message) -> io::Result<()> {
+        let message = message_json(message);
+        match self.form {
+            Form::Document => {
+                self.messages.push(message);
+                Ok(())
+            }
+            Form::Lines => line(&json!({ "type": "message", "message": message })),
+        }
+    }
+
+    fn notification(&self, extension: &str, what: Value) -> io::Result<()> {
+        if self.form == Form::Document {
+            return Ok(());
+        }
+        let mut notification = json!({ "type": "notification", "extension_id": extension });
+        if let (Some(notification), Value::Object(what)) = (notification.as_object_mut(), what) {
+            notification.extend(what);
+        }
+        line(&notification)
+    }
+
+    fn finished(&mut self, outcome: &Outcome) -> io::Result<()> {
+        self.status = status(outcome);
+        if let Outcome::Done { structured } = outcome {
+            self.structured.clone_from(structured);
+        }
+        let Some(problem) = problem(outcome) else { return Ok(()) };
+        match self.form {
+            Form::Document => {
+                aside::error(&problem);
+                self.error = Some(problem);
+                Ok(())
+            }
+            Form::Lines => line(&json!({ "type": "error", "error": problem })),
+        }
+    }
+
+    /// Everything is over: writes what is still to be written.
+    pub(crate) fn end(self) -> io::Result<()> {
+        let tokens = self.cost.session.total();
+        if self.form == Form::Lines {
+            let mut complete = json!({ "type": "complete", "total_tokens": tokens, "status": self.status });
+            if let Some(structured) = self.structured {
+                complete["structured"] = structured;
+            }
+            return line(&complete);
+        }
+        let mut metadata = json!({ "total_tokens": tokens, "status": self.status });
+        if let Some(error) = self.error {
+            metadata["error"] = json!(error);
+        }
+        if let Some(dollars) = self.cost.dollars {
+            metadata["cost_usd"] = json!(dollars);
+        }
+        let mut document = json!({ "messages": self.messages, "metadata": metadata });
+        if let Some(structured) = self.structured {
+            document["structured"] = structured;
+        }
+        write(&serde_json::to_string_pretty(&document)?)
+    }
+}
+
+impl View for JsonView {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Answered(message) => self.message(message),
+            Event::ToolFinished { id, output, .. } => {
+                let part = MessageContent::tool_result(id.clone(), output.clone());
+                self.message(&Message::new(goose_extension::Role::User, [part]))
+            }
+            Event::ToolProgress { id, message } => {
+                self.notification("", json!({ "call_id": id, "progress": { "message": message } }))
+            }
+            Event::ToolLog { id, content } => {
+                self.notification("", json!({ "call_id": id, "log": { "message": content.plain() } }))
+            }
+            Event::Notice(notice) => self.notification("goose", json!({ "log": { "message": notice } })),
+            Event::Retrying { reason, attempt, .. } => {
+                let message = format!("{reason}; try {attempt} follows");
+                self.notification("goose", json!({ "log": { "message": message } }))
+            }
+            Event::Compacted { before, after } => {
+                let message = format!("older messages made room: {before} to {after} tokens");
+                self.notification("goose", json!({ "log": { "message": message } }))
+            }
+            Event::Cost(cost) => {
+                self.cost = *cost;
+                Ok(())
+            }
+            Event::Finished(outcome) => self.finished(outcome),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a reply ended, in a word.
+pub(crate) fn status(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done { .. } => "completed",
+        Outcome::MaxTurns(_) => "max_turns",
+        Outcome::MaxTokens => "max_tokens",
+        Outcome::Refused => "refused",
+        Outcome::Empty => "empty",
+        Outcome::Cancelled => "cancelled",
+        _ => "failed",
+    }
+}
+
+/// A message as programs read it.
+fn message_json(message: &Message) -> Value {
+    let content: Vec<Value> = message.content.iter().map(part_json).collect();
+    json!({ "role": message.role, "created": Timestamp::now().as_second(), "content": content })
+}
+
+fn part_json(part: &MessageContent) -> Value {
+    match part {
+        MessageContent::ToolCall { id, name, arguments, .. } => {
+            let call = json!({ "status": "success", "value": { "name": name, "arguments": arguments } });
+            json!({ "type": "toolRequest", "id": id, "toolCall": call })
+        }
+        MessageContent::ToolResult { id, output } => {
+            let result = json!({ "status": "success", "value": output_json(output) });
+            json!({ "type": "toolResponse", "id": id, "toolResult": result })
+        }
+        MessageContent::Reasoning(reasoning) => json!({ "type": "reasoning", "text": reasoning.text }),
+        other => json!(other),
+    }
+}
+
+fn output_json(output: &ToolOutput) -> Value {
+    let content: &[ContentBlock] = &output.content;
+    let mut value = json!({ "content": content, "isError": output.is_error });
+    if let Some(structured) = &output.structured {
+        value["structuredContent"] = structured.clone();
+    }
+    value
+}
+
+fn line(value: &Value) -> io::Result<()> {
+    write(&value.to_string())
+}
+
+/// Nothing in it moves a cursor, wherever it is shown; the value is the same.
+fn write(json: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", visible::json(json))?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_the_shape_that_programs_know() {
+        let message = Message::new(
+            goose_extension::Role::Assistant,
+            [
+                MessageContent::text("hi"),
+                MessageContent::ToolCall {
+                    id: "1".into(),
+                    name: "developer__shell".into(),
+                    arguments: json!({"command": "ls"}),
+                    opaque: None,
+                },
+                MessageContent::tool_result("1", ToolOutput::text("out")),
+            ],
+        );
+        let mut shown = message_json(&message);
+        shown["created"] = json!(0);
+        assert_eq!(
+            shown,
+            json!({"role": "assistant", "created": 0, "content": [
+                {"type": "text", "text": "hi"},
+                {"type": "toolRequest", "id": "1", "toolCall": {"status": "success",
+                    "value": {"name": "developer__shell", "arguments": {"command": "ls"}}}},
+                {"type": "toolResponse", "id": "1", "toolResult": {"status": "success",
+                    "value": {"content": [{"type": "text", "text": "out"}], "isError": false}}},
+            ]})
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Tables: gathered until they end, because columns are as wide as their widest cell.
+
+use anstyle::Style;
+
+use super::{
+    layout::{self, Layout, Margin},
+    spans::{Span, spans},
+};
+use crate::output::{FAINT, NAME};
+
+/// How much of a table is gathered. A larger one is shown in parts.
+pub(super) const MAX_BYTES: usize = 64 * 1024;
+
+/// How many columns are told apart; what is beyond them is in the last one.
+const MAX_COLUMNS: usize = 32;
+
+/// Columns are made no narrower than this.
+const LEAST_WIDTH: usize = 6;
+
+const BETWEEN: &str = " │ ";
+
+/// Rows that have come so far.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    rows: Vec<String>,
+    bytes: usize,
+}
+
+impl Table {
+    /// One more row. Tells whether there is room for another.
+    pub(super) fn push(&mut self, row: &str) -> bool {
+        self.bytes += row.len();
+        self.rows.push(row.to_owned());
+        self.bytes < MAX_BYTES
+    }
+
+    /// Writes the table; rows without a line below the first are no table, but text.
+    pub(super) fn write(self, out: &mut Layout, margin: &Margin, width: usize) {
+        if self.rows.get(1).is_none_or(|row| !is_divider(row)) {
+            for row in &self.rows {
+                out.begin(margin, margin.clone());
+                out.spans(&spans(row.trim_end(), Style::new()));
+                out.end();
+            }
+            return;
+        }
+        let texts: Vec<Vec<String>> = self.rows.iter().map(|row| cells(row)).collect();
+        let columns = texts.iter().map(Vec::len).max().unwrap_or_default();
+        let read = |(number, row): (usize, &Vec<String>)| read_row(row, columns, number == 0);
+        let rows: Vec<Vec<Vec<Span>>> =
+            texts.iter().enumerate().filter(|(number, _)| *number != 1).map(read).collect();
+        let widths = widths(&rows, columns, width.saturating_sub(margin.width()));
+        for (number, row) in rows.iter().enumerate() {
+            write_row(out, margin, row, &widths);
+            if number == 0 {
+                write_divider(out, margin, &widths);
+            }
+        }
+    }
+}
+
+fn read_row(row: &[String], columns: usize, is_head: bool) -> Vec<Vec<Span>> {
+    let base = if is_head { NAME } else { Style::new() };
+    let cell = |at: usize| row.get(at).map(|cell| spans(cell, base)).unwrap_or_default();
+    (0..columns).map(cell).collect()
+}
+
+/// How wide each column is: as its cells want it, or less where that is too much.
+fn widths(rows: &[Vec<Vec<Span>>], columns: usize, width: usize) -> Vec<usize> {
+    let natural = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let widths = cells.flat_map(|cell| layout::lines(cell, usize::MAX)).map(|(_, width)| width);
+        widths.max().unwrap_or_default()
+    };
+    let natural: Vec<usize> = (0..columns).map(natural).collect();
+    let room = width.saturating_sub(3 * columns.saturating_sub(1));
+    let capped = |cap: usize| natural.iter().map(|width| (*width).min(cap)).collect::<Vec<_>>();
+    let fits = |cap: &usize| capped(*cap).iter().sum::<usize>() <= room;
+    let cap = (LEAST_WIDTH..=room.max(LEAST_WIDTH)).rev().find(fits).unwrap_or(LEAST_WIDTH);
+    capped(cap)
+}
+
+fn write_row(out: &mut Layout, margin: &Margin, row: &[Vec<Span>], widths: &[usize]) {
+    let cells: Vec<Vec<(String, usize)>> =
+        row.iter().zip(widths).map(|(cell, width)| layout::lines(cell, *width)).collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+    for line in 0..height {
+        out.begin(margin, Margin::default());
+        for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            if column > 0 {
+                out.put(FAINT, BETWEEN);
+            }
+            let (text, used) = cell.get(line).map_or(("", 0), |(text, used)| (text.as_str(), *used));
+            let is_last = column + 1 == cells.len();
+            let padding = if is_last { 0 } else { width.saturating_sub(used) };
+            out.put(Style::new(), text);
+            out.put(Style::new(), &" ".repeat(padding));
+        }
+        out.end();
+    }
+}
+
+fn write_divider(out: &mut Layout, margin: &Margin, widths: &[usize]) {
+    out.begin(margin, Margin::default());
+    let bars: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+    out.put(FAINT, &bars.join("─┼─"));
+    out.end();
+}
+
+/// `|---|:-:|`
+fn is_divider(row: &str) -> bool {
+    row.contains('-') && row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '\t'))
+}
+
+/// The cells of a row; bars in code and escaped bars are text.
+fn cells(row: &str) -> Vec<String> {
+    let row = row.trim();
+    let row = row.strip_prefix('|').unwrap_or(row);
+    let (mut cells, mut cell) = (Vec::new(), String::new());
+    let (mut is_code, mut is_escaped) = (false, false);
+    for c in row.chars() {
+        let ends = c == '|' && !is_code && !is_escaped && cells.len() + 1 < MAX_COLUMNS;
+        if ends {
+            cells.push(std::mem::take(&mut cell).trim().to_owned());
+        } else {
+            if c == '|' && is_escaped {
+                cell.pop();
+            }
+            cell.push(c);
+        }
+        is_code ^= c == '`';
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    if !cell.trim().is_empty() {
+        cells.push(cell.trim().to_owned());
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: &[&str], width: usize) -> String {
+        let (mut table, mut out) = (Table::default(), Layout::new(width));
+        for row in rows {
+            table.push(row);
+        }
+        table.write(&mut out, &Margin::default(), width);
+        anstream::adapter::strip_str(&out.take()).to_string()
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells() {
+        let rows = ["| a | b |", "|---|---|", "| long one | 漢字 |", "| `x|y` | a\\|b |"];
+        assert_eq!(shown(&rows, 40), "a        │ b\n─────────┼─────\nlong one │ 漢字\nx|y      │ a|b\n");
+    }
+
+    #[test]
+    fn wide_tables_are_broken_within_cells() {
+        let rows = ["| a | b |", "|---|---|", "| some words in a row | short |"];
+        assert_eq!(
+            shown(&rows, 18),
+            "a          │ b\n───────────┼──────\nsome words │ short\nin a row   │ \n"
+        );
+    }
+
+    #[test]
+    fn rows_without_a_divider_are_text() {
+        assert_eq!(shown(&["| a | b |", "| c |"], 40), "| a | b |\n| c |\n");
+    }
+}

@@ -1,0 +1,19 @@
+//! What a person at a terminal sees of the work, and how they answer.
+//!
+//! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `diff`, `status`;
+//!   `json`: the same events for programs;
+//! - `input`: lines that the person types, with `completion`; `approval`: may a tool run?
+//! - `follow`: one reply from its begin to its end, with signals and questions; `size`: how wide the terminal is.
+
+pub(crate) mod answer;
+pub(crate) mod approval;
+pub(crate) mod completion;
+pub(crate) mod diff;
+pub(crate) mod follow;
+pub(crate) mod input;
+pub(crate) mod json;
+pub(crate) mod markdown;
+pub(crate) mod screen;
+pub(crate) mod size;
+pub(crate) mod status;
+pub(crate) mod tool_call;

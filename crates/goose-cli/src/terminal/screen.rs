@@ -1,0 +1,318 @@
+//! [`Screen`]: the events of a reply as a person sees them. The answer goes to standard output, all else aside.
+
+use std::{io, time::Instant};
+
+use goose::exchange::{Cost, Event, Outcome, ToolEnd};
+use goose_extension::{JsonObject, RichRenderable, ToolOutput};
+
+use super::{
+    answer::Answer,
+    diff,
+    markdown::Markdown,
+    size,
+    status::{Activity, seconds, tokens},
+    tool_call::{self, Fold, Tail},
+};
+use crate::{
+    aside,
+    output::{FAINT, WARNING},
+    visible,
+};
+
+/// Whoever is shown the events of a reply.
+pub(crate) trait View {
+    /// Something happened.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written; the reply is cancelled then.
+    fn event(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Time has passed.
+    fn tick(&mut self, _now: Instant) {}
+
+    /// A question is put to the person: everything before it must be on the screen.
+    fn before_question(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How much is shown besides the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All that tools are given and give back, besides.
+    Full,
+    /// Tools, notices and what goes on, where a person sees it.
+    Usual,
+    /// The answer alone, and what went wrong.
+    Quiet,
+}
+
+/// A terminal, or what stands in its place.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    answer: Answer,
+    detail: Detail,
+    /// Whether a person sees what is shown aside.
+    is_seen: bool,
+    activity: Option<Activity>,
+    tail: Tail,
+    calls: Vec<Call>,
+    cost: Option<Cost>,
+}
+
+/// A call that runs.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    title: String,
+    /// Whether its last line on the screen is its own.
+    is_last: bool,
+    has_shown: bool,
+}
+
+impl Screen {
+    /// For this process's terminal.
+    pub(crate) fn new(detail: Detail) -> Self {
+        Self {
+            answer: Answer::new(),
+            detail,
+            is_seen: aside::is_seen(),
+            activity: None,
+            tail: Tail::default(),
+            calls: Vec::new(),
+            cost: None,
+        }
+    }
+
+    /// The last that was said of what the conversation costs.
+    pub(crate) fn cost(&self) -> Option<&Cost> {
+        self.cost.as_ref()
+    }
+
+    /// How much is shown.
+    pub(crate) fn detail(&self) -> Detail {
+        self.detail
+    }
+
+    /// Shows more, or less.
+    pub(crate) fn set_detail(&mut self, detail: Detail) {
+        self.detail = detail;
+    }
+
+    /// Writes an answer that did not come as text.
+    pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.answer.write_plainly(text)
+    }
+
+    /// Whether details are shown.
+    fn shows(&self) -> bool {
+        self.is_seen && self.detail != Detail::Quiet
+    }
+
+    /// Shows a line besides the answer, where details are shown.
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        if self.shows() { self.say(line) } else { Ok(()) }
+    }
+
+    /// Shows a line besides the answer.
+    fn say(&mut self, line: &str) -> io::Result<()> {
+        self.end_line()?;
+        aside::line(line);
+        for call in &mut self.calls {
+            call.is_last = false;
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        if self.answer.is_in_the_way() { self.answer.end() } else { Ok(()) }
+    }
+
+    fn begin(&mut self, what: impl Into<String>) {
+        self.activity = Some(Activity::new(what, Instant::now()));
+        self.tail = Tail::default();
+        self.tick(Instant::now());
+    }
+
+    fn stop(&mut self) {
+        self.activity = None;
+        if self.shows() {
+            aside::end_status();
+        }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        self.activity = None;
+        self.answer.push(text)
+    }
+
+    fn tool_started(&mut self, id: &str, name: &str, arguments: &JsonObject) -> io::Result<()> {
+        self.answer.end()?;
+        let title = tool_call::title(name, arguments, size::columns());
+        self.line(&title)?;
+        if self.detail == Detail::Full {
+            let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
+            for line in faint(&visible::json(&json)) {
+                self.line(&line)?;
+            }
+        }
+        self.calls.push(Call { id: id.to_owned(), title, is_last: true, has_shown: false });
+        self.begin(format!("{} runs", tool_call::name(name)));
+        Ok(())
+    }
+
+    fn tool_log(&mut self, id: &str, content: &RichRenderable) -> io::Result<()> {
+        for line in rendered(content) {
+            self.line(&line)?;
+        }
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+            (call.has_shown, call.is_last) = (true, true);
+        }
+        Ok(())
+    }
+
+    fn tool_finished(&mut self, id: &str, name: &str, output: &ToolOutput, end: ToolEnd) -> io::Result<()> {
+        self.answer.end()?;
+        let at = self.calls.iter().position(|call| call.id == id);
+        let call = at.map(|at| self.calls.remove(at));
+        let title = call.as_ref().map_or_else(
+            || tool_call::title(name, &JsonObject::new(), size::columns()),
+            |call| call.title.clone(),
+        );
+        if call.as_ref().is_none_or(|call| !call.is_last) {
+            self.line(&title)?;
+        }
+        let is_known = call.is_some_and(|call| call.has_shown) && end == ToolEnd::Ran && !output.is_error;
+        if !is_known || self.detail == Detail::Full {
+            let fold = if self.detail == Detail::Full { Fold::Open } else { Fold::Folded };
+            for line in tool_call::result(output, end, fold, size::columns()) {
+                self.line(&line)?;
+            }
+        }
+        if self.calls.is_empty() {
+            self.stop();
+        }
+        Ok(())
+    }
+
+    fn finished(&mut self, outcome: &Outcome) -> io::Result<()> {
+        self.stop();
+        self.calls.clear();
+        self.answer.end()?;
+        if let Some(problem) = problem(outcome) {
+            aside::error(&problem);
+        }
+        Ok(())
+    }
+}
+
+impl View for Screen {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Asking { .. } => self.begin("thinking"),
+            Event::Text(text) => self.text(text)?,
+            Event::Thinking(text) => self.tail.push(text),
+            Event::Retrying { reason, delay, attempt } => {
+                let (reason, delay) = (visible::line(reason).into_owned(), seconds(*delay));
+                self.line(&format!("{WARNING}{reason}; try {attempt} in {delay}{WARNING:#}"))?;
+                self.begin("waiting");
+            }
+            Event::Restarted => {
+                self.answer.end()?;
+                self.line(&format!("{FAINT}(The answer broke off. It begins again:){FAINT:#}"))?;
+            }
+            Event::Answered(_) => self.answer.end()?,
+            Event::ToolStarted { id, name, arguments } => self.tool_started(id, name, arguments)?,
+            Event::ToolProgress { message, .. } => self.tail.push(message),
+            Event::ToolLog { id, content } => self.tool_log(id, content)?,
+            Event::ToolFinished { id, name, output, end } => self.tool_finished(id, name, output, *end)?,
+            Event::Cost(cost) => self.cost = Some(*cost),
+            Event::Compacted { before, after } => {
+                let (before, after) = (tokens(*before), tokens(*after));
+                self.line(&format!("{FAINT}Older messages made room: {before} → {after} tokens.{FAINT:#}"))?;
+            }
+            Event::Notice(notice) if self.detail != Detail::Quiet => {
+                self.say(&format!("{WARNING}{}{WARNING:#}", visible::text(notice)))?;
+            }
+            Event::Finished(outcome) => self.finished(outcome)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let Some(activity) = &self.activity else { return };
+        if !self.shows() || self.answer.is_in_the_way() {
+            return;
+        }
+        let width = size::columns() - 1;
+        let tail: Vec<String> = self
+            .tail
+            .lines()
+            .iter()
+            .map(|line| size::fitted(&format!("  {}", visible::line(line)), width))
+            .collect();
+        let now = activity.line(now, width);
+        let lines: Vec<&str> = tail.iter().map(String::as_str).chain([now.as_str()]).collect();
+        aside::status_lines(&lines, width);
+    }
+
+    fn before_question(&mut self) -> io::Result<()> {
+        self.stop();
+        self.answer.end()
+    }
+}
+
+/// What went wrong, in words; nothing where all is well or the person knows.
+pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
+    Some(match outcome {
+        Outcome::MaxTurns(turns) => format!(
+            "The model was asked {turns} times, as often as it may be for one reply. Go on with another message, or \
+             allow more with --max-turns or GOOSE_MAX_TURNS."
+        ),
+        Outcome::MaxTokens => {
+            "The answer was cut at its greatest length. Ask the model to go on, or allow more with \
+                               GOOSE_MAX_TOKENS."
+                .to_owned()
+        }
+        Outcome::Refused => {
+            "The model, or a filter of its service, refused to answer. Say it in another way.".to_owned()
+        }
+        Outcome::Empty => {
+            "The model said nothing, several times. Try again, or take another model.".to_owned()
+        }
+        Outcome::Failed(failure) => match &failure.hint {
+            Some(hint) => format!("{}\n{hint}", failure.message),
+            None => failure.message.clone(),
+        },
+        _ => return None,
+    })
+}
+
+/// What a tool shows, as lines.
+fn rendered(content: &RichRenderable) -> Vec<String> {
+    match content {
+        RichRenderable::Diff { path, unified } => diff::lines(path, unified),
+        RichRenderable::Markdown { text } => indented(&set(text)),
+        RichRenderable::Code { language, text } => indented(&set(&format!("````{language}\n{text}\n````"))),
+        RichRenderable::Json { value } => {
+            let json = serde_json::to_string_pretty(value).unwrap_or_default();
+            faint(&visible::json(&json))
+        }
+        other => faint(&visible::text(&other.plain())),
+    }
+}
+
+fn set(text: &str) -> String {
+    let mut markdown = Markdown::new(size::text_width().saturating_sub(2));
+    markdown.push(text) + &markdown.finish()
+}
+
+fn indented(text: &str) -> Vec<String> {
+    text.lines().map(|line| format!("  {line}")).collect()
+}
+
+fn faint(text: &str) -> Vec<String> {
+    text.lines().map(|line| format!("  {FAINT}{line}{FAINT:#}")).collect()
+}

@@ -1,0 +1,201 @@
+//! How calls of tools are shown: one line for what is called, a few for what came of it.
+
+use std::borrow::Cow;
+
+use goose::exchange::ToolEnd;
+use goose_extension::{ContentBlock, JsonObject, ToolOutput};
+use serde_json::Value;
+
+use super::size::fitted;
+use crate::{
+    output::{BAD, FAINT, NAME, WARNING},
+    visible,
+};
+
+/// How many lines of a result are shown.
+const MAX_RESULT_LINES: usize = 4;
+
+/// How many lines of an error are shown.
+const MAX_ERROR_LINES: usize = 10;
+
+/// The extension whose tools are shown by their own names.
+const OWN: &str = "developer__";
+
+/// What stands between the extension and its tool in a tool's full name.
+const SEPARATOR: &str = "__";
+
+/// The argument that says most about a call; the first that is there.
+const TELLING: &[&str] = &["command", "path", "pattern", "query", "url", "uri", "name", "category", "source"];
+
+/// What a call is called for people: `shell`, `memory: remember_memory`.
+pub(crate) fn name(tool: &str) -> Cow<'_, str> {
+    match tool.strip_prefix(OWN) {
+        Some(own) => visible::line(own),
+        None => Cow::Owned(visible::line(tool).replacen(SEPARATOR, ": ", 1)),
+    }
+}
+
+/// The line that shows a call.
+pub(crate) fn title(tool: &str, arguments: &JsonObject, width: usize) -> String {
+    let name = name(tool);
+    let room = width.saturating_sub(name.chars().count() + 4);
+    let gist = fitted(&gist(arguments), room);
+    format!("{WARNING}▸{WARNING:#} {NAME}{name}{NAME:#}  {gist}").trim_end().to_owned()
+}
+
+/// What the call is about, on one line.
+fn gist(arguments: &JsonObject) -> String {
+    let telling = TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str));
+    match telling {
+        Some(text) => visible::line(text.trim()).into_owned(),
+        None if arguments.is_empty() => String::new(),
+        None => visible::json(&serde_json::to_string(arguments).unwrap_or_default()),
+    }
+}
+
+/// How much of a result is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fold {
+    /// Its first lines.
+    Folded,
+    /// All of it.
+    Open,
+}
+
+/// The lines that show what came of a call.
+pub(crate) fn result(output: &ToolOutput, end: ToolEnd, fold: Fold, width: usize) -> Vec<String> {
+    let text = text(output);
+    let (style, most) = match end {
+        ToolEnd::Ran if !output.is_error => (FAINT, MAX_RESULT_LINES),
+        ToolEnd::Ran => (BAD, MAX_ERROR_LINES),
+        _ => (WARNING, MAX_ERROR_LINES),
+    };
+    let most = if fold == Fold::Open { usize::MAX } else { most };
+    let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let room = width.saturating_sub(4);
+    let line = |line: &&str| {
+        let line = fitted(&visible::text(line.trim_end()).replace('\t', "    "), room);
+        format!("  {style}{line}{style:#}")
+    };
+    let mut lines: Vec<String> = all.iter().take(most).map(line).collect();
+    match all.len().saturating_sub(most) {
+        0 => {}
+        1 => lines.push(format!("  {FAINT}… 1 more line{FAINT:#}")),
+        left => lines.push(format!("  {FAINT}… {left} more lines{FAINT:#}")),
+    }
+    lines
+}
+
+fn text(output: &ToolOutput) -> String {
+    let block = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[image: {}]", image.mime_type),
+        ContentBlock::Audio(audio) => format!("[audio: {}]", audio.mime_type),
+        ContentBlock::ResourceLink(link) => format!("[link: {}]", link.uri),
+        _ => "[resource]".to_owned(),
+    };
+    output.content.iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// The last lines of what a running tool says.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    lines: Vec<String>,
+    /// The last line, while it is not complete.
+    begun: String,
+}
+
+/// How many lines of a running tool are shown.
+const TAIL_LINES: usize = 3;
+
+/// How much of one line is kept.
+const MAX_TAIL_LINE: usize = 500;
+
+impl Tail {
+    /// More of what it says.
+    pub(crate) fn push(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                '\n' => self.end_line(),
+                // A line that is written over.
+                '\r' => self.begun.clear(),
+                c if self.begun.len() < MAX_TAIL_LINE => self.begun.push(c),
+                _ => {}
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.begun);
+        if !line.trim().is_empty() {
+            self.lines.push(line);
+        }
+        if self.lines.len() > TAIL_LINES {
+            self.lines.remove(0);
+        }
+    }
+
+    /// The last lines, oldest first.
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        let begun = Some(self.begun.as_str()).filter(|line| !line.trim().is_empty());
+        let all: Vec<&str> = self.lines.iter().map(String::as_str).chain(begun).collect();
+        all[all.len().saturating_sub(TAIL_LINES)..].to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anstream::adapter::strip_str;
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(tool: &str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else { unreachable!("an object") };
+        strip_str(&title(tool, &arguments, 40)).to_string()
+    }
+
+    #[test]
+    fn a_call_is_one_line() {
+        assert_eq!(shown("developer__shell", json!({"command": "cargo test"})), "▸ shell  cargo test");
+        assert_eq!(shown("memory__remember", json!({"a": 1})), "▸ memory: remember  {\"a\":1}");
+        assert_eq!(shown("developer__shell", json!({"command": "a\nb"})), "▸ shell  a\\nb");
+        let long = shown("developer__shell", json!({ "command": "x".repeat(100) }));
+        assert!(long.ends_with("x…") && long.chars().count() <= 40, "{long}");
+        assert_eq!(shown("x__list", json!({})), "▸ x: list");
+    }
+
+    /// Row 49.
+    #[test]
+    fn what_could_mislead_is_escaped() {
+        let command = "ls \u{1b}[8m; rm -rf x \u{202e}\u{200b}";
+        let shown = strip_str(&title(
+            "a\u{202e}__b\u{1b}",
+            &json!({"command": command}).as_object().unwrap().clone(),
+            100,
+        ))
+        .to_string();
+        assert_eq!(shown, "▸ a\\u{202e}: b\\u{1b}  ls \\u{1b}[8m; rm -rf x \\u{202e}\\u{200b}");
+        let output = ToolOutput::text("\u{1b}]0;title\u{7}\u{e0041}");
+        let lines = result(&output, ToolEnd::Ran, Fold::Folded, 80);
+        assert_eq!(strip_str(&lines[0]).to_string(), "  \\u{1b}]0;title\\u{7}\\u{e0041}");
+    }
+
+    #[test]
+    fn results_are_folded() {
+        let output = ToolOutput::text("one\n\ntwo\nthree\nfour\nfive\nsix\n");
+        let lines = result(&output, ToolEnd::Ran, Fold::Folded, 80).join("\n");
+        assert_eq!(strip_str(&lines).to_string(), "  one\n  two\n  three\n  four\n  … 2 more lines");
+        let failed = result(&ToolOutput::error("no such file"), ToolEnd::Ran, Fold::Folded, 80).join("\n");
+        assert!(failed.contains("\u{1b}[31m"), "{failed:?}");
+    }
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let mut tail = Tail::default();
+        tail.push("one\ntwo\nthree\nfo");
+        assert_eq!(tail.lines(), ["two", "three", "fo"]);
+        tail.push("ur\n10%\r20%\r30%");
+        assert_eq!(tail.lines(), ["three", "four", "30%"]);
+    }
+}

@@ -1,0 +1,83 @@
+//! `analyze`: a map of code. The outline of a file, an overview of a folder, or who calls a symbol and whom it calls.
+//!
+//! - `language`: what is understood; `symbols`: what a file defines and calls; `code`: all files of a folder;
+//! - `outline`, `overview`, `focus`: the three maps.
+
+mod code;
+mod focus;
+mod language;
+mod outline;
+mod overview;
+mod symbols;
+
+use goose_extension::prelude::*;
+
+use self::{code::Code, language::Grammar, symbols::Symbols};
+use super::{
+    Developer, blocking,
+    find::{Walk, must_be_there},
+};
+
+const DEFAULT_DEPTH: usize = 3;
+const DEFAULT_FOLLOW: usize = 2;
+const MAX_FOLLOW: usize = 5;
+/// How much is shown.
+const MAX_BYTES: usize = 32 * 1024;
+
+impl Developer {
+    /// Map code: a file's outline, a folder's overview, or with `focus` who calls a symbol and what it calls.
+    #[tool(group = "read", read_only, open_world = false)]
+    pub(super) async fn analyze(
+        &self,
+        path: &str,
+        /// A symbol's name
+        focus: Option<&str>,
+        /// Folder levels, default 3
+        max_depth: Option<usize>,
+        /// Call levels, default 2
+        follow_depth: Option<usize>,
+        /// Show all, however long
+        force: Option<bool>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let place = self.place(path, context)?;
+        let focus = focus.map(str::to_owned).filter(|focus| !focus.trim().is_empty());
+        let depth = max_depth.unwrap_or(DEFAULT_DEPTH);
+        let follow = follow_depth.unwrap_or(DEFAULT_FOLLOW).min(MAX_FOLLOW);
+        let walk = Walk::of(context);
+        let map = blocking(move || {
+            let path = must_be_there(&place)?;
+            let map = match focus {
+                Some(symbol) => focus::map(&Code::under(&path, None, &walk), symbol.trim(), follow)?,
+                None if path.is_dir() => overview::map(&Code::under(&path, Some(depth), &walk)),
+                None => {
+                    let symbols = Symbols::of_file(&path).ok_or_else(|| not_understood(&place.given))?;
+                    outline::map(&symbols)
+                }
+            };
+            Ok(map)
+        })
+        .await?;
+        Ok(if force.unwrap_or(false) { map } else { cut(map) })
+    }
+}
+
+fn not_understood(path: &str) -> ToolError {
+    let languages = Grammar::names();
+    ToolError::ExecutionError(format!(
+        "`{path}` is no code that can be analyzed (that is {languages}, up to 1 MiB, and not too broken). Use `read` or `search`."
+    ))
+}
+
+fn cut(mut map: String) -> String {
+    if map.len() > MAX_BYTES {
+        let mut end = MAX_BYTES;
+        while !map.is_char_boundary(end) {
+            end -= 1;
+        }
+        let end = map[..end].rfind('\n').unwrap_or(end);
+        map.truncate(end);
+        map.push_str("\n[Cut here. Name a smaller folder, a file or a focus; `force` shows all.]");
+    }
+    map
+}

@@ -1,0 +1,165 @@
+//! What a file of code defines and calls.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    ops::ControlFlow,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use tree_sitter::{Node, ParseOptions, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree};
+
+use super::language::Grammar;
+
+/// A larger file is not code that people write.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// How long reading a file, and looking through it, may each take; some broken ones would take minutes.
+const MAX_TIME: Duration = Duration::from_secs(1);
+/// How many definitions and calls of one file count.
+const MAX_SYMBOLS: usize = 20_000;
+/// How much of a definition's first line is shown.
+const MAX_SIGNATURE_CHARS: usize = 160;
+
+/// A file's symbols, in the order in which they stand there.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Symbols {
+    pub(super) language: &'static str,
+    pub(super) lines: usize,
+    pub(super) definitions: Vec<Definition>,
+    pub(super) calls: Vec<Call>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Definition {
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// Its first line, which begins with 1.
+    pub(super) line: usize,
+    /// Its last line.
+    pub(super) end: usize,
+    /// How many definitions it stands in.
+    pub(super) depth: usize,
+    /// Its first line of code.
+    pub(super) signature: String,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) line: usize,
+}
+
+impl Symbols {
+    /// Reads a file; nothing where it is no code that is understood, or too large.
+    pub(super) fn of_file(file: &Path) -> Option<Self> {
+        let grammar = Grammar::of(file)?;
+        let mut code = Vec::new();
+        File::open(file).ok()?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
+        (code.len() as u64 <= MAX_FILE_BYTES).then(|| Self::of_code(grammar, &code))?
+    }
+
+    fn of_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
+        let tree = parse(grammar, code)?;
+        let query = grammar.query()?;
+        let names = query.capture_names();
+        let mut symbols = Self {
+            language: grammar.name,
+            lines: code.split(|byte| *byte == b'\n').count(),
+            ..Self::default()
+        };
+        let mut cursor = QueryCursor::new();
+        let mut in_time = in_time();
+        let options = QueryCursorOptions::new().progress_callback(&mut in_time);
+        let mut matches = cursor.matches_with_options(query, tree.root_node(), code, options);
+        while let Some(found) = matches.next() {
+            let of = |wanted: &str| {
+                found
+                    .captures()
+                    .iter()
+                    .find(|capture| names[capture.index as usize] == wanted)
+                    .map(|it| it.node)
+            };
+            if let Some(call) = of("call") {
+                symbols.calls.push(Call { name: text(call, code), line: line(call) });
+            } else if let Some(name) = of("name")
+                && let Some(whole) =
+                    found.captures().iter().find(|capture| names[capture.index as usize] != "name")
+            {
+                symbols.define(names[whole.index as usize], whole.node, &text(name, code), code);
+            }
+            if symbols.definitions.len() + symbols.calls.len() >= MAX_SYMBOLS {
+                break;
+            }
+        }
+        symbols.nest();
+        Some(symbols)
+    }
+
+    fn define(&mut self, kind: &str, node: Node<'_>, name: &str, code: &[u8]) {
+        self.definitions.push(Definition {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            line: line(node),
+            end: node.end_position().row + 1,
+            depth: 0,
+            signature: signature(node, code),
+        });
+    }
+
+    /// Sorts the definitions and finds out which stand in which.
+    fn nest(&mut self) {
+        self.definitions.sort_by(|a, b| a.line.cmp(&b.line).then(b.end.cmp(&a.end)));
+        self.definitions.dedup_by(|a, b| a.line == b.line && a.name == b.name);
+        let mut open: Vec<usize> = Vec::new();
+        for definition in &mut self.definitions {
+            open.retain(|end| *end >= definition.end && *end >= definition.line);
+            definition.depth = open.len();
+            open.push(definition.end);
+        }
+    }
+
+    /// The innermost function that a line stands in.
+    pub(super) fn function_at(&self, line: usize) -> Option<&Definition> {
+        let around =
+            self.definitions.iter().filter(|it| it.is_function() && it.line <= line && line <= it.end);
+        around.max_by_key(|definition| definition.line)
+    }
+}
+
+impl Definition {
+    pub(super) fn is_function(&self) -> bool {
+        matches!(self.kind.as_str(), "function" | "method" | "macro")
+    }
+}
+
+/// The syntax of a file, unless it takes too long.
+fn parse(grammar: &Grammar, code: &[u8]) -> Option<Tree> {
+    let mut in_time = in_time();
+    let options = ParseOptions::new().progress_callback(&mut in_time);
+    let mut from = |start: usize, _| code.get(start..).unwrap_or_default();
+    grammar.parser()?.parse_with_options(&mut from, None, Some(options))
+}
+
+/// Goes on until the time is over.
+fn in_time<T>() -> impl FnMut(&T) -> ControlFlow<()> {
+    let end = Instant::now() + MAX_TIME;
+    move |_| if Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+fn line(node: Node<'_>) -> usize {
+    node.start_position().row + 1
+}
+
+fn text(node: Node<'_>, code: &[u8]) -> String {
+    String::from_utf8_lossy(&code[node.byte_range()]).into_owned()
+}
+
+/// The first line, without what opens a body.
+fn signature(node: Node<'_>, code: &[u8]) -> String {
+    let whole = &code[node.byte_range()];
+    let first = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = String::from_utf8_lossy(first);
+    let first = first.trim().trim_end_matches(['{', ':', '(']).trim_end();
+    first.chars().take(MAX_SIGNATURE_CHARS).collect()
+}

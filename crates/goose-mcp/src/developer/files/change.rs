@@ -1,0 +1,83 @@
+//! [`Change`]: the difference between two texts, for the person as a whole and for the model in short.
+
+use std::{fmt::Write as _, time::Duration};
+
+use goose_extension::{CallContext, RichRenderable};
+use similar::{Algorithm, ChangeTag, TextDiff};
+
+use super::line_ends::plain;
+
+/// How much of a difference the person is shown.
+const MAX_SHOWN_BYTES: usize = 64 * 1024;
+
+/// How much of a difference the model is shown.
+const MAX_BRIEF_BYTES: usize = 2 * 1024;
+
+/// How many unchanged lines are shown around a change.
+const SHOWN_AROUND: usize = 3;
+const BRIEF_AROUND: usize = 1;
+
+/// How long the search for the smallest difference may take; after that, a larger one is good enough.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What was changed in a file.
+pub(super) struct Change {
+    /// For the person.
+    unified: String,
+    /// For the model.
+    brief: String,
+    added: usize,
+    removed: usize,
+}
+
+impl Change {
+    /// The difference of two texts of the file at `path`.
+    pub(super) fn new(path: &str, before: &str, after: &str) -> Self {
+        let (before, after) = (plain(before), plain(after));
+        let diff = TextDiff::configure()
+            .algorithm(Algorithm::Myers)
+            .timeout(PATIENCE)
+            .diff_lines(before.as_ref(), after.as_ref());
+        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        let (from, to) = (if before.is_empty() { "/dev/null" } else { path }, path);
+        let unified = diff.unified_diff().context_radius(SHOWN_AROUND).header(from, to).to_string();
+        let brief = diff.unified_diff().context_radius(BRIEF_AROUND).to_string();
+        Self {
+            unified: capped(unified, MAX_SHOWN_BYTES),
+            brief: capped(brief, MAX_BRIEF_BYTES),
+            added: count(ChangeTag::Insert),
+            removed: count(ChangeTag::Delete),
+        }
+    }
+
+    /// Shows the person what was changed.
+    pub(super) fn show(&self, path: &str, context: &CallContext) {
+        if !self.unified.is_empty() {
+            context.log(RichRenderable::Diff { path: path.to_owned(), unified: self.unified.clone() });
+        }
+    }
+
+    /// The change in short, and how large it is.
+    pub(super) fn brief(&self) -> &str {
+        self.brief.trim_end()
+    }
+
+    /// How many lines came and went.
+    pub(super) fn counts(&self) -> String {
+        format!("+{} −{}", self.added, self.removed)
+    }
+}
+
+/// A difference up to a whole line, and how many are left out.
+fn capped(mut text: String, limit: usize) -> String {
+    if text.len() <= limit {
+        return text;
+    }
+    let limit = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let cut = text[..limit].rfind('\n').map_or(limit, |at| at + 1);
+    let left_out = text[cut..].lines().count();
+    text.truncate(cut);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "… {left_out} more lines of the difference\n");
+    text
+}

@@ -1,0 +1,115 @@
+//! `edit`: replaces text in a file, exactly and all or nothing.
+
+use std::sync::PoisonError;
+
+use goose_extension::prelude::*;
+
+use super::{
+    super::{Developer, blocking, place::Place},
+    change::Change,
+    encoding::Encoding,
+    explain::explain,
+    matching::{Places, Replacement},
+    open::{Opened, open},
+    replace::replace,
+};
+
+/// How many replacements one call may make.
+const MAX_EDITS: usize = 100;
+
+// One of several replacements. (A doc comment would be sent to the model.)
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(in super::super) struct Edit {
+    before: String,
+    after: String,
+}
+
+impl Developer {
+    /// Replace text in a file: `before` must be there exactly once.
+    #[tool(group = "edit", destructive, open_world = false)]
+    pub(in super::super) async fn edit(
+        &self,
+        path: &str,
+        before: Option<String>,
+        after: Option<String>,
+        replace_all: Option<bool>,
+        /// Several at once, all or none
+        #[arg(max_items = MAX_EDITS)]
+        edits: Option<Vec<Edit>>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let place = self.place(path, context)?;
+        let edits = all_edits(before, after, edits)?;
+        let places = if replace_all == Some(true) { Places::All } else { Places::One };
+        let changes = std::sync::Arc::clone(&self.changes);
+        let (place, change) = blocking(move || {
+            let _turn = changes.lock().unwrap_or_else(PoisonError::into_inner);
+            let change = edit_file(&place, &edits, places)?;
+            Ok((place, change))
+        })
+        .await?;
+        change.show(&place.given, context);
+        Ok(format!("Edited {} ({})\n{}", place.given, change.counts(), change.brief()))
+    }
+}
+
+/// The replacements that a call asks for, in their order.
+fn all_edits(
+    before: Option<String>,
+    after: Option<String>,
+    edits: Option<Vec<Edit>>,
+) -> ToolResult<Vec<Edit>> {
+    let single = match (before, after) {
+        (Some(before), Some(after)) => Some(Edit { before, after }),
+        (None, None) => None,
+        _ => {
+            return Err(
+                "`before` and `after` belong together: give both. To remove text, `after` is \"\".".into()
+            );
+        }
+    };
+    let all: Vec<Edit> = single.into_iter().chain(edits.unwrap_or_default()).collect();
+    if all.is_empty() {
+        return Err("There is nothing to change: give `before` and `after`, or `edits`.".into());
+    }
+    Ok(all)
+}
+
+fn edit_file(place: &Place, edits: &[Edit], places: Places) -> ToolResult<Change> {
+    let Opened { bytes, stamp } = open(place)?;
+    let Some((text, encoding)) = Encoding::decode(bytes) else { return Err(not_text(place)) };
+    let mut changed = text.clone();
+    for (number, edit) in edits.iter().enumerate() {
+        let replacement = Replacement { before: &edit.before, after: &edit.after };
+        changed = replacement.apply(&changed, places).map_err(|mismatch| {
+            let which = if edits.len() > 1 {
+                format!(" (edit {} of {})", number + 1, edits.len())
+            } else {
+                String::new()
+            };
+            let reason = explain(&mismatch, &replacement, &changed);
+            ToolError::ExecutionError(format!("{} was not changed{which}: {reason}", place.given))
+        })?;
+    }
+    let bytes = encoding.encode(&changed).map_err(|letter| unwritable(place, encoding, letter))?;
+    replace(place, &bytes, Some(stamp))?;
+    Ok(Change::new(&place.given, &text, &changed))
+}
+
+fn not_text(place: &Place) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "{} is not a text file, so it was not changed. Use a program for its format in the shell.",
+        place.given
+    ))
+}
+
+fn unwritable(place: &Place, encoding: Encoding, letter: char) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "{} was not changed: it is encoded as {}, which has no `{letter}`. Use other characters, or write the whole \
+         file with `write`, which makes it UTF-8.",
+        place.given,
+        encoding.name()
+    ))
+}

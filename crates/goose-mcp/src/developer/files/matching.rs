@@ -1,0 +1,131 @@
+//! Changing one place of a text: exactly what was named, and only where it is named once.
+
+use super::line_ends::{LineEnd, Plain, plain};
+
+/// What is to be replaced by what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Replacement<'a> {
+    pub(super) before: &'a str,
+    pub(super) after: &'a str,
+}
+
+/// How many places may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    One,
+    All,
+}
+
+/// Why nothing was replaced.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Mismatch {
+    /// There is nothing to look for.
+    Empty,
+    /// It would change nothing.
+    Same,
+    /// It is not there.
+    Missing,
+    /// It is there more than once: in these lines, counted from 1.
+    Several(Vec<usize>),
+}
+
+impl Replacement<'_> {
+    /// The text with the replacement made. Line ends do not count when looking, and stay as they are: a new line ends
+    /// as the one that it replaces, or as most others.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was replaced.
+    pub(super) fn apply(&self, text: &str, places: Places) -> Result<String, Mismatch> {
+        let (before, after) = (plain(self.before), plain(self.after));
+        if before.is_empty() {
+            return Err(Mismatch::Empty);
+        }
+        if before == after {
+            return Err(Mismatch::Same);
+        }
+        let known = Plain::new(text);
+        let found: Vec<usize> = known.text.match_indices(&*before).map(|(at, _)| at).collect();
+        match (found.as_slice(), places) {
+            ([], _) => return Err(Mismatch::Missing),
+            ([_, _, ..], Places::One) => return Err(Mismatch::Several(line_numbers(&known.text, &found))),
+            _ => {}
+        }
+        let mut changed = String::with_capacity(text.len() + after.len());
+        let mut copied = 0;
+        for at in found {
+            let (start, end) = (known.original(at), known.original(at + before.len()));
+            changed.push_str(&text[copied..start]);
+            changed.push_str(&line_end(&text[start..end], text).apply(&after));
+            copied = end;
+        }
+        changed.push_str(&text[copied..]);
+        Ok(changed)
+    }
+}
+
+/// How new lines end in the place of some that go.
+fn line_end(replaced: &str, text: &str) -> LineEnd {
+    match replaced.find('\n') {
+        Some(at) if replaced[..at].ends_with('\r') => LineEnd::CrLf,
+        Some(_) => LineEnd::Lf,
+        None => LineEnd::of(text),
+    }
+}
+
+/// In which lines, counted from 1, places in a text are.
+pub(super) fn line_numbers(text: &str, places: &[usize]) -> Vec<usize> {
+    let mut line = 1;
+    let mut seen = 0;
+    let count = |&at: &usize| {
+        line += text[seen..at].matches('\n').count();
+        seen = at;
+        line
+    };
+    places.iter().map(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn apply(text: &str, before: &str, after: &str) -> Result<String, Mismatch> {
+        Replacement { before, after }.apply(text, Places::One)
+    }
+
+    #[test]
+    fn only_what_is_named_once_is_replaced() {
+        assert_eq!(apply("a\nb\nc\n", "b\n", "x\ny\n").as_deref(), Ok("a\nx\ny\nc\n"));
+        assert_eq!(apply("a\nb\nb\n", "b", "x"), Err(Mismatch::Several(vec![2, 3])));
+        assert_eq!(apply("a", "b", "x"), Err(Mismatch::Missing));
+        assert_eq!(apply("a", "", "x"), Err(Mismatch::Empty));
+        assert_eq!(apply("a", "a", "a"), Err(Mismatch::Same));
+        let all = Replacement { before: "b", after: "x" }.apply("a\nb\nb\n", Places::All);
+        assert_eq!(all.as_deref(), Ok("a\nx\nx\n"));
+    }
+
+    #[test]
+    fn line_ends_stay_as_they_are() {
+        assert_eq!(apply("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n").as_deref(), Ok("x\r\ny\r\nz\r\nc\r\n"));
+        assert_eq!(apply("a\r\nb\r\nc\n", "c", "x\ny").as_deref(), Ok("a\r\nb\r\nx\r\ny\n"));
+        assert_eq!(apply("a\r\nb\nc\n", "b\nc\n", "x\n").as_deref(), Ok("a\r\nx\n"));
+        assert_eq!(apply("a\nb\n", "a\r\nb", "x\r\ny").as_deref(), Ok("x\ny\n"));
+        assert_eq!(apply("a\r\n", "a\n", "a").as_deref(), Ok("a"));
+    }
+
+    proptest! {
+        /// Whatever is around the place stays, byte by byte.
+        #[test]
+        fn the_rest_stays(start in "[ab\r\n]{0,20}", end in "[ab\r\n]{0,20}", after in "[a-c\n]{0,8}") {
+            // A lone return before a line end would be part of one.
+            prop_assume!(!start.ends_with('\r') && !end.starts_with('\n'));
+            let text = format!("{start}MARK{end}");
+            let changed = apply(&text, "MARK", &after).unwrap();
+            prop_assert!(changed.starts_with(&start) && changed.ends_with(&end));
+            let inside = &changed[start.len()..changed.len() - end.len()];
+            prop_assert_eq!(&*plain(inside), &after);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `read`, `write`, `edit`: files, with their encoding, line ends and permissions kept.
+//!
+//! | file | what it is about |
+//! | --- | --- |
+//! | `read.rs`, `write.rs`, `edit.rs` | the tools |
+//! | `open.rs` | getting the bytes of a file, and saying why not |
+//! | `near.rs` | names that are like one that is not there |
+//! | `encoding.rs`, `line_ends.rs` | bytes as text, and back without a loss |
+//! | `replace.rs` | putting new bytes in the place of a file, all at once |
+//! | `change.rs` | the difference, for the person and for the model |
+//! | `matching.rs` | where the text to be changed is |
+//! | `region.rs`, `explain.rs` | what is there instead |
+//!
+//! Everything below the tools blocks; each call runs as one blocking task. Changes take turns (`Developer::changes`), so
+//! that calls of one turn that change the same file do not lose each other's work; what another program changes
+//! meanwhile is noticed before it is replaced.
+
+mod change;
+mod edit;
+mod encoding;
+mod explain;
+mod line_ends;
+mod matching;
+mod near;
+mod open;
+mod read;
+mod region;
+mod replace;
+mod write;
+
+/// How large a file may be that is read or changed. Larger ones are for the shell.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,88 @@
+//! Names that are like one that is not there: what a model meant, most likely.
+
+use std::path::Path;
+
+/// How many names of a folder are looked at.
+const MAX_LOOKED_AT: usize = 5_000;
+
+/// How many names are shown.
+const MAX_SHOWN: usize = 5;
+
+/// How long a name may be to be compared.
+const MAX_NAME_CHARS: usize = 100;
+
+/// What to say about a path that does not exist: how far it exists, and what there is instead.
+pub(super) fn hint(path: &Path) -> String {
+    let Some((folder, missing)) = deepest(path) else { return String::new() };
+    let names = nearest(folder, missing);
+    let here = if path.parent() == Some(folder) {
+        String::new()
+    } else {
+        format!(" The folder {} exists, but has no `{missing}`.", folder.display())
+    };
+    match names.as_slice() {
+        [] => here,
+        names => format!("{here} Similar names there: {}.", names.join(", ")),
+    }
+}
+
+/// The deepest folder of a path that exists, and the name that is missing in it.
+fn deepest(path: &Path) -> Option<(&Path, &str)> {
+    path.ancestors().zip(path.ancestors().skip(1)).find_map(|(inner, outer)| {
+        let name = inner.file_name()?.to_str()?;
+        outer.is_dir().then_some((outer, name))
+    })
+}
+
+/// The names of a folder that are like another, best first.
+fn nearest(folder: &Path, wanted: &str) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.take(MAX_LOOKED_AT).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut found: Vec<(usize, String)> =
+        names.filter_map(|name| Some((difference(wanted, &name)?, name))).collect();
+    found.sort();
+    found.into_iter().take(MAX_SHOWN).map(|(_, name)| name).collect()
+}
+
+/// How different two names are; `None` where they have little in common.
+fn difference(wanted: &str, name: &str) -> Option<usize> {
+    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
+    let stem = |name: &str| name.split('.').find(|part| !part.is_empty()).unwrap_or_default().to_owned();
+    if stem(&wanted) == stem(&name) {
+        return Some(0);
+    }
+    let (one, other): (Vec<char>, Vec<char>) =
+        (wanted.chars().take(MAX_NAME_CHARS).collect(), name.chars().take(MAX_NAME_CHARS).collect());
+    let distance = edit_distance(&one, &other);
+    (distance * 3 <= one.len().max(other.len())).then_some(distance)
+}
+
+/// How many letters have to be added, removed or changed.
+fn edit_distance(one: &[char], other: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, letter) in one.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
+        for (at, known) in other.iter().enumerate() {
+            let change = diagonal + usize::from(letter != known);
+            diagonal = row[at + 1];
+            row[at + 1] = change.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_near_by_letters_or_stem() {
+        assert_eq!(difference("main.rs", "main.rs"), Some(0));
+        assert_eq!(difference("Main.py", "main.rs"), Some(0));
+        assert_eq!(difference("mian.rs", "main.rs"), Some(2));
+        assert_eq!(difference("main.rs", "Cargo.toml"), None);
+        let letters = |text: &str| text.chars().collect::<Vec<_>>();
+        assert_eq!(edit_distance(&letters("kitten"), &letters("sitting")), 3);
+        assert_eq!(edit_distance(&letters(""), &letters("abc")), 3);
+    }
+}

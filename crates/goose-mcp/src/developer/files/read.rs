@@ -1,0 +1,122 @@
+//! `read`: shows a file: its lines with their numbers, or a picture.
+
+use std::fmt::Write as _;
+
+use goose_extension::{ContentBlock, prelude::*};
+
+use super::{
+    super::{Developer, blocking, place::Place},
+    encoding::Encoding,
+    open::open,
+};
+
+/// How many lines are shown unless told otherwise.
+const DEFAULT_LINES: usize = 1_000;
+
+/// How much is shown at once.
+const MAX_SHOWN_BYTES: usize = 48 * 1024;
+
+/// How much of one line is shown.
+const MAX_LINE_CHARS: usize = 2_000;
+
+/// How large a picture may be: what model providers accept.
+const MAX_IMAGE_BYTES: usize = 3_750_000;
+
+/// Pictures that models can see, by how their files begin.
+const PICTURES: [(&[u8], &str); 4] = [
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xFF\xD8\xFF", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+];
+
+impl Developer {
+    /// Show a file with line numbers, or an image.
+    #[tool(group = "read", read_only, open_world = false)]
+    pub(in super::super) async fn read(
+        &self,
+        path: &str,
+        /// First line
+        #[arg(min = 1)]
+        offset: Option<usize>,
+        /// Lines at most
+        #[arg(min = 1)]
+        limit: Option<usize>,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        let place = self.place(path, context)?;
+        let first = offset.unwrap_or(1).max(1);
+        blocking(move || show(&place, first, limit.unwrap_or(DEFAULT_LINES))).await
+    }
+}
+
+fn show(place: &Place, first: usize, limit: usize) -> ToolResult<ToolOutput> {
+    let bytes = open(place)?.bytes;
+    if let Some(kind) = picture(&bytes) {
+        return show_picture(place, bytes, kind);
+    }
+    let size = bytes.len();
+    let Some((text, encoding)) = Encoding::decode(bytes) else {
+        return Err(ToolError::ExecutionError(format!(
+            "{} is not text: {size} bytes. Look at it with a program for its format in the shell (`file`, `xxd`).",
+            place.given
+        )));
+    };
+    let mut shown = show_lines(place, &text, first, limit)?;
+    if !matches!(encoding, Encoding::Utf8) {
+        // Writing to a string cannot fail.
+        let _ = write!(shown, "\n[{}]", encoding.name());
+    }
+    Ok(ToolOutput::text(shown))
+}
+
+fn picture(bytes: &[u8]) -> Option<&'static str> {
+    let (_, kind) = PICTURES.iter().find(|(start, _)| bytes.starts_with(start))?;
+    let is_webp = || bytes.get(8..12) == Some(b"WEBP".as_slice());
+    (*kind != "image/webp" || is_webp()).then_some(kind)
+}
+
+fn show_picture(place: &Place, bytes: Vec<u8>, kind: &str) -> ToolResult<ToolOutput> {
+    if bytes.len() > MAX_IMAGE_BYTES {
+        return Err(ToolError::ExecutionError(format!(
+            "{} is an image of {} bytes; models see at most {MAX_IMAGE_BYTES}. Make a smaller copy in the shell first.",
+            place.given,
+            bytes.len()
+        )));
+    }
+    Ok(ToolOutput::content([ContentBlock::from(Image::new(bytes, kind))]))
+}
+
+fn show_lines(place: &Place, text: &str, first: usize, limit: usize) -> ToolResult<String> {
+    let total = text.lines().count();
+    if total == 0 {
+        return Ok(format!("{} is empty", place.given));
+    }
+    if first > total {
+        return Err(ToolError::ExecutionError(format!(
+            "{} has only {total} lines; line {first} is beyond its end.",
+            place.given
+        )));
+    }
+    let mut shown = String::new();
+    let mut last = first - 1;
+    for line in text.lines().skip(first - 1).take(limit) {
+        let line = numbered(last + 1, line);
+        if !shown.is_empty() && shown.len() + line.len() > MAX_SHOWN_BYTES {
+            break;
+        }
+        shown.push_str(&line);
+        last += 1;
+    }
+    if last < total {
+        let _ = write!(shown, "[lines {first}-{last} of {total}; go on with offset {}]", last + 1);
+    }
+    Ok(shown.trim_end_matches('\n').to_owned())
+}
+
+fn numbered(number: usize, line: &str) -> String {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
+        Some((at, _)) => format!("{number}\t{}… ({} more bytes)\n", &line[..at], line.len() - at),
+        None => format!("{number}\t{line}\n"),
+    }
+}

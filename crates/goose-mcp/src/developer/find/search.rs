@@ -1,0 +1,219 @@
+//! `search`: the lines that match, found by ripgrep's own parts.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use goose_extension::prelude::*;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use ignore::{
+    WalkState,
+    overrides::{Override, OverrideBuilder},
+};
+
+use super::walk::{Walk, must_be_there};
+use crate::developer::{Developer, blocking};
+
+/// How many matches are shown where nobody says otherwise.
+const DEFAULT_LIMIT: usize = 100;
+/// How many can be asked for.
+const MAX_LIMIT: usize = 1_000;
+/// How much of a line is shown.
+const MAX_LINE_CHARS: usize = 300;
+/// How many lines around a match can be asked for.
+const MAX_CONTEXT: usize = 10;
+/// How large a compiled expression may get.
+const MAX_REGEX_BYTES: usize = 10 * 1024 * 1024;
+/// Lines longer than this are no text to be searched.
+const MAX_HEAP_BYTES: usize = 16 * 1024 * 1024;
+
+impl Developer {
+    /// Search files by regex as ripgrep does (respects .gitignore).
+    #[tool(group = "read", read_only, open_world = false)]
+    pub(in crate::developer) async fn search(
+        &self,
+        pattern: &str,
+        /// File or folder, default `.`
+        path: Option<&str>,
+        /// E.g. `*.rs` or `!tests/**`
+        glob: Option<&str>,
+        ignore_case: Option<bool>,
+        /// Lines around each match
+        context_lines: Option<usize>,
+        /// Max matches, default 100
+        limit: Option<usize>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let place = self.place(path.unwrap_or("."), context)?;
+        let matcher = matcher(pattern, ignore_case.unwrap_or(false))?;
+        let glob = glob.map(str::to_owned);
+        let around = context_lines.unwrap_or(0).min(MAX_CONTEXT);
+        let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let walk = Walk::of(context);
+        blocking(move || {
+            let root = must_be_there(&place)?;
+            let hunt = Hunt {
+                matcher,
+                around,
+                limit,
+                root,
+                walk,
+                found: Mutex::default(),
+                count: AtomicUsize::new(0),
+            };
+            hunt.run(glob.as_deref())?;
+            Ok(hunt.render())
+        })
+        .await
+    }
+}
+
+fn matcher(pattern: &str, ignore_case: bool) -> ToolResult<RegexMatcher> {
+    RegexMatcherBuilder::new()
+        .case_insensitive(ignore_case)
+        .line_terminator(Some(b'\n'))
+        .size_limit(MAX_REGEX_BYTES)
+        .dfa_size_limit(MAX_REGEX_BYTES)
+        .build(pattern)
+        .map_err(|error| {
+            ToolError::ExecutionError(format!(
+                "The pattern is no regular expression: {error}. It has Rust's syntax, without look-around; escape \
+                 `( ) [ ] {{ }} . * + ? |` with a backslash to find them as they are."
+            ))
+        })
+}
+
+/// One search and what it has found.
+struct Hunt {
+    matcher: RegexMatcher,
+    around: usize,
+    limit: usize,
+    root: PathBuf,
+    walk: Walk,
+    found: Mutex<BTreeMap<PathBuf, String>>,
+    count: AtomicUsize,
+}
+
+impl Hunt {
+    /// Looks at all files. The glob narrows what git sees; it brings nothing back that git ignores.
+    fn run(&self, glob: Option<&str>) -> ToolResult<()> {
+        let glob = self.glob(glob)?;
+        Walk::builder(&self.root).build_parallel().run(|| {
+            let mut searcher = self.searcher();
+            let glob = &glob;
+            Box::new(move |entry| {
+                if self.is_full() || !self.walk.goes_on() {
+                    return WalkState::Quit;
+                }
+                if let Ok(entry) = entry
+                    && entry.file_type().is_some_and(|kind| kind.is_file())
+                    && !glob.matched(entry.path(), false).is_ignore()
+                {
+                    self.search(&mut searcher, entry.path());
+                }
+                WalkState::Continue
+            })
+        });
+        Ok(())
+    }
+
+    fn glob(&self, glob: Option<&str>) -> ToolResult<Override> {
+        let mut globs = OverrideBuilder::new(&self.root);
+        let added = glob.map_or(Ok(()), |glob| globs.add(glob).map(drop));
+        added.and_then(|()| globs.build()).map_err(|error| {
+            ToolError::ExecutionError(format!("The glob cannot be read: {error}. Write it as in .gitignore."))
+        })
+    }
+
+    fn searcher(&self) -> Searcher {
+        SearcherBuilder::new()
+            .line_number(true)
+            .before_context(self.around)
+            .after_context(self.around)
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MAX_HEAP_BYTES))
+            .build()
+    }
+
+    fn is_full(&self) -> bool {
+        self.count.load(Ordering::Relaxed) >= self.limit
+    }
+
+    /// A file that cannot be read is passed over, as ripgrep does after a word about it.
+    fn search(&self, searcher: &mut Searcher, file: &Path) {
+        let mut lines = Lines { hunt: self, shown: String::new() };
+        let searched = searcher.search_path(&self.matcher, file, &mut lines);
+        if searched.is_ok() && !lines.shown.is_empty() {
+            let name = file.strip_prefix(&self.root).unwrap_or(file);
+            let name = if name.as_os_str().is_empty() { file } else { name };
+            self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_path_buf(), lines.shown);
+        }
+    }
+
+    fn render(&self) -> String {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = String::new();
+        for (file, lines) in &*found {
+            let _ = writeln!(shown, "{}\n{lines}", file.display());
+        }
+        if found.is_empty() {
+            shown.push_str(
+                "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n",
+            );
+        }
+        if self.is_full() {
+            let limit = self.limit;
+            let _ =
+                writeln!(shown, "[Stopped at {limit} matches. Narrow the pattern, the path or the glob.]");
+        }
+        shown.extend(self.walk.remark());
+        shown.trim_end().to_owned()
+    }
+}
+
+/// The matching lines of one file.
+struct Lines<'a> {
+    hunt: &'a Hunt,
+    shown: String,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+        let line = String::from_utf8_lossy(bytes);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let number = number.unwrap_or_default();
+        let _ = match line.char_indices().nth(MAX_LINE_CHARS) {
+            Some((end, _)) => writeln!(self.shown, "{number}{mark}{}…", &line[..end]),
+            None => writeln!(self.shown, "{number}{mark}{line}"),
+        };
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        if self.hunt.count.fetch_add(1, Ordering::Relaxed) >= self.hunt.limit {
+            return Ok(false);
+        }
+        self.add(found.line_number(), ':', found.bytes());
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> Result<bool, Self::Error> {
+        self.add(around.line_number(), '-', around.bytes());
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
+        self.shown.push_str("--\n");
+        Ok(true)
+    }
+}

@@ -1,0 +1,64 @@
+//! What a path in an argument means: relative to the working folder of the call, `~` the person's home.
+
+use std::path::{Path, PathBuf};
+
+use goose_extension::{CallContext, ToolError, ToolResult};
+
+use super::Developer;
+
+/// How long a path may be.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// A file or folder that an argument names.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// As it was given, for messages.
+    pub(super) given: String,
+    /// Where it is. Links in it are not resolved.
+    pub(super) path: PathBuf,
+}
+
+impl Developer {
+    /// The place that a path in an argument names.
+    ///
+    /// # Errors
+    ///
+    /// Where it can be no path.
+    pub(super) fn place(&self, given: &str, context: &CallContext) -> ToolResult<Place> {
+        place(given, context.working_dir(), self.home.as_deref())
+    }
+}
+
+fn place(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<Place> {
+    let given = given.trim();
+    if given.is_empty() || given.contains('\0') || given.len() > MAX_PATH_BYTES {
+        return Err(ToolError::ExecutionError(format!(
+            "This is no path: {:?}. Give the path of a file or folder, relative to the working folder or absolute.",
+            given.chars().take(80).collect::<String>()
+        )));
+    }
+    let path = match (given.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => folder.join(given),
+    };
+    Ok(Place { given: given.to_owned(), path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_absolute_or_at_home() {
+        let at = |given| place(given, Path::new("/work"), Some(Path::new("/home/me"))).unwrap().path;
+        assert_eq!(at("a/b.rs"), Path::new("/work/a/b.rs"));
+        assert_eq!(at("/etc/x"), Path::new("/etc/x"));
+        assert_eq!(at("~"), Path::new("/home/me"));
+        assert_eq!(at("~/a"), Path::new("/home/me/a"));
+        assert_eq!(at("~you/a"), Path::new("/work/~you/a"));
+        for bad in ["", " ", "a\0b", &"x".repeat(MAX_PATH_BYTES + 1)] {
+            assert!(place(bad, Path::new("/"), None).is_err());
+        }
+    }
+}

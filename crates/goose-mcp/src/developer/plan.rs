@@ -1,0 +1,107 @@
+//! `plan`: the plan that the model keeps for a session.
+//!
+//! The whole plan comes with each call, so what a conversation needs of it is the last call; what is kept here says
+//! whether it changed, and so whether the person is shown it again.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use goose_extension::prelude::*;
+
+use super::Developer;
+
+/// How long a plan may be.
+const MAX_PLAN_BYTES: usize = 32 * 1024;
+
+/// How many sessions' plans are kept.
+const MAX_PLANS: usize = 64;
+
+/// The plans of the last sessions that changed theirs, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Plans(Mutex<VecDeque<(String, String)>>);
+
+impl Plans {
+    /// Keeps a session's plan; says whether it is another one than before.
+    fn keep(&self, session: &str, plan: &str) -> bool {
+        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if plans.iter().any(|(owner, known)| owner == session && known == plan) {
+            return false;
+        }
+        plans.retain(|(owner, _)| owner != session);
+        plans.push_back((session.to_owned(), plan.to_owned()));
+        if plans.len() > MAX_PLANS {
+            plans.pop_front();
+        }
+        true
+    }
+}
+
+impl Developer {
+    /// Keep your plan for work of several steps: write it first, update it as you go. The person sees it.
+    #[tool(group = "read", read_only, open_world = false)]
+    pub(super) async fn plan(
+        &self,
+        /// The whole plan as a Markdown checklist: `- [x] done`, `- [ ] open`
+        plan: &str,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let plan = plan.trim();
+        if plan.is_empty() {
+            return Err("The plan is empty. Send the whole plan as a Markdown checklist.".into());
+        }
+        if plan.len() > MAX_PLAN_BYTES {
+            return Err(ToolError::ExecutionError(format!(
+                "The plan has {} bytes; at most {MAX_PLAN_BYTES} are kept. Write it shorter: one line for each step.",
+                plan.len()
+            )));
+        }
+        if !self.plans.keep(context.session_id().unwrap_or_default(), plan) {
+            return Ok("The plan is unchanged.".to_owned());
+        }
+        context.log(RichRenderable::Markdown { text: plan.to_owned() });
+        Ok(summary(plan))
+    }
+}
+
+/// How far the plan has come.
+fn summary(plan: &str) -> String {
+    let step = |line: &str| {
+        let line = line.trim_start();
+        let marked = ["- [", "* [", "+ ["].iter().find_map(|bullet| line.strip_prefix(bullet));
+        let numbered = || line.trim_start_matches(|it: char| it.is_ascii_digit()).strip_prefix(". [");
+        let mark = marked.or_else(numbered)?.chars().next()?;
+        Some(mark == 'x' || mark == 'X')
+    };
+    let steps: Vec<bool> = plan.lines().filter_map(step).collect();
+    match (steps.len(), steps.iter().filter(|done| **done).count()) {
+        (0, _) => "The plan is kept.".to_owned(),
+        (all, done) => format!("The plan is kept: {done} of {all} steps done."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_counted_in_every_form_of_list() {
+        let plan = "# Plan\n- [x] a\n  * [X] b\n+ [ ] c\n12. [ ] d\n- e\n";
+        assert_eq!(summary(plan), "The plan is kept: 2 of 4 steps done.");
+        assert_eq!(summary("just do it"), "The plan is kept.");
+    }
+
+    #[test]
+    fn only_the_last_sessions_are_kept_and_apart() {
+        let plans = Plans::default();
+        assert!(plans.keep("a", "one") && plans.keep("b", "one"));
+        assert!(!plans.keep("a", "one"));
+        assert!(plans.keep("a", "two"));
+        for number in 0..MAX_PLANS {
+            assert!(plans.keep(&number.to_string(), "x"));
+        }
+        assert!(plans.keep("a", "two"), "forgotten");
+        assert_eq!(plans.0.lock().unwrap().len(), MAX_PLANS);
+    }
+}

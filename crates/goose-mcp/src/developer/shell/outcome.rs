@@ -1,0 +1,133 @@
+//! What a command came to, as the model reads it: its output first, then in brackets what else there is to know.
+
+use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
+
+use goose_extension::{ToolError, ToolOutput, ToolResult};
+
+use super::{
+    clean::clean,
+    kept::{Cut, Kept, Shown},
+    spill::Spill,
+};
+
+/// The signals that commands end by, by name.
+const SIGNALS: [(i32, &str); 11] = [
+    (1, "HUP"),
+    (2, "INT"),
+    (3, "QUIT"),
+    (4, "ILL"),
+    (6, "ABRT"),
+    (7, "BUS"),
+    (8, "FPE"),
+    (9, "KILL"),
+    (11, "SEGV"),
+    (13, "PIPE"),
+    (15, "TERM"),
+];
+
+/// How a command ended.
+pub(super) enum Ending {
+    /// By itself, or by a signal of somebody else.
+    Exited(ExitStatus),
+    /// By us, after this time.
+    TimedOut(Duration),
+}
+
+/// What a command came to.
+pub(super) struct Outcome {
+    ending: Ending,
+    text: String,
+}
+
+impl Outcome {
+    pub(super) fn new(ending: Ending, kept: &Kept, spill: Option<&Spill>, is_open: bool) -> Self {
+        let mut text = shown(kept, spill);
+        if is_open {
+            note(&mut text, &still_running(spill));
+        }
+        Self { ending, text }
+    }
+
+    /// The result of the call. A command that failed is one, too.
+    ///
+    /// # Errors
+    ///
+    /// Where the command took too long.
+    pub(super) fn into_result(mut self) -> ToolResult<ToolOutput> {
+        match self.ending {
+            Ending::TimedOut(limit) => {
+                let seconds = limit.as_secs();
+                note(
+                    &mut self.text,
+                    &format!(
+                        "stopped, with everything it had started, because it was not done after {seconds} s. Give it \
+                         more time with timeout_secs, or let it run in the background: `command >log 2>&1 &`"
+                    ),
+                );
+                Err(ToolError::Timeout(self.text))
+            }
+            Ending::Exited(status) if status.success() => {
+                let text = if self.text.is_empty() { "(no output)".to_owned() } else { self.text };
+                Ok(ToolOutput::text(text))
+            }
+            Ending::Exited(status) => {
+                note(&mut self.text, &describe(status));
+                Ok(ToolOutput::error(self.text))
+            }
+        }
+    }
+}
+
+fn shown(kept: &Kept, spill: Option<&Spill>) -> String {
+    match kept.shown() {
+        Shown::Whole(head, tail) => match clean(&[head, tail].concat()) {
+            Some(text) => text.trim_end().to_owned(),
+            None => not_text(kept.total(), spill),
+        },
+        Shown::Cut(cut) => match (clean(cut.head), clean(cut.tail)) {
+            (Some(head), Some(tail)) => {
+                let marker = left_out(&cut, spill);
+                format!("{}\n[{marker}]\n{}", head.trim_end(), tail.trim_end())
+            }
+            _ => not_text(kept.total(), spill),
+        },
+    }
+}
+
+fn left_out(cut: &Cut<'_>, spill: Option<&Spill>) -> String {
+    let hint = spill.map(|spill| format!("; {}", spill.hint())).unwrap_or_default();
+    format!("… {} bytes, {} lines left out here{hint} …", cut.missing_bytes, cut.missing_lines)
+}
+
+fn not_text(total: u64, spill: Option<&Spill>) -> String {
+    let hint = spill.map(|spill| format!("; {}", spill.hint())).unwrap_or_default();
+    format!("[{total} bytes that are no text{hint}. To look at them, use `| xxd | head`]")
+}
+
+fn still_running(spill: Option<&Spill>) -> String {
+    let later = spill.and_then(Spill::path).map(|path| format!("; later output goes to {}", path.display()));
+    format!(
+        "something that the command started still runs and holds its output open, so this may be incomplete{}",
+        later.unwrap_or_default()
+    )
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => {
+            let name = SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name);
+            format!("killed by signal {signal}{}", name.map(|name| format!(" ({name})")).unwrap_or_default())
+        }
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+fn note(text: &mut String, note: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push('[');
+    text.push_str(note);
+    text.push(']');
+}

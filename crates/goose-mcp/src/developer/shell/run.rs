@@ -1,0 +1,213 @@
+//! One command from its start to its end: reads what it writes, watches the clock, and sees to what it leaves behind.
+//!
+//! ```text
+//! start → follow (until it has ended, or the time is up) → drain (what it wrote last) → settle
+//! ```
+//!
+//! A call that is cancelled is dropped wherever it is: then everything that the command started is asked to end, and
+//! killed a second later.
+
+use std::{
+    io::{self, PipeReader},
+    process::ExitStatus,
+    time::Duration,
+};
+
+use goose_extension::{CallContext, ToolResult};
+use goose_process::Process;
+use tokio::{
+    io::AsyncReadExt as _,
+    net::unix::pipe::Receiver,
+    time::{Instant, sleep_until, timeout_at},
+};
+
+use super::{
+    kept::{Kept, MAX_SHOWN_BYTES},
+    live::Live,
+    outcome::{Ending, Outcome},
+    spill::{Scratch, Spill},
+};
+
+/// How long after the end of a command its last output may take. A job in the background may keep the pipe open for
+/// ever.
+const DRAIN_TIME: Duration = Duration::from_millis(200);
+
+/// How much is read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// How much is read at once of a job in the background.
+const BACKGROUND_CHUNK_BYTES: usize = 4 * 1024;
+
+/// A command that runs.
+pub(super) struct Run<'a> {
+    process: Owned,
+    output: Output<'a>,
+}
+
+/// What comes out of a command, and what becomes of it.
+struct Output<'a> {
+    pipe: Receiver,
+    chunk: Vec<u8>,
+    is_open: bool,
+    kept: Kept,
+    live: Live<'a>,
+    scratch: Option<&'a Scratch>,
+    spill: Option<Spill>,
+}
+
+impl<'a> Run<'a> {
+    /// Takes over a command that was started.
+    ///
+    /// # Errors
+    ///
+    /// Where the pipe cannot be read; the command is ended then.
+    pub(super) fn new(
+        (process, pipe): (Process, PipeReader),
+        context: &'a CallContext,
+        scratch: Option<&'a Scratch>,
+    ) -> ToolResult<Self> {
+        let process = Owned { process: Some(process), pipe: pipe.try_clone()? };
+        let output = Output {
+            pipe: Receiver::from_owned_fd(pipe.into())?,
+            chunk: vec![0; CHUNK_BYTES],
+            is_open: true,
+            kept: Kept::default(),
+            live: Live::new(context),
+            scratch,
+            spill: None,
+        };
+        Ok(Self { process, output })
+    }
+
+    /// Waits for the end, but not longer than the limit.
+    ///
+    /// # Errors
+    ///
+    /// Where the system cannot tell how it ended.
+    pub(super) async fn finish(mut self, limit: Duration) -> ToolResult<Outcome> {
+        let deadline = Instant::now() + limit;
+        let ended = self.output.follow(self.process.get()?, deadline).await?;
+        let ending = match ended {
+            Some(status) => {
+                self.output.drain(Instant::now() + DRAIN_TIME).await;
+                self.process.take()?.release().await?;
+                Ending::Exited(status)
+            }
+            None => {
+                self.process.take()?.stop(Duration::ZERO).await?;
+                self.output.drain(Instant::now() + DRAIN_TIME).await;
+                Ending::TimedOut(limit)
+            }
+        };
+        self.output.live.finish();
+        Ok(self.output.settle(ending).await)
+    }
+}
+
+impl Output<'_> {
+    /// Reads until the program has ended, or the deadline is there.
+    async fn follow(&mut self, process: &mut Process, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        let mut ended = std::pin::pin!(process.wait());
+        // A stream that is always ready must not hide that the time is up.
+        while Instant::now() < deadline {
+            let due = self.live.due().unwrap_or(deadline).min(deadline);
+            tokio::select! {
+                status = &mut ended => return status.map(Some),
+                read = self.pipe.read(&mut self.chunk), if self.is_open => self.take(read.unwrap_or(0)).await,
+                () = sleep_until(due) => if self.live.due().is_some() { self.live.tell() },
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what is left, until the pipe is closed or the deadline is there.
+    async fn drain(&mut self, deadline: Instant) {
+        while self.is_open && Instant::now() < deadline {
+            let Ok(read) = timeout_at(deadline, self.pipe.read(&mut self.chunk)).await else { return };
+            self.take(read.unwrap_or(0)).await;
+        }
+    }
+
+    /// Takes the bytes that were read; none means that the pipe was closed.
+    async fn take(&mut self, count: usize) {
+        self.is_open = count > 0;
+        if self.spill.is_none() && self.kept.total() + count as u64 > MAX_SHOWN_BYTES {
+            self.begin_spill().await;
+        }
+        let chunk = &self.chunk[..count];
+        if let Some(spill) = &mut self.spill {
+            spill.push(chunk).await;
+        }
+        let lines = self.kept.push(chunk);
+        self.live.push(chunk, lines);
+    }
+
+    /// Puts everything so far into a file, where there is a place for it.
+    async fn begin_spill(&mut self) {
+        if let (Some(scratch), Some((head, tail))) = (self.scratch, self.kept.everything()) {
+            self.spill = Some(scratch.spill([head, tail]).await);
+        }
+    }
+
+    /// What the command came to. A pipe that is still open is read on, so that those who write into it can go on.
+    async fn settle(mut self, ending: Ending) -> Outcome {
+        if self.is_open && self.spill.is_none() {
+            self.begin_spill().await;
+        }
+        if let Some(spill) = &mut self.spill {
+            spill.flush().await;
+        }
+        let outcome = Outcome::new(ending, &self.kept, self.spill.as_ref(), self.is_open);
+        if self.is_open {
+            tokio::spawn(read_on(self.pipe, self.spill));
+        }
+        outcome
+    }
+}
+
+/// Reads what jobs in the background write, for as long as they do.
+async fn read_on(mut pipe: Receiver, mut spill: Option<Spill>) {
+    let mut chunk = vec![0; BACKGROUND_CHUNK_BYTES];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        if let Some(spill) = &mut spill {
+            spill.push(&chunk[..count]).await;
+            spill.flush().await;
+        }
+    }
+}
+
+/// A process that is ended gently when nobody waits for it any more.
+struct Owned {
+    process: Option<Process>,
+    /// Those who are asked to end may say something, and must not die of it before they have cleaned up.
+    pipe: PipeReader,
+}
+
+impl Owned {
+    fn get(&mut self) -> io::Result<&mut Process> {
+        self.process.as_mut().ok_or_else(gone)
+    }
+
+    fn take(&mut self) -> io::Result<Process> {
+        self.process.take().ok_or_else(gone)
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the command has ended already")
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let Some(process) = self.process.take() else { return };
+        // Where there is no runtime the process is killed, as it is when the runtime ends before it does.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let pipe = self.pipe.try_clone();
+        runtime.spawn(async move {
+            if let Err(error) = process.stop(Duration::ZERO).await {
+                tracing::warn!(%error, "a cancelled command was not ended");
+            }
+            drop(pipe);
+        });
+    }
+}

@@ -1,0 +1,45 @@
+//! Descriptions that cost the model little: a tool's schema without what the model does not need to read.
+//!
+//! Every request carries all schemas. What goes here is still checked when the arguments are read into their types:
+//! unknown arguments, and how large integers may be.
+
+use goose_extension::{JsonObject, ToolDef};
+use serde_json::Value;
+
+/// The tool with a slim schema.
+pub(super) fn slim<T>(tool: ToolDef<T>) -> ToolDef<T> {
+    tool.map_tool(|tool| {
+        let schema = slim_object(tool.input_schema());
+        tool.with_input_schema(schema)
+    })
+}
+
+fn slim_object(schema: &JsonObject) -> JsonObject {
+    let kept = schema.iter().filter(|(key, value)| is_needed(key, value));
+    kept.map(|(key, value)| (key.clone(), slim_value(key, value))).collect()
+}
+
+fn is_needed(key: &str, value: &Value) -> bool {
+    match key {
+        "$schema" | "title" | "format" | "maximum" => false,
+        "additionalProperties" | "default" => value.is_object(),
+        _ => true,
+    }
+}
+
+/// An optional argument is left out, so nobody needs to know that it may also be `null`.
+fn slim_value(key: &str, value: &Value) -> Value {
+    match value {
+        Value::Array(kinds) if key == "type" => match kinds.as_slice() {
+            [kind, null] if null == "null" => kind.clone(),
+            _ => value.clone(),
+        },
+        // The names in here are arguments, not keywords.
+        Value::Object(arguments) if key == "properties" => {
+            let slimmed = arguments.iter().map(|(name, schema)| (name.clone(), slim_value("", schema)));
+            Value::Object(slimmed.collect())
+        }
+        Value::Object(schema) => Value::Object(slim_object(schema)),
+        _ => value.clone(),
+    }
+}

@@ -1,0 +1,153 @@
+//! [`ConfigEditor`]: the one way to change `config.yaml` and `secrets.yaml`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    ConfigError, DEFAULT_EXTENSION, ExtensionConfig, MAX_CONFIG_BYTES, MAX_SECRETS_BYTES, Paths, Place,
+    Secret,
+    edit::{self, EditError},
+    save::{self, Audience},
+    wire::FIELDS,
+};
+
+/// The key of the mapping with extensions.
+const EXTENSIONS: &str = "extensions";
+
+/// Whether an extension is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
+}
+
+/// Changes a file of the user: in one place, with every other line as it is (comments, order, quotes, line ends). The
+/// file is replaced as a whole, never left half written; two processes can change it at the same time. A file that
+/// cannot be parsed is an error, and stays as it is.
+///
+/// Each change tells whether the file is another one now.
+#[derive(Debug, Clone)]
+pub struct ConfigEditor {
+    path: PathBuf,
+    limit: u64,
+    audience: Audience,
+}
+
+impl ConfigEditor {
+    /// A configuration, which need not exist yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), limit: MAX_CONFIG_BYTES, audience: Audience::AsBefore }
+    }
+
+    /// The file with the user's secrets, which nobody else may read.
+    pub fn secrets(paths: &Paths) -> Self {
+        Self { path: paths.secrets_file(), limit: MAX_SECRETS_BYTES, audience: Audience::Owner }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sets a top-level key.
+    pub fn set(&self, key: &str, value: &Value) -> Result<bool, ConfigError> {
+        self.edit(|text| edit::set(text, &[key], value))
+    }
+
+    /// Sets a top-level key to a value that must not be seen.
+    pub fn set_secret(&self, key: &str, value: &Secret) -> Result<bool, ConfigError> {
+        self.set(key, &Value::String(value.expose().to_owned()))
+    }
+
+    /// Takes a top-level key away.
+    pub fn unset(&self, key: &str) -> Result<bool, ConfigError> {
+        self.edit(|text| edit::remove(text, &[key]))
+    }
+
+    /// Adds an extension under its key, or changes the one that is there. The first extension of a file does not
+    /// silently take the default one's place: that is written down beside it.
+    pub fn put_extension(&self, config: &ExtensionConfig, switch: Switch) -> Result<bool, ConfigError> {
+        config.check()?;
+        let entry = entry(config, switch)?;
+        let key = config.key();
+        self.edit(|text| {
+            let text = with_default(text, &key)?;
+            let path = [EXTENSIONS, key.as_str()];
+            edit::set(&text, &path, &with_unknown(edit::mapping(&text, &path)?, entry.clone()))
+        })
+    }
+
+    /// Takes an extension away.
+    pub fn remove_extension(&self, key: &str) -> Result<bool, ConfigError> {
+        self.edit(|text| edit::remove(text, &[EXTENSIONS, key]))
+    }
+
+    /// Switches an extension on or off. One that is not there is an error, unless it comes with goose: then it is
+    /// added.
+    pub fn switch_extension(&self, key: &str, switch: Switch) -> Result<bool, ConfigError> {
+        let is_on = switch == Switch::On;
+        let builtin = goose_mcp::BUILTINS.iter().find(|builtin| builtin.name == key);
+        let added = entry(&ExtensionConfig::builtin(key), switch)?;
+        self.edit(|text| {
+            if edit::mapping(text, &[EXTENSIONS, key])?.is_some() {
+                return edit::set(text, &[EXTENSIONS, key, "enabled"], &json!(is_on));
+            }
+            if builtin.is_none() && key != DEFAULT_EXTENSION {
+                return Err(EditError::Refused(format!(
+                    "there is no extension '{key}' under '{EXTENSIONS}:'; add it first"
+                )));
+            }
+            let text = with_default(text, key)?;
+            edit::set(&text, &[EXTENSIONS, key], &added)
+        })
+    }
+
+    fn edit(&self, mut change: impl FnMut(&str) -> Result<String, EditError>) -> Result<bool, ConfigError> {
+        save::update(&self.path, self.limit, self.audience, |text| {
+            change(text).map_err(|error| self.failed(error))
+        })
+    }
+
+    fn failed(&self, error: EditError) -> ConfigError {
+        match error {
+            EditError::Malformed(position, message) => ConfigError::malformed(
+                Place::new(&self.path, position),
+                format!("{message}; the file is left as it is, repair it first"),
+            ),
+            EditError::Refused(reason) => ConfigError::Unwritable { path: self.path.clone(), reason },
+        }
+    }
+}
+
+/// The text with the default extension, where it has none at all and gets one now.
+fn with_default(text: &str, added: &str) -> Result<String, EditError> {
+    if added == DEFAULT_EXTENSION
+        || edit::mapping(text, &[EXTENSIONS])?.is_some_and(|entries| !entries.is_empty())
+    {
+        return Ok(text.to_owned());
+    }
+    let default = json!({ "enabled": true, "type": "builtin", "name": DEFAULT_EXTENSION });
+    edit::set(text, &[EXTENSIONS, DEFAULT_EXTENSION], &default)
+}
+
+/// An entry that keeps what was there and is nothing of ours.
+fn with_unknown(old: Option<Map<String, Value>>, mut entry: Value) -> Value {
+    if let Value::Object(entries) = &mut entry {
+        let unknown = old.into_iter().flatten().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
+        entries.extend(unknown);
+    }
+    entry
+}
+
+fn entry(config: &ExtensionConfig, switch: Switch) -> Result<Value, ConfigError> {
+    let mut value = serde_json::to_value(config)
+        .map_err(|error| ConfigError::extension(config.name(), error.to_string()))?;
+    if let Value::Object(entries) = &mut value {
+        entries.retain(|key, value| key != "description" || value != "");
+        entries.insert("enabled".to_owned(), json!(switch == Switch::On));
+    }
+    Ok(value)
+}

@@ -1,0 +1,189 @@
+//! The system's keyring, asked through the system's own programs: `secret-tool` on Linux, `security` on macOS.
+//!
+//! goose has one entry there (service `goose`, user `secrets`), a JSON mapping of names and values. A keyring can be
+//! locked, missing, or waiting for somebody at a screen that is not there, so each question has a short time, and
+//! where there is no session to ask, it is not asked.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use super::{ConfigError, Secret, Secrets, keyring_program::run};
+
+/// How long a question to the keyring may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// goose's entry.
+const SERVICE: &str = "goose";
+const USER: &str = "secrets";
+
+/// The largest entry that is read.
+pub(super) const MAX_ENTRY_BYTES: usize = 1024 * 1024;
+
+/// The names and values of the entry.
+type Entry = BTreeMap<String, String>;
+
+/// A keyring that can be asked.
+#[derive(Clone)]
+pub struct Keyring {
+    tool: Tool,
+    program: PathBuf,
+    environment: BTreeMap<String, String>,
+    patience: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    SecretTool,
+    Security,
+}
+
+impl Keyring {
+    /// The keyring of this system; `None` where there is no program to ask it with, or no session that it belongs to.
+    pub fn of_system(environment: &BTreeMap<String, String>) -> Option<Self> {
+        let (tool, name) = if cfg!(target_os = "macos") {
+            (Tool::Security, "security")
+        } else {
+            (Tool::SecretTool, "secret-tool")
+        };
+        if tool == Tool::SecretTool && !has_session(environment) {
+            return None;
+        }
+        let program = in_path(environment.get("PATH")?, name)?;
+        Some(Self { tool, program, environment: environment.clone(), patience: PATIENCE })
+    }
+
+    /// All names and values that goose has there; empty where it has none.
+    ///
+    /// # Errors
+    ///
+    /// Where the keyring does not answer in time, or with something else.
+    pub fn read(&self) -> Result<BTreeMap<String, Secret>, ConfigError> {
+        Ok(self.entry()?.into_iter().map(|(name, value)| (name, Secret::new(value))).collect())
+    }
+
+    /// Puts a value beside the others.
+    ///
+    /// # Errors
+    ///
+    /// Where the entry cannot be read as it is, or not be written. It is as it was then.
+    pub fn store(&self, name: &str, value: &Secret) -> Result<(), ConfigError> {
+        let mut entry = self.entry()?;
+        entry.insert(name.to_owned(), value.expose().to_owned());
+        let json = serde_json::to_string(&entry).map_err(|error| ConfigError::Keyring(error.to_string()))?;
+        let (arguments, input) = self.storing(&json);
+        let answer = self.ask(&arguments, Some(input))?;
+        if answer.succeeded { Ok(()) } else { Err(refused("did not keep the secret", &answer.problem)) }
+    }
+
+    fn entry(&self) -> Result<Entry, ConfigError> {
+        let answer = self.ask(&self.lookup(), None)?;
+        match answer.output.trim() {
+            // Both programs fail when there is no entry, and say nothing of use otherwise.
+            "" if answer.succeeded || is_absent(&answer.problem) => Ok(Entry::new()),
+            "" => Err(refused("did not answer", &answer.problem)),
+            // What serde says could repeat what is in the entry.
+            json => serde_json::from_str(json).map_err(|_| {
+                ConfigError::Keyring(format!(
+                    "has an entry {SERVICE}/{USER} that is no JSON mapping of texts; goose leaves it as it is"
+                ))
+            }),
+        }
+    }
+
+    fn lookup(&self) -> Vec<&'static str> {
+        match self.tool {
+            Tool::SecretTool => vec!["lookup", "service", SERVICE, "username", USER],
+            Tool::Security => vec!["find-generic-password", "-s", SERVICE, "-a", USER, "-w"],
+        }
+    }
+
+    /// The secret goes through standard input: arguments can be seen by others.
+    fn storing(&self, json: &str) -> (Vec<&'static str>, String) {
+        match self.tool {
+            Tool::SecretTool => {
+                (vec!["store", "--label=goose", "service", SERVICE, "username", USER], json.to_owned())
+            }
+            Tool::Security => {
+                let quoted = json.replace('\\', "\\\\").replace('"', "\\\"");
+                (vec!["-i"], format!("add-generic-password -U -s {SERVICE} -a {USER} -w \"{quoted}\"\n"))
+            }
+        }
+    }
+
+    fn ask(
+        &self,
+        arguments: &[&str],
+        input: Option<String>,
+    ) -> Result<super::keyring_program::Answer, ConfigError> {
+        run(&self.program, arguments, &self.environment, input, self.patience).map_err(ConfigError::Keyring)
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyring").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+/// Secrets in the keyring. It is asked at most once, when something is first looked up there; one that does not answer
+/// is as good as none, and is said once in the log.
+#[derive(Debug)]
+pub struct KeyringSecrets {
+    keyring: Option<Keyring>,
+    known: Mutex<Option<BTreeMap<String, Secret>>>,
+}
+
+impl KeyringSecrets {
+    /// The secrets of a keyring, where there is one.
+    pub fn new(keyring: Option<Keyring>) -> Self {
+        Self { keyring, known: Mutex::new(None) }
+    }
+}
+
+impl Secrets for KeyringSecrets {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        let Some(keyring) = &self.keyring else { return Ok(None) };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(|| {
+            keyring.read().unwrap_or_else(|error| {
+                tracing::warn!(%error, "the keyring is left out; GOOSE_DISABLE_KEYRING=1 does not ask it at all");
+                BTreeMap::new()
+            })
+        });
+        Ok(known.get(name).cloned())
+    }
+}
+
+fn refused(what: &str, problem: &str) -> ConfigError {
+    let why = if problem.is_empty() { String::new() } else { format!(" ({problem})") };
+    ConfigError::Keyring(format!(
+        "{what}{why}; unlock it, or set GOOSE_DISABLE_KEYRING=1 to keep secrets in secrets.yaml"
+    ))
+}
+
+/// `secret-tool` says nothing when there is no entry, `security` says so.
+fn is_absent(problem: &str) -> bool {
+    problem.is_empty() || problem.contains("could not be found")
+}
+
+/// Without a session bus a question would only wait for one.
+fn has_session(environment: &BTreeMap<String, String>) -> bool {
+    let runtime_bus =
+        || environment.get("XDG_RUNTIME_DIR").is_some_and(|dir| Path::new(dir).join("bus").exists());
+    environment.contains_key("DBUS_SESSION_BUS_ADDRESS") || runtime_bus()
+}
+
+fn in_path(path: &str, name: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(&OsString::from(path)).collect::<Vec<_>>();
+    folders
+        .into_iter()
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|it| it.is_file())
+}

@@ -1,0 +1,164 @@
+//! [`Profile`]: which models work, how they make room, and which extensions they have.
+//!
+//! How a profile comes together from the layers is in `profile_layers.rs`.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use super::ModelRef;
+
+/// The extension that is there where nothing is configured.
+pub const DEFAULT_EXTENSION: &str = "developer";
+
+/// How room is made when a conversation grows too long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moderator {
+    /// It is not: the conversation ends.
+    Passive,
+    /// The oldest turns are left out.
+    Truncate,
+    /// The oldest turns are replaced by what they come to.
+    #[default]
+    Summarize,
+}
+
+/// What an exchange is set up with. Made by [`Settings::profile`](super::Settings::profile), or by hand.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Profile {
+    /// The profile's name, where it has one.
+    pub name: Option<String>,
+    /// The model that works.
+    pub processor: Option<ModelRef>,
+    /// The fast model, for names, summaries and routing. The processor does it where there is none.
+    pub accelerator: Option<ModelRef>,
+    /// How room is made.
+    pub moderator: Moderator,
+    /// The extensions, in their order.
+    pub extensions: Vec<ProfileExtension>,
+    /// How freely the model chooses its words.
+    pub temperature: Option<f32>,
+    /// How many tokens an answer may have.
+    pub max_tokens: Option<u64>,
+    /// How many tokens fit into the model, where that is not known or should be less.
+    pub context_limit: Option<u64>,
+    /// The part of the context from which on room is made.
+    pub compact_threshold: Option<f64>,
+    /// How often the model may be asked for one reply.
+    pub max_turns: Option<u32>,
+    /// How often the same call may be repeated in a row.
+    pub max_tool_repetitions: Option<u32>,
+    /// What may be done without asking: `auto`, `approve`, `smart_approve`, `chat`.
+    pub mode: Option<String>,
+    /// What the model is told besides.
+    pub instructions: Option<String>,
+}
+
+/// An extension of a profile, with what stands behind its requirements.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProfileExtension {
+    /// The extension.
+    pub name: String,
+    /// For each name that it requires, the extension that provides it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub requires: BTreeMap<String, String>,
+}
+
+impl ProfileExtension {
+    /// An extension that requires nothing.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), requires: BTreeMap::new() }
+    }
+}
+
+/// Something that a profile names and that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// One of its extensions.
+    Extension(String),
+    /// What one of its extensions requires.
+    Requirement {
+        /// Who requires it.
+        extension: String,
+        /// The name of the requirement.
+        requirement: String,
+        /// The extension that should provide it.
+        provider: String,
+    },
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Extension(name) => write!(f, "the extension '{name}'"),
+            Self::Requirement { extension, requirement, provider } if requirement == provider => {
+                write!(f, "'{provider}', which '{extension}' requires")
+            }
+            Self::Requirement { extension, requirement, provider } => {
+                write!(f, "'{provider}', which '{extension}' requires as '{requirement}'")
+            }
+        }
+    }
+}
+
+impl Profile {
+    /// What the profile names and `available` has not, in the order of the profile. A requirement is met by an
+    /// extension of the profile that is available.
+    pub fn missing<S: AsRef<str>>(&self, available: &[S]) -> Vec<Missing> {
+        let is_available = |name: &str| available.iter().any(|there| there.as_ref() == name);
+        let is_here = |name: &str| is_available(name) && self.extensions.iter().any(|it| it.name == name);
+        let mut missing = Vec::new();
+        for extension in &self.extensions {
+            if !is_available(&extension.name) {
+                missing.push(Missing::Extension(extension.name.clone()));
+            }
+            for (requirement, provider) in
+                extension.requires.iter().filter(|(_, provider)| !is_here(provider))
+            {
+                missing.push(Missing::Requirement {
+                    extension: extension.name.clone(),
+                    requirement: requirement.clone(),
+                    provider: provider.clone(),
+                });
+            }
+        }
+        missing
+    }
+}
+
+/// A name, or a mapping with `name` and `requires`.
+impl<'de> Deserialize<'de> for ProfileExtension {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameOrMapping)
+    }
+}
+
+struct NameOrMapping;
+
+#[derive(Deserialize)]
+struct Mapping {
+    name: String,
+    requires: Option<BTreeMap<String, String>>,
+}
+
+impl<'de> Visitor<'de> for NameOrMapping {
+    type Value = ProfileExtension;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of an extension, or a mapping with 'name' and 'requires'")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(ProfileExtension::new(name))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let Mapping { name, requires } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ProfileExtension { name, requires: requires.unwrap_or_default() })
+    }
+}

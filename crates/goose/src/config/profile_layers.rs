@@ -1,0 +1,220 @@
+//! How a [`Profile`] comes together: what the command line says, then the profile that is named, then the flat keys.
+
+use std::{
+    marker::PhantomData,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{
+    BadModelRef, ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, ModelRef, Moderator,
+    Profile, ProfileExtension, Settings,
+    text_file::read_capped,
+    yaml::{self, Pick},
+};
+
+/// The key that names the profile, where no flag does.
+const PROFILE: &str = "GOOSE_PROFILE";
+
+/// The key of the mapping with profiles, and the folder with them.
+const PROFILES: &str = "profiles";
+
+/// The largest profile that is read.
+const MAX_PROFILE_BYTES: u64 = 1024 * 1024;
+
+/// A profile as it is written. Everything may be missing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    processor: Option<ModelRef>,
+    accelerator: Option<ModelRef>,
+    moderator: Option<Moderator>,
+    extensions: Option<Vec<ProfileExtension>>,
+    temperature: Option<f32>,
+    max_tokens: Option<u64>,
+    context_limit: Option<u64>,
+    compact_threshold: Option<f64>,
+    max_turns: Option<u32>,
+    max_tool_repetitions: Option<u32>,
+    mode: Option<String>,
+    instructions: Option<String>,
+}
+
+impl Settings {
+    /// A profile. A name is looked for under `profiles:` in the project's and the user's file, then as
+    /// `profiles/NAME.yaml` in the config folder; a path (anything with a `/` or ending in `.yaml`) is a file. With no
+    /// name it is the one that `GOOSE_PROFILE` names, else the default one, which the flat keys make.
+    ///
+    /// What the profile does not say, the flat keys say (`GOOSE_MODEL`, …); what the command line says counts in any
+    /// case.
+    pub fn profile(&self, name: Option<&str>) -> Result<Profile, ConfigError> {
+        let name = match name {
+            Some(name) => Some(name.to_owned()),
+            None => self.get::<String>(PROFILE)?,
+        };
+        let written = match &name {
+            Some(name) => self.written(name)?.ok_or_else(|| self.no_profile(name))?,
+            None => Written::default(),
+        };
+        Ok(Profile {
+            processor: self.processor(written.processor)?,
+            accelerator: self.layered("GOOSE_ACCELERATOR", written.accelerator)?,
+            moderator: self.layered("GOOSE_MODERATOR", written.moderator)?.unwrap_or_default(),
+            extensions: written.extensions.unwrap_or_else(|| self.enabled_extensions()),
+            temperature: self.layered("GOOSE_TEMPERATURE", written.temperature)?,
+            max_tokens: self.layered("GOOSE_MAX_TOKENS", written.max_tokens)?,
+            context_limit: self.layered("GOOSE_CONTEXT_LIMIT", written.context_limit)?,
+            compact_threshold: self.layered("GOOSE_AUTO_COMPACT_THRESHOLD", written.compact_threshold)?,
+            max_turns: self.layered("GOOSE_MAX_TURNS", written.max_turns)?,
+            max_tool_repetitions: self.layered("GOOSE_MAX_TOOL_REPETITIONS", written.max_tool_repetitions)?,
+            mode: self.layered("GOOSE_MODE", written.mode)?,
+            instructions: written.instructions,
+            name,
+        })
+    }
+
+    /// The configurations of a profile's extensions, in its order.
+    ///
+    /// # Errors
+    ///
+    /// Where one is neither configured nor built in, is switched off or makes no sense, or where a requirement is not
+    /// met. The error names all of them.
+    pub fn profile_extensions(&self, profile: &Profile) -> Result<Vec<ExtensionConfig>, ConfigError> {
+        let found: Vec<_> = profile.extensions.iter().map(|it| self.extension(&it.name)).collect();
+        let names = profile.extensions.iter().map(|it| it.name.as_str());
+        let available: Vec<&str> =
+            names.zip(&found).filter(|(_, found)| !matches!(found, Ok(None))).map(|(name, _)| name).collect();
+        let missing = profile.missing(&available);
+        if !missing.is_empty() {
+            return Err(incomplete(profile, &missing));
+        }
+        found.into_iter().filter_map(Result::transpose).collect()
+    }
+
+    /// The extension of a name: a configured one, else a built-in.
+    fn extension(&self, name: &str) -> Result<Option<ExtensionConfig>, ConfigError> {
+        let is_called = |config: &ExtensionConfig| config.name() == name || config.key() == name;
+        let by_key = self.extensions().iter().find(|entry| entry.key == name);
+        let entry = by_key
+            .or_else(|| self.extensions().iter().find(|entry| entry.config.as_ref().is_ok_and(is_called)));
+        match entry {
+            Some(entry) if entry.enabled => entry.checked().cloned().map(Some),
+            Some(entry) => Err(ConfigError::malformed(
+                entry.place.clone(),
+                format!(
+                    "the profile names the extension '{name}', which is switched off; set 'enabled: true'"
+                ),
+            )),
+            None => {
+                let builtin = goose_mcp::BUILTINS.iter().find(|builtin| builtin.name == name);
+                Ok(builtin.map(|builtin| ExtensionConfig::builtin(builtin.name)))
+            }
+        }
+    }
+
+    /// The enabled ones; those that cannot be read are left to whoever shows the list. Where nothing is configured,
+    /// the default.
+    fn enabled_extensions(&self) -> Vec<ProfileExtension> {
+        if self.extensions().is_empty() {
+            return vec![ProfileExtension::new(DEFAULT_EXTENSION)];
+        }
+        let usable = self.extensions().iter().filter(|entry| entry.enabled && entry.checked().is_ok());
+        usable.map(|entry| ProfileExtension::new(&entry.key)).collect()
+    }
+
+    /// A value: of the command line, of the profile, of the other layers.
+    fn layered<T: DeserializeOwned>(&self, key: &str, written: Option<T>) -> Result<Option<T>, ConfigError> {
+        match (self.get_flag(key)?, written) {
+            (Some(flag), _) => Ok(Some(flag)),
+            (None, Some(written)) => Ok(Some(written)),
+            (None, None) => self.get(key),
+        }
+    }
+
+    fn processor(&self, written: Option<ModelRef>) -> Result<Option<ModelRef>, ConfigError> {
+        let (provider, model) = match written {
+            Some(written) => (written.provider().map(str::to_owned), Some(written.model().to_owned())),
+            None => (self.get("GOOSE_PROVIDER")?, self.get::<String>("GOOSE_MODEL")?),
+        };
+        let provider_flag: Option<String> = self.get_flag("GOOSE_PROVIDER")?;
+        let model_flag: Option<String> = self.get_flag("GOOSE_MODEL")?;
+        // Another service does not know the model that was chosen for this one.
+        let model = match (&provider_flag, &provider) {
+            (Some(flag), Some(provider)) if flag != provider => None,
+            _ => model,
+        };
+        joined(provider_flag.or(provider), model_flag.or(model))
+    }
+
+    fn written(&self, name: &str) -> Result<Option<Written>, ConfigError> {
+        if is_path(name) {
+            return read_profile(Path::new(name))?.map(Some).ok_or_else(|| self.no_profile(name));
+        }
+        for file in self.project_file().into_iter().chain([self.user_file()]) {
+            if let Some(found) = in_file(file, name)? {
+                return Ok(Some(found));
+            }
+        }
+        read_profile(&self.profile_path(name))
+    }
+
+    fn profile_path(&self, name: &str) -> PathBuf {
+        self.paths().config.join(PROFILES).join(format!("{name}.yaml"))
+    }
+
+    fn no_profile(&self, name: &str) -> ConfigError {
+        let message = if is_path(name) {
+            "there is no such file; check the path".to_owned()
+        } else {
+            format!(
+                "there is no such profile; add it under '{PROFILES}:' in {} or as {}",
+                self.user_file().path().display(),
+                self.profile_path(name).display()
+            )
+        };
+        ConfigError::Profile { profile: name.to_owned(), message }
+    }
+}
+
+fn joined(provider: Option<String>, model: Option<String>) -> Result<Option<ModelRef>, ConfigError> {
+    let bad = |error: BadModelRef| ConfigError::Setting {
+        key: "GOOSE_MODEL".to_owned(),
+        origin: "the configuration".to_owned(),
+        message: error.to_string(),
+    };
+    Ok(match (provider, model) {
+        (None, None) => None,
+        (None, Some(model)) => Some(model.parse().map_err(bad)?),
+        (Some(provider), model) => Some(ModelRef::new(provider, model.unwrap_or_default())),
+    })
+}
+
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\']) || name.ends_with(".yaml") || name.ends_with(".yml")
+}
+
+fn in_file(file: &ConfigFile, name: &str) -> Result<Option<Written>, ConfigError> {
+    if !file.has(PROFILES) {
+        return Ok(None);
+    }
+    let found: Option<Option<Option<Written>>> = file.get_with(PROFILES, Pick::value(name))?;
+    Ok(found.flatten().flatten())
+}
+
+fn read_profile(path: &Path) -> Result<Option<Written>, ConfigError> {
+    let Some(text) = read_capped(path, MAX_PROFILE_BYTES)? else { return Ok(None) };
+    let written = yaml::read(&text, PhantomData::<Option<Written>>);
+    written.map(|written| Some(written.unwrap_or_default())).map_err(|error| yaml::malformed(path, &error))
+}
+
+fn incomplete(profile: &Profile, missing: &[Missing]) -> ConfigError {
+    let names: Vec<String> = missing.iter().map(Missing::to_string).collect();
+    ConfigError::Profile {
+        profile: profile.name.clone().unwrap_or_else(|| "default".to_owned()),
+        message: format!(
+            "these are missing: {}; add them under 'extensions:' in config.yaml and to the profile, or take them out",
+            names.join(", ")
+        ),
+    }
+}

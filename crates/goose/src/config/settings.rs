@@ -1,0 +1,170 @@
+//! [`Settings`]: the layered configuration. Defaults < user < project < environment < command line.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    ConfigError, ConfigFile, ConfiguredExtension, Origin, Paths, SecretChain, SettingsSource,
+    looks_secret::looks_secret,
+    scalar,
+    setting_secrets::{is_keyring_disabled, secret_chain},
+};
+
+/// Variables with this beginning are goose's.
+const OWN_VARIABLES: &str = "GOOSE_";
+
+/// What people have configured, as it was when it was loaded. Cheap to clone.
+///
+/// A key is looked for on the command line, in the environment (under its upper-case name), in the project's file and
+/// in the user's file; the first that has it counts. Secrets are looked up when they are asked for, and not before.
+#[derive(Clone)]
+pub struct Settings(Arc<Layers>);
+
+struct Layers {
+    source: SettingsSource,
+    project: Option<ConfigFile>,
+    user: Arc<ConfigFile>,
+    extensions: Vec<ConfiguredExtension>,
+    secrets: Arc<SecretChain>,
+}
+
+/// A layer that has a key.
+enum Found<'a> {
+    Text(&'a str, Origin),
+    File(&'a ConfigFile),
+}
+
+impl Settings {
+    /// Reads the files. A file that is not there is empty, but a `config_file` that was asked for has to be there.
+    pub fn load(mut source: SettingsSource) -> Result<Self, ConfigError> {
+        if let Some(file) = source.config_file.as_ref().filter(|file| !file.exists()) {
+            return Err(ConfigError::Absent { path: file.clone() });
+        }
+        let user = Arc::new(ConfigFile::load(&source.user_file())?);
+        let project = source.project.take().map(|file| file.parse()).transpose()?;
+        let extensions = merged(user.extensions(), project.as_ref().map(ConfigFile::extensions));
+        let secrets = Arc::new(secret_chain(&source, &user));
+        Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets })))
+    }
+
+    /// The value of a key, `None` where no layer has it. It is read as the type that is asked for; the error says
+    /// where the value is and what was expected.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
+        match self.find(key) {
+            Some(Found::Text(text, origin)) => scalar::read(text).map(Some).map_err(|message| {
+                ConfigError::Setting { key: key.to_owned(), origin: origin.to_string(), message }
+            }),
+            Some(Found::File(file)) => file.get(key),
+            None => Ok(None),
+        }
+    }
+
+    /// The same from the command line alone, which is stronger than a profile.
+    pub(super) fn get_flag<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
+        if self.0.source.flags.contains_key(key) { self.get(key) } else { Ok(None) }
+    }
+
+    /// Where the value of a key comes from, `None` where no layer has it.
+    pub fn origin(&self, key: &str) -> Option<Origin> {
+        match self.find(key)? {
+            Found::Text(_, origin) => Some(origin),
+            Found::File(file) => {
+                let place = file.place(key)?;
+                let is_user = std::ptr::eq(file, &*self.0.user);
+                Some(if is_user { Origin::User(place) } else { Origin::Project(place) })
+            }
+        }
+    }
+
+    /// The value of a key as it can be shown: `None` where it is missing or no single value, and hidden where its name
+    /// says that it is a secret.
+    pub fn shown(&self, key: &str) -> Option<String> {
+        let value = self.get::<String>(key).ok().flatten()?;
+        Some(if looks_secret(key) { "(hidden)".to_owned() } else { value })
+    }
+
+    /// All keys that are set: those of the command line and the files, and goose's own variables.
+    pub fn keys(&self) -> BTreeSet<&str> {
+        let Layers { source, project, user, .. } = &*self.0;
+        let own = source.environment.keys().filter(|name| name.starts_with(OWN_VARIABLES));
+        let files = user.keys().chain(project.iter().flat_map(ConfigFile::keys));
+        source
+            .flags
+            .keys()
+            .chain(own)
+            .map(String::as_str)
+            .chain(files)
+            .filter(|key| !key.is_empty())
+            .collect()
+    }
+
+    /// The configured extensions: those of the user's file in its order, then those that only the project has. Under
+    /// the same key, the project's counts.
+    pub fn extensions(&self) -> &[ConfiguredExtension] {
+        &self.0.extensions
+    }
+
+    /// goose's folders.
+    pub fn paths(&self) -> &Paths {
+        &self.0.source.paths
+    }
+
+    /// The user's file.
+    pub fn user_file(&self) -> &ConfigFile {
+        &self.0.user
+    }
+
+    /// The project's file, where there is one that is trusted.
+    pub fn project_file(&self) -> Option<&ConfigFile> {
+        self.0.project.as_ref()
+    }
+
+    /// A variable of the environment that these settings were loaded with.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.0.source.variable(name)
+    }
+
+    /// The environment that these settings were loaded with.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.source.environment.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+
+    /// The secrets: those of the environment, of `secrets.yaml`, of `config.yaml`, and of the keyring, which is asked
+    /// last because it can be slow.
+    pub fn secrets(&self) -> Arc<SecretChain> {
+        Arc::clone(&self.0.secrets)
+    }
+
+    /// Whether the person does not want the keyring to be asked.
+    pub fn is_keyring_disabled(&self) -> bool {
+        is_keyring_disabled(&self.0.source, &self.0.user)
+    }
+
+    fn find(&self, key: &str) -> Option<Found<'_>> {
+        let Layers { source, project, user, .. } = &*self.0;
+        if let Some(text) = source.flags.get(key) {
+            return Some(Found::Text(text, Origin::Flag));
+        }
+        if let Some((name, text)) = source.environment.get_key_value(&*key.to_ascii_uppercase()) {
+            return Some(Found::Text(text, Origin::Environment(name.clone())));
+        }
+        project.iter().chain([&**user]).find(|file| file.has(key)).map(Found::File)
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("source", &self.0.source).finish_non_exhaustive()
+    }
+}
+
+/// The user's entries, with the project's in their places.
+fn merged(user: &[ConfiguredExtension], project: Option<&[ConfiguredExtension]>) -> Vec<ConfiguredExtension> {
+    let project = project.unwrap_or_default();
+    let replaced = |entry: &ConfiguredExtension| project.iter().find(|own| own.key == entry.key);
+    let mut entries: Vec<_> = user.iter().map(|entry| replaced(entry).unwrap_or(entry)).cloned().collect();
+    let is_new = |own: &&ConfiguredExtension| !user.iter().any(|entry| entry.key == own.key);
+    entries.extend(project.iter().filter(is_new).cloned());
+    entries
+}

@@ -1,0 +1,227 @@
+//! Changing the text of a YAML document in one place, with everything else as it is. What comes out is checked by
+//! whoever calls: here nothing is certain, only likely.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use serde_saphyr::granit_parser::ScalarStyle;
+
+use super::{
+    render,
+    tree::{self, Entry, Kind, Node},
+};
+
+/// How much deeper a mapping is set than its key.
+const STEP: usize = 2;
+
+/// Why a text cannot be changed.
+pub(super) type Refused = String;
+
+/// The text with a value at a path of keys. Mappings on the way are made where they are missing.
+pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, Refused> {
+    let Some(root) = tree::parse(text)?.filter(|root| !root.is_unwritten()) else {
+        return Ok(Splice::new(text).append(&nested(path, value)));
+    };
+    let splice = Splice::new(text);
+    let (mut node, mut rest) = (&root, path);
+    while let Some((key, deeper)) = rest.split_first() {
+        let Some(entry) = node.entry(key) else {
+            return splice.insert(node, key, &within(deeper, value));
+        };
+        match (deeper.is_empty(), splice.is_nothing(&entry.value)) {
+            (true, _) => return splice.replace(node, entry, value),
+            (false, true) => return splice.replace(node, entry, &within(deeper, value)),
+            (false, false) => (node, rest) = (&entry.value, deeper),
+        }
+    }
+    Err("no key is named".to_owned())
+}
+
+/// The text without the key at a path; it has to be there.
+pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, Refused> {
+    let root = tree::parse(text)?.ok_or("it is empty")?;
+    let (last, before) = path.split_last().ok_or("no key is named")?;
+    let mut node = &root;
+    for key in before {
+        node = &node.entry(key).ok_or_else(|| format!("there is no '{key}'"))?.value;
+    }
+    let entries = node.entries().ok_or("it is no mapping")?;
+    let index = entries.iter().position(|entry| entry.key.as_deref() == Some(last));
+    Splice::new(text).remove(node, entries, index.ok_or_else(|| format!("there is no '{last}'"))?)
+}
+
+/// A value inside of mappings with one key each.
+fn nested(path: &[&str], value: &Value) -> Map<String, Value> {
+    match path.split_first() {
+        Some((key, deeper)) => Map::from_iter([((*key).to_owned(), within(deeper, value))]),
+        None => Map::new(),
+    }
+}
+
+fn within(path: &[&str], value: &Value) -> Value {
+    if path.is_empty() { value.clone() } else { Value::Object(nested(path, value)) }
+}
+
+struct Splice<'t> {
+    text: &'t str,
+    line_end: &'static str,
+}
+
+impl<'t> Splice<'t> {
+    fn new(text: &'t str) -> Self {
+        let first = text.find('\n').and_then(|at| text.get(..at));
+        let line_end = if first.is_some_and(|line| line.ends_with('\r')) { "\r\n" } else { "\n" };
+        Self { text, line_end }
+    }
+
+    /// Nothing is written there, or a word for nothing, or an empty mapping.
+    fn is_nothing(&self, node: &Node) -> bool {
+        let is_word = || {
+            let written = self.text.get(node.range.clone()).unwrap_or_default();
+            matches!(node.kind, Kind::Scalar(ScalarStyle::Plain))
+                && matches!(written, "~" | "null" | "Null" | "NULL")
+        };
+        node.is_unwritten()
+            || is_word()
+            || matches!(&node.kind, Kind::FlowMapping(entries) if entries.is_empty())
+    }
+
+    fn append(&self, entries: &Map<String, Value>) -> String {
+        let lines = render::block_entries(entries, 0, self.line_end);
+        self.put_line(self.text.len(), &lines)
+    }
+
+    fn insert(&self, mapping: &Node, key: &str, value: &Value) -> Result<String, Refused> {
+        match &mapping.kind {
+            Kind::BlockMapping(entries) => {
+                let first = entries.first().ok_or("it has no entries")?;
+                let indent = self.indent_of(first.key_range.start)?;
+                let lines = render::block(key, value, indent, self.line_end);
+                Ok(self.put_line(self.line_end_after(mapping.range.end), &lines))
+            }
+            Kind::FlowMapping(entries) => {
+                let (at, comma) = match entries.last() {
+                    Some(last) => (last.value.range.end.max(last.key_range.end), ", "),
+                    None => (mapping.range.start + 1, ""),
+                };
+                Ok(self.put(at..at, &format!("{comma}{}: {}", render::text(key), render::flow(value))))
+            }
+            _ => Err(format!("there is a value where '{key}' needs a mapping")),
+        }
+    }
+
+    /// Puts a value in the place of another.
+    fn replace(&self, mapping: &Node, entry: &Entry, value: &Value) -> Result<String, Refused> {
+        let old = &entry.value;
+        let is_block = matches!(mapping.kind, Kind::BlockMapping(_));
+        if is_block && is_large(value) {
+            return self.replace_by_block(entry, value);
+        }
+        let behind_colon = || self.colon_after(entry).map(|at| at..at.max(old.range.end));
+        match (&old.kind, value) {
+            (_, _) if old.is_unwritten() => {
+                let at = self.colon_after(entry)?;
+                Ok(self.put(at..at, &format!(" {}", render::flow(value))))
+            }
+            (Kind::Scalar(ScalarStyle::Literal | ScalarStyle::Folded) | Kind::BlockMapping(_), _) => {
+                Ok(self.put(behind_colon()?, &format!(" {}", render::flow(value))))
+            }
+            (Kind::Sequence, _) if !self.is_flow(old) => {
+                Ok(self.put(behind_colon()?, &format!(" {}", render::flow(value))))
+            }
+            (Kind::Scalar(style), Value::String(string)) => {
+                Ok(self.put(old.range.clone(), &render::text_like(*style, string)))
+            }
+            _ => Ok(self.put(old.range.clone(), &render::flow(value))),
+        }
+    }
+
+    /// The new value begins on the line below its key. What follows the old one on its line, a comment, stays.
+    fn replace_by_block(&self, entry: &Entry, value: &Value) -> Result<String, Refused> {
+        let indent = self.indent_of(entry.key_range.start)?;
+        let colon = self.colon_after(entry)?;
+        let lines = match value {
+            Value::Object(entries) => render::block_entries(entries, indent + STEP, self.line_end),
+            list => {
+                let lines = render::block("x", list, indent, self.line_end);
+                lines.split_once(self.line_end).map(|(_, items)| items.to_owned()).unwrap_or_default()
+            }
+        };
+        let old = colon..colon.max(entry.value.range.end);
+        let without = self.put(old, "");
+        let below = Splice { text: &without, line_end: self.line_end };
+        Ok(below.put_line(below.line_end_after(colon), &lines))
+    }
+
+    fn remove(&self, mapping: &Node, entries: &[Entry], index: usize) -> Result<String, Refused> {
+        let entry = entries.get(index).ok_or("it is gone")?;
+        let end_of = |entry: &Entry| entry.value.range.end.max(entry.key_range.end);
+        if matches!(mapping.kind, Kind::BlockMapping(_)) {
+            self.indent_of(entry.key_range.start)?;
+            let start = self.line_start(entry.key_range.start);
+            return Ok(self.put(start..self.line_end_after(end_of(entry)), ""));
+        }
+        let before = index.checked_sub(1).and_then(|index| entries.get(index));
+        let range = match (entries.get(index + 1), before) {
+            (Some(next), _) => entry.key_range.start..next.key_range.start,
+            (None, Some(before)) => end_of(before)..end_of(entry),
+            (None, None) => entry.key_range.start..end_of(entry),
+        };
+        Ok(self.put(range, ""))
+    }
+
+    fn is_flow(&self, node: &Node) -> bool {
+        self.text.get(node.range.clone()).is_some_and(|written| written.starts_with('['))
+    }
+
+    /// The place behind the colon of an entry.
+    fn colon_after(&self, entry: &Entry) -> Result<usize, Refused> {
+        let rest = self.text.get(entry.key_range.end..).unwrap_or_default();
+        let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        if rest.get(spaces..).is_some_and(|rest| rest.starts_with(':')) {
+            return Ok(entry.key_range.end + spaces + 1);
+        }
+        Err("its key is written in an unusual way".to_owned())
+    }
+
+    /// How far right something is that begins its line.
+    fn indent_of(&self, at: usize) -> Result<usize, Refused> {
+        let before = self.text.get(self.line_start(at)..at).unwrap_or_default();
+        let before = before.strip_prefix('\u{feff}').unwrap_or(before);
+        if before.bytes().all(|byte| byte == b' ') {
+            return Ok(before.len());
+        }
+        Err("it shares its line with something else".to_owned())
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+    }
+
+    /// The begin of the line after the one that something is on, or the end of the text.
+    fn line_end_after(&self, at: usize) -> usize {
+        self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |found| at + found + 1)
+    }
+
+    fn put(&self, range: Range<usize>, new: &str) -> String {
+        let (before, after) = (self.text.get(..range.start), self.text.get(range.end..));
+        [before.unwrap_or_default(), new, after.unwrap_or_default()].concat()
+    }
+
+    /// Puts lines at the begin of a line.
+    fn put_line(&self, at: usize, lines: &str) -> String {
+        let before = self.text.get(..at).unwrap_or_default();
+        let is_open = !before.is_empty() && !before.ends_with('\n') && before != "\u{feff}";
+        let break_before = if is_open { self.line_end } else { "" };
+        self.put(at..at, &format!("{break_before}{lines}{}", self.line_end))
+    }
+}
+
+/// Whether a value takes lines of its own in a block.
+fn is_large(value: &Value) -> bool {
+    match value {
+        Value::Object(entries) => !entries.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,92 @@
+//! Older results of tools become a line that says what they were. They are what fills most contexts, and what is
+//! needed least: the model has drawn its conclusions, and can look again.
+
+use std::sync::Arc;
+
+use goose_extension::{Message, MessageContent, ToolOutput};
+
+use super::{Goal, units::Units};
+use crate::context::tokens;
+
+/// What stays of a result.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// Characters from its beginning.
+    head: usize,
+    /// Characters from its end.
+    tail: usize,
+}
+
+/// An older result: enough to know what it was.
+const OLDER: Kept = Kept { head: 160, tail: 0 };
+/// A recent one that does not fit otherwise: enough to go on with.
+const RECENT: Kept = Kept { head: 2_000, tail: 2_000 };
+
+/// The conversation with results shrunk, the oldest first, as many as the goal needs; never the recent ones.
+pub(super) fn older_results(units: &Units<'_>, goal: &Goal<'_>) -> Vec<Arc<Message>> {
+    let (older, recent) = units.split();
+    let mut messages = older.concat();
+    let end = messages.len();
+    messages.extend(recent.concat());
+    let mut excess = goal.used(&messages).saturating_sub(goal.tokens);
+    for message in &mut messages[..end] {
+        if excess == 0 {
+            break;
+        }
+        if let Some(shrunk) = shrunk(message, OLDER) {
+            let saved = tokens::of_message(message).saturating_sub(tokens::of_message(&shrunk));
+            excess = excess.saturating_sub(saved);
+            *message = Arc::new(shrunk);
+        }
+    }
+    messages
+}
+
+/// The conversation with every long result cut.
+pub(super) fn all_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let cut = |message: &Arc<Message>| shrunk(message, RECENT).map_or_else(|| Arc::clone(message), Arc::new);
+    messages.iter().map(cut).collect()
+}
+
+/// The message with its long results cut, where it has any.
+fn shrunk(message: &Message, kept: Kept) -> Option<Message> {
+    let cut: Vec<Option<ToolOutput>> = message.content.iter().map(|part| shortened(part, kept)).collect();
+    if cut.iter().all(Option::is_none) {
+        return None;
+    }
+    let parts = message.content.iter().zip(cut).map(|(part, cut)| match (part, cut) {
+        (MessageContent::ToolResult { id, .. }, Some(output)) => {
+            MessageContent::tool_result(id.clone(), output)
+        }
+        (other, _) => other.clone(),
+    });
+    Some(Message::new(message.role.clone(), parts.collect::<Vec<_>>()))
+}
+
+/// The result, shorter; nothing where it is short, or no result.
+fn shortened(part: &MessageContent, kept: Kept) -> Option<ToolOutput> {
+    let MessageContent::ToolResult { output, .. } = part else { return None };
+    let text = output.as_text();
+    let has_more = output.content.iter().any(|block| block.as_text().is_none());
+    if text.len() <= 2 * (kept.head + kept.tail) && !has_more {
+        return None;
+    }
+    let (head, tail) = (head(&text, kept.head), tail(&text, kept.tail));
+    let words = format!(
+        "{head}\n[Shortened to make room: this was {} bytes. Call the tool again if you need the rest.]\n{tail}",
+        text.len()
+    );
+    let words = words.trim_end();
+    Some(if output.is_error { ToolOutput::error(words) } else { ToolOutput::text(words) })
+}
+
+fn head(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
+
+fn tail(text: &str, chars: usize) -> &str {
+    match chars.checked_sub(1) {
+        Some(last) => text.char_indices().rev().nth(last).map_or(text, |(start, _)| &text[start..]),
+        None => "",
+    }
+}

@@ -1,0 +1,76 @@
+//! [`Glob`]: text with `*` in it. The only wildcard that rules know inside of a word.
+
+/// A text in which `*` stands for any characters, also none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Glob {
+    /// The texts between the stars; one piece means no star.
+    pieces: Vec<String>,
+}
+
+impl Glob {
+    pub(super) fn new(text: &str) -> Self {
+        Self { pieces: text.split('*').map(str::to_owned).collect() }
+    }
+
+    /// A glob that is written in pieces: quoted text holds no stars.
+    pub(super) fn of_pieces(pieces: Vec<String>) -> Self {
+        Self { pieces }
+    }
+
+    /// `*` alone.
+    pub(super) fn is_any(&self) -> bool {
+        self.pieces.len() == 2 && self.pieces.iter().all(String::is_empty)
+    }
+
+    /// The text, where there is no star in it.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
+        let Some((last, middle)) = rest.split_last() else { return text == first };
+        let Some(mut text) = text.strip_prefix(first.as_str()) else { return false };
+        for piece in middle {
+            let Some(at) = text.find(piece.as_str()) else { return false };
+            text = &text[at + piece.len()..];
+        }
+        text.ends_with(last.as_str())
+    }
+
+    /// As [`matches`](Self::matches), whatever the case.
+    pub(super) fn matches_any_case(&self, text: &str) -> bool {
+        let lower = Self { pieces: self.pieces.iter().map(|piece| piece.to_lowercase()).collect() };
+        lower.matches(&text.to_lowercase())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (glob, text, expected) in [
+            ("", "", true),
+            ("", "a", false),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("*", "", true),
+            ("*", "anything", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a*c", "acb", false),
+            ("ab*ba", "aba", false),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "aXcYb", false),
+            ("*.rs", "größe.rs", true),
+        ] {
+            assert_eq!(Glob::new(glob).matches(text), expected, "{glob} {text}");
+        }
+    }
+}

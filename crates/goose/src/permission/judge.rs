@@ -1,0 +1,281 @@
+//! [`Judge`]: one call against the mode and the rules.
+//!
+//! deny wins over ask, ask over allow. What no rule speaks of is left to the mode.
+
+use std::sync::Arc;
+
+use goose_extension::JsonObject;
+use serde_json::Value;
+
+use super::{
+    call::{Action, CallToJudge, Origin},
+    glob::Glob,
+    inspector::{self, Objection},
+    matching::Certainty,
+    mode::Mode,
+    paths::Bases,
+    permissions::Permissions,
+    pin::ToolPin,
+    rule::{Effect, Rule},
+    shell::Access,
+    suggest,
+    verdict::{Opinions, Verdict},
+};
+
+/// What runs where no rule speaks of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leeway {
+    Everything,
+    Reading,
+    Nothing,
+}
+
+/// One call, being judged.
+pub(super) struct Judge<'a> {
+    pub(super) permissions: &'a Permissions,
+    pub(super) call: &'a CallToJudge<'a>,
+    pub(super) bases: Bases<'a>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) leeway: Leeway,
+    pub(super) opinions: Opinions,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(permissions: &'a Permissions, call: &'a CallToJudge<'a>) -> Self {
+        let bases = Bases { working: call.working_dir, home: permissions.home() };
+        let (leeway, opinions) = (Leeway::Nothing, Opinions::default());
+        Self { permissions, call, bases, rules: Vec::new(), leeway, opinions }
+    }
+
+    pub(super) fn verdict(mut self) -> Verdict {
+        let mode = self.permissions.mode();
+        if mode == Mode::Chat {
+            return Verdict::Deny { reason: "in the mode `chat` there are no tools".to_owned() };
+        }
+        self.gather_rules();
+        self.ask_inspectors();
+        let restricted = self.rules.iter().any(Rule::restricts);
+        self.leeway = match mode {
+            Mode::Auto => Leeway::Everything,
+            Mode::SmartApprove => Leeway::Reading,
+            Mode::Approve | Mode::Chat => Leeway::Nothing,
+        };
+        if restricted || self.leeway != Leeway::Everything {
+            self.rules.extend(self.permissions.guard().cloned());
+            self.whole_tool();
+            self.parts();
+        }
+        let (permissions, call) = (self.permissions, self.call);
+        self.opinions.verdict(|| permissions.shown(call))
+    }
+
+    /// The rules that hold. Where the file cannot be read, nobody knows which they are: everything is asked.
+    fn gather_rules(&mut self) {
+        match self.permissions.rules() {
+            Ok(rules) => self.rules.extend(rules.iter().cloned()),
+            Err(error) => {
+                self.rules.extend(self.permissions.given().iter().cloned());
+                self.opinions.ask(format!("the rules cannot be read: {error}"));
+            }
+        }
+        self.drop_void_rules();
+    }
+
+    /// A rule that allowed a tool that is another one now allows nothing, and the difference is shown.
+    fn drop_void_rules(&mut self) {
+        let call = self.call;
+        let concerned = |rule: &Rule| {
+            !rule.restricts()
+                && rule.is_about(call)
+                && (call.origin == Origin::Foreign || rule.pin().is_some())
+        };
+        if !self.rules.iter().any(concerned) {
+            return;
+        }
+        let now = Arc::new(ToolPin::of(call.tool));
+        let first = self.permissions.first_seen(call.name(), &now);
+        let before = |rule: &Rule| rule.pin().cloned().unwrap_or_else(|| Arc::clone(&first));
+        let is_void = |rule: &Rule| concerned(rule) && before(rule).fingerprint() != now.fingerprint();
+        if let Some(rule) = self.rules.iter().find(|rule| is_void(rule)) {
+            let difference = before(rule).difference(&now, self.permissions.approved_tools());
+            self.opinions.ask_unless(
+                format!(
+                    "`{}` describes itself differently than when it was allowed:\n{difference}",
+                    call.name()
+                ),
+                suggest::tool(call),
+            );
+        }
+        self.rules.retain(|rule| !is_void(rule));
+    }
+
+    fn ask_inspectors(&mut self) {
+        for inspector in self.permissions.inspectors() {
+            match inspector::ask(inspector.as_ref(), self.call) {
+                Objection::None => {}
+                Objection::Ask(reason) => self.opinions.ask(reason),
+                Objection::Deny(reason) => self.opinions.deny(reason),
+            }
+        }
+    }
+
+    /// Rules about all calls of the tool.
+    fn whole_tool(&mut self) {
+        for rule in self.rules.iter().filter(|rule| rule.is_whole() && rule.is_about(self.call)) {
+            match rule.effect() {
+                Effect::Deny => self.opinions.deny(format!("the rule `{rule}` forbids it")),
+                Effect::Ask => self.opinions.ask(format!("the rule `{rule}` wants it asked")),
+                Effect::Allow => self.leeway = Leeway::Everything,
+            }
+        }
+    }
+
+    fn parts(&mut self) {
+        match self.call.action() {
+            Action::Shell(command) => self.shell(command),
+            Action::Files(access) => self.files(access),
+            Action::Other => self.other(),
+        }
+    }
+
+    /// A call of one of goose's own tools for files.
+    fn files(&mut self, access: Access) {
+        let Some(paths) = self.call.paths() else {
+            return self.opinions.ask("it is not clear which files it uses");
+        };
+        // Without a path, the whole working folder is meant.
+        let paths = if paths.is_empty() { vec!["."] } else { paths };
+        for path in paths {
+            self.path(access, path, Means::Tool);
+        }
+    }
+
+    /// One use of a file, by a tool or by the shell.
+    pub(super) fn path(&mut self, access: Access, path: &str, means: Means) {
+        let (written, resolved) = match (self.bases.absolute(path), self.bases.resolve(path)) {
+            (Ok(written), Ok(resolved)) => (written, resolved),
+            (Err(reason), _) | (_, Err(reason)) => return self.opinions.ask(reason),
+        };
+        let about =
+            |rule: &&Rule| rule.is_about_access(access) || (means == Means::Tool && rule.is_about(self.call));
+        let mut is_allowed = false;
+        let mut found = Vec::new();
+        for rule in self.rules.iter().filter(about) {
+            let certainty = match (rule.is_whole(), rule.path()) {
+                (true, _) => Certainty::Yes,
+                (false, None) => Certainty::Maybe,
+                (_, Some(pattern)) if rule.restricts() => pattern.restricts(&written, &resolved, self.bases),
+                (_, Some(pattern)) if pattern.allows(&resolved, self.bases) => Certainty::Yes,
+                _ => Certainty::No,
+            };
+            match (rule.effect(), certainty) {
+                (Effect::Allow, certainty) => is_allowed |= certainty == Certainty::Yes,
+                _ => found.push((rule.clone(), certainty)),
+            }
+        }
+        for (rule, certainty) in found {
+            self.restriction(&rule, certainty, path);
+        }
+        let runs = match self.leeway {
+            Leeway::Everything => true,
+            Leeway::Reading => access == Access::Read,
+            Leeway::Nothing => access == Access::Read && means == Means::Shell,
+        };
+        if !is_allowed && !runs {
+            let verb = if access == Access::Read { "reads" } else { "writes" };
+            let reason = format!("it {verb} `{}`", resolved.display());
+            self.opinions.ask_unless(reason, suggest::path(access, &resolved, self.bases));
+        }
+    }
+
+    /// What a restricting rule says about a part of the call.
+    pub(super) fn restriction(&mut self, rule: &Rule, certainty: Certainty, what: &str) {
+        match (rule.effect(), certainty) {
+            (_, Certainty::No) | (Effect::Allow, _) => {}
+            (Effect::Deny, Certainty::Yes) => {
+                self.opinions.deny(format!("the rule `{rule}` forbids `{}`", shown(what)));
+            }
+            (Effect::Ask, Certainty::Yes) => {
+                self.opinions.ask(format!("the rule `{rule}` wants `{}` asked", shown(what)));
+            }
+            (_, Certainty::Maybe) => {
+                self.opinions.ask(format!("`{}` may be what the rule `{rule}` is about", shown(what)));
+            }
+        }
+    }
+
+    /// A call of any other tool.
+    fn other(&mut self) {
+        let mut is_allowed = false;
+        let about: Vec<Rule> =
+            self.rules.iter().filter(|rule| !rule.is_whole() && rule.is_about(self.call)).cloned().collect();
+        for rule in about {
+            let certainty = self.named(&rule);
+            match rule.effect() {
+                Effect::Allow => is_allowed |= certainty == Certainty::Yes,
+                _ => self.restriction(&rule, certainty, self.call.name()),
+            }
+        }
+        let runs = match self.leeway {
+            Leeway::Everything => true,
+            Leeway::Reading => self.call.is_read_only(),
+            Leeway::Nothing => false,
+        };
+        if !is_allowed && !runs {
+            let reason = match (self.leeway, self.call.origin) {
+                (Leeway::Reading, Origin::Own) => "it may change something",
+                (Leeway::Reading, Origin::Foreign) => {
+                    "it is not a part of goose, so nobody knows what it changes"
+                }
+                _ => "every call is asked",
+            };
+            self.opinions.ask_unless(reason, suggest::tool(self.call));
+        }
+    }
+
+    /// Whether a rule's pattern means the arguments of this call.
+    fn named(&self, rule: &Rule) -> Certainty {
+        if let Some(named) = rule.named() {
+            return named
+                .iter()
+                .map(|(name, glob)| argument(self.call.arguments, name, glob))
+                .min()
+                .unwrap_or(Certainty::No);
+        }
+        let (Some(pattern), Some(paths)) = (rule.path(), self.call.paths()) else { return Certainty::Maybe };
+        let certainty = |path: &str| match (self.bases.absolute(path), self.bases.resolve(path)) {
+            (Ok(written), Ok(resolved)) => pattern.restricts(&written, &resolved, self.bases),
+            _ => Certainty::Maybe,
+        };
+        // Where a rule allows, only arguments that are named can be meant for certain.
+        let found = paths.into_iter().map(certainty).max().unwrap_or(Certainty::Maybe);
+        if rule.restricts() { found } else { Certainty::No }
+    }
+}
+
+/// By which means a file is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Means {
+    Tool,
+    Shell,
+}
+
+fn argument(arguments: &JsonObject, name: &str, glob: &Glob) -> Certainty {
+    let matches = |text: &str| if glob.matches(text) { Certainty::Yes } else { Certainty::No };
+    match arguments.get(name) {
+        None | Some(Value::Null) => Certainty::No,
+        Some(Value::String(text)) => matches(text),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => matches(&value.to_string()),
+        Some(_) => Certainty::Maybe,
+    }
+}
+
+/// As much of a text as a reason shows.
+pub(super) fn shown(text: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let mut shown: String = text.chars().take(MAX_CHARS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

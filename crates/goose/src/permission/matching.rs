@@ -1,0 +1,180 @@
+//! Whether a rule's pattern means a command.
+//!
+//! A rule that allows must match for certain. A rule that restricts also counts where it may match: behind a variable,
+//! with options in between, under another path of the same program.
+
+use super::{glob::Glob, shell::Word};
+
+/// How sure it is that something is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Certainty {
+    No,
+    Maybe,
+    Yes,
+}
+
+/// The words of a command in a rule: `cargo test *`. A `*` at the end is any further words, also none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CommandPattern {
+    words: Vec<Glob>,
+    open: bool,
+}
+
+/// What a shell would not take as part of a plain command.
+const OPERATORS: &str = ";|&<>()$`\n\\";
+
+impl CommandPattern {
+    /// # Errors
+    ///
+    /// Says what a pattern may not hold.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut words = split(text)?;
+        let open = words.last().is_some_and(Glob::is_any) && words.len() > 1;
+        if open {
+            words.pop();
+        }
+        if words.is_empty() { Err("there is no command".into()) } else { Ok(Self { words, open }) }
+    }
+
+    /// Whether this command is what the rule allows.
+    pub(super) fn allows(&self, words: &[Word]) -> bool {
+        let enough =
+            if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
+        enough
+            && self
+                .words
+                .iter()
+                .zip(words)
+                .all(|(glob, word)| word.text.as_deref().is_some_and(|text| glob.matches(text)))
+    }
+
+    /// Whether this command is what the rule restricts.
+    pub(super) fn restricts(&self, words: &[Word]) -> Certainty {
+        if let Some(certainty) = self.in_order(words) {
+            return certainty;
+        }
+        let carries = words.first().and_then(Word::program).is_some_and(carries_commands);
+        let starts = if carries { words.len() } else { 1 };
+        match (0..starts).any(|start| self.is_scattered_in(&words[start..])) {
+            true => Certainty::Maybe,
+            false => Certainty::No,
+        }
+    }
+
+    /// Word for word; `None` where a word differs.
+    fn in_order(&self, words: &[Word]) -> Option<Certainty> {
+        for (index, glob) in self.words.iter().enumerate() {
+            let word = words.get(index)?;
+            match &word.text {
+                None => return Some(Certainty::Maybe),
+                Some(_) if index == 0 => word.program().filter(|name| is_program(glob, name, word))?,
+                Some(text) => Some(text.as_str()).filter(|text| glob.matches(text))?,
+            };
+        }
+        let rest = &words[self.words.len()..];
+        match (self.open || rest.is_empty(), rest.iter().any(|word| word.text.is_none())) {
+            (true, _) => Some(Certainty::Yes),
+            (false, true) => Some(Certainty::Maybe),
+            (false, false) => None,
+        }
+    }
+
+    /// All words of the pattern, in order, with others in between.
+    fn is_scattered_in(&self, words: &[Word]) -> bool {
+        let mut wanted = self.words.iter().enumerate().peekable();
+        for word in words {
+            let Some((index, glob)) = wanted.peek() else { break };
+            let Some(text) = &word.text else { return true };
+            let same = match index {
+                0 => word.program().is_some_and(|name| is_program(glob, name, word)),
+                _ => glob.matches(text),
+            };
+            match (same, index) {
+                (true, _) => drop(wanted.next()),
+                (false, 0) => return false,
+                (false, _) => {}
+            }
+        }
+        wanted.peek().is_none()
+    }
+}
+
+/// A program under any path, and in any case, as some file systems have it.
+fn is_program(glob: &Glob, name: &str, word: &Word) -> bool {
+    glob.matches_any_case(name) || word.text.as_deref().is_some_and(|text| glob.matches_any_case(text))
+}
+
+/// Programs that run what stands among their arguments, in ways that are not looked into.
+fn carries_commands(program: &str) -> bool {
+    const CARRIERS: [&str; 26] = [
+        "chroot",
+        "chrt",
+        "docker",
+        "entr",
+        "fd",
+        "find",
+        "flock",
+        "fdfind",
+        "kubectl",
+        "ltrace",
+        "npx",
+        "nsenter",
+        "parallel",
+        "podman",
+        "runuser",
+        "script",
+        "ssh",
+        "strace",
+        "su",
+        "systemd-run",
+        "taskset",
+        "tmux",
+        "unbuffer",
+        "unshare",
+        "uvx",
+        "watch",
+    ];
+    CARRIERS.contains(&program)
+}
+
+/// The words of a pattern. Quotes keep blanks and stars as they are.
+fn split(text: &str) -> Result<Vec<Glob>, String> {
+    let (mut words, mut quote) = (Vec::new(), None);
+    // The pieces between the stars of the word that is being read.
+    let mut word: Vec<String> = Vec::new();
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), _) if open == c => quote = None,
+            (None, _) if c.is_whitespace() => end(&mut words, &mut word),
+            (None, _) if OPERATORS.contains(c) => {
+                return Err(format!(
+                    "`{c}` needs quotes; a rule is about one command, so write one for each"
+                ));
+            }
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                push(&mut word, "");
+            }
+            (None, '*') => {
+                push(&mut word, "");
+                word.push(String::new());
+            }
+            _ => push(&mut word, c.encode_utf8(&mut [0; 4])),
+        }
+    }
+    end(&mut words, &mut word);
+    if quote.is_some() { Err("a quote is not closed".into()) } else { Ok(words) }
+}
+
+fn push(word: &mut Vec<String>, text: &str) {
+    match word.last_mut() {
+        Some(piece) => piece.push_str(text),
+        None => word.push(text.to_owned()),
+    }
+}
+
+fn end(words: &mut Vec<Glob>, word: &mut Vec<String>) {
+    if !word.is_empty() {
+        words.push(Glob::of_pieces(std::mem::take(word)));
+    }
+}

@@ -1,0 +1,72 @@
+//! Who may do what: modes, rules, and answers that hold for exactly what was shown.
+//!
+//! A model's call passes, in this order: [`Toolset`](crate::agents::toolset::Toolset), argument validation, [`Permissions`],
+//! dispatch. [`Permissions::judge`] says whether it runs, does not run, or a person decides; right before it runs,
+//! [`Permissions::still_holds`] checks that it is still what was decided about.
+//!
+//! # Rules
+//!
+//! They are kept in `permission.yaml` in the config folder. deny wins over ask, ask over allow, whatever the order.
+//!
+//! ```yaml
+//! user:                               # whole tools
+//!   always_allow: [memory__search_memories]
+//!   ask_before: []
+//!   never_allow: []
+//! rules:
+//!   - allow: shell cargo test *       # any further words
+//!   - ask: shell git push *
+//!   - deny: write ~/.ssh/**           # files, by whatever tool, and by `>` in the shell
+//!   - allow: write src/**             # relative to the working folder
+//!   - allow: github__create_issue owner=ada repo=*
+//!     tool: 6f1e…                     # the tool as it was then; goose writes this
+//! ```
+//!
+//! A rule is a tool and, perhaps, a pattern:
+//!
+//! ```text
+//! rule    = tool [pattern]
+//! tool    = name as the model sees it, with * | shell | read | write | bare name of a tool
+//! pattern = words of a command   for shell: * within a word; a * at the end is any further words; quotes keep blanks
+//!         | path                 for files: * within a name; ** any folders; ~/ is home; without / of the working folder
+//!         | name=value …         for other tools: arguments, with *
+//! ```
+//!
+//! A bare name allows only goose's own tools: any server may call a tool `shell`. Rules that ask or deny take it widely,
+//! and also count where they *may* be meant. A command is allowed when each of its segments is; what cannot be read asks.
+//!
+//! | where | what for |
+//! | --- | --- |
+//! | `mode.rs`, `permissions.rs`, `verdict.rs` | the modes; what is shared; what comes out |
+//! | `call.rs`, `judge.rs`, `judge_shell.rs` | a call, and how it is judged |
+//! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules, and what they mean |
+//! | `rules_file.rs`, `append.rs` | `permission.yaml` |
+//! | `shell/` | what a command line would do |
+//! | `suggest.rs`, `shown.rs`, `pin.rs` | "always"; what a yes is about; tools that change |
+//! | `inspector.rs` | others who may object |
+
+mod append;
+mod call;
+mod glob;
+mod inspector;
+mod judge;
+mod judge_shell;
+mod matching;
+mod mode;
+mod paths;
+mod permissions;
+mod pin;
+mod rule;
+mod rules_file;
+mod shell;
+mod shown;
+mod suggest;
+mod verdict;
+
+pub use call::{CallToJudge, Origin};
+pub use inspector::{Inspector, Objection};
+pub use mode::{Mode, UnknownMode};
+pub use permissions::{PermissionOptions, Permissions};
+pub use rule::{Effect, Rule};
+pub use shown::{Shown, Void};
+pub use verdict::Verdict;

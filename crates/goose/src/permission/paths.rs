@@ -1,0 +1,231 @@
+//! Where a path really leads, and whether a rule means it.
+//!
+//! Containment is by components after all links are resolved: `/work-evil` is not in `/work`, and `src/../../x` is where
+//! it is. What does not exist yet is resolved through the nearest folder that does.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::ErrorKind,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{glob::Glob, matching::Certainty};
+
+/// How many links are followed before a path counts as going in circles.
+const MAX_LINKS: usize = 40;
+
+/// How many components a path may have.
+const MAX_COMPONENTS: usize = 512;
+
+/// The folders that paths are relative to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bases<'a> {
+    pub(super) working: &'a Path,
+    pub(super) home: Option<&'a Path>,
+}
+
+impl Bases<'_> {
+    /// A path as somebody wrote it, made absolute; nothing is resolved.
+    pub(super) fn absolute(self, text: &str) -> Result<PathBuf, String> {
+        if text.is_empty() || text.contains('\0') {
+            return Err(format!("{text:?} is no path"));
+        }
+        if text == "~" || text.starts_with("~/") {
+            let home = self.home.ok_or_else(|| format!("it is not known where `{text}` is"))?;
+            return Ok(home.join(text[1..].trim_start_matches('/')));
+        }
+        Ok(self.working.join(text))
+    }
+
+    /// Where a path as somebody wrote it really leads.
+    pub(super) fn resolve(self, text: &str) -> Result<PathBuf, String> {
+        resolve(&self.absolute(text)?)
+    }
+}
+
+/// Follows all links and `..`. What is not there is kept as it is written.
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
+    let mut pending: Vec<OsString> = parts(path)?;
+    pending.reverse();
+    let (mut resolved, mut links) = (PathBuf::from("/"), 0);
+    while let Some(part) = pending.pop() {
+        if part == ".." {
+            resolved.pop();
+            continue;
+        }
+        let next = resolved.join(&part);
+        match fs::symlink_metadata(&next) {
+            Ok(metadata) if metadata.is_symlink() => {
+                links += 1;
+                let target = fs::read_link(&next).map_err(|error| unclear(path, &error.to_string()))?;
+                if links > MAX_LINKS || pending.len() > MAX_COMPONENTS {
+                    return Err(unclear(path, "its links go in circles"));
+                }
+                if target.is_absolute() {
+                    resolved = PathBuf::from("/");
+                }
+                pending.extend(parts(&target)?.into_iter().rev());
+            }
+            Ok(_) => resolved = next,
+            Err(error) if error.kind() == ErrorKind::NotFound => resolved = next,
+            Err(error) => return Err(unclear(path, &error.to_string())),
+        }
+    }
+    Ok(resolved)
+}
+
+fn unclear(path: &Path, reason: &str) -> String {
+    format!("it is not clear where `{}` leads: {reason}", path.display())
+}
+
+/// The components that matter: names and `..`.
+fn parts(path: &Path) -> Result<Vec<OsString>, String> {
+    let parts: Vec<OsString> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        })
+        .collect();
+    if parts.len() > MAX_COMPONENTS { Err(unclear(path, "it is too long")) } else { Ok(parts) }
+}
+
+/// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` stays within a component, `**` is any number of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathPattern {
+    base: Base,
+    components: Vec<PatternPart>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    Root,
+    Home,
+    Working,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PatternPart {
+    Name(Glob),
+    AnyDepth,
+}
+
+impl PatternPart {
+    fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Name(glob) => glob.literal(),
+            Self::AnyDepth => None,
+        }
+    }
+}
+
+impl PathPattern {
+    /// # Errors
+    ///
+    /// Says what a pattern may not hold.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (base, rest) = match text {
+            "~" => (Base::Home, ""),
+            _ if text.starts_with("~/") => (Base::Home, &text[2..]),
+            _ if text.starts_with('~') => return Err("write `~/…` for your home, or the whole path".into()),
+            _ if text.starts_with('/') => (Base::Root, &text[1..]),
+            _ => (Base::Working, text),
+        };
+        let mut components = Vec::new();
+        for part in rest.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            components.push(match part {
+                ".." => return Err("write the path without `..`".into()),
+                "**" => PatternPart::AnyDepth,
+                _ => PatternPart::Name(Glob::new(part)),
+            });
+        }
+        Ok(Self { base, components })
+    }
+
+    /// Whether a rule that allows means this place. Only the base is resolved: a link that was put where the pattern has
+    /// a name leads somewhere else, and that was not allowed.
+    pub(super) fn allows(&self, resolved: &Path, bases: Bases<'_>) -> bool {
+        let Some(base) = self.base(bases).and_then(|base| resolve(&base).ok()) else { return false };
+        self.below(&base, resolved, &|glob, name| glob.matches(name))
+    }
+
+    /// Whether a rule that restricts means this place: by its real path or the written one, with the pattern's own links
+    /// resolved or not. A folder that holds what is meant, and a name that differs in case only, may be meant.
+    pub(super) fn restricts(&self, written: &Path, resolved: &Path, bases: Bases<'_>) -> Certainty {
+        let Some(base) = self.base(bases) else { return Certainty::Maybe };
+        let mut found = Certainty::No;
+        for (base, pattern) in [(base.clone(), self.clone()), self.with_literals_resolved(&base)] {
+            let real = resolve(&base).unwrap_or_else(|_| base.clone());
+            for (base, path) in [(&real, resolved), (&base, written), (&real, written), (&base, resolved)] {
+                found = found.max(pattern.certainty(base, path));
+            }
+        }
+        found
+    }
+
+    fn certainty(&self, base: &Path, path: &Path) -> Certainty {
+        let mut whole = self.clone();
+        // `/etc` means what is in it, too.
+        whole.components.push(PatternPart::AnyDepth);
+        if whole.below(base, path, &|glob, name| glob.matches(name)) {
+            return Certainty::Yes;
+        }
+        let any_case = whole.below(base, path, &|glob, name| glob.matches_any_case(name));
+        let holds_it = self.literal_folder(base).starts_with(path);
+        if any_case || holds_it { Certainty::Maybe } else { Certainty::No }
+    }
+
+    fn base(&self, bases: Bases<'_>) -> Option<PathBuf> {
+        match self.base {
+            Base::Root => Some(PathBuf::from("/")),
+            Base::Home => bases.home.map(Path::to_owned),
+            Base::Working => Some(bases.working.to_owned()),
+        }
+    }
+
+    /// The names before the first star.
+    fn literals(&self) -> Vec<&str> {
+        self.components.iter().map_while(PatternPart::literal).collect()
+    }
+
+    fn literal_folder(&self, base: &Path) -> PathBuf {
+        self.literals().iter().fold(base.to_owned(), |folder, name| folder.join(name))
+    }
+
+    fn with_literals_resolved(&self, base: &Path) -> (PathBuf, Self) {
+        let folder = self.literal_folder(base);
+        let rest = self.components[self.literals().len()..].to_vec();
+        (resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
+    }
+
+    fn below(&self, base: &Path, path: &Path, same: &dyn Fn(&Glob, &str) -> bool) -> bool {
+        let Ok(rest) = path.strip_prefix(base) else { return false };
+        let names: Option<Vec<&str>> = rest.components().map(|part| part.as_os_str().to_str()).collect();
+        names.is_some_and(|names| parts_match(&self.components, &names, same))
+    }
+}
+
+/// Two pointers and one place to come back to, so that many `**` cost no more than one.
+fn parts_match(pattern: &[PatternPart], names: &[&str], same: &dyn Fn(&Glob, &str) -> bool) -> bool {
+    let (mut at, mut name, mut back) = (0, 0, None);
+    while name < names.len() {
+        match pattern.get(at) {
+            Some(PatternPart::AnyDepth) => {
+                back = Some((at, name));
+                at += 1;
+            }
+            Some(PatternPart::Name(glob)) if same(glob, names[name]) => {
+                at += 1;
+                name += 1;
+            }
+            _ => {
+                let Some((star, from)) = back else { return false };
+                back = Some((star, from + 1));
+                (at, name) = (star + 1, from + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|part| *part == PatternPart::AnyDepth)
+}

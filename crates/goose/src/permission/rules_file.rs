@@ -1,0 +1,224 @@
+//! `permission.yaml`: read with lines in every error, and added to without touching what people wrote.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::{
+    append,
+    pin::ToolPin,
+    rule::{Effect, Rule},
+};
+use crate::config::{ConfigError, Place};
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// How many rules a file may have.
+const MAX_RULES: usize = 2000;
+
+/// What a new file begins with.
+const HEADER: &str = "\
+# What goose may do without asking, must ask, or must not do. deny wins over ask, ask over allow.
+#   - allow: shell cargo test *
+#   - ask: shell git push *
+#   - deny: write ~/.ssh/**
+";
+
+/// The file as a whole.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    user: Option<Lists>,
+    /// What other versions found out by themselves; not a person's word.
+    #[serde(rename = "smart_approve")]
+    _smart_approve: Option<serde::de::IgnoredAny>,
+    rules: Option<Vec<Entry>>,
+}
+
+/// Whole tools, as goose has always kept them.
+#[derive(Deserialize, Default)]
+struct Lists {
+    always_allow: Option<Vec<Spanned<String>>>,
+    ask_before: Option<Vec<Spanned<String>>>,
+    never_allow: Option<Vec<Spanned<String>>>,
+}
+
+/// One rule.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    allow: Option<Spanned<String>>,
+    ask: Option<Spanned<String>>,
+    deny: Option<Spanned<String>>,
+    tool: Option<Spanned<String>>,
+}
+
+/// The file of rules.
+#[derive(Debug)]
+pub(super) struct RulesFile {
+    path: PathBuf,
+}
+
+/// Tells whether a file is still the one that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp(Option<(Option<SystemTime>, u64, u64)>);
+
+impl RulesFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp(fs::metadata(&self.path).ok().map(|it| (it.modified().ok(), it.len(), inode(&it))))
+    }
+
+    /// The rules of the file; none where there is no file.
+    pub(super) fn read(&self) -> Result<Vec<Rule>, ConfigError> {
+        parse(&self.text()?, &self.path)
+    }
+
+    fn text(&self) -> Result<String, ConfigError> {
+        let unreadable =
+            |error: io::Error| ConfigError::Unreadable { path: self.path.clone(), reason: error.to_string() };
+        let mut bytes = Vec::new();
+        match File::open(&self.path) {
+            Ok(file) => {
+                let mut file = io::Read::take(file, MAX_FILE_BYTES + 1);
+                io::Read::read_to_end(&mut file, &mut bytes).map_err(unreadable)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(ConfigError::TooLarge { path: self.path.clone(), limit: MAX_FILE_BYTES });
+        }
+        String::from_utf8(bytes).map_err(|_| malformed(&self.path, None, "this is not UTF-8 text"))
+    }
+
+    /// Adds a rule at the end of the list. Everything else stays as it is, to the letter; where that is not possible,
+    /// the whole file does.
+    pub(super) fn add(&self, rule: &Rule) -> Result<(), ConfigError> {
+        let failed = |error: io::Error| ConfigError::Unreadable {
+            path: self.path.clone(),
+            reason: format!("the rule could not be stored: {error}"),
+        };
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        // Two programs that add at the same time do so one after the other.
+        let _lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder)).ok();
+        let text = self.text()?;
+        let before = parse(&text, &self.path)?;
+        if before.contains(rule) {
+            return Ok(());
+        }
+        let changed = append::rule(if text.is_empty() { HEADER } else { &text }, rule);
+        let changed = changed.filter(|changed| {
+            parse(changed, &self.path).is_ok_and(|after| {
+                after.len() == before.len() + 1 && after.last() == Some(rule) && after.starts_with(&before)
+            })
+        });
+        let changed = changed.ok_or_else(|| {
+            malformed(
+                &self.path,
+                None,
+                &format!("there is no safe way to add to this file; add `- {rule}` to `rules:`"),
+            )
+        })?;
+        replace(&path, folder, &changed).map_err(failed)
+    }
+}
+
+/// Puts the new text in the place of the old all at once.
+fn replace(path: &Path, folder: &Path, text: &str) -> io::Result<()> {
+    let mut file = tempfile::Builder::new().prefix(".permission").tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    // A new one is for the person alone, as temporary files are.
+    if let Ok(metadata) = fs::metadata(path) {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, ConfigError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    let document: Option<Document> =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| not_yaml(path, &error))?;
+    let Some(document) = document else { return Ok(Vec::new()) };
+    let mut rules = Vec::new();
+    let lists = document.user.unwrap_or_default();
+    let lists = [
+        (Effect::Allow, lists.always_allow),
+        (Effect::Ask, lists.ask_before),
+        (Effect::Deny, lists.never_allow),
+    ];
+    for (effect, names) in lists {
+        for name in names.unwrap_or_default() {
+            rules.push(rule(effect, &name, path)?);
+        }
+    }
+    for entry in document.rules.unwrap_or_default() {
+        rules.push(entry.rule(path)?);
+    }
+    match rules.len() > MAX_RULES {
+        true => Err(malformed(path, None, &format!("there are more than {MAX_RULES} rules; remove some"))),
+        false => Ok(rules),
+    }
+}
+
+fn rule(effect: Effect, text: &Spanned<String>, path: &Path) -> Result<Rule, ConfigError> {
+    Rule::parse(effect, &text.value).map_err(|message| {
+        let at = text.referenced;
+        malformed(path, Some((at.line(), at.column())), &message)
+    })
+}
+
+impl Entry {
+    fn rule(self, path: &Path) -> Result<Rule, ConfigError> {
+        let effects = [(Effect::Allow, self.allow), (Effect::Ask, self.ask), (Effect::Deny, self.deny)];
+        let mut given = effects.into_iter().filter_map(|(effect, text)| Some((effect, text?)));
+        let (Some((effect, text)), None) = (given.next(), given.next()) else {
+            return Err(malformed(path, None, "a rule has exactly one of `allow`, `ask` and `deny`"));
+        };
+        let rule = rule(effect, &text, path)?;
+        let Some(tool) = self.tool else { return Ok(rule) };
+        let at = tool.referenced;
+        let pin = ToolPin::from_fingerprint(&tool.value).ok_or_else(|| {
+            malformed(path, Some((at.line(), at.column())), "`tool` is the 64 digits that goose wrote there")
+        })?;
+        Ok(rule.pinned(Arc::new(pin)))
+    }
+}
+
+fn not_yaml(path: &Path, error: &serde_saphyr::Error) -> ConfigError {
+    let position = error.location().map(|location| (location.line(), location.column()));
+    let message = error.to_string();
+    malformed(path, position, message.lines().next().unwrap_or_default())
+}
+
+fn malformed(path: &Path, position: Option<(u64, u64)>, message: &str) -> ConfigError {
+    ConfigError::Malformed { place: Place { path: path.to_owned(), position }, message: message.to_owned() }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &fs::Metadata) -> u64 {
+    0
+}

@@ -1,0 +1,65 @@
+//! What git only shows.
+
+use super::{read_only::avoids, word::Word};
+
+/// Options of the commands that show differences and commits which write a file or run a program.
+const BAD_LONG: [&str; 7] = [
+    "--output",
+    "--output-directory",
+    "--ext-diff",
+    "--textconv",
+    "--filters",
+    "--open-files-in-pager",
+    "--contents",
+];
+
+/// Whether git, with these arguments, changes nothing. Options before the command can change everything about it.
+pub(super) fn is_read_only(rest: &[Word]) -> bool {
+    let rest = match rest.first().and_then(|word| word.text.as_deref()) {
+        Some("--no-pager") => &rest[1..],
+        _ => rest,
+    };
+    let Some((command, rest)) = rest.split_first() else { return false };
+    let Some(command) = command.text.as_deref() else { return false };
+    match command {
+        "blame" | "cat-file" | "describe" | "diff" | "log" | "ls-files" | "ls-tree" | "merge-base"
+        | "rev-list" | "rev-parse" | "shortlog" | "show" | "show-ref" | "status" | "count-objects"
+        | "for-each-ref" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "", &BAD_LONG)),
+        "grep" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "O", &BAD_LONG)),
+        "branch" => lists(rest, &["--list", "-l", "--contains", "--merged", "--no-merged"], &BRANCH_OPTIONS),
+        "tag" => lists(rest, &["--list", "-l", "--contains", "--merged"], &["-n"]),
+        "remote" => is_one_of(rest, &[&[], &["-v"], &["--verbose"]]),
+        "reflog" => is_one_of(rest, &[&[], &["show"]]),
+        "stash" => is_one_of(rest, &[&["list"], &["show"], &["show", "-p"]]),
+        "worktree" => is_one_of(rest, &[&["list"]]),
+        "config" => gets(rest),
+        _ => false,
+    }
+}
+
+const BRANCH_OPTIONS: [&str; 8] = ["-a", "-r", "-v", "-vv", "-av", "--all", "--remotes", "--show-current"];
+
+/// Commands that list without operands, and with them only after an option that says so.
+fn lists(rest: &[Word], listing: &[&str], others: &[&str]) -> bool {
+    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    let Some(words) = known else { return false };
+    let is_listing = words.iter().any(|word| listing.contains(word));
+    words
+        .iter()
+        .all(|word| listing.contains(word) || others.contains(word) || (is_listing && !word.starts_with('-')))
+}
+
+fn is_one_of(rest: &[Word], forms: &[&[&str]]) -> bool {
+    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    known.is_some_and(|words| forms.contains(&words.as_slice()))
+}
+
+/// `git config --get user.name`, `git config --list`.
+fn gets(rest: &[Word]) -> bool {
+    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    match known.as_deref() {
+        Some(["--list" | "-l"]) => true,
+        Some(["--get" | "--get-all", name]) => !name.starts_with('-'),
+        _ => false,
+    }
+}

@@ -1,0 +1,203 @@
+//! The rule that "always" would store: narrow, and only where it is safe.
+
+use std::{path::Path, sync::Arc};
+
+use super::{
+    call::{CallToJudge, Origin},
+    paths::{self, Bases},
+    pin::ToolPin,
+    rule::{Effect, Rule},
+    shell::{self, Access, Word},
+};
+
+/// Commands that are allowed with any further words. They build and test what the person works on, or only show something.
+const OPEN: [&str; 34] = [
+    "cargo bench",
+    "cargo build",
+    "cargo check",
+    "cargo clippy",
+    "cargo doc",
+    "cargo fmt",
+    "cargo test",
+    "docker images",
+    "docker logs",
+    "docker ps",
+    "gh issue list",
+    "gh issue view",
+    "gh pr checks",
+    "gh pr diff",
+    "gh pr list",
+    "gh pr view",
+    "gh run list",
+    "gh run view",
+    "git add",
+    "git commit",
+    "git fetch",
+    "go build",
+    "go fmt",
+    "go test",
+    "go vet",
+    "gofmt",
+    "kubectl describe",
+    "kubectl get",
+    "kubectl logs",
+    "mkdir",
+    "npm test",
+    "pytest",
+    "rustfmt",
+    "touch",
+];
+
+/// Programs that run what they are given, or destroy: for these there is no "always", not even word for word.
+const NEVER: [&str; 74] = [
+    ".",
+    "ash",
+    "awk",
+    "bash",
+    "bun",
+    "busybox",
+    "chmod",
+    "chown",
+    "chroot",
+    "crontab",
+    "csh",
+    "curl",
+    "dash",
+    "dd",
+    "deno",
+    "doas",
+    "docker",
+    "entr",
+    "env",
+    "eval",
+    "exec",
+    "expect",
+    "fish",
+    "gawk",
+    "gdb",
+    "ionice",
+    "kill",
+    "killall",
+    "ksh",
+    "kubectl",
+    "ln",
+    "lua",
+    "mawk",
+    "mkfs",
+    "mount",
+    "mv",
+    "nc",
+    "nice",
+    "node",
+    "nohup",
+    "npx",
+    "nsenter",
+    "osascript",
+    "parallel",
+    "perl",
+    "php",
+    "pip",
+    "pipx",
+    "pkill",
+    "podman",
+    "pwsh",
+    "python",
+    "rm",
+    "rmdir",
+    "rsync",
+    "ruby",
+    "scp",
+    "script",
+    "sed",
+    "sh",
+    "shred",
+    "source",
+    "ssh",
+    "su",
+    "sudo",
+    "systemctl",
+    "tclsh",
+    "tee",
+    "tmux",
+    "truncate",
+    "unlink",
+    "uvx",
+    "xargs",
+    "zsh",
+];
+
+/// A rule for a command that was asked about.
+pub(super) fn command(call: &CallToJudge<'_>, words: &[Word]) -> Option<Rule> {
+    let texts: Option<Vec<&str>> = words.iter().map(|word| word.text.as_deref()).collect();
+    let first_words = |count: usize| -> Option<String> {
+        let texts: Option<Vec<&str>> = words.get(..count)?.iter().map(|word| word.text.as_deref()).collect();
+        Some(texts?.join(" "))
+    };
+    let open = (1..=3).filter_map(first_words).find(|start| OPEN.contains(&start.as_str()));
+    let program = words.first()?.text.as_deref()?;
+    let pattern = match open {
+        Some(start) => format!("{start} *"),
+        None if shell::is_always_read_only(program) => format!("{program} *"),
+        None if is_never(program) => return None,
+        None => texts?.iter().map(|text| quoted(text)).collect::<Option<Vec<_>>>()?.join(" "),
+    };
+    let rule = rule(call, &format!("{} {pattern}", subject(call)))?;
+    rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
+}
+
+/// A rule for the folder of a file that was asked about: a folder of the project, and none that hides something.
+pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<Rule> {
+    let working = paths::resolve(bases.working).ok()?;
+    let inside = resolved.strip_prefix(&working).ok()?;
+    let folder = resolved.parent().filter(|folder| folder.starts_with(&working))?;
+    let is_hidden = inside.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'));
+    let home = bases.home.and_then(|home| paths::resolve(home).ok());
+    if is_hidden || folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder)) {
+        return None;
+    }
+    let folder = folder.to_str().filter(|folder| !folder.contains('*') && folder.trim() == *folder)?;
+    let verb = if access == Access::Read { "read" } else { "write" };
+    let rule = Rule::parse(Effect::Allow, &format!("{verb} {folder}/**")).ok()?;
+    rule.path().is_some_and(|pattern| pattern.allows(resolved, bases)).then_some(rule)
+}
+
+/// A rule for all calls of a tool, as it describes itself now.
+pub(super) fn tool(call: &CallToJudge<'_>) -> Option<Rule> {
+    if call.may_destroy() { None } else { rule(call, call.name()) }
+}
+
+fn rule(call: &CallToJudge<'_>, text: &str) -> Option<Rule> {
+    let rule = Rule::parse(Effect::Allow, text).ok()?;
+    Some(match call.origin {
+        Origin::Own => rule,
+        Origin::Foreign => rule.pinned(Arc::new(ToolPin::of(call.tool))),
+    })
+}
+
+fn subject<'a>(call: &CallToJudge<'a>) -> &'a str {
+    match call.origin {
+        Origin::Own => call.bare_name,
+        Origin::Foreign => call.name(),
+    }
+}
+
+/// A program by its name alone is looked up where programs are; one with a folder may be changed by the next call.
+fn is_never(program: &str) -> bool {
+    let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    program.contains('/')
+        || NEVER.contains(&program)
+        || NEVER.contains(&versioned)
+        || versioned.starts_with("mkfs")
+}
+
+/// A word as a pattern has it.
+fn quoted(text: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=+,@%~".contains(c);
+    match text {
+        _ if !text.is_empty() && text.chars().all(is_plain) => Some(text.to_owned()),
+        _ if text.chars().any(char::is_control) => None,
+        _ if !text.contains('\'') => Some(format!("'{text}'")),
+        _ if !text.contains('"') => Some(format!("\"{text}\"")),
+        _ => None,
+    }
+}

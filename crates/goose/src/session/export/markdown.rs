@@ -1,0 +1,130 @@
+//! A session as a page of Markdown.
+
+use goose_extension::{ContentBlock, Message, MessageContent, Role, ToolOutput};
+
+use crate::session::{SessionSummary, Step, Steps};
+
+/// How much of a tool's arguments or result is shown.
+const MAX_SHOWN_BYTES: usize = 20_000;
+
+/// The whole page.
+pub(super) fn page(session: &SessionSummary, steps: &Steps) -> String {
+    let mut page = Page::default();
+    page.head(session);
+    for stored in &steps.steps {
+        page.step(&stored.step);
+    }
+    for skipped in &steps.skipped {
+        page.note(&format!("Step {} could not be read: {}", skipped.seq, skipped.reason));
+    }
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+    speaker: Option<Role>,
+}
+
+impl Page {
+    fn head(&mut self, session: &SessionSummary) {
+        self.block(&format!("# {}", session.name()));
+        let facts = [
+            format!("- Session: `{}`", session.id),
+            format!("- Folder: `{}`", session.working_dir.display()),
+            format!("- From {} to {}", session.created_at, session.updated_at),
+            format!("- Messages: {}, tokens: {}", session.messages, session.usage.total()),
+        ];
+        self.block(&facts.join("\n"));
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Message { message } => self.message(message),
+            Step::ToolResult { output, .. } => self.result(output),
+            Step::Compacted { .. } => self.note("The conversation so far was made shorter for the model."),
+            Step::Interrupted { reason } => self.note(&format!("Interrupted: {reason}")),
+            Step::Cost { .. } | Step::ReplyEnded { .. } => {}
+        }
+    }
+
+    fn message(&mut self, message: &Message) {
+        let is_only_results =
+            message.content.iter().all(|part| matches!(part, MessageContent::ToolResult { .. }));
+        if self.speaker.as_ref() != Some(&message.role) && !is_only_results {
+            self.block(if message.role == Role::User { "## You" } else { "## goose" });
+            self.speaker = Some(message.role.clone());
+        }
+        for part in &message.content {
+            self.part(part);
+        }
+    }
+
+    fn part(&mut self, part: &MessageContent) {
+        match part {
+            MessageContent::Block(block) => self.content(block),
+            MessageContent::Reasoning(reasoning) if reasoning.text.is_empty() => {}
+            MessageContent::Reasoning(reasoning) => self.note(&reasoning.text),
+            MessageContent::ToolCall { name, arguments, .. } => {
+                self.block(&format!("**{name}**"));
+                let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
+                self.fenced("json", &arguments);
+            }
+            MessageContent::ToolResult { output, .. } => self.result(output),
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, output: &ToolOutput) {
+        self.block(if output.is_error { "**failed**" } else { "**result**" });
+        let mut texts = Vec::new();
+        for block in &output.content {
+            match block.as_text() {
+                Some(text) => texts.push(text.text.as_str()),
+                None => self.content(block),
+            }
+        }
+        if !texts.is_empty() {
+            self.fenced("", &texts.join("\n"));
+        }
+    }
+
+    fn content(&mut self, block: &ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.block(&text.text),
+            ContentBlock::Image(image) => self.block(&format!("*(an image, {})*", image.mime_type)),
+            ContentBlock::Audio(audio) => self.block(&format!("*(a sound, {})*", audio.mime_type)),
+            ContentBlock::ResourceLink(link) => self.block(&format!("*(a resource: {})*", link.uri)),
+            _ => self.block("*(a resource)*"),
+        }
+    }
+
+    /// Something about the conversation that nobody said.
+    fn note(&mut self, text: &str) {
+        let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+        self.block(&lines.join("\n"));
+    }
+
+    /// Text that is not Markdown, whatever is in it.
+    fn fenced(&mut self, language: &str, text: &str) {
+        let shown = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)];
+        let fence = "`".repeat(longest_run(shown).max(2) + 1);
+        self.block(&format!("{fence}{language}\n{}\n{fence}", shown.trim_end_matches('\n')));
+        if shown.len() < text.len() {
+            self.note(&format!("{} more bytes", text.len() - shown.len()));
+        }
+    }
+
+    fn block(&mut self, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+}
+
+/// The longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}

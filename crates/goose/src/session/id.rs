@@ -1,0 +1,104 @@
+//! [`SessionId`]: what people call a session by, such as `20261115_3`.
+
+use std::{fmt, str::FromStr};
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+
+/// The longest id.
+const MAX_BYTES: usize = 64;
+
+/// A session's id: letters, digits, `_`, `-` and `.`. New ones are the day (UTC) and a number that counts up from 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
+/// A text that cannot be a session's id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no session id: one has up to {MAX_BYTES} letters, digits, '_', '-' and '.', such as 20261115_3"
+)]
+pub struct BadSessionId(String);
+
+impl SessionId {
+    pub(super) fn numbered(day: &str, number: i64) -> Self {
+        Self(format!("{day}_{number}"))
+    }
+
+    /// The day and the number, where the id has them.
+    pub(super) fn day_and_number(&self) -> Option<(&str, i64)> {
+        let (day, number) = self.0.split_once('_')?;
+        let is_day = day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit());
+        Some((day, number.parse().ok().filter(|number| is_day && *number > 0)?))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The day of a moment as ids have it.
+pub(super) fn day(at: Timestamp) -> String {
+    let date = at.to_zoned(TimeZone::UTC).date();
+    format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
+}
+
+impl FromStr for SessionId {
+    type Err = BadSessionId;
+
+    fn from_str(text: &str) -> Result<Self, BadSessionId> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = BadSessionId;
+
+    fn try_from(text: String) -> Result<Self, BadSessionId> {
+        let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        if (1..=MAX_BYTES).contains(&text.len()) && text.bytes().all(is_fine) {
+            return Ok(Self(text));
+        }
+        Err(BadSessionId(text.chars().take(MAX_BYTES).collect()))
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_days_and_numbers() {
+        let id = SessionId::numbered(&day(Timestamp::UNIX_EPOCH), 3);
+        assert_eq!(id.to_string(), "19700101_3");
+        assert_eq!(id.day_and_number(), Some(("19700101", 3)));
+    }
+
+    #[test]
+    fn ids_of_other_forms_are_kept_but_not_counted() -> Result<(), BadSessionId> {
+        for text in ["a", "20261115", "2026_1", "20261115_x", "20261115_-1", "2026111a_1"] {
+            assert_eq!(text.parse::<SessionId>()?.day_and_number(), None, "{text}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        for text in ["", "a b", "../x", "ä", &"x".repeat(65)] {
+            assert!(text.parse::<SessionId>().is_err(), "{text}");
+        }
+    }
+}

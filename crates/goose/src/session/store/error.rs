@@ -1,0 +1,216 @@
+//! [`StoreError`]: what can go wrong with the store, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use crate::session::SessionId;
+
+/// What the store could not do. Nothing that was committed before is lost by any of these.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder or the file cannot be made or opened.
+    #[error("the session store {} cannot be opened: {reason}", path.display())]
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The file may only be read.
+    #[error("the session store {} is read-only", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no room left.
+    #[error("there is no room left on the disk for the session store {}", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk failed.
+    #[error("the session store {} cannot be read or written: {reason}", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// Some other program's file is where the store should be. It is left as it is.
+    #[error("{} is not a goose session store: it is no database", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Some other program's database is where the store should be. It is left as it is.
+    #[error("{} is not a goose session store: it has other tables", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The database is damaged. It is left as it is.
+    #[error("the session store {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// A newer goose has changed the store.
+    #[error(
+        "the session store {} has version {found}, made by a newer goose; this one understands versions up to {known}",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version that is understood.
+        known: i64,
+    },
+    /// Others kept the store locked for too long.
+    #[error("the session store {} is locked by another program", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Someone else has appended to the session since it was opened here.
+    #[error("session {id} is being written by another goose")]
+    SessionBusy {
+        /// The session.
+        id: SessionId,
+    },
+    /// There is no such session; perhaps not any more.
+    #[error("there is no session '{wanted}'")]
+    NoSuchSession {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Several sessions have that name.
+    #[error("{} sessions are called '{name}': {}", ids.len(), list(ids))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The sessions, newest first.
+        ids: Vec<SessionId>,
+    },
+    /// A step is larger than its cap.
+    #[error("a step of {bytes} bytes is too large to be stored; the limit is {limit}")]
+    StepTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The cap.
+        limit: usize,
+    },
+    /// A file that should be imported does not hold what it should.
+    #[error("{what} cannot be imported: {reason}")]
+    NotImportable {
+        /// What was to be imported.
+        what: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Something else.
+    #[error("the session store failed: {reason}")]
+    Other {
+        /// What the database said.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// What the person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::CannotOpen { path, .. } | Self::ReadOnly { path } => format!(
+                "check that you may write to {}, set GOOSE_PATH_ROOT to another folder, or go on with --no-session",
+                folder(path).display()
+            ),
+            Self::Full { path } | Self::Disk { path, .. } => format!(
+                "make room on the disk that holds {}, then go on with the session; or use --no-session",
+                folder(path).display()
+            ),
+            Self::NotADatabase { path } | Self::NotOurs { path } => {
+                format!("move {} somewhere else; goose then begins a new store in its place", path.display())
+            }
+            Self::Damaged { path, .. } => format!(
+                "`sqlite3 {0} .recover | sqlite3 recovered.db` saves what can be read; then move {0} away, together \
+                 with the files beside it that end in -wal and -shm, and put recovered.db in its place",
+                path.display()
+            ),
+            Self::Newer { .. } => "update goose, or set GOOSE_PATH_ROOT to another folder".to_owned(),
+            Self::Locked { .. } => {
+                "end the program that holds it, perhaps a backup, and try again".to_owned()
+            }
+            Self::SessionBusy { id } => {
+                format!(
+                    "leave the other one first, or go on with a copy: goose session --resume --fork --session-id {id}"
+                )
+            }
+            Self::NoSuchSession { .. } => "`goose session list` shows all sessions".to_owned(),
+            Self::Ambiguous { .. } => "say which by its id".to_owned(),
+            Self::StepTooLarge { .. } | Self::NotImportable { .. } | Self::Other { .. } => return None,
+        };
+        Some(hint)
+    }
+
+    pub(in crate::session) fn not_importable(what: impl Into<String>, reason: impl ToString) -> Self {
+        Self::NotImportable { what: what.into(), reason: reason.to_string() }
+    }
+
+    pub(super) fn missing(id: &SessionId) -> Self {
+        Self::NoSuchSession { wanted: id.to_string() }
+    }
+}
+
+/// The result codes of SQLite that mean something to people.
+mod code {
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const READONLY: i32 = 8;
+    pub(super) const IOERR: i32 = 10;
+    pub(super) const CORRUPT: i32 = 11;
+    pub(super) const FULL: i32 = 13;
+    pub(super) const CANTOPEN: i32 = 14;
+    pub(super) const NOTADB: i32 = 26;
+    /// `IOERR` with a second part: no room for the file that processes share beside the log.
+    pub(super) const NO_ROOM_TO_SHARE: i32 = 4874;
+}
+
+/// The part of a code that is in [`code`].
+const PRIMARY: i32 = 0xff;
+
+/// What an error of the database behind `path` means.
+pub(super) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
+    let path = path.to_owned();
+    let reason = error.to_string();
+    let code = result_code(error);
+    if code == Some(code::NO_ROOM_TO_SHARE) {
+        return StoreError::Full { path };
+    }
+    match code.map(|code| code & PRIMARY) {
+        Some(code::BUSY | code::LOCKED) => StoreError::Locked { path },
+        Some(code::READONLY) => StoreError::ReadOnly { path },
+        Some(code::FULL) => StoreError::Full { path },
+        Some(code::IOERR) => StoreError::Disk { path, reason },
+        Some(code::CORRUPT) => StoreError::Damaged { path, reason },
+        Some(code::CANTOPEN) => StoreError::CannotOpen { path, reason },
+        Some(code::NOTADB) => StoreError::NotADatabase { path },
+        _ => StoreError::Other { reason },
+    }
+}
+
+/// SQLite's result code.
+fn result_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn list(ids: &[SessionId]) -> String {
+    let ids: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
+    ids.join(", ")
+}

@@ -1,0 +1,210 @@
+//! Making, copying, naming and removing whole sessions.
+
+use super::{
+    Session, SessionStore, StepRow, StoreError,
+    append::{self, ToMake},
+    connection::Lease,
+    row::{Tally, stored_count},
+    search,
+};
+use crate::session::{NewSession, SessionId, Step, id};
+use goose_providers::Usage;
+use jiff::Timestamp;
+use sqlx::Row as _;
+
+/// The longest name that is kept.
+const MAX_NAME_CHARS: usize = 200;
+
+const NEXT_NUMBER: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, 1) \
+     ON CONFLICT (day) DO UPDATE SET last_number = session_days.last_number + 1 RETURNING last_number";
+
+const NUMBER_IS_TAKEN: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, $2) \
+     ON CONFLICT (day) DO UPDATE SET last_number = $2 WHERE session_days.last_number < $2";
+
+const RENAME: &str = "UPDATE sessions SET given_name = $2 WHERE id = $1";
+
+const REMOVE: &str = "DELETE FROM sessions WHERE id = $1";
+
+const COPY_SESSION: &str = "INSERT INTO sessions \
+     (id, title, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, input_tokens, \
+      output_tokens, cached_tokens, cache_write_tokens, dollars) \
+     SELECT $1, title, working_dir, $3, $4, $4, 0, 0, 0, 0, 0, 0, 0, 0 FROM sessions WHERE id = $2";
+
+const COPY_STEPS: &str = "INSERT INTO steps (session_id, seq, at, kind, body) \
+     SELECT $1, seq, at, kind, body FROM steps WHERE session_id = $2 AND seq <= $3";
+
+const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) FROM steps WHERE session_id = $1";
+
+const COUNT_MESSAGES: &str = "SELECT COUNT(*) FROM steps WHERE session_id = $1 AND kind = 'message'";
+
+const COUNT_ID: &str = "SELECT COUNT(*) FROM sessions WHERE id = $1";
+
+const BY_ORIGIN: &str = "SELECT COUNT(*) FROM sessions WHERE origin = $1";
+
+const COSTS: &str = "SELECT body FROM steps WHERE session_id = $1 AND kind = 'cost'";
+
+const SET_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, messages = $3, input_tokens = $4, output_tokens = $5, \
+     cached_tokens = $6, cache_write_tokens = $7, dollars = $8 WHERE id = $1";
+
+/// A session that comes as a whole.
+#[derive(Debug)]
+pub(in crate::session) struct Whole {
+    /// The id it would like to keep.
+    pub(in crate::session) id: Option<SessionId>,
+    pub(in crate::session) new: NewSession,
+    pub(in crate::session) created_at: Timestamp,
+    pub(in crate::session) origin: String,
+    pub(in crate::session) steps: Vec<StepRow>,
+}
+
+impl SessionStore {
+    /// A new session. Its id is reserved now; it is stored with its first step, so one that stays empty leaves nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be written.
+    pub async fn create(&self, mut new: NewSession) -> Result<Session, StoreError> {
+        let now = Timestamp::now();
+        let mut lease = self.database().lease().await?;
+        let id = reserve(&mut lease, now).await?;
+        lease.give_back();
+        new.name = new.name.as_deref().and_then(clean_name);
+        let make = ToMake { new, origin: None, created_at: now.as_millisecond() };
+        Ok(Session::new(self.clone(), id, make))
+    }
+
+    /// A copy of a session, up to the step with this number or the whole of it, to go on with. The copy is called like
+    /// the original's first words until it gets a name of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`], and where the store cannot be written.
+    pub async fn fork(&self, id: &SessionId, upto: Option<u64>) -> Result<Session, StoreError> {
+        let mut lease = self.database().begin().await?;
+        let now = Timestamp::now();
+        let copy = reserve(&mut lease, now).await?;
+        let upto = upto.map_or(i64::MAX, stored_count);
+        let origin = if upto == i64::MAX { format!("fork:{id}") } else { format!("fork:{id}@{upto}") };
+        let session = sqlx::query(COPY_SESSION)
+            .bind(copy.to_string())
+            .bind(id.to_string())
+            .bind(origin)
+            .bind(now.as_millisecond());
+        if lease.change(session).await? == 0 {
+            return Err(StoreError::missing(id));
+        }
+        let steps = sqlx::query(COPY_STEPS).bind(copy.to_string()).bind(id.to_string()).bind(upto);
+        lease.change(steps).await?;
+        let last = count_again(&mut lease, &copy).await?;
+        lease.commit().await?;
+        Ok(Session::existing(self.clone(), copy, last))
+    }
+
+    /// Gives a session a name; an empty one takes the name away.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`], and where the store cannot be written.
+    pub async fn rename(&self, id: &SessionId, name: &str) -> Result<(), StoreError> {
+        let mut lease = self.database().begin().await?;
+        let rename = sqlx::query(RENAME).bind(id.to_string()).bind(clean_name(name));
+        if lease.change(rename).await? == 0 {
+            return Err(StoreError::missing(id));
+        }
+        lease.commit().await
+    }
+
+    /// Removes a session and all its steps for good.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`], and where the store cannot be written.
+    pub async fn remove(&self, id: &SessionId) -> Result<(), StoreError> {
+        let mut lease = self.database().begin().await?;
+        search::forget(&mut lease, id).await?;
+        if lease.change(sqlx::query(REMOVE).bind(id.to_string())).await? == 0 {
+            return Err(StoreError::missing(id));
+        }
+        lease.commit().await
+    }
+
+    /// Stores a session that comes from elsewhere, under its own id where that is free.
+    pub(in crate::session) async fn insert_whole(&self, whole: Whole) -> Result<SessionId, StoreError> {
+        let mut lease = self.database().begin().await?;
+        let id = match whole.id {
+            Some(id) if !is_taken(&mut lease, &id).await? => {
+                keep_number(&mut lease, &id).await?;
+                id
+            }
+            _ => reserve(&mut lease, whole.created_at).await?,
+        };
+        let new = NewSession { name: whole.new.name.as_deref().and_then(clean_name), ..whole.new };
+        let make = ToMake { new, origin: Some(whole.origin), created_at: whole.created_at.as_millisecond() };
+        append::insert_session(&mut lease, &id, &make).await?;
+        append::insert_steps(&mut lease, &id, 1, whole.steps).await?;
+        lease.commit().await?;
+        Ok(id)
+    }
+
+    /// Whether a session was imported from there before.
+    pub(in crate::session) async fn has_origin(&self, origin: &str) -> Result<bool, StoreError> {
+        let mut lease = self.database().lease().await?;
+        let found = lease.number(sqlx::query(BY_ORIGIN).bind(origin.to_owned())).await?;
+        lease.give_back();
+        Ok(found > 0)
+    }
+}
+
+/// An id that nobody has or gets.
+async fn reserve(lease: &mut Lease, at: Timestamp) -> Result<SessionId, StoreError> {
+    let day = id::day(at);
+    loop {
+        let number = lease.number(sqlx::query(NEXT_NUMBER).bind(day.clone())).await?;
+        let id = SessionId::numbered(&day, number);
+        if !is_taken(lease, &id).await? {
+            return Ok(id);
+        }
+    }
+}
+
+async fn is_taken(lease: &mut Lease, id: &SessionId) -> Result<bool, StoreError> {
+    Ok(lease.number(sqlx::query(COUNT_ID).bind(id.to_string())).await? > 0)
+}
+
+async fn keep_number(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError> {
+    let Some((day, number)) = id.day_and_number() else { return Ok(()) };
+    lease.change(sqlx::query(NUMBER_IS_TAKEN).bind(day.to_owned()).bind(number)).await.map(drop)
+}
+
+/// Sets the counters of a session from its steps, and gives the number of the last.
+async fn count_again(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
+    let last = lease.number(sqlx::query(LAST_STEP).bind(id.to_string())).await?;
+    let messages = lease.number(sqlx::query(COUNT_MESSAGES).bind(id.to_string())).await?;
+    let costs = sqlx::query(COSTS).bind(id.to_string());
+    let costs = lease.rows(costs, |row| row.try_get_unchecked::<String, _>(0)).await?;
+    let mut sum = Tally::default();
+    for body in costs {
+        if let Ok(step) = serde_json::from_str::<Step>(&body) {
+            sum.add(&Tally::of(&step));
+        }
+    }
+    let Usage { input, output, cached_input, cache_write } = sum.usage;
+    let update = sqlx::query(SET_COUNTERS)
+        .bind(id.to_string())
+        .bind(last)
+        .bind(messages)
+        .bind(stored_count(input))
+        .bind(stored_count(output))
+        .bind(stored_count(cached_input))
+        .bind(stored_count(cache_write))
+        .bind(sum.dollars);
+    lease.change(update).await?;
+    Ok(super::row::count(last))
+}
+
+/// A name on one line, where something is left of it.
+fn clean_name(name: &str) -> Option<String> {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let name: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();
+    (!name.is_empty()).then_some(name)
+}

@@ -1,0 +1,220 @@
+//! Reading: lists from the table of sessions alone, and a session's steps.
+
+use std::path::{Path, PathBuf};
+
+use futures::TryStreamExt as _;
+use goose_providers::Usage;
+use sqlx::{Row as _, sqlite::SqliteRow};
+
+use super::{
+    Session, SessionStore, StoreError,
+    connection::Lease,
+    row::{count, moment, stored_count},
+};
+use crate::session::{ListOptions, Opened, SessionId, SessionSummary, SkippedStep, Step, Steps, StoredStep};
+
+macro_rules! summary_where {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, given_name, title, working_dir, origin, created_at, updated_at, last_seq, messages, \
+             input_tokens, output_tokens, cached_tokens, cache_write_tokens, dollars FROM sessions WHERE ",
+            $rest
+        )
+    };
+}
+
+const LIST: &str = summary_where!(
+    "($1 IS NULL OR working_dir = $1) ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
+);
+
+const BY_ID: &str = summary_where!("id = $1");
+
+const BY_NAME: &str = summary_where!(
+    "given_name = $1 OR (given_name IS NULL AND title = $1) ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
+);
+
+const STEPS: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 ORDER BY seq";
+
+const ONE_STEP: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 AND seq = $2";
+
+/// How many sessions of one name are told apart.
+const MAX_NAMESAKES: i64 = 20;
+
+impl SessionStore {
+    /// Sessions, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be read.
+    pub async fn list(&self, options: ListOptions) -> Result<Vec<SessionSummary>, StoreError> {
+        let folder = options.working_dir.map(|folder| folder.to_string_lossy().into_owned());
+        let limit = options.limit.map_or(i64::MAX, i64::from);
+        let mut lease = self.database().lease().await?;
+        let found = lease.rows(sqlx::query(LIST).bind(folder).bind(limit), summary_of).await?;
+        lease.give_back();
+        Ok(found)
+    }
+
+    /// The session that was used last, in a folder or anywhere.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be read.
+    pub async fn latest(&self, working_dir: Option<&Path>) -> Result<Option<SessionSummary>, StoreError> {
+        let options = ListOptions { limit: Some(1), working_dir: working_dir.map(Path::to_owned) };
+        Ok(self.list(options).await?.pop())
+    }
+
+    /// The session with this id.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`], and where the store cannot be read.
+    pub async fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
+        let mut lease = self.database().lease().await?;
+        let found = summary(&mut lease, id).await?;
+        lease.give_back();
+        found.ok_or_else(|| StoreError::missing(id))
+    }
+
+    /// The session with this id, or else with this name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`]; [`StoreError::Ambiguous`] where several have the name; and where the store cannot
+    /// be read.
+    pub async fn find(&self, name_or_id: &str) -> Result<SessionSummary, StoreError> {
+        let mut lease = self.database().lease().await?;
+        if let Ok(id) = name_or_id.parse()
+            && let Some(found) = summary(&mut lease, &id).await?
+        {
+            lease.give_back();
+            return Ok(found);
+        }
+        let query = sqlx::query(BY_NAME).bind(name_or_id.to_owned()).bind(MAX_NAMESAKES);
+        let mut found = lease.rows(query, summary_of).await?;
+        lease.give_back();
+        let only = found.pop().ok_or_else(|| StoreError::NoSuchSession { wanted: name_or_id.to_owned() })?;
+        if found.is_empty() {
+            return Ok(only);
+        }
+        let ids = found.into_iter().chain([only]).map(|session| session.id).collect();
+        Err(StoreError::Ambiguous { name: name_or_id.to_owned(), ids })
+    }
+
+    /// The log of a session. A step that cannot be read is left out and named.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`], and where the store cannot be read.
+    pub async fn steps(&self, id: &SessionId) -> Result<Steps, StoreError> {
+        Ok(self.summary_and_steps(id).await?.1)
+    }
+
+    /// A session to go on with.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchSession`], and where the store cannot be read.
+    pub async fn open_session(&self, id: &SessionId) -> Result<Opened, StoreError> {
+        let (summary, steps) = self.summary_and_steps(id).await?;
+        let session = Session::existing(self.clone(), id.clone(), summary.steps);
+        let unfinished = steps.is_unfinished();
+        Ok(Opened { session, summary, steps: steps.steps, skipped: steps.skipped, unfinished })
+    }
+
+    /// Both as of the same moment.
+    pub(in crate::session) async fn summary_and_steps(
+        &self,
+        id: &SessionId,
+    ) -> Result<(SessionSummary, Steps), StoreError> {
+        let mut lease = self.database().lease().await?;
+        lease.run("BEGIN").await?;
+        let summary = summary(&mut lease, id).await?.ok_or_else(|| StoreError::missing(id))?;
+        let mut steps = Steps::default();
+        match read_steps(&mut lease, id, &mut steps).await {
+            // The connection has seen too much to be given back.
+            Err(StoreError::Damaged { .. }) => {
+                let saved = one_by_one(&mut lease, id, summary.steps).await?;
+                return Ok((summary, saved));
+            }
+            done => done?,
+        }
+        lease.commit().await?;
+        Ok((summary, steps))
+    }
+}
+
+async fn summary(lease: &mut Lease, id: &SessionId) -> Result<Option<SessionSummary>, StoreError> {
+    Ok(lease.rows(sqlx::query(BY_ID).bind(id.to_string()), summary_of).await?.pop())
+}
+
+fn summary_of(row: &SqliteRow) -> Result<SessionSummary, sqlx::Error> {
+    let number = |column: &str| row.try_get(column).map(count);
+    let id: String = row.try_get("id")?;
+    Ok(SessionSummary {
+        id: SessionId::try_from(id).map_err(|error| sqlx::Error::Decode(error.into()))?,
+        given_name: row.try_get("given_name")?,
+        title: row.try_get("title")?,
+        working_dir: PathBuf::from(row.try_get::<String, _>("working_dir")?),
+        created_at: row.try_get("created_at").map(moment)?,
+        updated_at: row.try_get("updated_at").map(moment)?,
+        steps: number("last_seq")?,
+        messages: number("messages")?,
+        usage: Usage {
+            input: number("input_tokens")?,
+            output: number("output_tokens")?,
+            cached_input: number("cached_tokens")?,
+            cache_write: number("cache_write_tokens")?,
+        },
+        dollars: row.try_get("dollars")?,
+        origin: row.try_get("origin")?,
+    })
+}
+
+async fn read_steps(lease: &mut Lease, id: &SessionId, into: &mut Steps) -> Result<(), StoreError> {
+    let mut rows = lease.stream(sqlx::query(STEPS).bind(id.to_string()));
+    loop {
+        match rows.try_next().await {
+            Ok(Some(row)) => into.take(&row),
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                drop(rows);
+                return Err(lease.explain(&error));
+            }
+        }
+    }
+}
+
+/// For a damaged file: each step is looked up on its own, and what the damage does not reach is saved.
+async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Steps, StoreError> {
+    let mut steps = Steps::default();
+    for seq in 1..=last {
+        let query = sqlx::query(ONE_STEP).bind(id.to_string()).bind(stored_count(seq));
+        let found = lease.stream(query).try_next().await;
+        match found.map_err(|error| lease.explain(&error)) {
+            Ok(Some(row)) => steps.take(&row),
+            Ok(None) => steps.skip(seq, "it is missing"),
+            Err(StoreError::Damaged { reason, .. }) => steps.skip(seq, reason),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(steps)
+}
+
+impl Steps {
+    fn take(&mut self, row: &SqliteRow) {
+        let seq = row.try_get("seq").map(count).unwrap_or_default();
+        let at = row.try_get("at").map(moment).unwrap_or_default();
+        // Whatever type the database says it has: a row may have been written by anyone.
+        let step = row.try_get_unchecked::<String, _>("body").map_err(|error| error.to_string());
+        match step.and_then(|body| serde_json::from_str::<Step>(&body).map_err(|error| error.to_string())) {
+            Ok(step) => self.steps.push(StoredStep { seq, at, step }),
+            Err(reason) => self.skip(seq, reason),
+        }
+    }
+
+    fn skip(&mut self, seq: u64, reason: impl Into<String>) {
+        self.skipped.push(SkippedStep { seq, reason: reason.into() });
+    }
+}

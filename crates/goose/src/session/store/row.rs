@@ -1,0 +1,117 @@
+//! Steps as the database has them, and what each adds to its session's counters.
+
+use goose_extension::Role;
+use goose_providers::Usage;
+use jiff::Timestamp;
+
+use super::StoreError;
+use crate::session::Step;
+
+/// The largest step.
+pub(super) const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
+
+/// How much of the first message becomes a session's title.
+const MAX_TITLE_CHARS: usize = 60;
+
+/// A step to be inserted.
+#[derive(Debug)]
+pub(in crate::session) struct StepRow {
+    pub(super) at: i64,
+    pub(super) kind: &'static str,
+    pub(super) body: String,
+    pub(super) tally: Tally,
+}
+
+/// What steps add to the counters of their session.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Tally {
+    pub(super) messages: i64,
+    pub(super) usage: Usage,
+    pub(super) dollars: f64,
+    /// For a session that has none.
+    pub(super) title: Option<String>,
+}
+
+impl StepRow {
+    pub(in crate::session) fn new(step: &Step, at: Timestamp) -> Result<Self, StoreError> {
+        let body = serde_json::to_string(step).map_err(|error| StoreError::Other {
+            reason: format!("a step cannot be written as JSON: {error}"),
+        })?;
+        if body.len() > MAX_STEP_BYTES {
+            return Err(StoreError::StepTooLarge { bytes: body.len(), limit: MAX_STEP_BYTES });
+        }
+        Ok(Self { at: at.as_millisecond(), kind: step.kind(), body, tally: Tally::of(step) })
+    }
+}
+
+impl Tally {
+    pub(super) fn of(step: &Step) -> Self {
+        match step {
+            Step::Message { message } => Self {
+                messages: 1,
+                title: (message.role == Role::User).then(|| title(&message.text())).flatten(),
+                ..Self::default()
+            },
+            Step::Cost { usage, dollars, .. } => {
+                Self { usage: *usage, dollars: dollars.unwrap_or(0.0), ..Self::default() }
+            }
+            _ => Self::default(),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.usage += other.usage;
+        self.dollars += other.dollars;
+        if self.title.is_none() {
+            self.title.clone_from(&other.title);
+        }
+    }
+}
+
+/// The first words of a text, on one line.
+fn title(text: &str) -> Option<String> {
+    let mut title = String::new();
+    for word in text.split_whitespace() {
+        let room = MAX_TITLE_CHARS.saturating_sub(title.chars().count() + 1);
+        if title.is_empty() {
+            title.extend(word.chars().take(MAX_TITLE_CHARS));
+        } else if word.chars().count() <= room {
+            title.push(' ');
+            title.push_str(word);
+        } else {
+            title.push('…');
+            break;
+        }
+    }
+    (!title.is_empty()).then_some(title)
+}
+
+/// A count as the database has it.
+pub(super) fn stored_count(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count of the database's.
+pub(super) fn count(stored: i64) -> u64 {
+    u64::try_from(stored).unwrap_or(0)
+}
+
+/// A moment of the database's.
+pub(super) fn moment(stored: i64) -> Timestamp {
+    Timestamp::from_millisecond(stored).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_words() {
+        let long = "word ".repeat(40);
+        assert_eq!(title("  fix\n the  bug "), Some("fix the bug".to_owned()));
+        assert_eq!(title(" \n"), None);
+        assert_eq!(title(&long).unwrap_or_default().chars().count(), 60);
+        assert_eq!(title(&"ä".repeat(500)).unwrap_or_default().chars().count(), 60);
+    }
+}

@@ -1,0 +1,136 @@
+//! The keyring, asked through a program that stands in for the system's own: the real one needs a desktop.
+#![cfg(target_os = "linux")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use goose::config::{Keyring, KeyringSecrets, Paths, Secret, Secrets as _, Settings, SettingsSource};
+use tempfile::TempDir;
+
+/// A machine with a `secret-tool` that does what a shell script says. It notes each question in `asked`.
+struct Machine {
+    folder: TempDir,
+}
+
+impl Machine {
+    fn new(script: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let tool = folder.path().join("secret-tool");
+        let head = format!("#!/bin/sh\ncd {}\necho \"$@\" >> asked\n", folder.path().display());
+        fs::write(&tool, format!("{head}{script}\n"))?;
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755))?;
+        Ok(Self { folder })
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        let path = format!("{}:/usr/bin:/bin", self.folder.path().display());
+        [("PATH".to_owned(), path), ("DBUS_SESSION_BUS_ADDRESS".to_owned(), "unix:path=/nowhere".to_owned())]
+            .into()
+    }
+
+    fn keyring(&self) -> Result<Keyring> {
+        Keyring::of_system(&self.environment()).context("no keyring")
+    }
+
+    fn asked(&self) -> String {
+        fs::read_to_string(self.folder.path().join("asked")).unwrap_or_default()
+    }
+}
+
+#[test]
+fn secrets_are_found_and_it_is_asked_once() -> Result<()> {
+    let machine = Machine::new(r#"echo '{"OPENAI_API_KEY": "hush", "OTHER": "x"}'"#)?;
+    let secrets = KeyringSecrets::new(Some(machine.keyring()?));
+    assert_eq!(machine.asked(), "");
+    assert_eq!(secrets.get("OPENAI_API_KEY")?, Some(Secret::new("hush")));
+    assert_eq!(secrets.get("NOT_THERE")?, None);
+    assert_eq!(machine.asked(), "lookup service goose username secrets\n");
+    Ok(())
+}
+
+#[test]
+fn a_secret_is_stored_beside_the_others_and_is_no_argument() -> Result<()> {
+    let machine = Machine::new("case $1 in lookup) cat entry 2>/dev/null;; store) cat > entry;; esac")?;
+    let keyring = machine.keyring()?;
+    keyring.store("A", &Secret::new("first \"secret\""))?;
+    keyring.store("B", &Secret::new("second"))?;
+    let entry = keyring.read()?;
+    assert_eq!(entry.get("A"), Some(&Secret::new("first \"secret\"")));
+    assert_eq!(entry.get("B"), Some(&Secret::new("second")));
+    ensure!(!machine.asked().contains("second"), "{}", machine.asked());
+    Ok(())
+}
+
+#[test]
+fn an_entry_that_is_not_ours_is_not_overwritten() -> Result<()> {
+    let machine = Machine::new("case $1 in lookup) echo 'no json';; store) cat > entry;; esac")?;
+    let error = machine.keyring()?.store("A", &Secret::new("x")).err().context("it was stored")?.to_string();
+    ensure!(error.contains("no JSON mapping") && !error.contains("no json"), "{error}");
+    ensure!(!machine.asked().contains("store"), "{}", machine.asked());
+    Ok(())
+}
+
+/// Complaint 10: a keyring that nobody can unlock.
+#[test]
+fn a_keyring_that_does_not_answer_is_left_out_in_time() -> Result<()> {
+    let machine = Machine::new("sleep 600")?;
+    let begun = Instant::now();
+    let secrets = KeyringSecrets::new(Some(machine.keyring()?));
+    assert_eq!(secrets.get("A")?, None);
+    assert_eq!(secrets.get("B")?, None);
+    ensure!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());
+    assert_eq!(machine.asked().lines().count(), 1);
+
+    let broken = Machine::new("echo 'Cannot autolaunch D-Bus' >&2; exit 1")?;
+    assert_eq!(KeyringSecrets::new(Some(broken.keyring()?)).get("A")?, None);
+    let error = broken.keyring()?.read().err().context("it answered")?.to_string();
+    ensure!(error.contains("autolaunch") && error.contains("GOOSE_DISABLE_KEYRING=1"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn without_a_session_or_a_program_there_is_no_keyring() -> Result<()> {
+    let machine = Machine::new("echo '{}'")?;
+    let mut headless = machine.environment();
+    headless.remove("DBUS_SESSION_BUS_ADDRESS");
+    ensure!(Keyring::of_system(&headless).is_none());
+    let mut without_program = machine.environment();
+    without_program.insert("PATH".to_owned(), "/nowhere:relative".to_owned());
+    ensure!(Keyring::of_system(&without_program).is_none());
+    Ok(())
+}
+
+#[test]
+fn it_is_asked_last_and_not_at_all_where_that_is_not_wanted() -> Result<()> {
+    let machine = Machine::new(r#"echo '{"IN_ENV": "ring", "IN_FILE": "ring", "IN_RING": "ring"}'"#)?;
+    let paths = Paths::under(machine.folder.path().join("goose"));
+    fs::create_dir_all(&paths.config)?;
+    fs::write(paths.secrets_file(), "IN_FILE: file\n")?;
+    let source = SettingsSource::new(paths).with_environment(machine.environment());
+    let source = source.with_environment([("IN_ENV", "environment")]);
+
+    let secrets = Settings::load(source.clone())?.secrets();
+    assert_eq!(secrets.get("IN_ENV")?, Some(Secret::new("environment")));
+    assert_eq!(secrets.get("IN_FILE")?, Some(Secret::new("file")));
+    assert_eq!(machine.asked(), "", "it was asked although others knew");
+    assert_eq!(secrets.get("IN_RING")?, Some(Secret::new("ring")));
+    assert_eq!(machine.asked().lines().count(), 1);
+
+    let off = Settings::load(source.with_environment([("GOOSE_DISABLE_KEYRING", "true")]))?;
+    assert_eq!(off.secrets().get("IN_RING")?, None);
+    assert_eq!(machine.asked().lines().count(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn it_can_be_asked_from_inside_of_a_runtime() -> Result<()> {
+    let machine = Machine::new(r#"echo '{"A": "ring"}'"#)?;
+    let secrets = KeyringSecrets::new(Some(machine.keyring()?));
+    assert_eq!(secrets.get("A")?, Some(Secret::new("ring")));
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! The layers of a configuration, through [`Settings`].
+
+use std::{fs, path::PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use goose::config::{
+    ConfigError, ModelRef, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secrets as _,
+    Settings, SettingsSource,
+};
+use tempfile::TempDir;
+
+/// A home with a user's file, and a project in it.
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new(config: &str) -> Result<Self> {
+        let home = Self { folder: tempfile::tempdir()? };
+        home.write("config/config.yaml", config)?;
+        Ok(home)
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().context("no folder")?)?;
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    fn source(&self) -> SettingsSource {
+        SettingsSource::new(Paths::under(self.folder.path()))
+            .with_environment([("GOOSE_DISABLE_KEYRING", "1")])
+    }
+
+    fn settings(&self) -> Result<Settings, ConfigError> {
+        Settings::load(self.source())
+    }
+
+    fn project(&self, config: &str) -> Result<Option<ProjectFile>> {
+        self.write("project/.goose/config.yaml", config)?;
+        Ok(ProjectFile::find(&self.folder.path().join("project"))?)
+    }
+}
+
+fn model(text: &str) -> Result<ModelRef> {
+    Ok(text.parse()?)
+}
+
+#[test]
+fn the_stronger_layer_counts_and_says_so() -> Result<()> {
+    let home = Home::new("A: user\nB: user\nC: user\nD: user\nextra: 1\n")?;
+    let project = home.project("B: project\nC: project\nD: project\n")?;
+    let source = home
+        .source()
+        .with_project(project)
+        .with_environment([("C", "environment"), ("D", "environment"), ("EXTRA", "2"), ("A", "")])
+        .with_flag("D", Some("flag"));
+    let settings = Settings::load(source)?;
+    for (key, value) in [("A", "user"), ("B", "project"), ("C", "environment"), ("D", "flag"), ("extra", "2")]
+    {
+        assert_eq!(settings.get::<String>(key)?.as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(settings.get::<String>("E")?, None);
+    ensure!(matches!(settings.origin("A"), Some(Origin::User(place)) if place.position == Some((1, 1))));
+    ensure!(matches!(settings.origin("B"), Some(Origin::Project(place)) if place.position == Some((1, 1))));
+    assert_eq!(settings.origin("extra"), Some(Origin::Environment("EXTRA".into())));
+    assert_eq!(settings.origin("D"), Some(Origin::Flag));
+    assert_eq!(settings.origin("E"), None);
+    let keys: Vec<_> = settings.keys().into_iter().collect();
+    assert_eq!(keys, ["A", "B", "C", "D", "GOOSE_DISABLE_KEYRING", "extra"]);
+    Ok(())
+}
+
+#[test]
+fn values_of_the_environment_are_read_as_what_is_asked_for() -> Result<()> {
+    let home = Home::new("")?;
+    let settings = Settings::load(home.source().with_environment([
+        ("NUMBER", "12"),
+        ("FLOAT", "0.5"),
+        ("YES", "true"),
+        ("TEXT", "a: b # c"),
+        ("VERSION", "1.10"),
+        ("LIST", "[a, 'b c']"),
+        ("MODERATOR", "truncate"),
+        ("WORD", "twelve"),
+    ]))?;
+    assert_eq!(settings.get::<u64>("NUMBER")?, Some(12));
+    assert_eq!(settings.get::<f64>("FLOAT")?, Some(0.5));
+    assert_eq!(settings.get::<bool>("YES")?, Some(true));
+    assert_eq!(settings.get::<String>("TEXT")?.as_deref(), Some("a: b # c"));
+    assert_eq!(settings.get::<String>("VERSION")?.as_deref(), Some("1.10"));
+    assert_eq!(settings.get::<String>("NUMBER")?.as_deref(), Some("12"));
+    assert_eq!(settings.get::<Vec<String>>("LIST")?, Some(vec!["a".into(), "b c".into()]));
+    assert_eq!(settings.get::<Moderator>("MODERATOR")?, Some(Moderator::Truncate));
+    let error = settings.get::<u64>("WORD").err().context("a word is a number")?.to_string();
+    assert_eq!(error, "'WORD' from the environment variable WORD: expected a whole number, 0 or more");
+    Ok(())
+}
+
+#[test]
+fn values_of_files_have_their_line_in_errors() -> Result<()> {
+    let home = Home::new("A: 1\n\nN: &n seven\nM: *n\nP: 'quoted # text'\nQ: ---\nnothing:\n")?;
+    let settings = home.settings()?;
+    assert_eq!(settings.get::<String>("P")?.as_deref(), Some("quoted # text"));
+    assert_eq!(settings.get::<String>("M")?.as_deref(), Some("seven"));
+    assert_eq!(settings.get::<String>("Q")?.as_deref(), Some("---"));
+    assert_eq!(settings.get::<String>("nothing")?, None);
+    for (key, place) in [("N", ":3:7: 'N': expected"), ("P", ":5:4: 'P': expected")] {
+        let error = settings.get::<u32>(key).err().context("it is a number")?.to_string();
+        ensure!(error.contains(place), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn another_file_takes_the_place_of_the_users_and_has_to_be_there() -> Result<()> {
+    let home = Home::new("A: user\nB: user\n")?;
+    let other = home.write("other.yaml", "A: other\n")?;
+    let settings = Settings::load(home.source().with_config_file(Some(other)))?;
+    assert_eq!(
+        (settings.get::<String>("A")?.as_deref(), settings.get::<String>("B")?),
+        (Some("other"), None)
+    );
+    let absent = home.folder.path().join("absent.yaml");
+    let error = Settings::load(home.source().with_config_file(Some(absent))).err().context("it is there")?;
+    ensure!(matches!(error, ConfigError::Absent { .. }), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_projects_extensions_join_the_users() -> Result<()> {
+    let home = Home::new(
+        "extensions:\n  a: {type: builtin}\n  b: {type: stdio, cmd: users}\n  c: {type: builtin}\n",
+    )?;
+    let project = home.project(
+        "extensions:\n  b: {type: stdio, cmd: projects}\n  c: {enabled: false}\n  d: {type: builtin}\n",
+    )?;
+    let settings = Settings::load(home.source().with_project(project))?;
+    let found: Vec<_> = settings.extensions().iter().map(|it| (it.key.as_str(), it.enabled)).collect();
+    assert_eq!(found, [("a", true), ("b", true), ("c", false), ("d", true)]);
+    let b = settings.extensions().get(1).context("no b")?;
+    ensure!(format!("{:?}", b.checked()?).contains("projects"));
+    ensure!(b.place.path.ends_with("project/.goose/config.yaml"));
+    let profile = settings.profile(None)?;
+    assert_eq!(profile.extensions, ["a", "b", "d"].map(ProfileExtension::new));
+    Ok(())
+}
+
+#[test]
+fn a_projects_file_is_found_up_to_the_root_of_the_repository() -> Result<()> {
+    let home = Home::new("")?;
+    home.write("repo/.goose/config.yaml", "A: repo\n")?;
+    let deep = home.write("repo/a/b/file", "")?;
+    let deep = deep.parent().context("no folder")?;
+    assert!(ProjectFile::find(deep)?.is_none(), "there is no repository");
+    fs::create_dir_all(home.folder.path().join("repo/.git"))?;
+    let found = ProjectFile::find(deep)?.context("not found")?;
+    assert_eq!(found.path(), home.folder.path().canonicalize()?.join("repo/.goose/config.yaml"));
+    home.write("repo/a/.goose/config.yaml", "A: nearer\n")?;
+    let found = ProjectFile::find(deep)?.context("not found")?.parse()?;
+    assert_eq!(found.get::<String>("A")?.as_deref(), Some("nearer"));
+    fs::create_dir_all(deep.join(".git"))?;
+    assert!(ProjectFile::find(deep)?.is_none(), "it belongs to another repository");
+    Ok(())
+}
+
+#[test]
+fn secrets_are_looked_up_in_their_order() -> Result<()> {
+    let home = Home::new("IN_CONFIG: config\nIN_FILE: config\nIN_ENV: config\n")?;
+    let settings = Settings::load(home.source().with_environment([("IN_ENV", "environment")]))?;
+    // Written after loading: it is read only when it is asked for.
+    home.write("config/secrets.yaml", "IN_FILE: file\nIN_ENV: file\n")?;
+    for (name, value) in [("IN_CONFIG", "config"), ("IN_FILE", "file"), ("IN_ENV", "environment")] {
+        let secret = settings.secrets().get(name)?.context(name)?;
+        assert_eq!(secret.expose(), value);
+    }
+    assert!(settings.secrets().get("NOWHERE")?.is_none());
+    Ok(())
+}
+
+#[test]
+fn the_seeds_profile_is_read_as_it_is_and_names_what_is_missing() -> Result<()> {
+    let home =
+        Home::new("extensions:\n  calendar: {type: stdio, cmd: cal}\n  contacts: {type: stdio, cmd: con}\n")?;
+    let seed = include_str!("../fixtures/profile.yaml");
+    home.write("config/profiles/seed.yaml", seed)?;
+    let settings = home.settings()?;
+    let profile = settings.profile(Some("seed"))?;
+    assert_eq!(profile.name.as_deref(), Some("seed"));
+    assert_eq!(profile.processor, Some(model("openai:gpt-4")?));
+    assert_eq!(profile.accelerator, Some(model("openai:gpt-4-turbo")?));
+    assert_eq!(profile.moderator, Moderator::Passive);
+    let names: Vec<_> = profile.extensions.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["developer", "calendar", "contacts", "scheduling"]);
+    let scheduling = profile.extensions.last().context("no last")?;
+    let requires: Vec<_> = scheduling.requires.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(requires, [("assistant", "assistant"), ("calendar", "calendar"), ("contacts", "contacts")]);
+    let missing: Vec<_> = profile
+        .missing(&["developer", "calendar", "contacts", "scheduling"])
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(missing, ["'assistant', which 'scheduling' requires"]);
+    let error = settings.profile_extensions(&profile).err().context("all is there")?.to_string();
+    for part in ["profile 'seed'", "the extension 'scheduling'", "'assistant', which 'scheduling' requires"] {
+        ensure!(error.contains(part), "{error}");
+    }
+    ensure!(!error.contains("'calendar', which"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn profiles_are_found_in_their_places() -> Result<()> {
+    let home = Home::new(
+        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: small\nGOOSE_TEMPERATURE: 0.5\nGOOSE_PROFILE: usual\nprofiles:\n  usual: {processor: 'anthropic:big', max_turns: 7}\n  here: {moderator: truncate}\n",
+    )?;
+    home.write("config/profiles/usual.yaml", "max_turns: 1\n")?;
+    let file = home.write("mine.yml", "mode: chat\nextensions: []\n")?;
+    let settings = home.settings()?;
+
+    let usual = settings.profile(None)?;
+    assert_eq!((usual.name.as_deref(), usual.max_turns), (Some("usual"), Some(7)));
+    assert_eq!((usual.processor, usual.temperature), (Some(model("anthropic:big")?), Some(0.5)));
+
+    let here = settings.profile(Some("here"))?;
+    assert_eq!((here.processor, here.moderator), (Some(model("openai:small")?), Moderator::Truncate));
+    assert_eq!(here.extensions, [ProfileExtension::new("developer")]);
+
+    let mine = settings.profile(file.to_str())?;
+    assert_eq!((mine.mode.as_deref(), mine.extensions.len()), (Some("chat"), 0));
+
+    for (name, expected) in [("nobody", "profiles/nobody.yaml"), ("./nobody.yaml", "there is no such file")] {
+        let error = settings.profile(Some(name)).err().context("it is there")?.to_string();
+        ensure!(error.contains(expected), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_command_line_is_stronger_than_a_profile() -> Result<()> {
+    let home = Home::new("profiles:\n  big: {processor: 'anthropic:big', mode: auto}\n")?;
+    let flags = |provider: Option<&str>, name: Option<&str>| -> Result<Profile> {
+        let source = home.source().with_flag("GOOSE_PROVIDER", provider).with_flag("GOOSE_MODEL", name);
+        let source = source.with_environment([("GOOSE_MODEL", "from-environment")]);
+        Ok(Settings::load(source)?.profile(Some("big"))?)
+    };
+    assert_eq!(flags(None, None)?.processor, Some(model("anthropic:big")?));
+    assert_eq!(flags(None, Some("small"))?.processor, Some(model("anthropic:small")?));
+    assert_eq!(flags(Some("openai"), Some("gpt"))?.processor, Some(model("openai:gpt")?));
+    Ok(())
+}
+
+#[test]
+fn a_bad_profile_says_where() -> Result<()> {
+    let home = Home::new("profiles:\n  good: {}\n  bad: {max_turns: many}\n  worse: {moderator: strict}\n")?;
+    let settings = home.settings()?;
+    settings.profile(Some("good"))?;
+    for (name, expected) in [("bad", "config.yaml:3:20: 'profiles': expected"), ("worse", "config.yaml:4:")] {
+        let error = settings.profile(Some(name)).err().context("it is good")?.to_string();
+        ensure!(error.contains(expected), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn without_any_configuration_there_is_the_developer() -> Result<()> {
+    let home = Home::new("")?;
+    let profile = home.settings()?.profile(None)?;
+    assert_eq!(profile.extensions, [ProfileExtension::new("developer")]);
+    assert_eq!((profile.processor, profile.moderator), (None, Moderator::Summarize));
+    let off = Home::new("extensions:\n  developer: {type: builtin, enabled: false}\n")?;
+    assert_eq!(off.settings()?.profile(None)?.extensions, []);
+    Ok(())
+}
+
+#[test]
+fn settings_do_not_print_their_values() -> Result<()> {
+    let home = Home::new("OPENAI_API_KEY: hush\nGOOSE_MODEL: m\n")?;
+    let settings = Settings::load(home.source().with_environment([("X_TOKEN", "hush")]))?;
+    ensure!(!format!("{settings:?} {:?}", home.source()).contains("hush"));
+    assert_eq!(settings.shown("OPENAI_API_KEY").as_deref(), Some("(hidden)"));
+    assert_eq!(settings.shown("GOOSE_MODEL").as_deref(), Some("m"));
+    Ok(())
+}

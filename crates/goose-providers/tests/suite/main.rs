@@ -6,4 +6,11 @@
     reason = "a test fails by panicking, and so do its helpers"
 )]
 
+mod asking;
+mod bedrock;
+mod custom_providers;
+mod gemini;
+mod loopback;
+mod ollama;
+mod registry;
 mod wires;

@@ -34,6 +34,9 @@ use crate::{
     session::{Conversation, NewSession, SessionStore},
 };
 
+/// A model that can be asked.
+type Model = Arc<dyn Provider>;
+
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
 
@@ -104,7 +107,7 @@ impl ExchangeBuilder {
     }
 
     /// The working model, and the fast one, which is the same where there is no other.
-    fn models(&self, settings: &Settings) -> Result<(Arc<dyn Provider>, Arc<dyn Provider>), BuildError> {
+    fn models(&self, settings: &Settings) -> Result<(Model, Model), BuildError> {
         let models = Models::new(settings)?;
         let processor = match &self.processor {
             Some(processor) => Arc::clone(processor),

@@ -6,15 +6,18 @@
 //!   HTTP;
 //! - [`model_server`]: a model that says what a script tells it to, over the three wires;
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
+//! - [`Terminal`]: a program at a terminal, and what a person would see there;
 //! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 mod binaries;
 pub mod misbehave;
 pub mod model_server;
+mod terminal;
 mod witness;
 mod workbench;
 
 pub use binaries::{binary, example};
 pub use model_server::{ModelServer, Turn};
+pub use terminal::Terminal;
 pub use witness::Witness;
 pub use workbench::Workbench;

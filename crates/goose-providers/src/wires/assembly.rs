@@ -121,17 +121,27 @@ impl Assembly {
         opaque: impl FnOnce() -> Option<Opaque>,
     ) -> ProviderResult<()> {
         self.show_thinking(text)?;
-        if self.thinking.text.is_empty() && !text.is_empty() {
+        if self.thinking.opaque.is_none() && !text.is_empty() {
             self.thinking.opaque = opaque();
         }
         self.thinking.text.push_str(text);
         Ok(())
     }
 
+    /// Changes what the service wants to see again with the thinking that is being said; `bytes` are added to it.
+    pub(super) fn annotate_thought(
+        &mut self,
+        bytes: usize,
+        change: impl FnOnce(&mut Option<Opaque>),
+    ) -> ProviderResult<()> {
+        change(&mut self.thinking.opaque);
+        self.count_opaque(bytes)
+    }
+
     /// A block of thinking is complete.
     pub(super) fn thought(&mut self, thought: Reasoning) -> ProviderResult<()> {
         if let Some(opaque) = &thought.opaque {
-            self.count_opaque(&opaque.data)?;
+            self.count_opaque(opaque.data.to_string().len())?;
         }
         if !thought.text.is_empty() || thought.opaque.is_some() {
             self.ready.push_back(ReplyEvent::Thought(thought));
@@ -185,7 +195,7 @@ impl Assembly {
 
     /// What the service wants to see again with the call.
     pub(super) fn attach(&mut self, call: usize, opaque: Opaque) -> ProviderResult<()> {
-        self.count_opaque(&opaque.data)?;
+        self.count_opaque(opaque.data.to_string().len())?;
         if let Some(call) = self.calls.get_mut(call) {
             call.opaque = Some(opaque);
         }
@@ -238,7 +248,7 @@ impl Assembly {
 
     fn end_thinking(&mut self) {
         let Thinking { text, opaque } = std::mem::take(&mut self.thinking);
-        if !text.is_empty() {
+        if !text.is_empty() || opaque.is_some() {
             self.ready.push_back(ReplyEvent::Thought(Reasoning { text, opaque }));
         }
     }
@@ -251,8 +261,7 @@ impl Assembly {
         Ok(())
     }
 
-    fn count_opaque(&mut self, data: &Value) -> ProviderResult<()> {
-        let bytes = data.to_string().len();
+    fn count_opaque(&mut self, bytes: usize) -> ProviderResult<()> {
         self.opaque_bytes = self.opaque_bytes.saturating_add(bytes);
         if self.opaque_bytes > MAX_OPAQUE_BYTES {
             return Err(too_much(&format!(

@@ -38,7 +38,8 @@ impl Judge<'_> {
 
     fn could_restrict(&self, rule: &Rule) -> bool {
         let is_about_files = rule.is_about_access(Access::Read) || rule.is_about_access(Access::Write);
-        rule.restricts() && (is_about_files || rule.is_about(self.call))
+        let is_guard = self.permissions.guard() == Some(rule);
+        rule.restricts() && !is_guard && (is_about_files || rule.is_about(self.call))
     }
 
     fn segment(&mut self, segment: &Segment, script: &Script) {

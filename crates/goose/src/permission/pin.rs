@@ -10,8 +10,8 @@ use goose_extension::Tool;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// How many lines of a difference are shown.
-const MAX_SHOWN_LINES: usize = 20;
+/// How many lines that are gone, and how many new ones, are shown.
+const MAX_SHOWN_LINES: usize = 10;
 
 /// How much of a line is shown.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -86,15 +86,18 @@ fn line_difference(before: &str, after: &str) -> String {
     let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();
     let start = same(&mut before.iter().zip(&after));
     let end = same(&mut before[start..].iter().rev().zip(after[start..].iter().rev()));
-    let gone = before[start..before.len() - end].iter().map(|line| ('-', *line));
-    let new = after[start..after.len() - end].iter().map(|line| ('+', *line));
-    let lines: Vec<String> = gone.chain(new).map(|(sign, line)| format!("{sign} {}", cut(line))).collect();
-    let left = lines.len().saturating_sub(MAX_SHOWN_LINES);
-    let mut shown = lines.into_iter().take(MAX_SHOWN_LINES).collect::<Vec<_>>();
-    if left > 0 {
-        shown.push(format!("… and {left} more lines"));
+    let gone = shown('-', &before[start..before.len() - end]);
+    let new = shown('+', &after[start..after.len() - end]);
+    gone.into_iter().chain(new).collect::<Vec<_>>().join("\n")
+}
+
+fn shown(sign: char, lines: &[&str]) -> Vec<String> {
+    let mut shown: Vec<String> =
+        lines.iter().take(MAX_SHOWN_LINES).map(|line| format!("{sign} {}", cut(line))).collect();
+    if lines.len() > MAX_SHOWN_LINES {
+        shown.push(format!("{sign} … {} more lines", lines.len() - MAX_SHOWN_LINES));
     }
-    shown.join("\n")
+    shown
 }
 
 fn cut(line: &str) -> String {

@@ -63,8 +63,8 @@ struct Pattern {
 /// Two rules are the same where they say the same.
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
-        let said = |rule: &Self| (rule.0.effect, rule.0.text.clone(), rule.fingerprint().map(str::to_owned));
-        said(self) == said(other)
+        (self.0.effect, &self.0.text, self.fingerprint())
+            == (other.0.effect, &other.0.text, other.fingerprint())
     }
 }
 

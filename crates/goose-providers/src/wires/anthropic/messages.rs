@@ -71,7 +71,7 @@ impl Serialize for Input<'_> {
 /// Writes a message; nothing where it would be empty.
 pub(super) fn write(message: &Message, sight: Sight, out: &mut Vec<u8>) {
     let (role, content) = match message.role {
-        Role::Assistant => ("assistant", message.content.iter().filter_map(assistant_block).collect()),
+        Role::Assistant => ("assistant", assistant_blocks(message)),
         _ => ("user", user_blocks(message, sight)),
     };
     if !content.is_empty() {
@@ -103,6 +103,17 @@ fn block(part: Part<'_>) -> Block<'_> {
             Block::Image { source: Source { r#type: "base64", media_type: mime_type, data } }
         }
     }
+}
+
+/// A thought that nothing follows is refused.
+fn assistant_blocks(message: &Message) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = message.content.iter().filter_map(assistant_block).collect();
+    let is_thought =
+        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
+    while blocks.last().is_some_and(is_thought) {
+        blocks.pop();
+    }
+    blocks
 }
 
 fn assistant_block(content: &MessageContent) -> Option<Block<'_>> {

@@ -7,6 +7,9 @@ use serde_json::Value;
 /// What a thought is kept with whose service calls it `reasoning_content`.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
+/// The key under which a thought's details are kept.
+pub(super) const REASONING_DETAILS: &str = "reasoning_details";
+
 #[derive(Deserialize)]
 pub(super) struct Chunk {
     #[serde(default)]
@@ -38,6 +41,9 @@ pub(super) struct Delta {
     pub(super) reasoning_content: Option<String>,
     #[serde(default)]
     pub(super) reasoning: Option<Value>,
+    /// OpenRouter's form of thoughts, with the signatures of the services behind it.
+    #[serde(default)]
+    pub(super) reasoning_details: Option<Vec<Value>>,
     #[serde(default)]
     pub(super) refusal: Option<String>,
     #[serde(default)]

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     WIRE,
     chunk::{CallDelta, Choice, Chunk, Delta, REASONING_CONTENT},
+    details,
 };
 use crate::{
     endpoint::Endpoint,
@@ -109,6 +110,9 @@ impl ChatDecoder {
                 .think(&thought, || Some(Opaque { wire: WIRE.to_owned(), data: REASONING_CONTENT.into() }))?;
         } else if let Some(Value::String(thought)) = delta.reasoning {
             reply.think(&thought, || None)?;
+        }
+        for detail in delta.reasoning_details.into_iter().flatten() {
+            details::add(detail, reply)?;
         }
         match delta.content {
             Some(Value::String(text)) => reply.text(&text)?,

@@ -3,7 +3,7 @@
 use goose_extension::Tool;
 use serde::Serialize;
 
-use super::messages;
+use super::messages::{self, Reader};
 use crate::{
     endpoint::Dialect,
     request::Effort,
@@ -73,8 +73,8 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
         if !request.system.is_empty() {
             write_element(out, &System { role: "system", content: request.system });
         }
-        let sight = ask.sight();
-        ask.history.write(request.messages, |message, out| messages::write(message, sight, out), out);
+        let reader = Reader { sight: ask.sight(), dialect: ask.dialect };
+        ask.history.write(request.messages, |message, out| messages::write(message, reader, out), out);
     });
     out.push(b'}');
     out

@@ -7,7 +7,8 @@ use goose_extension::{Message, MessageContent, Opaque, Role, ToolOutput};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::WIRE;
+use super::{WIRE, details};
+use crate::endpoint::Dialect;
 use crate::wires::{
     content::{self, Part, Sight},
     names,
@@ -55,6 +56,8 @@ struct AssistantMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<&'a Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallEntry<'a>>,
 }
 
@@ -73,11 +76,18 @@ struct FunctionCall<'a> {
     arguments: ArgumentText<'a>,
 }
 
+/// What the reader of a conversation can take.
+#[derive(Clone, Copy)]
+pub(super) struct Reader {
+    pub(super) sight: Sight,
+    pub(super) dialect: Dialect,
+}
+
 /// Writes a message, as none, one or several of the wire's.
-pub(super) fn write(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+pub(super) fn write(message: &Message, reader: Reader, out: &mut Vec<u8>) {
     match message.role {
-        Role::Assistant => write_assistant(message, out),
-        _ => write_user(message, sight, out),
+        Role::Assistant => write_assistant(message, reader.dialect, out),
+        _ => write_user(message, reader.sight, out),
     }
 }
 
@@ -125,7 +135,7 @@ fn user_content(parts: Vec<Part<'_>>) -> Option<Content<'_>> {
     Some(Content::Parts(parts.into_iter().map(entry).collect()))
 }
 
-fn write_assistant(message: &Message, out: &mut Vec<u8>) {
+fn write_assistant(message: &Message, dialect: Dialect, out: &mut Vec<u8>) {
     let texts: Vec<Part<'_>> = message
         .content
         .iter()
@@ -135,13 +145,21 @@ fn write_assistant(message: &Message, out: &mut Vec<u8>) {
             _ => None,
         })
         .collect();
-    let tool_calls: Vec<CallEntry<'_>> = message.content.iter().filter_map(call_entry).collect();
+    let mut tool_calls: Vec<CallEntry<'_>> = message.content.iter().filter_map(call_entry).collect();
     if texts.is_empty() && tool_calls.is_empty() {
         return;
     }
-    let reasoning_content = if tool_calls.is_empty() { None } else { wanted_thoughts(message) };
+    let (mut reasoning_content, mut reasoning_details) = (None, Vec::new());
+    if dialect == Dialect::Strict {
+        tool_calls.iter_mut().for_each(|call| call.extra_content = None);
+    } else {
+        reasoning_content = wanted_thoughts(message).filter(|_| !tool_calls.is_empty());
+        reasoning_details = details::of(message);
+    }
     let content = (!texts.is_empty()).then(|| joined(texts));
-    write_element(out, &AssistantMessage { role: "assistant", content, reasoning_content, tool_calls });
+    let said =
+        AssistantMessage { role: "assistant", content, reasoning_content, reasoning_details, tool_calls };
+    write_element(out, &said);
 }
 
 fn call_entry(content: &MessageContent) -> Option<CallEntry<'_>> {

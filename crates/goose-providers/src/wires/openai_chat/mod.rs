@@ -1,9 +1,11 @@
 //! OpenAI chat, and the many services that speak it.
 //!
-//! - `encode`: a request; `messages`: its conversation; `decode`: an answer; `chunk`: what its events look like.
+//! - `encode`: a request; `messages`: its conversation; `decode`: an answer; `chunk`: what its events look like;
+//! - `details`: thoughts with signatures.
 
 mod chunk;
 mod decode;
+mod details;
 mod encode;
 mod messages;
 

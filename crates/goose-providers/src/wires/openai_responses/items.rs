@@ -102,9 +102,11 @@ fn input(parts: Vec<Part<'_>>) -> Content<'_> {
     Content::Parts(parts.into_iter().map(entry).collect())
 }
 
-/// In the order in which it was said: a thought belongs to what follows it.
+/// In the order in which it was said: a thought belongs to what follows it, and is refused where nothing does.
 fn write_assistant(message: &Message, out: &mut Vec<u8>) {
-    for content in &message.content {
+    let is_thought = |content: &MessageContent| matches!(content, MessageContent::Reasoning(_));
+    let last = message.content.iter().rposition(|content| !is_thought(content));
+    for content in message.content.iter().take(last.map_or(0, |last| last + 1)) {
         match content {
             MessageContent::Block(block) => write_text(block, out),
             MessageContent::Reasoning(thought) => write_thought(thought, out),

@@ -1,0 +1,9 @@
+//! Integration tests, through the public door.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking, and so do its helpers"
+)]
+
+mod wires;

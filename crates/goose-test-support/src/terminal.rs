@@ -1,0 +1,164 @@
+//! [`Terminal`]: a program at a terminal of its own, and what a person would see there.
+//!
+//! A pseudo-terminal with an emulator behind it, so that tests see the screen as it is after all the moving of cursors
+//! and clearing of lines, not the bytes that made it.
+
+use std::{
+    ffi::OsStr,
+    io::{Read as _, Write as _},
+    num::NonZeroU16,
+    path::Path,
+    process::{Child, ExitStatus},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use pty_process::{
+    Size,
+    blocking::{Command, Pty},
+};
+use vt100::Parser;
+
+/// How long a test waits for something to be seen; machines that do much else are slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it looks.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// How many lines above the screen are kept.
+const SCROLLBACK: usize = 2_000;
+
+/// A program at a terminal of 100 by 30 characters. Dropped, the program is killed.
+pub struct Terminal {
+    child: Child,
+    pty: Arc<Pty>,
+    screen: Arc<Mutex<Parser>>,
+}
+
+impl Terminal {
+    /// The width of the screen.
+    pub const COLUMNS: u16 = 100;
+    /// Its height.
+    pub const ROWS: u16 = 30;
+
+    /// Starts a program with nothing in its environment but this.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no terminal to be had, or no such program.
+    pub fn start<A: AsRef<OsStr>, K: AsRef<OsStr>, V: AsRef<OsStr>>(
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        environment: impl IntoIterator<Item = (K, V)>,
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let (pty, pts) = pty_process::blocking::open()?;
+        pty.resize(Size::new(Self::ROWS, Self::COLUMNS))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .envs(environment)
+            .env("TERM", "xterm-256color")
+            .current_dir(folder)
+            .spawn(pts)
+            .with_context(|| format!("{} cannot be started", program.display()))?;
+        let (rows, columns) = (NonZeroU16::new(Self::ROWS), NonZeroU16::new(Self::COLUMNS));
+        let (rows, columns) = (rows.context("rows")?, columns.context("columns")?);
+        let screen = Arc::new(Mutex::new(Parser::new(rows, columns, SCROLLBACK)));
+        let pty = Arc::new(pty);
+        thread::spawn({
+            let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
+            move || follow(&pty, &screen)
+        });
+        Ok(Self { child, pty, screen })
+    }
+
+    /// The program's process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Types something; `\r` is the enter key, `\x03` Ctrl-C, `\x04` Ctrl-D.
+    ///
+    /// # Errors
+    ///
+    /// Where the program has gone.
+    pub fn send(&self, keys: &str) -> anyhow::Result<()> {
+        (&*self.pty).write_all(keys.as_bytes()).context("the program no longer reads what is typed")
+    }
+
+    /// The screen as it is now: lines without what is blank at their ends, and no blank lines at the end.
+    pub fn screen(&self) -> String {
+        let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = screen.screen().contents();
+        let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    /// The same with colours and styles, as escape sequences.
+    pub fn styled_screen(&self) -> String {
+        let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        screen.screen().contents_formatted()
+    }
+
+    /// Waits until the screen shows something.
+    ///
+    /// # Errors
+    ///
+    /// With the screen, where it does not.
+    pub fn wait_for(&self, text: &str) -> anyhow::Result<()> {
+        self.wait_until(&format!("{text:?} is not"), |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen is as a function wants it.
+    ///
+    /// # Errors
+    ///
+    /// With the screen, where it never is.
+    pub fn wait_until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if is_there(&self.screen()) {
+                return Ok(());
+            }
+            thread::sleep(INTERVAL);
+        }
+        bail!("{what} on the screen after {PATIENCE:?}:\n{}", self.screen())
+    }
+
+    /// Waits until the program ends.
+    ///
+    /// # Errors
+    ///
+    /// With the screen, where it does not.
+    pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(INTERVAL);
+        }
+        bail!("the program has not ended after {PATIENCE:?}:\n{}", self.screen())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Shows on the screen what the program writes, until it closes the terminal.
+fn follow(pty: &Pty, screen: &Mutex<Parser>) {
+    let mut bytes = [0; 4096];
+    // A pseudo-terminal that nobody holds gives an error.
+    let mut output = pty;
+    while let Ok(read) = output.read(&mut bytes) {
+        if read == 0 {
+            break;
+        }
+        screen.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..read]);
+    }
+}

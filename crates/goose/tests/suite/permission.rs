@@ -1,0 +1,266 @@
+//! Who may do what: the modes, and what the tests of permissions share.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::ensure;
+use goose::{
+    config::Paths,
+    permission::{CallToJudge, Mode, Origin, PermissionOptions, Permissions, Verdict},
+};
+use goose_extension::{JsonObject, Tool, ToolAnnotations, ToolGroup};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A home with a working folder in it, and goose's files.
+pub(crate) struct Desk {
+    home: TempDir,
+}
+
+impl Desk {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let desk = Self { home: tempfile::tempdir()? };
+        fs::create_dir_all(desk.work())?;
+        fs::create_dir_all(desk.paths().config)?;
+        Ok(desk)
+    }
+
+    /// A desk with a file of rules.
+    pub(crate) fn with_rules(rules: &[&str]) -> anyhow::Result<Self> {
+        let desk = Self::new()?;
+        let lines: Vec<String> = rules.iter().map(|rule| format!("  - {rule}\n")).collect();
+        let text = if rules.is_empty() { String::new() } else { format!("rules:\n{}", lines.concat()) };
+        fs::write(desk.file(), text)?;
+        Ok(desk)
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.home.path().join("work")
+    }
+
+    pub(crate) fn paths(&self) -> Paths {
+        Paths::under(self.home.path().join("goose"))
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.paths().config.join("permission.yaml")
+    }
+
+    pub(crate) fn options(&self, mode: Mode) -> PermissionOptions {
+        PermissionOptions::new(mode).with_paths(&self.paths()).with_home(self.home())
+    }
+
+    pub(crate) fn permissions(&self, mode: Mode) -> Arc<Permissions> {
+        Permissions::new(self.options(mode))
+    }
+
+    /// What becomes of a command.
+    pub(crate) fn shell(&self, mode: Mode, command: &str) -> Verdict {
+        let call = Call::shell(command);
+        self.permissions(mode).judge(&call.in_folder(&self.work()))
+    }
+
+    /// What becomes of a call.
+    pub(crate) fn judge(&self, mode: Mode, call: &Call) -> Verdict {
+        self.permissions(mode).judge(&call.in_folder(&self.work()))
+    }
+}
+
+/// A call of some tool.
+pub(crate) struct Call {
+    pub(crate) tool: Tool,
+    pub(crate) bare_name: String,
+    pub(crate) origin: Origin,
+    pub(crate) arguments: JsonObject,
+}
+
+impl Call {
+    pub(crate) fn new(name: &str, groups: &[ToolGroup], origin: Origin, arguments: Value) -> Self {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let properties: JsonObject =
+            arguments.keys().map(|name| (name.clone(), json!({ "type": "string" }))).collect();
+        let Value::Object(schema) = json!({ "type": "object", "properties": properties }) else {
+            panic!("a schema is an object")
+        };
+        let tool = Tool::new(name.to_owned(), "A tool.", schema).with_groups(groups.iter().copied());
+        let bare_name = name.rsplit("__").next().unwrap_or(name).to_owned();
+        Self { tool, bare_name, origin, arguments }
+    }
+
+    pub(crate) fn shell(command: &str) -> Self {
+        Self::new("developer__shell", &[ToolGroup::Command], Origin::Own, json!({ "command": command }))
+    }
+
+    pub(crate) fn read(path: &str) -> Self {
+        Self::new("developer__read", &[ToolGroup::Read], Origin::Own, json!({ "path": path }))
+    }
+
+    pub(crate) fn write(path: &str) -> Self {
+        Self::new("developer__write", &[ToolGroup::Edit], Origin::Own, json!({ "path": path, "content": "" }))
+    }
+
+    /// A tool of somebody's server.
+    pub(crate) fn foreign(name: &str, arguments: Value) -> Self {
+        Self::new(name, &[], Origin::Foreign, arguments)
+    }
+
+    pub(crate) fn in_folder<'a>(&'a self, working_dir: &'a Path) -> CallToJudge<'a> {
+        CallToJudge {
+            tool: &self.tool,
+            bare_name: &self.bare_name,
+            origin: self.origin,
+            arguments: &self.arguments,
+            working_dir,
+        }
+    }
+}
+
+pub(crate) fn is_ask(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Ask { .. })
+}
+
+pub(crate) fn is_deny(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Deny { .. })
+}
+
+/// The rule that "always" would store.
+pub(crate) fn always(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Ask { always, .. } => always.as_ref().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+/// What a person is told.
+pub(crate) fn reasons(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Ask { reasons, .. } => reasons.join("\n"),
+        Verdict::Deny { reason } => reason.clone(),
+        Verdict::Allow => String::new(),
+    }
+}
+
+#[test]
+fn modes_are_read_as_people_write_them() {
+    for (text, mode) in [
+        ("auto", Mode::Auto),
+        ("AUTO", Mode::Auto),
+        ("smart_approve", Mode::SmartApprove),
+        ("smart-approve", Mode::SmartApprove),
+        ("SmartApprove", Mode::SmartApprove),
+        (" approve ", Mode::Approve),
+        ("chat", Mode::Chat),
+    ] {
+        assert_eq!(text.parse(), Ok(mode), "{text}");
+        assert_eq!(serde_json::from_value::<Mode>(json!(text)).ok(), Some(mode), "{text}");
+    }
+    let error = "yolo".parse::<Mode>().map_err(|error| error.to_string());
+    assert_eq!(error, Err("`yolo` is no mode; use auto, smart_approve, approve or chat".to_owned()));
+}
+
+#[test]
+fn without_rules_the_mode_decides() -> anyhow::Result<()> {
+    let desk = Desk::new()?;
+    let memory =
+        Call::new("memory__remember_memory", &[ToolGroup::Edit], Origin::Own, json!({ "data": "x" }));
+    let recall =
+        Call::new("memory__search_memories", &[ToolGroup::Read], Origin::Own, json!({ "query": "x" }));
+    let foreign = Call::foreign("github__list", json!({}));
+    let calls = [
+        // (call, runs in smart_approve)
+        (Call::read("a.txt"), true),
+        (Call::write("a.txt"), false),
+        (Call::shell("ls -la"), true),
+        (Call::shell("touch a"), false),
+        (memory, false),
+        (recall, true),
+        (foreign, false),
+    ];
+    for (call, reads) in &calls {
+        let name = call.tool.name();
+        ensure!(desk.judge(Mode::Auto, call) == Verdict::Allow, "{name} in auto");
+        ensure!(
+            (desk.judge(Mode::SmartApprove, call) == Verdict::Allow) == *reads,
+            "{name} in smart_approve"
+        );
+        ensure!(is_ask(&desk.judge(Mode::SmartApprove, call)) != *reads, "{name} in smart_approve");
+        ensure!(is_ask(&desk.judge(Mode::Approve, call)), "{name} in approve");
+        ensure!(is_deny(&desk.judge(Mode::Chat, call)), "{name} in chat");
+    }
+    Ok(())
+}
+
+/// Row 11: what a server says of its own tools is a claim.
+#[test]
+fn row_11_a_read_only_hint_of_somebody_elses_tool_still_asks() -> anyhow::Result<()> {
+    let desk = Desk::new()?;
+    let hint = ToolAnnotations::new().read_only(true);
+    let mut call = Call::new("evil__peek", &[ToolGroup::Read], Origin::Foreign, json!({ "path": "a" }));
+    call.tool = call.tool.with_annotations(hint);
+    ensure!(is_ask(&desk.judge(Mode::SmartApprove, &call)));
+    call.origin = Origin::Own;
+    ensure!(desk.judge(Mode::SmartApprove, &call) == Verdict::Allow, "the same of goose's own is believed");
+    Ok(())
+}
+
+#[test]
+fn deny_wins_over_ask_and_ask_over_allow_whatever_the_order() -> anyhow::Result<()> {
+    let rules = ["allow: shell git push *", "deny: shell git push --force *", "ask: shell git push origin *"];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let desk = Desk::with_rules(&order.map(|index| rules[index]))?;
+        for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
+            ensure!(desk.shell(mode, "git push fork") == Verdict::Allow, "{mode}");
+            ensure!(is_ask(&desk.shell(mode, "git push origin main")), "{mode}");
+            ensure!(is_deny(&desk.shell(mode, "git push --force origin")), "{mode}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_runs_below_is_never_freer_and_follows_changes_above() -> anyhow::Result<()> {
+    let desk = Desk::with_rules(&["deny: shell rm *"])?;
+    let above = desk.permissions(Mode::SmartApprove);
+    let below = above.narrowed(Mode::Auto);
+    ensure!(below.mode() == Mode::SmartApprove);
+    let strict = below.narrowed(Mode::Approve);
+    ensure!(strict.mode() == Mode::Approve && strict.narrowed(Mode::Auto).mode() == Mode::Approve);
+    below.set_mode(Mode::Auto);
+    ensure!(below.mode() == Mode::SmartApprove, "nobody can free himself");
+    above.set_mode(Mode::Chat);
+    ensure!(below.mode() == Mode::Chat && strict.mode() == Mode::Chat);
+    above.set_mode(Mode::Auto);
+    ensure!(below.mode() == Mode::Auto && strict.mode() == Mode::Approve);
+    let remove = Call::shell("rm x");
+    ensure!(is_deny(&below.judge(&remove.in_folder(&desk.work()))), "the rules are the same");
+    Ok(())
+}
+
+#[test]
+fn a_bare_name_allows_only_goose_s_own_tools() -> anyhow::Result<()> {
+    let desk = Desk::with_rules(&["allow: shell", "deny: deploy"])?;
+    let foreign = Call::foreign("evil__shell", json!({ "command": "ls" }));
+    ensure!(is_ask(&desk.judge(Mode::Approve, &foreign)));
+    ensure!(desk.shell(Mode::Approve, "anything at all; $x") == Verdict::Allow);
+    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::foreign("cloud__deploy", json!({})))));
+    Ok(())
+}
+
+#[test]
+fn rules_can_be_about_arguments_by_name() -> anyhow::Result<()> {
+    let desk = Desk::with_rules(&["allow: hub__issue owner=ada repo=*", "deny: hub__issue repo=secret"])?;
+    let judge = |arguments| desk.judge(Mode::Approve, &Call::foreign("hub__issue", arguments));
+    ensure!(judge(json!({ "owner": "ada", "repo": "goose" })) == Verdict::Allow);
+    ensure!(is_ask(&judge(json!({ "owner": "eve", "repo": "goose" }))));
+    ensure!(is_ask(&judge(json!({ "owner": "ada" }))), "the other one must be there");
+    ensure!(is_ask(&judge(json!({ "owner": ["ada"], "repo": "goose" }))));
+    ensure!(is_deny(&judge(json!({ "owner": "ada", "repo": "secret" }))));
+    Ok(())
+}

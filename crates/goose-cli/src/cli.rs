@@ -3,6 +3,8 @@
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use goose_mcp::BUILTINS;
 
+use crate::commands;
+
 /// The heading of the flags that say which extensions are meant.
 const WHICH: &str = "Which extensions";
 
@@ -93,6 +95,14 @@ pub(crate) enum Command {
         #[arg(value_parser = builtins())]
         name: String,
     },
+    /// Choose the model, its key, extensions and modes: step by step, or by flags
+    Configure(commands::configure::ConfigureArgs),
+    /// Show what this goose is, and what it is configured with
+    Info(commands::info::InfoArgs),
+    /// Look at each part that goose needs, and say how to mend what is broken
+    Doctor(commands::doctor::DoctorArgs),
+    /// Print a script that lets a shell complete goose's commands
+    Completion(commands::completion::CompletionArgs),
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,6 @@
 //! The `goose` command. What it takes is in `cli`, what it does in `commands`.
 //!
-//! - `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
+//! - `settings`: what is configured, for commands that only look; `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
 //! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
 //!   text of others harmless; `wrap`: lines that fit;
 //! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
@@ -16,6 +16,7 @@ mod login;
 mod output;
 mod person;
 mod selection;
+mod settings;
 mod signals;
 mod supervise;
 mod terminal;

@@ -204,6 +204,12 @@ impl Tool {
         )
     }
 
+    /// Compiles the schema, which the first call does otherwise. Takes some milliseconds for the first tool of a
+    /// process, and blocks; worth doing while a model thinks.
+    pub fn prepare(&self) {
+        self.validator.get_or_init(|| arguments::Validator::compile(&self.input_schema));
+    }
+
     /// The tool as MCP describes it.
     pub fn to_mcp(&self) -> rmcp::model::Tool {
         let mut tool = rmcp::model::Tool::new(

@@ -1,7 +1,7 @@
 //! Serves a built-in extension over standard input and output:
 //!
 //! ```text
-//! npx @modelcontextprotocol/inspector cargo run -p goose-mcp --example mcp [memory|tutorial]
+//! npx @modelcontextprotocol/inspector cargo run -p goose-mcp --example mcp [developer|memory|tutorial]
 //! ```
 //!
 //! Standard output belongs to the protocol; logs go to standard error (`RUST_LOG` sets how much).
@@ -18,6 +18,9 @@ use goose_mcp::{BUILTINS, Settings, builtin, paths};
 use tracing_subscriber::EnvFilter;
 
 const DEFAULT_BUILTIN: &str = "memory";
+
+/// What commands of the developer are given of our environment.
+const VARIABLES: [&str; 7] = ["PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR", "GOOSE_SHELL"];
 
 /// The exit code for a command line that makes no sense.
 const USAGE: u8 = 2;
@@ -38,7 +41,11 @@ async fn main() -> anyhow::Result<ExitCode> {
     };
     let config_dir = paths::config_dir(|name| env::var_os(name))
         .context("There is no config folder: set HOME, XDG_CONFIG_HOME or GOOSE_PATH_ROOT.")?;
-    let settings = Settings::new(config_dir).with_working_dir(env::current_dir()?);
+    let variables = VARIABLES.iter().filter_map(|name| Some((name, env::var_os(name)?)));
+    let settings = Settings::new(config_dir.clone())
+        .with_working_dir(env::current_dir()?)
+        .with_environment(variables)
+        .with_scratch_dir(config_dir.join("outputs"));
     match builtin(name, &settings) {
         Some(extension) => {
             greet_person(name)?;

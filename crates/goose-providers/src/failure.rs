@@ -180,12 +180,16 @@ fn text_of(body: &[u8]) -> String {
     title.unwrap_or("an HTML page").to_owned()
 }
 
+/// A text without the key, should a service repeat it.
+pub(crate) fn without_key(endpoint: &Endpoint, text: &str) -> String {
+    match &endpoint.key {
+        Some(key) if !key.is_empty() => text.replace(key.expose(), "[hidden]"),
+        _ => text.to_owned(),
+    }
+}
+
 fn presentable(endpoint: &Endpoint, message: &str, status: Option<u16>) -> String {
-    let hidden = match &endpoint.key {
-        Some(key) if !key.is_empty() => message.replace(key.expose(), "[hidden]"),
-        _ => message.to_owned(),
-    };
-    let message = clean(&hidden);
+    let message = clean(&without_key(endpoint, message));
     if !message.is_empty() {
         return message;
     }

@@ -29,7 +29,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 
 /// How much of a refusal is read, and for how long.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait for the end of an answer whose last event has come. A connection is only used again where its answer
@@ -186,7 +186,8 @@ impl Body {
     }
 }
 
-fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
+/// A client for an endpoint, which reads the root certificates where they are needed.
+pub(crate) fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
     // TLS is rustls with ring, unless the program has chosen something else already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()

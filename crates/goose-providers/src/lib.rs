@@ -1,8 +1,11 @@
 //! The models that goose works with. It knows nothing of agents.
 //!
+//! - [`Registry`]: from a [`ModelRef`] to somebody who can be asked; [`Lookup`]: what the user has set; [`SetupError`]:
+//!   why not, and what to do; [`CustomProviders`]: services that users describe themselves;
+//! - [`model_info`]: what is known of models; [`ModelOverrides`]: what the user knows better;
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;
 //! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost;
-//! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`]: the wires that goose speaks itself;
+//! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`], [`Ollama`]: the wires that goose speaks itself;
 //! - [`Collector`]: the events of an answer as one [`Reply`]; [`RetryPolicy`]: whether to ask again, and when;
 //! - [`Endpoint`]: where a service is asked, and with what; [`ApiKey`]: a key that cannot be printed.
 
@@ -18,6 +21,7 @@ mod http_failure;
 mod lookup;
 mod model_ref;
 mod provider;
+mod registry;
 mod reply;
 mod request;
 mod retry;
@@ -37,8 +41,9 @@ pub use error::{ProviderError, ProviderResult};
 pub use lookup::Lookup;
 pub use model_ref::{BadModelRef, MAX_MODEL_REF_BYTES, ModelRef};
 pub use provider::{ModelInfo, Prices, Provider};
+pub use registry::{ProviderInfo, Registry, SettingInfo, SetupError};
 pub use reply::{Arguments, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall};
 pub use request::{Effort, Request, RequestOptions};
 pub use retry::RetryPolicy;
 pub use usage::Usage;
-pub use wires::{Anthropic, OpenAiChat, OpenAiResponses};
+pub use wires::{Anthropic, Ollama, OpenAiChat, OpenAiResponses};

@@ -8,9 +8,12 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use goose::config::Paths;
+use goose::{
+    config::{BaseEnvironment, Paths},
+    services::builtin_settings,
+};
 use goose_extension::mcp::Serve;
-use goose_mcp::{Settings, builtin};
+use goose_mcp::builtin;
 use tokio_util::sync::CancellationToken;
 
 use crate::{aside, signals, supervise};
@@ -23,7 +26,7 @@ pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
-    let settings = Settings::new(&paths.config).with_working_dir(folder);
+    let settings = builtin_settings(&paths, &BaseEnvironment::from_process()).with_working_dir(folder);
     let extension = builtin(name, &settings).ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
     greet_person(name);
     let runtime = supervise::runtime()?;

@@ -1,7 +1,11 @@
 //! The commands, a file each.
 
 mod assemble;
+pub(crate) mod completion;
+pub(crate) mod configure;
+pub(crate) mod doctor;
 mod extension;
+pub(crate) mod info;
 mod mcp;
 mod project;
 pub(crate) mod run;
@@ -24,6 +28,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Mcp { name }) => mcp::run(&name),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
+        Some(Command::Configure(args)) => configure::run(&args),
+        Some(Command::Info(args)) => info::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Completion(args)) => completion::run(&args),
         None if aside::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
         None => help(None),
     }

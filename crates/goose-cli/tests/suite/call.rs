@@ -117,7 +117,7 @@ fn what_was_not_run_is_an_error() -> anyhow::Result<()> {
         (vec!["tutorial", "load_tutorial"], "error: Invalid arguments for `load_tutorial`"),
         (
             vec!["nope", "echo"],
-            "error: There is no extension `nope`. There are: m, dying, off, memory, tutorial.",
+            "error: There is no extension `nope`. There are: m, dying, off, memory, developer, tutorial.",
         ),
         (vec!["off", "echo"], "Set 'enabled: true' there, or use it this once with --with-extension 'CMD'."),
         (vec!["memory", "remember_memory"], "or use it this once with --with-builtin memory."),

@@ -36,7 +36,9 @@ fn every_command_has_examples() -> anyhow::Result<()> {
     }
     for command in ["run", "session"] {
         let run = home.run(&[command, "--help"])?;
-        for expected in ["\nExamples:\n", "--with-builtin", "--no-profile", "--max-turns", "--resume", "--model"] {
+        for expected in
+            ["\nExamples:\n", "--with-builtin", "--no-profile", "--max-turns", "--resume", "--model"]
+        {
             ensure!(run.stdout.contains(expected), "no `{expected}` in:\n{}", run.stdout);
         }
     }

@@ -60,7 +60,8 @@ memory  on   builtin
     facts and preferences across conversations
 
 Built-ins that are not configured (they work by name, or with --with-builtin):
-tutorial  guided, step-by-step tutorials
+developer  files, commands and a plan, for work on code
+tutorial   guided, step-by-step tutorials
 "
     );
     Ok(())
@@ -97,8 +98,9 @@ fn an_empty_home_has_built_ins() -> anyhow::Result<()> {
 No extension is configured in HOME/config/config.yaml.
 
 Built-ins that are not configured (they work by name, or with --with-builtin):
-memory    facts and preferences across conversations
-tutorial  guided, step-by-step tutorials
+developer  files, commands and a plan, for work on code
+memory     facts and preferences across conversations
+tutorial   guided, step-by-step tutorials
 "
     );
     Ok(())
@@ -141,7 +143,7 @@ fn flags_add_extensions_and_win_over_the_file() -> anyhow::Result<()> {
             ["tutorial", "builtin"],
         ])
     );
-    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(9));
+    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(10));
     Ok(())
 }
 

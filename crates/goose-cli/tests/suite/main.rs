@@ -1,8 +1,11 @@
 //! The `goose` command, run as people run it: a real program, in a home of its own.
 
 mod call;
+mod configure;
+mod doctor;
 mod endings;
 mod help;
+mod info;
 mod list;
 mod mcp;
 mod run;

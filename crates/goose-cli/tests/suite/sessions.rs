@@ -9,9 +9,7 @@ use crate::support::Home;
 fn exported(id: &str, name: Option<&str>, question: &str) -> Value {
     let at = "2026-11-15T08:00:00Z";
     let step = |seq: u64, step: Value| json!({ "seq": seq, "at": at, "step": step });
-    let text = |role: &str, text: &str| {
-        json!({"step": "message", "message": {"role": role, "content": [{"type": "text", "text": text}]}})
-    };
+    let text = |role: &str, text: &str| json!({"step": "message", "message": {"role": role, "content": [{"type": "text", "text": text}]}});
     json!({
         "format": "goose-session",
         "version": 1,

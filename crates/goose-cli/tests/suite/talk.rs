@@ -37,7 +37,7 @@ fn a_conversation_has_lines_replies_and_an_end() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([Turn::text("It is **so**.\n\n- one\n- two\n"), Turn::text("Twice.")])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    terminal.wait_for("/help")?;
+    terminal.wait_for("›")?;
     terminal.send("Is it?\r")?;
     terminal.wait_for("• two")?;
     ensure!(terminal.screen().contains("It is so."), "{}", terminal.screen());
@@ -63,7 +63,7 @@ fn what_may_run_is_asked_and_the_answer_counts() -> anyhow::Result<()> {
         Turn::text("Two."),
     ])?;
     let mut terminal = at_terminal(&home, &server, "approve", &["session"])?;
-    terminal.wait_for("/help")?;
+    terminal.wait_for("›")?;
     terminal.send("Do it\r")?;
     terminal.wait_for("Allow it?")?;
     ensure!(terminal.screen().contains("command: touch first"), "{}", terminal.screen());
@@ -90,7 +90,7 @@ fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([shell("touch started; sleep 600"), Turn::text("Here again.")])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    terminal.wait_for("/help")?;
+    terminal.wait_for("›")?;
     terminal.send("Sleep\r")?;
     let started = home.path().join("started");
     wait_until(LIMIT, "the tool runs", || Ok(started.exists()))?;
@@ -112,7 +112,7 @@ fn being_ended_at_the_prompt_is_an_orderly_end() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    terminal.wait_for("/help")?;
+    terminal.wait_for("›")?;
     terminal.send("half a li")?;
     terminal.wait_for("half a li")?;
     let killed = std::process::Command::new("kill").args(["-TERM", &terminal.id().to_string()]).status()?;
@@ -128,7 +128,8 @@ fn a_resumed_conversation_shows_its_last_words() -> anyhow::Result<()> {
     let mut terminal = at_terminal(&home, &server, "auto", &["run", "-t", "The first question"])?;
     assert_eq!(terminal.wait()?.code(), Some(0));
     let mut terminal = at_terminal(&home, &server, "auto", &["session", "--resume"])?;
-    terminal.wait_for("The first answer.")?;
+    terminal.wait_for("›")?;
+    ensure!(terminal.screen().contains("The first answer."), "{}", terminal.screen());
     ensure!(terminal.screen().contains("> The first question"), "{}", terminal.screen());
     terminal.send("/exit\r")?;
     assert_eq!(terminal.wait()?.code(), Some(0));

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// The program, built when it is missing or old.
-static PROGRAM: LazyLock<PathBuf> =
+pub(crate) static PROGRAM: LazyLock<PathBuf> =
     LazyLock::new(|| goose_test_support::example(env!("CARGO_PKG_NAME"), "mcp").unwrap());
 
 fn program(root: &Path, arguments: &[&str]) -> Command {

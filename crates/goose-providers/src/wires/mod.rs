@@ -1,4 +1,5 @@
-//! The wires that goose speaks itself: OpenAI chat (and its many compatibles), OpenAI Responses, Anthropic.
+//! The wires that goose speaks itself: OpenAI chat (and its many compatibles), OpenAI Responses, Anthropic,
+//! Ollama; and the ones that it leaves to a library.
 //!
 //! ```text
 //! Request ── encode ──► bytes ── Http ──► events ── decode ──► Assembly ──► ReplyEvents
@@ -9,21 +10,27 @@
 //! - `wire`: what a codec is, and the provider that is made of one; `stream`: an answer as it comes;
 //! - `assembly`: the pieces of an answer under caps; `content`: what a message may hold, in the form that all wires share;
 //! - `history`: the bytes of a conversation that only grows; `names`: ids and tool names that every service takes;
+//! - `lines`: answers that are JSON line by line; `other`: the wires of a library;
 //! - `text`: what the two OpenAI wires write inside of strings; `schema`: a tool's schema as services want it; `models`: what is known of models by their names.
 
 mod anthropic;
 mod assembly;
 mod content;
 mod history;
+mod lines;
 mod models;
 mod names;
+mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod other;
 mod schema;
 mod stream;
 mod text;
 mod wire;
 
 pub use anthropic::Anthropic;
+pub use ollama::Ollama;
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
+pub(crate) use other::{Cloud, Gateway};

@@ -8,7 +8,10 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::assembly::{Assembly, too_much};
+use super::{
+    assembly::{Assembly, too_much},
+    lines::LineReader,
+};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
@@ -27,6 +30,9 @@ const SHOWN_CHARS: usize = 200;
 
 /// What reads one wire's events.
 pub(super) trait Decoder: Send {
+    /// Whether each line is an event, as it is where answers are no streams of events.
+    const LINES: bool = false;
+
     /// Takes an event.
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()>;
 
@@ -56,6 +62,7 @@ struct Reading<D> {
 enum Form {
     Unknown,
     Events(SseReader),
+    Lines(LineReader),
     Json(Vec<u8>),
 }
 
@@ -75,7 +82,7 @@ impl<D: Decoder> Reading<D> {
             }
             if let Err(error) = self.read().await {
                 self.ended = true;
-                return Some(Err(error));
+                return Some(Err(self.presentable(error)));
             }
         }
     }
@@ -93,7 +100,10 @@ impl<D: Decoder> Reading<D> {
             return Err(too_much(&format!("it is larger than {} MiB", MAX_ANSWER_BYTES >> 20)));
         }
         if matches!(self.form, Form::Unknown) {
-            self.form = form_of(&chunk)?;
+            self.form = match form_of(&chunk)? {
+                Form::Json(_) if D::LINES => Form::Lines(LineReader::default()),
+                form => form,
+            };
         }
         match &mut self.form {
             Form::Unknown => Ok(()),
@@ -105,13 +115,26 @@ impl<D: Decoder> Reading<D> {
             Form::Events(reader) => {
                 let mut events = VecDeque::new();
                 let cut = reader.push(&chunk, &mut events);
-                self.decode(events)?;
-                // What came before the one that is too large may have ended the answer.
-                match cut {
-                    Err(EventTooLarge) if !self.assembly.is_done() => Err(event_too_large()),
-                    _ => Ok(()),
-                }
+                self.decode_within(events, cut)
             }
+            Form::Lines(reader) => {
+                let mut events = VecDeque::new();
+                let cut = reader.push(&chunk, &mut events);
+                self.decode_within(events, cut)
+            }
+        }
+    }
+
+    /// What came before the one that is too large may have ended the answer.
+    fn decode_within(
+        &mut self,
+        events: VecDeque<SseEvent>,
+        cut: Result<(), EventTooLarge>,
+    ) -> ProviderResult<()> {
+        self.decode(events)?;
+        match cut {
+            Err(EventTooLarge) if !self.assembly.is_done() => Err(event_too_large()),
+            _ => Ok(()),
         }
     }
 
@@ -136,17 +159,26 @@ impl<D: Decoder> Reading<D> {
                 if !reader.saw_field() {
                     return Err(not_events());
                 }
-                // An event that was cut in two is no event.
-                match self.decode(events) {
-                    Err(ProviderError::Protocol { .. }) => {}
-                    other => other?,
-                }
-                if self.assembly.has_stopped() {
-                    self.assembly.done();
-                }
-                if self.assembly.is_done() { Ok(()) } else { Err(self.cut()) }
+                self.finish_events(events)
+            }
+            Form::Lines(mut reader) => {
+                let mut events = VecDeque::new();
+                reader.finish(&mut events);
+                self.finish_events(events)
             }
         }
+    }
+
+    fn finish_events(&mut self, events: VecDeque<SseEvent>) -> ProviderResult<()> {
+        // An event that was cut in two is no event.
+        match self.decode(events) {
+            Err(ProviderError::Protocol { .. }) => {}
+            other => other?,
+        }
+        if self.assembly.has_stopped() {
+            self.assembly.done();
+        }
+        if self.assembly.is_done() { Ok(()) } else { Err(self.cut()) }
     }
 
     fn finish_json(&mut self, text: &[u8]) -> ProviderResult<()> {
@@ -159,6 +191,16 @@ impl<D: Decoder> Reading<D> {
         self.decoder.whole(answer, &mut self.assembly)?;
         self.assembly.done();
         Ok(())
+    }
+
+    /// What cannot be read is shown in part, and could hold anything.
+    fn presentable(&self, error: ProviderError) -> ProviderError {
+        match error {
+            ProviderError::Protocol { message } => {
+                ProviderError::Protocol { message: failure::without_key(self.body.endpoint(), &message) }
+            }
+            error => error,
+        }
     }
 
     fn cut(&self) -> ProviderError {

@@ -61,6 +61,7 @@ pub use model_ref::{BadModelRef, ModelRef};
 pub use paths::Paths;
 pub use profile::{DEFAULT_EXTENSION, Missing, Moderator, Profile, ProfileExtension};
 pub use project::ProjectFile;
+pub use scalar::written_value;
 pub use secrets::{EnvSecrets, Secret, SecretChain, Secrets};
 pub use secrets_file::{FileSecrets, MAX_SECRETS_BYTES};
 pub use settings::Settings;

@@ -3,6 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use serde::de::{DeserializeOwned, Error, value::StrDeserializer};
+use serde_json::Value;
 
 use super::yaml;
 
@@ -31,5 +32,22 @@ impl std::error::Error for Unwanted {}
 impl Error for Unwanted {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
+    }
+}
+
+/// The value of a text that a person typed for a file: a number, `true`, a list, a mapping, else text.
+///
+/// ```
+/// # use goose::config::written_value;
+/// assert_eq!(written_value("0.5"), 0.5);
+/// assert_eq!(written_value("[a, b]"), serde_json::json!(["a", "b"]));
+/// assert_eq!(written_value("a: b # c"), "a: b # c");
+/// ```
+pub fn written_value(text: &str) -> Value {
+    let is_collection = text.starts_with(['[', '{']);
+    match yaml::read(text, PhantomData::<Value>) {
+        Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
+        Ok(value @ (Value::Array(_) | Value::Object(_))) if is_collection => value,
+        _ => Value::String(text.to_owned()),
     }
 }

@@ -6,7 +6,9 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, Origin, Paths, SecretChain, SettingsSource,
-    looks_secret::looks_secret, scalar, setting_secrets::secret_chain,
+    looks_secret::looks_secret,
+    scalar,
+    setting_secrets::{is_keyring_disabled, secret_chain},
 };
 
 /// Variables with this beginning are goose's.
@@ -123,10 +125,20 @@ impl Settings {
         self.0.source.variable(name)
     }
 
+    /// The environment that these settings were loaded with.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.source.environment.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+
     /// The secrets: those of the environment, of `secrets.yaml`, of `config.yaml`, and of the keyring, which is asked
     /// last because it can be slow.
     pub fn secrets(&self) -> Arc<SecretChain> {
         Arc::clone(&self.0.secrets)
+    }
+
+    /// Whether the person does not want the keyring to be asked.
+    pub fn is_keyring_disabled(&self) -> bool {
+        is_keyring_disabled(&self.0.source, &self.0.user)
     }
 
     fn find(&self, key: &str) -> Option<Found<'_>> {

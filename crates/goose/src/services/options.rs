@@ -116,6 +116,7 @@ impl PoolOptions {
     }
 
     fn with_places(paths: &Paths, environment: BaseEnvironment, secrets: EnvSecrets) -> Self {
+        let settings = builtin_settings(paths, &environment);
         Self {
             environment,
             secrets: Arc::new(
@@ -125,7 +126,7 @@ impl PoolOptions {
             cache: Some(ListingCache::new(paths.cache.join("tools"))),
             scratch_dir: paths.cache.join("scripts"),
             start_timeout: START_TIMEOUT,
-            builtins: Arc::new(Builtins(Settings::new(&paths.config))),
+            builtins: Arc::new(Builtins(settings)),
             platform: Arc::new(Nothing),
             oauth: Some(OAuth::new(Arc::new(FileTokenStore::new(paths.logins())))),
             tapes: None,
@@ -149,7 +150,8 @@ impl PoolOptions {
     /// Says which project is worked in: child processes start there, and built-ins keep the project's files there.
     pub fn with_working_dir(mut self, dir: impl Into<PathBuf>, paths: &Paths) -> Self {
         let dir = dir.into();
-        self.builtins = Arc::new(Builtins(Settings::new(&paths.config).with_working_dir(&dir)));
+        let settings = builtin_settings(paths, &self.environment).with_working_dir(&dir);
+        self.builtins = Arc::new(Builtins(settings));
         self.working_dir = Some(dir);
         self
     }
@@ -183,6 +185,13 @@ impl PoolOptions {
         self.tapes = Some(tapes);
         self.without_cache()
     }
+}
+
+/// What built-ins are told: they get no more of the environment than child processes do.
+pub fn builtin_settings(paths: &Paths, environment: &BaseEnvironment) -> Settings {
+    Settings::new(&paths.config)
+        .with_environment(environment.iter())
+        .with_scratch_dir(paths.cache.join("outputs"))
 }
 
 impl std::fmt::Debug for PoolOptions {

@@ -78,9 +78,14 @@ impl Conversation {
         calls.filter(|call| call.output.is_none()).map(|call| call.id.as_str())
     }
 
+    /// The model's last message, while it waits for results.
+    pub fn waiting(&self) -> Option<&Arc<Message>> {
+        self.open.as_ref().map(|open| &open.message)
+    }
+
     /// The newest message, complete or not.
     pub fn last(&self) -> Option<&Arc<Message>> {
-        self.open.as_ref().map(|open| &open.message).or(self.messages.last())
+        self.waiting().or(self.messages.last())
     }
 
     /// What tools see of it. It follows the conversation.

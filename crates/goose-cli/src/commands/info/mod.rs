@@ -74,7 +74,11 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
         row(out, file.what, &format!("{}{state}", file.path.display()))?;
     }
     let names: Vec<String> = report.extensions.iter().map(report::Extension::shown).collect();
-    row(out, "extensions", if names.is_empty() { "none configured".to_owned() } else { names.join(", ") }.as_str())?;
+    row(
+        out,
+        "extensions",
+        if names.is_empty() { "none configured".to_owned() } else { names.join(", ") }.as_str(),
+    )?;
     let sessions = &report.sessions;
     let size = sessions.bytes.map_or("not there yet".to_owned(), report::size);
     row(out, "sessions", &format!("{} ({size})", sessions.path.display()))?;

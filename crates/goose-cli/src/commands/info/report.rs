@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use goose::config::{ConfiguredExtension, ExtensionConfig, Paths, Settings, Trust};
+use goose::{
+    config::{ConfiguredExtension, ExtensionConfig, Paths, Settings, Trust},
+    session::SessionStore,
+};
 use serde::{Serialize, Serializer};
 
 use super::bytes;
 use crate::settings::{ConfigArgs, Here};
 
 /// The keys that say which model works, and how.
-const MODEL_KEYS: [&str; 5] = ["GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROFILE", "GOOSE_MODE", "GOOSE_ACCELERATOR"];
+const MODEL_KEYS: [&str; 5] =
+    ["GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROFILE", "GOOSE_MODE", "GOOSE_ACCELERATOR"];
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -120,7 +124,7 @@ impl Report {
         let extensions: Vec<Extension> =
             settings.into_iter().flat_map(Settings::extensions).map(Extension::of).collect();
         problems.extend(extensions.iter().filter(|it| it.enabled).filter_map(|it| it.error.clone()));
-        let sessions = paths.sessions_file();
+        let sessions = SessionStore::file(paths);
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             model,

@@ -17,7 +17,7 @@ use super::{
 /// How many replacements one call may make.
 const MAX_EDITS: usize = 100;
 
-/// One of several replacements.
+// One of several replacements. (A doc comment would be sent to the model.)
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

@@ -43,10 +43,11 @@ pub(super) struct Cut<'a> {
 }
 
 impl Kept {
-    /// Adds what has come.
-    pub(super) fn push(&mut self, chunk: &[u8]) {
+    /// Adds what has come, and says how many lines end in it.
+    pub(super) fn push(&mut self, chunk: &[u8]) -> u64 {
+        let lines = count_lines(chunk);
         self.total += chunk.len() as u64;
-        self.lines += count_lines(chunk);
+        self.lines += lines;
         let (head, rest) = chunk.split_at(chunk.len().min(HEAD_BYTES - self.head.len()));
         self.head.extend_from_slice(head);
         let rest = &rest[rest.len().saturating_sub(TAIL_BYTES)..];
@@ -55,6 +56,7 @@ impl Kept {
             self.tail.drain(..surplus);
         }
         self.tail.extend_from_slice(rest);
+        lines
     }
 
     /// How many bytes have come.
@@ -83,7 +85,7 @@ impl Kept {
     }
 }
 
-pub(super) fn count_lines(bytes: &[u8]) -> u64 {
+fn count_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 

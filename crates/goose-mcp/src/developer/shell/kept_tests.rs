@@ -6,7 +6,9 @@ use super::*;
 
 fn kept(output: &[u8], size: usize) -> Kept {
     let mut kept = Kept::default();
-    output.chunks(size.max(1)).for_each(|chunk| kept.push(chunk));
+    for chunk in output.chunks(size.max(1)) {
+        kept.push(chunk);
+    }
     kept
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use goose_extension::CallContext;
 use tokio::time::Instant;
 
-use super::{clean::clean_text, kept::count_lines};
+use super::clean::clean_text;
 
 /// How often somebody who watches is told. What is done sooner is not told at all: its result says it.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -28,12 +28,12 @@ impl<'a> Live<'a> {
         Self { context, pending: Vec::new(), lines: 0, told_lines: 0, last: Instant::now() }
     }
 
-    /// Takes what has come, and tells of it where it is time to.
-    pub(super) fn push(&mut self, chunk: &[u8]) {
+    /// Takes what has come, in which so many lines end, and tells of it where it is time to.
+    pub(super) fn push(&mut self, chunk: &[u8], lines: u64) {
         if self.context.caller().is_none() {
             return;
         }
-        self.lines += count_lines(chunk);
+        self.lines += lines;
         self.pending.extend_from_slice(&chunk[chunk.len().saturating_sub(MAX_BYTES)..]);
         let surplus = self.pending.len().saturating_sub(MAX_BYTES);
         self.pending.drain(..surplus);

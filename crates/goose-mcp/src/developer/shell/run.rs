@@ -138,8 +138,8 @@ impl Output<'_> {
         if let Some(spill) = &mut self.spill {
             spill.push(chunk).await;
         }
-        self.live.push(chunk);
-        self.kept.push(chunk);
+        let lines = self.kept.push(chunk);
+        self.live.push(chunk, lines);
     }
 
     /// Puts everything so far into a file, where there is a place for it.

@@ -29,6 +29,8 @@ pub(super) struct Choice {
     #[serde(default)]
     pub(super) finish_reason: Option<String>,
     #[serde(default)]
+    pub(super) error: Option<Value>,
+    #[serde(default)]
     pub(super) usage: Option<Value>,
 }
 

@@ -98,6 +98,11 @@ impl ChatDecoder {
         if let Some(delta) = choice.delta {
             self.delta(delta, reply)?;
         }
+        let is_failed = choice.finish_reason.as_deref() == Some("error");
+        let fault = choice.error.filter(|error| !error.is_null());
+        if let Some(error) = fault.or_else(|| is_failed.then(|| "it stopped with an error".into())) {
+            return Err(failure::of_value(&self.endpoint, &error));
+        }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             reply.stop(stop_of(reason));
         }

@@ -103,6 +103,7 @@ async fn something_else_is_told_apart() {
         ("text/event-stream", "data: {\"a\":\n\ndata: 1\n\n", "cannot be read"),
         ("application/json", "{\"ok\":true}", "it holds no"),
         ("application/json", "{oops}", "cannot be read"),
+        ("text/event-stream", "data: {sk-canary-key}\n\n", "[hidden]"),
     ];
     for tongue in ALL {
         for (content_type, body, expected) in table {

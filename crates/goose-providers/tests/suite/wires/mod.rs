@@ -6,6 +6,7 @@ mod breaking;
 mod bytes;
 mod errors;
 mod history;
+mod model_server;
 mod quirks;
 mod replies;
 mod requests;

@@ -91,6 +91,31 @@ async fn chat_refusals_are_refusals() {
     assert_eq!((reply.message.text(), reply.stop), ("I will not.".to_owned(), StopReason::Refused));
 }
 
+/// Gateways put errors of the services behind them in various places.
+#[tokio::test]
+async fn chat_errors_have_several_forms() {
+    let slow = json!({ "code": 429, "message": "slow down" });
+    let forms = [
+        (
+            "",
+            json!({ "choices": [{ "delta": { "content": "" }, "finish_reason": "error", "error": slow }] }),
+            true,
+        ),
+        (
+            "",
+            json!({ "id": "x", "error": slow, "choices": [{ "delta": {}, "finish_reason": "error" }] }),
+            true,
+        ),
+        ("error", slow.clone(), true),
+        ("", json!({ "choices": [{ "delta": {}, "finish_reason": "error" }] }), false),
+    ];
+    for (name, form, is_limited) in forms {
+        let error = Tongue::Chat.hear(Answer::events([frame(name, &form)])).await.failure();
+        assert_eq!(matches!(error, ProviderError::RateLimited { .. }), is_limited, "{form}: {error:?}");
+        assert!(error.is_transient(), "{form}: {error:?}");
+    }
+}
+
 /// Gemini wants its signature back with the call.
 #[tokio::test]
 async fn chat_extra_content_goes_round() {

@@ -1,13 +1,13 @@
 //! What models say, as it should be: the same events and the same message on every wire.
 
 use goose_extension::{Message, MessageContent, Reasoning, Role};
-use goose_providers::{ReplyEvent, StopReason, Usage};
+use goose_providers::{Reply, ReplyEvent, StopReason, Usage};
 use serde_json::json;
 
 use super::{
     server::{Answer, Server},
     speak::{ALL, Call, Stop, Tongue},
-    talk::{ask, call},
+    talk::{ask, begin, call},
 };
 
 const LS: Call<'_> = Call { place: 1, id: "call_a", name: "shell" };
@@ -36,6 +36,19 @@ async fn text_comes_as_it_is_said() {
         assert_eq!(reply.stop, StopReason::EndTurn);
         let cache_write = if tongue == Tongue::Anthropic { 5 } else { 0 };
         assert_eq!(reply.usage, Usage { input: 105, output: 7, cached_input: 90, cache_write }, "{tongue:?}");
+    }
+}
+
+/// The short way to a whole answer.
+#[tokio::test]
+async fn a_stream_is_collected() {
+    for tongue in ALL {
+        let server = Server::always(said(tongue, vec![tongue.text("Hello")], Stop::End)).await;
+        let reply = Reply::collect(begin(&*tongue.at(&server)).await.unwrap()).await.unwrap();
+        assert_eq!(reply.message, Message::assistant("Hello"), "{tongue:?}");
+        let server = Server::always(Answer::events([tongue.start(), tongue.text("Hel")])).await;
+        let error = Reply::collect(begin(&*tongue.at(&server)).await.unwrap()).await.unwrap_err();
+        assert!(error.is_transient(), "{tongue:?}: {error:?}");
     }
 }
 
@@ -81,7 +94,7 @@ async fn interleaved_calls_are_told_apart() {
 
 #[tokio::test]
 async fn arguments_may_come_byte_by_byte() {
-    let command = "x".repeat(20_000);
+    let command = "x".repeat(5_000);
     let arguments = json!({ "command": command }).to_string();
     for tongue in ALL {
         let pieces = arguments.chars().map(|c| tongue.arguments(1, &c.to_string()));

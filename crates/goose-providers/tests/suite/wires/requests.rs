@@ -95,6 +95,7 @@ async fn a_plain_request_is_small() {
         };
         assert_eq!(fields, expected, "{body}");
         assert!(!body.contains("cache_control") && !body.contains("$schema"), "{body}");
+        assert!(!body.contains("reasoning_content"), "{body}");
     }
 }
 

@@ -1,0 +1,142 @@
+//! Questions to the person at the terminal, one line each.
+
+use std::io::{self, BufRead as _, Read as _};
+
+use anyhow::bail;
+use goose::config::Secret;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::aside;
+
+/// The longest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// Control characters that end or change a hidden answer.
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+const BACKSPACES: [u8; 2] = [8, 127];
+
+/// Who answers.
+pub(super) trait Asking {
+    /// Shows a line.
+    fn tell(&mut self, line: &str);
+
+    /// Asks for a line, without spaces around it; an empty one where the person only pressed Enter.
+    ///
+    /// # Errors
+    ///
+    /// Where the person ends the conversation.
+    fn ask(&mut self, prompt: &str) -> anyhow::Result<String>;
+
+    /// The same without showing what is typed.
+    fn ask_hidden(&mut self, prompt: &str) -> anyhow::Result<Secret>;
+
+    /// Asks for a line; Enter means what is there now.
+    fn ask_or(&mut self, prompt: &str, present: Option<&str>) -> anyhow::Result<String> {
+        let Some(present) = present else { return self.ask(&format!("{prompt}: ")) };
+        let answer = self.ask(&format!("{prompt} [{present}]: "))?;
+        Ok(if answer.is_empty() { present.to_owned() } else { answer })
+    }
+
+    /// Asks for yes or no; Enter means no.
+    fn agrees(&mut self, prompt: &str) -> anyhow::Result<bool> {
+        loop {
+            match self.ask(&format!("{prompt} (y/N): "))?.to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Ok(true),
+                "" | "n" | "no" => return Ok(false),
+                _ => self.tell("  Give y or n."),
+            }
+        }
+    }
+}
+
+/// The person at this terminal.
+pub(super) struct Terminal;
+
+impl Asking for Terminal {
+    fn tell(&mut self, line: &str) {
+        aside::line(line);
+    }
+
+    fn ask(&mut self, prompt: &str) -> anyhow::Result<String> {
+        aside::prompt(prompt);
+        let mut line = String::new();
+        if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
+            aside::line("");
+            bail!("Ended before everything was asked. What was answered until then is kept.");
+        }
+        Ok(line.trim().to_owned())
+    }
+
+    fn ask_hidden(&mut self, prompt: &str) -> anyhow::Result<Secret> {
+        aside::prompt(prompt);
+        let typed = Hidden::begin().and_then(|_hidden| read_hidden(&mut io::stdin().lock()));
+        aside::line("");
+        match typed? {
+            Some(typed) => Ok(Secret::new(typed)),
+            None => bail!("Cancelled. What was answered until then is kept."),
+        }
+    }
+}
+
+/// The terminal shows nothing of what is typed while this is there.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &quiet)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // Where this fails there is no terminal any more.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
+/// Reads keys up to Enter; `None` where the person cancels.
+fn read_hidden(keys: &mut impl io::Read) -> io::Result<Option<String>> {
+    let mut typed: Vec<u8> = Vec::new();
+    for key in keys.take(MAX_ANSWER_BYTES).bytes() {
+        match key? {
+            b'\r' | b'\n' => break,
+            CTRL_C => return Ok(None),
+            CTRL_D if typed.is_empty() => return Ok(None),
+            key if BACKSPACES.contains(&key) => {
+                let text = String::from_utf8_lossy(&typed).into_owned();
+                let kept = text.char_indices().next_back().map_or(0, |(at, _)| at);
+                typed.truncate(kept);
+            }
+            // Arrows and the like are no part of a key.
+            key if key.is_ascii_control() => {}
+            key => typed.push(key),
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&typed).trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_keys_become_a_text() -> io::Result<()> {
+        for (keys, expected) in [
+            ("secret\r", Some("secret")),
+            (" pasted \n", Some("pasted")),
+            ("wrönx\u{7f}\u{8}\u{7f}ong\r", Some("wrong")),
+            ("\r", Some("")),
+            ("half\u{3}", None),
+            ("\u{4}", None),
+            ("a\u{4}b\r", Some("ab")),
+        ] {
+            assert_eq!(read_hidden(&mut keys.as_bytes())?.as_deref(), expected, "{keys:?}");
+        }
+        Ok(())
+    }
+}

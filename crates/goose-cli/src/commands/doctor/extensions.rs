@@ -1,0 +1,79 @@
+//! The enabled extensions: whether what they need is there and, where that is asked for, whether they start.
+
+use std::{cell::RefCell, process::ExitCode};
+
+use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Paths, Settings};
+use goose_mcp::BUILTINS;
+use tokio::task::JoinSet;
+
+use super::{check::Check, machine::in_path};
+use crate::supervise::supervise;
+
+pub(super) fn look(settings: &Settings) -> Vec<Check> {
+    settings.extensions().iter().filter(|entry| entry.enabled).map(|entry| one(entry, settings)).collect()
+}
+
+fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
+    let name = format!("extension {}", entry.key);
+    let config = match entry.checked() {
+        Ok(config) => config,
+        Err(error) => {
+            return Check::bad(name, error.to_string(), "correct the entry, or set 'enabled: false'");
+        }
+    };
+    if let Err(error) = config.resolve(&*settings.secrets()) {
+        return Check::bad(name, error.to_string(), "set it, or set 'enabled: false'");
+    }
+    match &config.kind {
+        ExtensionKind::Stdio { cmd, .. } => program(name, cmd),
+        ExtensionKind::InlinePython { .. } => program(name, "uvx"),
+        ExtensionKind::Builtin if !BUILTINS.iter().any(|builtin| builtin.name == config.key()) => {
+            let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+            let says = format!("goose has no built-in '{}'", config.name());
+            Check::warning(name, says, format!("remove it or rename it; there are: {}", known.join(", ")))
+        }
+        ExtensionKind::StreamableHttp { uri, .. } => {
+            Check::good(name, format!("{uri} (not asked; --start does)"))
+        }
+        _ => Check::good(name, config.type_name()),
+    }
+}
+
+fn program(name: String, program: &str) -> Check {
+    match in_path(program) {
+        Some(path) => Check::good(name, path.display().to_string()),
+        None => Check::bad(
+            name,
+            format!("the program '{program}' is not there"),
+            "install it, correct 'cmd', or set 'enabled: false'",
+        ),
+    }
+}
+
+/// Starts all that can be, side by side.
+pub(super) fn start(paths: &Paths, settings: &Settings) -> anyhow::Result<Vec<Check>> {
+    let enabled = settings.extensions().iter().filter(|entry| entry.enabled);
+    let configs: Vec<ExtensionConfig> = enabled.filter_map(|entry| entry.checked().ok().cloned()).collect();
+    if configs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let checks = RefCell::new(Vec::new());
+    supervise(paths, configs, async |manager, stop| {
+        let mut starting = JoinSet::new();
+        for name in manager.names() {
+            let Ok(service) = manager.service(&name) else { continue };
+            starting.spawn(async move { (name, service.ready().await.map(drop)) });
+        }
+        let started = stop.run_until_cancelled(starting.join_all()).await.unwrap_or_default();
+        checks.borrow_mut().extend(started.into_iter().map(|(name, started)| match started {
+            Ok(()) => Check::good(format!("start of {name}"), "it starts"),
+            Err(error) => Check::bad(
+                format!("start of {name}"),
+                error.to_string(),
+                format!("see 'goose extension status {name}', or set 'enabled: false'"),
+            ),
+        }));
+        Ok(ExitCode::SUCCESS)
+    })?;
+    Ok(checks.into_inner())
+}

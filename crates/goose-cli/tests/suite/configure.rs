@@ -1,0 +1,237 @@
+//! `goose configure`: by flags, key by key, and a project's consent.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio};
+
+use anyhow::{Context as _, ensure};
+
+use crate::support::Home;
+
+const CONFIG: &str = "\
+# my settings
+GOOSE_PROVIDER: openai # work
+GOOSE_MODEL: 'gpt-x'
+
+extensions:
+  # notes of mine
+  notes: {enabled: true, type: stdio, cmd: notes}
+";
+
+/// A home whose `goose` asks no keyring.
+fn home(config: &str) -> anyhow::Result<Home> {
+    Home::with_config(config)
+}
+
+fn text(home: &Home) -> anyhow::Result<String> {
+    Ok(fs::read_to_string(home.config())?)
+}
+
+#[test]
+fn keys_are_set_shown_and_taken_away() -> anyhow::Result<()> {
+    let home = home(CONFIG)?;
+    let set = home.run(&["configure", "set", "GOOSE_MAX_TURNS", "30"])?;
+    assert_eq!((set.code, set.stderr.as_str()), (Some(0), ""));
+    assert_eq!(home.normal(&set.stdout)?, "GOOSE_MAX_TURNS is set in HOME/config/config.yaml.\n");
+    home.run(&["configure", "set", "GOOSE_MODEL", "it's: new"])?;
+    assert_eq!(
+        text(&home)?,
+        CONFIG.replace("'gpt-x'", "'it''s: new'") + "GOOSE_MAX_TURNS: 30\n"
+    );
+    assert_eq!(home.run(&["configure", "get", "GOOSE_MODEL"])?.stdout, "it's: new\n");
+    assert_eq!(home.run(&["configure", "get", "GOOSE_MAX_TURNS"])?.stdout, "30\n");
+    home.run(&["configure", "unset", "GOOSE_MAX_TURNS"])?;
+    home.run(&["configure", "set", "GOOSE_MODEL", "gpt-x"])?;
+    assert_eq!(text(&home)?, CONFIG);
+    let absent = home.run(&["configure", "get", "GOOSE_MAX_TURNS"])?;
+    assert_eq!((absent.code, absent.stdout.as_str(), absent.stderr.as_str()), (Some(1), "", "GOOSE_MAX_TURNS is not set.\n"));
+    Ok(())
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_not_written() -> anyhow::Result<()> {
+    let home = home(CONFIG)?;
+    for (key, value, expected) in [
+        ("GOOSE_MAX_TURNS", "many", "whole number"),
+        ("GOOSE_TEMPERATURE", "warm", "a number"),
+        ("GOOSE_MODE", "wild", "Use one of auto"),
+        ("GOOSE_MODERATOR", "strict", "passive, truncate, summarize"),
+        ("extensions", "5", "is a mapping"),
+        ("\u{7}", "5", "is no key"),
+    ] {
+        let run = home.run(&["configure", "set", key, value])?;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{key}");
+        ensure!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+    assert_eq!(text(&home)?, CONFIG);
+    Ok(())
+}
+
+#[test]
+fn secrets_go_where_secrets_are() -> anyhow::Result<()> {
+    let home = home(CONFIG)?;
+    let set = home.run(&["configure", "set", "OPENAI_API_KEY", "hush"])?;
+    assert_eq!(home.normal(&set.stdout)?, "OPENAI_API_KEY is kept in HOME/config/secrets.yaml.\n");
+    assert_eq!(text(&home)?, CONFIG);
+    let secrets = home.path().join("config/secrets.yaml");
+    assert_eq!(fs::read_to_string(&secrets)?, "OPENAI_API_KEY: hush\n");
+    assert_eq!(fs::metadata(&secrets)?.permissions().mode() & 0o777, 0o600);
+    assert_eq!(home.run(&["configure", "get", "OPENAI_API_KEY"])?.stdout, "(hidden)\n");
+    Ok(())
+}
+
+#[test]
+fn flags_change_only_what_they_name() -> anyhow::Result<()> {
+    let home = home(CONFIG)?;
+    let mut command = home.goose(&[
+        "configure",
+        "--provider",
+        "anthropic",
+        "--model",
+        "big one",
+        "--mode",
+        "smart-approve",
+        "--key-from-env",
+        "SOME_KEY",
+        "--extension-disable",
+        "notes",
+        "--extension-enable",
+        "memory",
+        "--extension-add",
+        "A=1 uvx other-notes --fast",
+    ]);
+    let output = command.env("SOME_KEY", " hush\n").output()?;
+    let run: crate::support::Run = output.try_into()?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    ensure!(!run.stdout.contains("hush"));
+    let expected = "\
+# my settings
+GOOSE_PROVIDER: anthropic # work
+GOOSE_MODEL: 'big one'
+
+extensions:
+  # notes of mine
+  notes: {enabled: false, type: stdio, cmd: notes}
+  other-notes:
+    enabled: true
+    type: stdio
+    name: other-notes
+    args:
+    - other-notes
+    - \"--fast\"
+    cmd: uvx
+    envs:
+      A: \"1\"
+  memory:
+    enabled: true
+    type: builtin
+    name: memory
+GOOSE_MODE: smart_approve
+";
+    assert_eq!(text(&home)?, expected);
+    let secrets = fs::read_to_string(home.path().join("config/secrets.yaml"))?;
+    assert_eq!(secrets, "ANTHROPIC_API_KEY: hush\n");
+
+    let again = home.run_with_input(&["configure", "--key-stdin"], "other hush\n")?;
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let secrets = fs::read_to_string(home.path().join("config/secrets.yaml"))?;
+    assert_eq!(secrets, "ANTHROPIC_API_KEY: \"other hush\"\n");
+    assert_eq!(text(&home)?, expected);
+    Ok(())
+}
+
+#[test]
+fn another_service_gets_another_model_and_an_unknown_one_changes_nothing() -> anyhow::Result<()> {
+    let home = home(CONFIG)?;
+    let unknown = home.run(&["configure", "--provider", "nobody", "--mode", "chat"])?;
+    assert_eq!(unknown.code, Some(1));
+    ensure!(unknown.stderr.contains("nobody"), "{}", unknown.stderr);
+    assert_eq!(text(&home)?, CONFIG);
+    home.run(&["configure", "--provider", "anthropic"])?;
+    ensure!(!text(&home)?.contains("gpt-x"), "{}", text(&home)?);
+    ensure!(text(&home)?.contains("\nGOOSE_MODEL: 'claude"), "{}", text(&home)?);
+    Ok(())
+}
+
+/// Row 37: a corrupt file is kept, and the error has its line.
+#[test]
+fn a_broken_file_is_never_overwritten() -> anyhow::Result<()> {
+    let broken = "GOOSE_MODEL: x\nextensions:\n  notes: {enabled: true\n  more: {}\n";
+    let home = home(broken)?;
+    for arguments in [
+        &["configure", "set", "GOOSE_MODEL", "y"][..],
+        &["configure", "unset", "GOOSE_MODEL"],
+        &["configure", "--provider", "openai"],
+        &["configure", "--extension-enable", "memory"],
+    ] {
+        let run = home.run(arguments)?;
+        assert_eq!(run.code, Some(1), "{arguments:?}");
+        ensure!(run.stderr.contains("config.yaml:"), "{}", run.stderr);
+        assert_eq!(text(&home)?, broken);
+    }
+    Ok(())
+}
+
+/// Row 37: a crash during save leaves the old file or the new one.
+#[test]
+fn a_goose_that_is_killed_while_it_writes_leaves_a_whole_file() -> anyhow::Result<()> {
+    let padding: String = (0..2000).map(|n| format!("# a line of words, number {n}\n")).collect();
+    let file = |value: u32| format!("{padding}NUMBER: {value}\n{padding}");
+    let home = home(&file(0))?;
+    let mut seen = 0;
+    for value in 1..=30 {
+        let before = text(&home)?;
+        let mut child = home.goose(&["configure", "set", "NUMBER", &value.to_string()]).stdout(Stdio::null()).spawn()?;
+        // A little later each time, from its very start to its end.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_micros(u64::from(value) * 700);
+        while std::time::Instant::now() < deadline && child.try_wait()?.is_none() {
+            std::hint::spin_loop();
+        }
+        child.kill()?;
+        child.wait()?;
+        let after = text(&home)?;
+        ensure!(after == before || after == file(value), "the file is neither old nor new");
+        seen += u32::from(after == before);
+    }
+    ensure!(seen > 0, "it was never killed before it had written");
+    let last = home.run(&["configure", "set", "NUMBER", "99"])?;
+    assert_eq!((last.code, text(&home)?), (Some(0), file(99)));
+    let left: Vec<_> = fs::read_dir(home.path().join("config"))?.filter_map(|it| Some(it.ok()?.file_name())).collect();
+    assert_eq!(left, ["config.yaml"]);
+    Ok(())
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let run = home.run(&["configure"])?;
+    assert_eq!(run.code, Some(1));
+    ensure!(run.stderr.contains("by flags"), "{}", run.stderr);
+    Ok(())
+}
+
+/// Row 10: what a project's file would start needs consent, and new consent when it changes.
+#[test]
+fn a_projects_file_counts_only_after_consent() -> anyhow::Result<()> {
+    let home = home("GOOSE_MODEL: users\n")?;
+    let project = home.path().join(".goose/config.yaml");
+    fs::create_dir_all(project.parent().context("no folder")?)?;
+    fs::write(&project, "GOOSE_MODEL: projects\nextensions:\n  build: {type: stdio, cmd: make-server, args: [--all]}\n")?;
+    let model = || -> anyhow::Result<String> { Ok(home.run(&["configure", "get", "GOOSE_MODEL"])?.stdout) };
+    assert_eq!(model()?, "users\n");
+
+    let asked = home.run(&["configure", "trust"])?;
+    assert_eq!(asked.code, Some(1));
+    for shown in ["It sets GOOSE_MODEL to \"projects\".", "It starts 'make-server --all' as the extension 'build'.", "--yes"] {
+        ensure!(asked.stderr.contains(shown), "{}", asked.stderr);
+    }
+    assert_eq!(model()?, "users\n");
+
+    assert_eq!(home.run(&["configure", "trust", "--yes"])?.code, Some(0));
+    assert_eq!(model()?, "projects\n");
+    fs::write(&project, fs::read_to_string(&project)?.replace("--all", "--none"))?;
+    assert_eq!(model()?, "users\n", "it has changed");
+    home.run(&["configure", "trust", "--yes"])?;
+    assert_eq!(model()?, "projects\n");
+    home.run(&["configure", "distrust"])?;
+    assert_eq!(model()?, "users\n");
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `goose doctor`: what is broken is found, and how to mend it is said.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use crate::support::{Home, Run};
+
+/// The check of that name.
+fn check<'j>(json: &'j Value, name: &str) -> anyhow::Result<&'j Value> {
+    let checks = json["checks"].as_array().context("no checks")?;
+    checks.iter().find(|check| check["name"] == name).with_context(|| format!("no '{name}' in {json:#}"))
+}
+
+fn examined(home: &Home, arguments: &[&str]) -> anyhow::Result<(Run, Value)> {
+    let arguments = [&["doctor", "--json"], arguments].concat();
+    let output = home.goose(&arguments).env("GOOSE_DISABLE_KEYRING", "1").env("OPENAI_API_KEY", "key").output()?;
+    let run: Run = output.try_into()?;
+    let json = run.json()?;
+    Ok((run, json))
+}
+
+#[test]
+fn a_home_that_works_is_healthy() -> anyhow::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let home = Home::with_config(&format!(
+        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\nOPENAI_HOST: http://{}\nextensions:\n  memory: {{type: builtin}}\n  m: {{type: stdio, cmd: '{{misbehave}}'}}\n",
+        listener.local_addr()?
+    ))?;
+    let (run, json) = examined(&home, &["--start"])?;
+    assert_eq!((run.code, &json["healthy"]), (Some(0), &Value::Bool(true)), "{json:#}");
+    for name in ["config folder", "configuration", "model", "service", "shell", "sessions", "extension m", "start of memory", "start of m"] {
+        assert_eq!(check(&json, name)?["state"], "good", "{name}: {json:#}");
+    }
+    ensure!(!home.path().join("data").exists(), "looking has made something");
+    let people = home.run(&["doctor"])?;
+    ensure!(people.stdout.ends_with("broken.\n"), "{}", people.stdout);
+    Ok(())
+}
+
+#[test]
+fn what_is_broken_is_named_with_its_mending() -> anyhow::Result<()> {
+    let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let home = Home::with_config(&format!(
+        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\nOPENAI_HOST: http://{free}\nGOOSE_SHELL: /nowhere/sh\nextensions:\n  gone: {{type: stdio, cmd: no-such-program-here}}\n  old: {{type: sse}}\n  secret: {{type: stdio, cmd: sh, env_keys: [NOBODY_SET_THIS]}}\n  off: {{type: sse, enabled: false}}\n",
+    ))?;
+    fs::write(home.path().join("config/secrets.yaml"), "A: b\n")?;
+    fs::set_permissions(home.path().join("config/secrets.yaml"), fs::Permissions::from_mode(0o644))?;
+    let (run, json) = examined(&home, &[])?;
+    assert_eq!((run.code, &json["healthy"]), (Some(1), &Value::Bool(false)));
+    for (name, state, says) in [
+        ("service", "bad", "cannot be reached"),
+        ("shell", "bad", "/nowhere/sh cannot be started"),
+        ("extension gone", "bad", "'no-such-program-here' is not there"),
+        ("extension old", "bad", "streamable_http"),
+        ("extension secret", "bad", "NOBODY_SET_THIS"),
+        ("secrets.yaml", "warning", "others on this machine can read"),
+        ("configuration", "good", "config.yaml"),
+    ] {
+        let check = check(&json, name)?;
+        assert_eq!(check["state"], state, "{check:#}");
+        ensure!(check["says"].as_str().is_some_and(|it| it.contains(says)), "{check:#}");
+        ensure!(state == "good" || check["mend"].is_string(), "{check:#}");
+    }
+    ensure!(check(&json, "extension off").is_err());
+    Ok(())
+}
+
+#[test]
+fn a_home_without_a_model_or_with_a_broken_file_is_not_healthy() -> anyhow::Result<()> {
+    let empty = Home::new()?;
+    let (run, json) = examined(&empty, &[])?;
+    assert_eq!((run.code, &check(&json, "model")?["state"]), (Some(1), &Value::from("bad")));
+    ensure!(check(&json, "model")?["mend"].as_str().is_some_and(|it| it.contains("goose configure")));
+
+    let broken = Home::with_config("A: [\n")?;
+    let (run, json) = examined(&broken, &[])?;
+    let configuration = check(&json, "configuration")?;
+    assert_eq!((run.code, &configuration["state"]), (Some(1), &Value::from("bad")));
+    ensure!(configuration["says"].as_str().is_some_and(|it| it.contains("config.yaml:2:")), "{configuration:#}");
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! From a host as people write it, and a path, to the URL that is asked.
+//!
+//! People give a bare host, a base URL that ends in a version, or the whole URL; each comes out right, and nothing is
+//! doubled: `https://x`, `https://x/v1` and `https://x/v1/chat/completions` are the same service.
+
+use url::{Host, Url};
+
+/// What is usual where the text does not say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usual {
+    /// The port of `http` addresses.
+    pub(super) http_port: Option<u16>,
+    /// Whether an address without a scheme is `http` even where it is not this machine's.
+    pub(super) plain: Plain,
+}
+
+/// Where an address without a scheme is taken to be unprotected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plain {
+    /// On this machine only.
+    Here,
+    /// Everywhere.
+    Everywhere,
+}
+
+/// Reads a host or base URL.
+///
+/// # Errors
+///
+/// In words, for the setting that holds it.
+pub(super) fn parse(text: &str, usual: Usual) -> Result<Url, String> {
+    let text = text.trim();
+    let url = match text.contains("://") {
+        true => Url::parse(text),
+        false => with_scheme(text, usual.plain),
+    };
+    let mut url = url.map_err(|error| format!("`{text}` is no address ({error})"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`{}` is neither http nor https", url.scheme()));
+    }
+    if let Some(port) = usual.http_port
+        && url.scheme() == "http"
+        && url.port().is_none()
+        && !says_port(text)
+    {
+        // Fails for URLs without a host only, and http has one.
+        let _ = url.set_port(Some(port));
+    }
+    reachable(&mut url);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn with_scheme(text: &str, plain: Plain) -> Result<Url, url::ParseError> {
+    let url = Url::parse(&format!("http://{text}"))?;
+    if plain == Plain::Everywhere || is_here(&url) {
+        return Ok(url);
+    }
+    Url::parse(&format!("https://{text}"))
+}
+
+/// Whether it is this machine's own address.
+fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
+        Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unspecified(),
+        None => false,
+    }
+}
+
+/// Whether the usual port was written down, which a parsed URL no longer shows.
+fn says_port(text: &str) -> bool {
+    let authority = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.ends_with(":80")
+}
+
+/// Servers listen on `0.0.0.0`; nobody can be called there.
+fn reachable(url: &mut Url) {
+    let here = match url.host() {
+        Some(Host::Ipv4(address)) if address.is_unspecified() => "127.0.0.1",
+        Some(Host::Ipv6(address)) if address.is_unspecified() => "[::1]",
+        _ => return,
+    };
+    let _ = url.set_host(Some(here));
+}
+
+/// Adds the path, as much of it as is not there yet. A query in the path wins over one in the base.
+pub(super) fn join(base: &Url, path: &str) -> Url {
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let have = segments(base.path());
+    let want = segments(path);
+    let mut url = base.clone();
+    let all: Vec<&str> = have.iter().chain(missing(&have, &want)).copied().collect();
+    url.set_path(&all.join("/"));
+    if query.is_some() {
+        url.set_query(query);
+    }
+    url
+}
+
+/// A base URL as the makers' own libraries take it: it holds everything but the last step.
+pub(super) fn join_base(base: &Url, path: &str) -> Url {
+    let want = segments(path);
+    match segments(base.path()).is_empty() {
+        true => join(base, path),
+        false => join(base, &tail(&want).join("/")),
+    }
+}
+
+fn segments(path: &str) -> Vec<&str> {
+    path.split('/').filter(|segment| !segment.is_empty()).collect()
+}
+
+/// What of the wanted path is not at the end of the one that is there.
+fn missing<'w>(have: &[&str], want: &'w [&'w str]) -> &'w [&'w str] {
+    let end = tail(want);
+    if !end.is_empty() && have.ends_with(end) {
+        return &[];
+    }
+    let overlap = (1..=want.len()).rev().find(|count| have.ends_with(&want[..*count]));
+    match overlap {
+        Some(count) => &want[count..],
+        None if have.last().is_some_and(|last| is_version(last)) => end,
+        None => want,
+    }
+}
+
+/// What follows the version: `chat/completions` of `v1/chat/completions`.
+fn tail<'w>(want: &'w [&'w str]) -> &'w [&'w str] {
+    let version = want.iter().rposition(|segment| is_version(segment));
+    version.map_or(want, |at| &want[at + 1..])
+}
+
+/// `v1`, `v4`, `v1beta`.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAT: &str = "v1/chat/completions";
+
+    fn ollama(text: &str) -> String {
+        parse(text, Usual { http_port: Some(11434), plain: Plain::Everywhere }).unwrap().to_string()
+    }
+
+    fn joined(base: &str, path: &str) -> String {
+        let base = parse(base, Usual { http_port: None, plain: Plain::Here }).unwrap();
+        join(&base, path).to_string()
+    }
+
+    #[test]
+    fn a_path_is_added_as_far_as_it_is_missing() {
+        for (base, path, expected) in [
+            ("https://x.com", CHAT, "https://x.com/v1/chat/completions"),
+            ("https://x.com/", CHAT, "https://x.com/v1/chat/completions"),
+            ("https://x.com/v1", CHAT, "https://x.com/v1/chat/completions"),
+            ("https://x.com/v1/", CHAT, "https://x.com/v1/chat/completions"),
+            ("https://x.com/v1/chat/completions", CHAT, "https://x.com/v1/chat/completions"),
+            ("https://x.com/api/paas/v4", CHAT, "https://x.com/api/paas/v4/chat/completions"),
+            ("https://x.com/zen/go", CHAT, "https://x.com/zen/go/v1/chat/completions"),
+            (
+                "https://x.com/openai",
+                "openai/v1/chat/completions",
+                "https://x.com/openai/v1/chat/completions",
+            ),
+            ("http://127.0.0.1:9/v1", "openai/v1/chat/completions", "http://127.0.0.1:9/v1/chat/completions"),
+            ("https://x.com", "v1/messages", "https://x.com/v1/messages"),
+            ("https://x.com/v1?a=b", CHAT, "https://x.com/v1/chat/completions?a=b"),
+            ("https://x.com?a=b", "chat?api-version=1", "https://x.com/chat?api-version=1"),
+            ("https://x.com/v1beta", "v1beta", "https://x.com/v1beta"),
+            ("https://x.com", "", "https://x.com/"),
+        ] {
+            assert_eq!(joined(base, path), expected, "{base} + {path}");
+        }
+    }
+
+    #[test]
+    fn a_base_url_of_a_library_holds_all_but_the_last_step() {
+        let base = |text: &str| Url::parse(text).unwrap();
+        assert_eq!(
+            join_base(&base("https://x.com/api"), CHAT).as_str(),
+            "https://x.com/api/chat/completions"
+        );
+        assert_eq!(join_base(&base("https://x.com/v1"), CHAT).as_str(), "https://x.com/v1/chat/completions");
+        assert_eq!(join_base(&base("https://x.com"), CHAT).as_str(), "https://x.com/v1/chat/completions");
+    }
+
+    #[test]
+    fn ollama_is_found_under_every_form_of_its_address() {
+        for (text, expected) in [
+            ("localhost", "http://localhost:11434/"),
+            ("localhost:11434", "http://localhost:11434/"),
+            ("127.0.0.1:1", "http://127.0.0.1:1/"),
+            ("0.0.0.0", "http://127.0.0.1:11434/"),
+            ("[::]:5", "http://[::1]:5/"),
+            ("box.lan", "http://box.lan:11434/"),
+            ("http://box.lan", "http://box.lan:11434/"),
+            ("http://box.lan:80", "http://box.lan/"),
+            ("box.lan:80", "http://box.lan/"),
+            ("https://ollama.example.com", "https://ollama.example.com/"),
+            ("https://example.com:8443/ollama/", "https://example.com:8443/ollama/"),
+        ] {
+            assert_eq!(ollama(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_protected_unless_it_is_here() {
+        let parsed = |text| parse(text, Usual { http_port: None, plain: Plain::Here }).unwrap().to_string();
+        assert_eq!(parsed("example.com"), "https://example.com/");
+        assert_eq!(parsed("localhost:4000"), "http://localhost:4000/");
+        for bad in ["", "http://", "ftp://x.com", "a b"] {
+            assert!(parse(bad, Usual { http_port: None, plain: Plain::Here }).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! [`ProviderInfo`]: what can be chosen, for people.
+
+use super::service::{Key, Service};
+use crate::custom::CustomProvider;
+
+/// A service that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProviderInfo {
+    /// The name to write in `GOOSE_PROVIDER`.
+    pub name: String,
+    /// Other names that it goes by.
+    pub aliases: Vec<String>,
+    /// The name that people see.
+    pub display_name: String,
+    /// The variables that may hold its key, the usual one first.
+    pub key_variables: Vec<String>,
+    /// Whether it wants a key.
+    pub needs_key: bool,
+    /// What else can be set.
+    pub settings: Vec<SettingInfo>,
+    /// The model to begin with.
+    pub default_model: Option<String>,
+    /// Well-known models; there are more.
+    pub models: Vec<String>,
+    /// Where keys are made, or where to read about it.
+    pub docs_url: Option<String>,
+    /// Whether the user described it.
+    pub is_custom: bool,
+}
+
+/// Something that can be set for a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SettingInfo {
+    /// The variable.
+    pub name: String,
+    /// What it is when nobody says; without it somebody must.
+    pub default: Option<String>,
+    /// What it may look like, or what it is for.
+    pub example: Option<String>,
+}
+
+impl ProviderInfo {
+    pub(super) fn of_service(service: &Service) -> Self {
+        let (keys, needs_key) = match service.key {
+            Key::Required(keys) => (keys, true),
+            Key::Optional(keys) => (keys, false),
+        };
+        let mut settings: Vec<SettingInfo> = service
+            .settings
+            .iter()
+            .map(|setting| SettingInfo {
+                name: setting.name.to_owned(),
+                default: setting.default.filter(|default| !default.contains("${")).map(str::to_owned),
+                example: Some(setting.example.to_owned()),
+            })
+            .collect();
+        if !service.host.contains("${") {
+            let host = service.host.to_owned();
+            settings.push(SettingInfo {
+                name: format!("{}_HOST", service.prefix),
+                default: Some(host.clone()),
+                example: Some(host),
+            });
+        }
+        Self {
+            name: service.name.to_owned(),
+            aliases: owned(service.aliases),
+            display_name: service.display.to_owned(),
+            key_variables: owned(keys),
+            needs_key,
+            settings,
+            default_model: service.models.first().map(|model| (*model).to_owned()),
+            models: owned(service.models),
+            docs_url: Some(service.docs.to_owned()),
+            is_custom: false,
+        }
+    }
+
+    pub(super) fn of_custom(custom: &CustomProvider) -> Self {
+        let settings = custom.env_vars.iter().map(|variable| SettingInfo {
+            name: variable.name.clone(),
+            default: variable.default.clone(),
+            example: variable.description.clone(),
+        });
+        Self {
+            name: custom.name.clone(),
+            aliases: Vec::new(),
+            display_name: custom.shown_name().to_owned(),
+            key_variables: custom.key_variable().map(str::to_owned).into_iter().collect(),
+            needs_key: custom.key_variable().is_some() && custom.requires_auth != Some(false),
+            settings: settings.collect(),
+            default_model: custom.first_model().map(str::to_owned),
+            models: custom.models.iter().map(|model| model.name.clone()).collect(),
+            docs_url: custom.model_doc_link.clone(),
+            is_custom: true,
+        }
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}

@@ -1,0 +1,200 @@
+//! [`Registry`]: from a model's name to somebody who can be asked.
+//!
+//! ```text
+//! ModelRef ──► Service (table) or CustomProvider ──► Blueprint ──► Resolver + Lookup ──► Endpoint ──► Provider
+//! ```
+//!
+//! - `table`, `service`: the services that goose knows, as data; `blueprint`: those and the user's own in one form;
+//! - `resolve`: what the user has set becomes an endpoint; `address`: how URLs are put together; `openai`: its two wires; `proxy`: the way there;
+//! - `info`: what can be chosen; `setup_error`: why not, and what to do; `nearest`: what was perhaps meant.
+
+mod address;
+mod blueprint;
+mod info;
+mod nearest;
+mod openai;
+mod proxy;
+mod resolve;
+mod service;
+mod setup_error;
+mod table;
+
+use std::sync::{Arc, OnceLock};
+
+use self::{
+    blueprint::Blueprint,
+    resolve::{Resolved, Resolver, bad},
+    service::{Service, Wire},
+};
+pub use self::{
+    info::{ProviderInfo, SettingInfo},
+    setup_error::SetupError,
+};
+use crate::{
+    catalogue::{self, ModelOverrides},
+    custom::CustomProvider,
+    lookup::Lookup,
+    model_ref::ModelRef,
+    provider::{ModelInfo, Provider},
+    wires::{Anthropic, Cloud, Gateway, Ollama, OpenAiChat, OpenAiResponses},
+};
+
+/// How much of a conversation a local model is given room for unless the user says so. Ollama itself keeps little, and
+/// cuts the rest without a word; all that a large model can take may not fit into the machine.
+const OLLAMA_CONTEXT: u64 = 32_768;
+
+/// The variable with which goose users give it more.
+const OLLAMA_CONTEXT_VARIABLE: &str = "GOOSE_INPUT_LIMIT";
+
+/// All services that can be asked. Making one costs nothing; nothing is read or connected.
+#[derive(Debug, Default)]
+pub struct Registry {
+    custom: Vec<CustomProvider>,
+    known: OnceLock<Vec<ProviderInfo>>,
+}
+
+impl Registry {
+    /// The services that goose knows, and the user's own, which win where they have the same name.
+    pub fn new(custom: Vec<CustomProvider>) -> Self {
+        Self { custom, known: OnceLock::new() }
+    }
+
+    /// What can be chosen: the user's own first.
+    pub fn known(&self) -> &[ProviderInfo] {
+        self.known.get_or_init(|| {
+            let own = self.custom.iter().map(ProviderInfo::of_custom);
+            let table = table::services().filter(|service| self.own(service.name).is_none());
+            own.chain(table.map(ProviderInfo::of_service)).collect()
+        })
+    }
+
+    /// What can be chosen under that name or alias.
+    pub fn info(&self, name: &str) -> Option<&ProviderInfo> {
+        let name = normal(name);
+        let goes_by = |info: &&ProviderInfo| {
+            normal(&info.name) == name || info.aliases.iter().any(|alias| normal(alias) == name)
+        };
+        self.known().iter().find(goes_by)
+    }
+
+    /// Somebody to ask. Nothing is sent yet, and no connection made.
+    ///
+    /// # Errors
+    ///
+    /// What is missing or wrong, and what to do about it.
+    pub fn provider(
+        &self,
+        model: &ModelRef,
+        lookup: &dyn Lookup,
+        overrides: &ModelOverrides,
+    ) -> Result<Arc<dyn Provider>, SetupError> {
+        let blueprint = self.blueprint(model)?;
+        let resolver = Resolver { blueprint: &blueprint, model: model.model(), lookup };
+        let resolved = resolver.resolve()?;
+        let mut info = self.info_of(&blueprint, model.model(), overrides);
+        if resolved.wire == Wire::Ollama {
+            fit_into_machine(&mut info, &blueprint, lookup, overrides)?;
+        }
+        Ok(build(resolved, info))
+    }
+
+    /// What is known of a model: the table, then the user's own provider, then what the user says of models.
+    pub fn model_info(&self, model: &ModelRef, overrides: &ModelOverrides) -> ModelInfo {
+        match self.blueprint(model) {
+            Ok(blueprint) => self.info_of(&blueprint, model.model(), overrides),
+            Err(_) => {
+                let mut info = catalogue::model_info(model.model());
+                overrides.apply(&mut info);
+                info
+            }
+        }
+    }
+
+    fn info_of(&self, blueprint: &Blueprint<'_>, model: &str, overrides: &ModelOverrides) -> ModelInfo {
+        let mut info = catalogue::model_info(model);
+        if let Some(says) = blueprint.models.get(model) {
+            says.apply(&mut info);
+        }
+        overrides.apply(&mut info);
+        info
+    }
+
+    fn blueprint<'a>(&'a self, model: &ModelRef) -> Result<Blueprint<'a>, SetupError> {
+        let Some(name) = model.provider() else {
+            return Err(SetupError::NoProvider { model: model.model().to_owned() });
+        };
+        if let Some(custom) = self.own(name) {
+            return Ok(Blueprint::of_custom(custom));
+        }
+        match service(name) {
+            Some(service) => Ok(Blueprint::of_service(service)),
+            None => Err(self.unknown(name, model)),
+        }
+    }
+
+    fn own(&self, name: &str) -> Option<&CustomProvider> {
+        let name = normal(name);
+        self.custom.iter().find(|custom| normal(&custom.name) == name)
+    }
+
+    fn unknown(&self, name: &str, model: &ModelRef) -> SetupError {
+        let cannot = table::CANNOT.iter().find(|(known, ..)| normal(known) == normal(name));
+        if let Some((known, reason, instead)) = cannot {
+            let [name, reason, instead] = [known, reason, instead].map(|text| (*text).to_owned());
+            return SetupError::Unsupported { name, reason, instead };
+        }
+        let names = self.known().iter().map(|info| info.name.as_str());
+        let near = nearest::nearest(name, names);
+        let looks_like_model = near.is_empty() && catalogue::knows(name);
+        SetupError::UnknownProvider {
+            name: name.to_owned(),
+            near,
+            perhaps_model: looks_like_model.then(|| model.to_string()),
+        }
+    }
+}
+
+/// Names are written with either line.
+fn normal(name: &str) -> String {
+    name.trim().to_lowercase().replace('-', "_")
+}
+
+fn service(name: &str) -> Option<&'static Service> {
+    let name = normal(name);
+    let goes_by = |service: &&Service| {
+        service.name == name || service.aliases.iter().any(|alias| normal(alias) == name)
+    };
+    table::services().find(goes_by)
+}
+
+fn fit_into_machine(
+    info: &mut ModelInfo,
+    blueprint: &Blueprint<'_>,
+    lookup: &dyn Lookup,
+    overrides: &ModelOverrides,
+) -> Result<(), SetupError> {
+    if let Some(text) = lookup.value(OLLAMA_CONTEXT_VARIABLE).filter(|text| !text.trim().is_empty()) {
+        let limit = text.trim().parse().ok().filter(|limit| *limit > 0);
+        let not_a_number = || bad(OLLAMA_CONTEXT_VARIABLE, format!("`{text}` is no number of tokens"));
+        info.context_limit = limit.ok_or_else(not_a_number)?;
+        return Ok(());
+    }
+    let own = blueprint.models.get(info.name.as_str()).is_some_and(|says| says.context_limit.is_some());
+    if !own && !overrides.says_size_of(&info.name) {
+        info.context_limit = info.context_limit.min(OLLAMA_CONTEXT);
+    }
+    Ok(())
+}
+
+fn build(resolved: Resolved, info: ModelInfo) -> Arc<dyn Provider> {
+    let Resolved { wire, endpoint } = resolved;
+    match wire {
+        Wire::OpenAi | Wire::Chat => Arc::new(OpenAiChat::new(endpoint, info)),
+        Wire::Responses => Arc::new(OpenAiResponses::new(endpoint, info)),
+        Wire::Anthropic => Arc::new(Anthropic::new(endpoint, info)),
+        Wire::Ollama => Arc::new(Ollama::new(endpoint, info)),
+        Wire::Gemini => Arc::new(Gateway::new(Cloud::Gemini, endpoint, info)),
+        Wire::Vertex => Arc::new(Gateway::new(Cloud::Vertex, endpoint, info)),
+        Wire::Bedrock => Arc::new(Gateway::new(Cloud::Bedrock, endpoint, info)),
+    }
+}

@@ -1,0 +1,272 @@
+//! From a blueprint and what the user has set to the endpoint that is asked.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use url::{Host, Url};
+
+use super::{
+    address::{self, Plain, Usual},
+    blueprint::{Blueprint, NeedsKey, Variable},
+    openai, proxy,
+    service::Wire,
+    setup_error::SetupError,
+};
+use crate::{
+    api_key::ApiKey,
+    endpoint::{Dialect, Endpoint},
+    lookup::Lookup,
+};
+
+/// Ollama's own port.
+const OLLAMA_PORT: u16 = 11434;
+
+/// How deep defaults may refer to other variables.
+const MAX_EXPANSIONS: usize = 4;
+
+/// The longest patience that can be asked for: a day.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A service that can be asked.
+pub(super) struct Resolved {
+    pub(super) wire: Wire,
+    pub(super) endpoint: Endpoint,
+}
+
+/// What the user has set, for one service and one model.
+pub(super) struct Resolver<'a> {
+    pub(super) blueprint: &'a Blueprint<'a>,
+    pub(super) model: &'a str,
+    pub(super) lookup: &'a dyn Lookup,
+}
+
+impl Resolver<'_> {
+    pub(super) fn resolve(&self) -> Result<Resolved, SetupError> {
+        let base = self.base()?;
+        let (wire, path) = self.wire_and_path(&base.url)?;
+        let url = match base.kind {
+            BaseKind::Host => address::join(&base.url, &path),
+            BaseKind::BaseUrl => address::join_base(&base.url, &path),
+        };
+        let mut endpoint = Endpoint::new(self.blueprint.name, url);
+        endpoint.key_header = self.blueprint.key_header.clone();
+        endpoint.dialect = self.dialect(&endpoint.url);
+        endpoint.headers = self.headers()?;
+        endpoint.timeout = self.timeout()?.or(self.blueprint.timeout);
+        endpoint.proxy = proxy::of(&endpoint.url, self.lookup)?;
+        if let Some((name, key)) = self.key()? {
+            endpoint = endpoint.with_key(key, name);
+        }
+        endpoint.key_name =
+            endpoint.key_name.or_else(|| self.blueprint.keys.first().map(|key| (*key).to_owned()));
+        Ok(Resolved { wire, endpoint })
+    }
+
+    /// What is set, and not to nothing.
+    fn value(&self, name: &str) -> Option<String> {
+        self.lookup.value(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// One of the variables that every service has: `OPENAI_HOST`.
+    fn usual(&self, suffix: &str) -> Option<(String, String)> {
+        let name = format!("{}_{suffix}", self.blueprint.prefix?);
+        let value = self.value(&name)?;
+        Some((name, value))
+    }
+
+    fn base(&self) -> Result<Base, SetupError> {
+        let named = |(name, text): (String, String), kind| self.parse_base(&text, &name, kind);
+        if let Some(host) = self.usual("HOST") {
+            return named(host, BaseKind::Host);
+        }
+        if let Some(base_url) = self.usual("BASE_URL") {
+            return named(base_url, BaseKind::BaseUrl);
+        }
+        let text = self.fill(self.blueprint.host)?;
+        self.parse_base(&text, &format!("the address of {}", self.blueprint.name), BaseKind::Host)
+    }
+
+    fn parse_base(&self, text: &str, variable: &str, kind: BaseKind) -> Result<Base, SetupError> {
+        let usual = match self.blueprint.wire {
+            Wire::Ollama => Usual { http_port: Some(OLLAMA_PORT), plain: Plain::Everywhere },
+            _ => Usual { http_port: None, plain: Plain::Here },
+        };
+        let url = address::parse(text, usual).map_err(|reason| bad(variable, reason))?;
+        Ok(Base { url, kind })
+    }
+
+    fn wire_and_path(&self, base: &Url) -> Result<(Wire, String), SetupError> {
+        let said = self.usual("BASE_PATH").map(|(_, path)| path);
+        if self.blueprint.wire == Wire::OpenAi {
+            let choice = openai::Choice { said_path: said.as_deref(), base, model: self.model };
+            let (wire, path) = choice.make(self.value(openai::API_VARIABLE).as_deref())?;
+            return Ok((wire, path.to_owned()));
+        }
+        let path = match said {
+            Some(path) => path,
+            None => self.fill(self.blueprint.path)?,
+        };
+        Ok((self.blueprint.wire, path))
+    }
+
+    /// The inventor's newest is understood at the inventor's own address only.
+    fn dialect(&self, url: &Url) -> Dialect {
+        let own = Url::parse(self.blueprint.host).ok();
+        match own {
+            Some(own) if own.host_str() != url.host_str() => Dialect::Common,
+            _ => self.blueprint.dialect,
+        }
+    }
+
+    /// Puts settings in the place of `${NAME}`.
+    fn fill(&self, template: &str) -> Result<String, SetupError> {
+        let mut text = template.to_owned();
+        for _ in 0..MAX_EXPANSIONS {
+            if !text.contains("${") {
+                break;
+            }
+            text = self.fill_once(&text)?;
+        }
+        Ok(text)
+    }
+
+    fn fill_once(&self, template: &str) -> Result<String, SetupError> {
+        let mut text = String::new();
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else { break };
+            text.push_str(before);
+            text.push_str(&self.setting(name)?);
+            rest = behind;
+        }
+        text.push_str(rest);
+        Ok(text)
+    }
+
+    fn setting(&self, name: &str) -> Result<String, SetupError> {
+        if name == "model" {
+            return Ok(self.model.to_owned());
+        }
+        let unknown = Variable { name, also: &[], default: None, example: None };
+        let variable =
+            self.blueprint.variables.iter().find(|variable| variable.name == name).unwrap_or(&unknown);
+        let mut names = std::iter::once(name).chain(variable.also.iter().copied());
+        let said = names.find_map(|name| self.value(name));
+        let said = said.or_else(|| variable.default.map(str::to_owned));
+        said.or_else(|| self.lookup.secret(name).map(|secret| secret.expose().to_owned())).ok_or_else(|| {
+            SetupError::MissingSetting {
+                service: self.blueprint.shown.to_owned(),
+                variable: name.to_owned(),
+                example: variable.example.map(str::to_owned),
+            }
+        })
+    }
+
+    fn headers(&self) -> Result<Vec<(String, String)>, SetupError> {
+        let mut headers = Vec::new();
+        for (name, value) in &self.blueprint.headers {
+            headers.push(header(name, &self.fill(value)?, "the headers of the provider")?);
+        }
+        for (variable, name) in self.blueprint.header_settings {
+            if let Some(value) = self.value(variable) {
+                headers.push(header(name, &value, variable)?);
+            }
+        }
+        headers.extend(self.custom_headers()?);
+        Ok(headers)
+    }
+
+    /// `Name=value,Name=value`, or one on each line.
+    fn custom_headers(&self) -> Result<Vec<(String, String)>, SetupError> {
+        let Some(prefix) = self.blueprint.prefix else { return Ok(Vec::new()) };
+        let variable = format!("{prefix}_CUSTOM_HEADERS");
+        let said = self.value(&variable);
+        let Some(text) = said.or_else(|| Some(self.lookup.secret(&variable)?.expose().to_owned())) else {
+            return Ok(Vec::new());
+        };
+        let pairs = text.split([',', '\n']).map(str::trim).filter(|pair| !pair.is_empty());
+        let parse = |pair: &str| {
+            let (name, value) = pair
+                .split_once('=')
+                .or_else(|| pair.split_once(':'))
+                .ok_or_else(|| bad(&variable, "it must be Name=value, with commas between".to_owned()))?;
+            header(name.trim(), value.trim(), &variable)
+        };
+        pairs.map(parse).collect()
+    }
+
+    fn timeout(&self) -> Result<Option<Duration>, SetupError> {
+        let Some((name, text)) = self.usual("TIMEOUT") else { return Ok(None) };
+        let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        match seconds {
+            Some(seconds) if !seconds.is_zero() => Ok(Some(seconds.min(MAX_TIMEOUT))),
+            _ => Err(bad(&name, format!("`{text}` is no number of seconds"))),
+        }
+    }
+
+    fn key(&self) -> Result<Option<(String, ApiKey)>, SetupError> {
+        for name in &self.blueprint.keys {
+            let Some(key) = self.lookup.secret(name).filter(|key| !key.is_empty()) else { continue };
+            if HeaderValue::from_str(key.expose()).is_err() {
+                let reason = format!("it has characters that no key has ({} bytes)", key.expose().len());
+                return Err(bad(name, reason));
+            }
+            return Ok(Some(((*name).to_owned(), key)));
+        }
+        self.without_key().map(|()| None)
+    }
+
+    fn without_key(&self) -> Result<(), SetupError> {
+        let Some(variable) = self.blueprint.keys.first() else { return Ok(()) };
+        if self.blueprint.needs_key == NeedsKey::No {
+            return Ok(());
+        }
+        Err(SetupError::MissingKey {
+            service: self.blueprint.shown.to_owned(),
+            variable: (*variable).to_owned(),
+            advice: self.blueprint.key_advice.map(str::to_owned),
+            docs: self.blueprint.docs.map(str::to_owned),
+        })
+    }
+}
+
+struct Base {
+    url: Url,
+    kind: BaseKind,
+}
+
+/// What a variable holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BaseKind {
+    /// A host, to which the whole path is added.
+    Host,
+    /// What the makers' libraries call a base URL.
+    BaseUrl,
+}
+
+fn header(name: &str, value: &str, variable: &str) -> Result<(String, String), SetupError> {
+    if HeaderName::try_from(name).is_err() {
+        return Err(bad(variable, format!("`{}` is no name of a header", name.escape_debug())));
+    }
+    if HeaderValue::from_str(value).is_err() {
+        return Err(bad(
+            variable,
+            format!("the value of the header `{name}` has characters that no header has"),
+        ));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub(super) fn bad(variable: &str, reason: String) -> SetupError {
+    SetupError::BadSetting { variable: variable.to_owned(), reason }
+}
+
+/// Whether it is that host or one below it.
+pub(super) fn is_host(url: &Url, host: &str) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            name == host || name.strip_suffix(host).is_some_and(|sub| sub.ends_with('.'))
+        }
+        _ => false,
+    }
+}

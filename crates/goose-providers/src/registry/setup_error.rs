@@ -1,0 +1,118 @@
+//! [`SetupError`]: why a model cannot be asked before anything was sent, and what to do about it.
+
+use thiserror::Error;
+
+use crate::model_ref::BadModelRef;
+
+/// Why a model cannot be asked. The message says what is wrong, [`hint`](Self::hint) what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// A model, but nobody who offers it.
+    #[error("it is not said which service offers the model `{model}`")]
+    NoProvider {
+        /// The model.
+        model: String,
+    },
+    /// The text names no model.
+    #[error(transparent)]
+    BadModel(#[from] BadModelRef),
+    /// Nobody goes by that name.
+    #[error("there is no provider `{name}`")]
+    UnknownProvider {
+        /// The name.
+        name: String,
+        /// What was perhaps meant.
+        near: Vec<String>,
+        /// The whole reference, where the name looks more like a model.
+        perhaps_model: Option<String>,
+    },
+    /// A service that goose cannot talk to.
+    #[error("goose cannot use {name}: {reason}")]
+    Unsupported {
+        /// The service.
+        name: String,
+        /// Why.
+        reason: String,
+        /// What to do instead.
+        instead: String,
+    },
+    /// No key.
+    #[error("{service} needs a key, and {variable} is not set")]
+    MissingKey {
+        /// The service, as it is shown.
+        service: String,
+        /// The variable that should hold it.
+        variable: String,
+        /// What else helps.
+        advice: Option<String>,
+        /// Where keys are made.
+        docs: Option<String>,
+    },
+    /// Something that the service's address is made of is not set.
+    #[error("{service} needs to know {variable}, which is not set")]
+    MissingSetting {
+        /// The service, as it is shown.
+        service: String,
+        /// The variable.
+        variable: String,
+        /// What it may look like.
+        example: Option<String>,
+    },
+    /// A setting makes no sense.
+    #[error("{variable} cannot be used: {reason}")]
+    BadSetting {
+        /// The variable, or the file's field.
+        variable: String,
+        /// What is wrong with it; the value itself is not shown where it may be secret.
+        reason: String,
+    },
+}
+
+impl SetupError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoProvider { model } => Some(format!(
+                "set GOOSE_PROVIDER, write the model as provider:{model}, or run `goose configure`"
+            )),
+            Self::UnknownProvider { near, perhaps_model, .. } => {
+                Some(unknown(near, perhaps_model.as_deref()))
+            }
+            Self::Unsupported { instead, .. } => Some(instead.clone()),
+            Self::MissingKey { variable, advice, docs, .. } => {
+                Some(missing_key(variable, advice.as_deref(), docs.as_deref()))
+            }
+            Self::MissingSetting { variable, example, .. } => {
+                let example =
+                    example.as_deref().map(|example| format!(", such as {example}")).unwrap_or_default();
+                Some(format!("set {variable} in the environment or in config.yaml{example}"))
+            }
+            Self::BadModel(_) | Self::BadSetting { .. } => None,
+        }
+    }
+}
+
+fn unknown(near: &[String], perhaps_model: Option<&str>) -> String {
+    if let Some(model) = perhaps_model {
+        return format!("if `{model}` is a model, say who offers it, such as ollama:{model}");
+    }
+    let own = "one of your own is a file in custom_providers";
+    match near {
+        [] => format!("`goose configure` shows all providers; {own}"),
+        near => format!("did you mean {}? `goose configure` shows all providers; {own}", near.join(" or ")),
+    }
+}
+
+fn missing_key(variable: &str, advice: Option<&str>, docs: Option<&str>) -> String {
+    let mut text = format!(
+        "set {variable} in the environment, in secrets.yaml or in the keyring, or run `goose configure`"
+    );
+    if let Some(advice) = advice {
+        text = format!("{text}; {advice}");
+    }
+    if let Some(docs) = docs {
+        text = format!("{text}; see {docs}");
+    }
+    text
+}

@@ -1,0 +1,73 @@
+//! Programs on this machine or in the house; most want no key.
+
+use super::super::service::{CHAT, Key, Service, Wire};
+
+/// Local servers, most used first.
+pub(super) const LOCAL: &[Service] = &[
+    Service {
+        name: "ollama",
+        display: "Ollama",
+        wire: Wire::Ollama,
+        prefix: "OLLAMA",
+        host: "http://localhost:11434",
+        path: "api/chat",
+        key: Key::Optional(&["OLLAMA_API_KEY"]),
+        docs: "https://ollama.com/download",
+        models: &["qwen3-coder:30b", "qwen3:8b", "gpt-oss:20b", "llama3.3"],
+        ..CHAT
+    },
+    Service {
+        name: "litellm",
+        display: "LiteLLM",
+        prefix: "LITELLM",
+        host: "http://localhost:4000",
+        key: Key::Optional(&["LITELLM_API_KEY"]),
+        docs: "https://docs.litellm.ai",
+        models: &["gpt-5.6-sol", "claude-sonnet-5-5"],
+        ..CHAT
+    },
+    Service {
+        name: "lmstudio",
+        aliases: &["lm_studio"],
+        display: "LM Studio",
+        prefix: "LMSTUDIO",
+        host: "http://localhost:1234",
+        key: Key::Optional(&["LMSTUDIO_API_KEY"]),
+        docs: "https://lmstudio.ai",
+        models: &["qwen3-coder-30b", "openai/gpt-oss-20b"],
+        ..CHAT
+    },
+    Service {
+        name: "llama_cpp",
+        aliases: &["llama_server", "llama-server", "llamacpp"],
+        display: "llama.cpp server",
+        prefix: "LLAMA_CPP",
+        host: "http://localhost:8080",
+        key: Key::Optional(&["LLAMA_CPP_API_KEY"]),
+        docs: "https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
+        models: &["default"],
+        ..CHAT
+    },
+    Service {
+        name: "vllm",
+        display: "vLLM",
+        prefix: "VLLM",
+        host: "http://localhost:8000",
+        key: Key::Optional(&["VLLM_API_KEY"]),
+        docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
+        models: &["Qwen/Qwen3-Coder-30B-A3B-Instruct", "openai/gpt-oss-20b"],
+        ..CHAT
+    },
+    Service {
+        name: "docker_model_runner",
+        aliases: &["docker"],
+        display: "Docker Model Runner",
+        prefix: "DOCKER_MODEL_RUNNER",
+        host: "http://localhost:12434",
+        path: "engines/v1/chat/completions",
+        key: Key::Optional(&[]),
+        docs: "https://docs.docker.com/ai/model-runner",
+        models: &["ai/qwen3-coder", "ai/gpt-oss"],
+        ..CHAT
+    },
+];

@@ -1,0 +1,137 @@
+//! An answer of Ollama: each line is a piece, the last one says that it is done and what it cost.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    endpoint::Endpoint,
+    error::ProviderResult,
+    failure,
+    reply::StopReason,
+    sse::SseEvent,
+    usage::Usage,
+    wires::{
+        assembly::Assembly,
+        stream::{Decoder, unreadable},
+    },
+};
+
+/// How much of a reason that is not known is kept.
+const MAX_REASON_CHARS: usize = 100;
+
+#[derive(Deserialize)]
+struct Piece {
+    #[serde(default)]
+    message: Option<Said>,
+    #[serde(default)]
+    done: bool,
+    #[serde(default)]
+    done_reason: Option<String>,
+    #[serde(default)]
+    prompt_eval_count: Option<u64>,
+    #[serde(default)]
+    prompt_eval_cached_count: Option<u64>,
+    #[serde(default)]
+    eval_count: Option<u64>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default, alias = "reasoning_content")]
+    thinking: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Asked>>,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    function: Option<Function>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+pub(super) struct OllamaDecoder {
+    endpoint: Endpoint,
+}
+
+impl Decoder for OllamaDecoder {
+    const LINES: bool = true;
+
+    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+        let piece = serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
+        self.piece(piece, reply)
+    }
+
+    /// Never called: a whole answer is one line.
+    fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
+        let text = answer.to_string();
+        let piece = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
+        self.piece(piece, reply)
+    }
+}
+
+impl OllamaDecoder {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+
+    fn piece(&self, piece: Piece, reply: &mut Assembly) -> ProviderResult<()> {
+        if let Some(error) = piece.error.as_ref().filter(|error| !error.is_null()) {
+            return Err(failure::of_value(&self.endpoint, error));
+        }
+        if let Some(said) = &piece.message {
+            take(said, reply)?;
+        }
+        if piece.done {
+            end(&piece, reply);
+        }
+        Ok(())
+    }
+}
+
+fn take(said: &Said, reply: &mut Assembly) -> ProviderResult<()> {
+    reply.think(said.thinking.as_deref().unwrap_or_default(), || None)?;
+    reply.text(said.content.as_deref().unwrap_or_default())?;
+    for asked in said.tool_calls.iter().flatten() {
+        let Some(function) = &asked.function else { continue };
+        let call = reply.begin_call(asked.id.as_deref().unwrap_or_default(), &function.name)?;
+        match &function.arguments {
+            Value::Null => {}
+            Value::String(text) => reply.set_arguments(call, text),
+            value => reply.set_arguments(call, &value.to_string()),
+        }
+        reply.end_call(call);
+    }
+    Ok(())
+}
+
+fn end(piece: &Piece, reply: &mut Assembly) {
+    if piece.prompt_eval_count.is_some() || piece.eval_count.is_some() {
+        let input = piece.prompt_eval_count.unwrap_or(0);
+        reply.usage(Usage {
+            input,
+            output: piece.eval_count.unwrap_or(0),
+            cached_input: piece.prompt_eval_cached_count.unwrap_or(0).min(input),
+            cache_write: 0,
+        });
+    }
+    reply.stop(match piece.done_reason.as_deref() {
+        None | Some("stop" | "") => StopReason::EndTurn,
+        Some("length") => StopReason::MaxTokens,
+        Some(other) => StopReason::Other(other.chars().take(MAX_REASON_CHARS).collect()),
+    });
+    reply.done();
+}

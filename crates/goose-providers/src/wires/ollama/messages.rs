@@ -1,0 +1,120 @@
+//! A conversation as Ollama wants it: results name their tool, and images stand beside the text.
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+use goose_extension::{Message, MessageContent, Role, ToolOutput};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::wires::{
+    content::{self, Part, Sight},
+    names::sent_name,
+    text::{joined, result_text},
+    wire::write_element,
+};
+
+/// The tools by the ids of their calls: results are tied to calls by name here.
+pub(super) type CallNames<'a> = HashMap<&'a str, &'a str>;
+
+#[derive(Serialize, Default)]
+struct Entry<'a> {
+    role: &'static str,
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<CallEntry<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize)]
+struct CallEntry<'a> {
+    function: FunctionCall<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, Value>,
+}
+
+/// The names of all calls.
+pub(super) fn call_names(messages: &[Arc<Message>]) -> CallNames<'_> {
+    let parts = messages.iter().flat_map(|message| &message.content);
+    let named = parts.filter_map(|part| match part {
+        MessageContent::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// Writes a message, as none, one or several of the wire's.
+pub(super) fn write(message: &Message, names: &CallNames<'_>, sight: Sight, out: &mut Vec<u8>) {
+    match message.role {
+        Role::Assistant => write_assistant(message, out),
+        _ => write_user(message, names, sight, out),
+    }
+}
+
+fn write_user(message: &Message, names: &CallNames<'_>, sight: Sight, out: &mut Vec<u8>) {
+    for part in &message.content {
+        if let MessageContent::ToolResult { id, output } = part {
+            write_result(names.get(id.as_str()).copied().unwrap_or_default(), output, sight, out);
+        }
+    }
+    let blocks = message.content.iter().filter_map(|part| match part {
+        MessageContent::Block(block) => content::part(block, sight),
+        _ => None,
+    });
+    let (images, texts) = apart(blocks.collect());
+    if !images.is_empty() || !texts.is_empty() {
+        write_element(out, &Entry { role: "user", content: joined(texts), images, ..Entry::default() });
+    }
+}
+
+fn write_result(name: &str, output: &ToolOutput, sight: Sight, out: &mut Vec<u8>) {
+    let (images, texts) = apart(content::result_parts(output, sight));
+    write_element(
+        out,
+        &Entry {
+            role: "tool",
+            content: result_text(joined(texts), output.is_error),
+            images,
+            tool_name: Some(sent_name(name)),
+            ..Entry::default()
+        },
+    );
+}
+
+fn apart(parts: Vec<Part<'_>>) -> (Vec<&str>, Vec<Part<'_>>) {
+    let mut images = Vec::new();
+    let mut texts = Vec::new();
+    for part in parts {
+        match part {
+            Part::Image { data, .. } => images.push(data),
+            text => texts.push(text),
+        }
+    }
+    (images, texts)
+}
+
+fn write_assistant(message: &Message, out: &mut Vec<u8>) {
+    let texts = message.content.iter().filter_map(|part| match part {
+        MessageContent::Block(block) => content::part(block, Sight::Blind),
+        _ => None,
+    });
+    let texts: Vec<Part<'_>> = texts.collect();
+    let tool_calls: Vec<CallEntry<'_>> = message.content.iter().filter_map(call_entry).collect();
+    if texts.is_empty() && tool_calls.is_empty() {
+        return;
+    }
+    write_element(out, &Entry { role: "assistant", content: joined(texts), tool_calls, ..Entry::default() });
+}
+
+fn call_entry(part: &MessageContent) -> Option<CallEntry<'_>> {
+    let MessageContent::ToolCall { name, arguments, .. } = part else { return None };
+    let arguments =
+        if arguments.is_object() { Cow::Borrowed(arguments) } else { Cow::Owned(Value::Object(Map::new())) };
+    Some(CallEntry { function: FunctionCall { name: sent_name(name), arguments } })
+}

@@ -1,0 +1,217 @@
+//! Google's Gemini, which goose leaves to a library: what it says comes through, and nothing it does harms.
+
+use std::{sync::Arc, time::Duration};
+
+use goose_extension::{ContentBlock, Message, MessageContent, Role, Tool, ToolOutput};
+use goose_providers::{Provider, ProviderError, StopReason, Usage};
+use serde_json::{Value, json};
+
+use crate::{
+    asking::{ask, ask_hello, provider},
+    loopback::{Answer, Loopback},
+};
+
+fn events(events: &[Value]) -> Answer {
+    let text: String = events.iter().map(|event| format!("data: {event}\r\n\r\n")).collect();
+    Answer::new(200, text).with_header("content-type", "text/event-stream")
+}
+
+fn parts(parts: Value) -> Value {
+    json!({"candidates": [{"content": {"role": "model", "parts": parts}}]})
+}
+
+fn finished(reason: &str) -> Value {
+    json!({
+        "candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": reason}],
+        "usageMetadata": {"promptTokenCount": 12, "candidatesTokenCount": 5, "thoughtsTokenCount": 2,
+            "cachedContentTokenCount": 4, "totalTokenCount": 19},
+    })
+}
+
+async fn gemini(answers: Vec<Answer>) -> (Loopback, Arc<dyn Provider>) {
+    let server = Loopback::start(answers).await;
+    let url = server.url();
+    let provider = provider("google:gemini-2.5-flash", [("GOOGLE_HOST", &url), ("GOOGLE_API_KEY", "k-123")]);
+    (server, provider)
+}
+
+fn shell() -> Tool {
+    let schema = json!({"type": "object", "properties": {"command": {"type": "string"}}});
+    Tool::new("developer__shell", "Runs a command", schema.as_object().unwrap().clone())
+}
+
+#[tokio::test]
+async fn text_thoughts_and_costs_come_through() {
+    let (server, gemini) = gemini(vec![events(&[
+        parts(json!([{"text": "I should greet.", "thought": true}])),
+        parts(json!([{"text": "Hel"}])),
+        parts(json!([{"text": "lo"}])),
+        finished("STOP"),
+    ])])
+    .await;
+
+    let reply = ask_hello(&*gemini).await.unwrap();
+
+    assert_eq!(reply.message.text(), "Hello");
+    assert!(
+        matches!(&reply.message.content[0], MessageContent::Reasoning(thought) if thought.text == "I should greet.")
+    );
+    assert_eq!(reply.stop, StopReason::EndTurn);
+    assert_eq!(reply.usage, Usage { input: 12, output: 7, cached_input: 4, cache_write: 0 });
+    let asked = server.only();
+    assert_eq!(asked.target, "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
+    assert_eq!(asked.header("x-goog-api-key"), Some("k-123"));
+    assert_eq!(asked.body["generationConfig"]["maxOutputTokens"], 100);
+    assert_eq!(asked.body["systemInstruction"]["parts"][0]["text"], "You are goose.");
+}
+
+#[tokio::test]
+async fn calls_are_told_apart_and_go_back_with_their_signatures() {
+    let call =
+        |command: &str| json!({"functionCall": {"name": "developer__shell", "args": {"command": command}}});
+    let mut signed = call("ls");
+    signed["thoughtSignature"] = json!("sig-1");
+    let (server, gemini) = gemini(vec![
+        events(&[parts(json!([signed, call("pwd")])), parts(json!([call("id")])), finished("STOP")]),
+        events(&[parts(json!([{"text": "Done"}])), finished("STOP")]),
+    ])
+    .await;
+    let question = Arc::new(Message::user("Look around"));
+
+    let reply = ask(&*gemini, &[Arc::clone(&question)], &[shell()]).await.unwrap();
+
+    assert_eq!(reply.stop, StopReason::ToolUse);
+    let ids: Vec<String> = reply.message.call_ids().map(str::to_owned).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
+
+    let image =
+        ToolOutput::content([ContentBlock::text("two files"), ContentBlock::image("iVBORw0=", "image/png")]);
+    let results = [image, ToolOutput::text("/"), ToolOutput::error("no such user")];
+    let results =
+        ids.iter().zip(results).map(|(id, output)| MessageContent::tool_result(id.as_str(), output));
+    let results = Arc::new(Message::new(Role::User, results));
+    ask(&*gemini, &[question, Arc::new(reply.message), results], &[shell()]).await.unwrap();
+
+    let contents = &server.asked()[1].body["contents"];
+    assert_eq!(
+        contents[1]["parts"][0],
+        json!({"functionCall": {"name": "developer__shell", "args": {"command": "ls"}}, "thoughtSignature": "sig-1"})
+    );
+    assert_eq!(contents[2]["parts"][1]["functionResponse"]["name"], "developer__shell");
+    assert_eq!(contents[2]["parts"][2]["functionResponse"]["response"]["content"], "Error: no such user");
+    let sent_image = &contents[3]["parts"][0]["inline_data"];
+    assert_eq!(*sent_image, json!({"mime_type": "image/png", "data": "iVBORw0="}));
+}
+
+/// Row 25: what kind of refusal it is decides what happens next.
+#[tokio::test]
+async fn refusals_are_told_apart() {
+    let error = |code: u16, words: &str| json!({"error": {"code": code, "message": words}}).to_string();
+    let said = async |answer: Answer| {
+        let (_server, gemini) = gemini(vec![answer]).await;
+        ask_hello(&*gemini).await.unwrap_err()
+    };
+    let key = Some("GOOGLE_API_KEY".to_owned());
+    for answer in [Answer::new(401, error(401, "who?")), Answer::new(400, error(400, "API key not valid."))] {
+        let error = said(answer).await;
+        assert!(matches!(&error, ProviderError::Auth { key: named, .. } if *named == key), "{error:?}");
+    }
+    let busy = Answer::new(429, error(429, "slow down")).with_header("retry-after", "7");
+    assert_eq!(
+        said(busy).await,
+        ProviderError::RateLimited { message: "slow down".into(), retry_after: Some(Duration::from_secs(7)) }
+    );
+    let failed = said(Answer::new(500, error(500, "oops"))).await;
+    assert!(matches!(failed, ProviderError::Server { status: Some(500), .. }), "{failed:?}");
+    let long =
+        said(Answer::new(400, error(400, "The input token count exceeds the maximum number of tokens")))
+            .await;
+    assert!(matches!(long, ProviderError::ContextLength { .. }), "{long:?}");
+    let inside = said(events(&[
+        parts(json!([{"text": "Hi"}])),
+        json!({"error": {"code": 503, "message": "overloaded"}}),
+    ]))
+    .await;
+    assert!(matches!(inside, ProviderError::Server { .. }), "{inside:?}");
+    let blocked = said(events(&[json!({"promptFeedback": {"blockReason": "SAFETY"}})])).await;
+    assert!(matches!(blocked, ProviderError::Refused { .. }), "{blocked:?}");
+}
+
+/// Rows 26 and 27: an answer that was cut is no answer, whatever the library makes of it.
+#[tokio::test]
+async fn a_cut_answer_is_an_error() {
+    let half = || events(&[parts(json!([{"text": "Hel"}]))]);
+    for answer in [half(), half().broken(), Answer::new(200, "<html>busy</html>"), Answer::new(200, "")] {
+        let (_server, gemini) = gemini(vec![answer]).await;
+        let error = ask_hello(&*gemini).await.unwrap_err();
+        assert!(matches!(error, ProviderError::Network { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_said() {
+    let provider =
+        provider("google:gemini-2.5-flash", [("GOOGLE_HOST", "http://127.0.0.1:1"), ("GOOGLE_API_KEY", "k")]);
+    let error = ask_hello(&*provider).await.unwrap_err();
+    assert!(
+        matches!(&error, ProviderError::Network { message } if message.contains("127.0.0.1:1")),
+        "{error:?}"
+    );
+}
+
+/// Row 29, and more than anybody reads.
+#[tokio::test]
+async fn too_much_is_cut_off() {
+    let text = "x".repeat(64 * 1024);
+    let flood: Vec<Value> = (0..200).map(|_| parts(json!([{"text": text}]))).collect();
+    let (_server, gemini_flood) = gemini(vec![events(&flood)]).await;
+    let error = ask_hello(&*gemini_flood).await.unwrap_err();
+    assert!(matches!(&error, ProviderError::Protocol { message } if message.contains("8 MiB")), "{error:?}");
+
+    let long = json!({"functionCall": {"name": "a", "args": {"text": "x".repeat(2 * 1024 * 1024)}}});
+    let list = json!({"functionCall": {"name": "b", "args": [1, 2]}});
+    let (_server, gemini_long) = gemini(vec![events(&[parts(json!([long, list])), finished("STOP")])]).await;
+    let reply = ask_hello(&*gemini_long).await.unwrap();
+    let kept: Vec<usize> = reply
+        .message
+        .content
+        .iter()
+        .filter_map(|part| match part {
+            MessageContent::ToolCall { arguments: Value::String(raw), .. } => Some(raw.len()),
+            _ => None,
+        })
+        .collect();
+    assert!(kept.len() == 2 && kept.iter().all(|bytes| *bytes < 10_000), "{kept:?}");
+
+    let calls: Vec<Value> = (0..500).map(|_| json!({"functionCall": {"name": "a", "args": {}}})).collect();
+    let (_server, gemini_calls) = gemini(vec![events(&[parts(json!(calls)), finished("STOP")])]).await;
+    assert!(matches!(ask_hello(&*gemini_calls).await, Err(ProviderError::Protocol { .. })));
+}
+
+/// Counts that overflow make the library panic where sums are checked: an error then, and never the process's end.
+#[tokio::test]
+async fn a_panic_of_the_library_is_contained() {
+    let mut end = finished("STOP");
+    end["usageMetadata"]["candidatesTokenCount"] = json!(i32::MAX);
+    let (_server, gemini) = gemini(vec![events(&[parts(json!([{"text": "Hi"}])), end])]).await;
+    match ask_hello(&*gemini).await {
+        Ok(reply) => assert_eq!(reply.message.text(), "Hi"),
+        Err(error) => assert!(matches!(error, ProviderError::Protocol { .. }), "{error:?}"),
+    }
+}
+
+/// Row 30: each way to stop is known.
+#[tokio::test]
+async fn every_stop_has_a_meaning() {
+    for (reason, expected) in [
+        ("STOP", StopReason::EndTurn),
+        ("MAX_TOKENS", StopReason::MaxTokens),
+        ("SAFETY", StopReason::Refused),
+        ("MALFORMED_FUNCTION_CALL", StopReason::Other("MALFORMED_FUNCTION_CALL".into())),
+    ] {
+        let (_server, gemini) = gemini(vec![events(&[finished(reason)])]).await;
+        let reply = ask_hello(&*gemini).await.unwrap();
+        assert_eq!((reply.stop, reply.message.content.len()), (expected, 0), "{reason}");
+    }
+}

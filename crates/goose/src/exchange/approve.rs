@@ -1,0 +1,100 @@
+//! Asking a person whether a tool may run. Only the first answer counts, none after a cancel, and no answer is a no.
+
+use goose_extension::JsonObject;
+use tokio::sync::oneshot;
+
+use super::{
+    bounded::brief,
+    check::{Asked, Call, Checked},
+    event::{Approval, Decision, Event},
+    work::Work,
+};
+
+/// What the model reads where a person said no.
+const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
+                        ask what they would like instead, or go on without it.";
+
+/// A question that a person has not answered yet.
+pub(super) struct Pending {
+    call: Call,
+    asked: Asked,
+    answer: oneshot::Receiver<Decision>,
+}
+
+/// A question and its answer.
+pub(super) struct Decided {
+    call: Call,
+    asked: Asked,
+    decision: Decision,
+}
+
+impl Pending {
+    /// Waits for the answer of the question that is pending, for ever where there is none.
+    pub(super) async fn decided(pending: &mut Option<Self>) -> Decided {
+        let Some(waiting) = pending else { return std::future::pending().await };
+        let decision = (&mut waiting.answer).await.unwrap_or(Decision::Deny { instead: None });
+        match pending.take() {
+            Some(Self { call, asked, .. }) => Decided { call, asked, decision },
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Work {
+    /// Puts the question.
+    pub(super) async fn ask_person(&self, call: Call, asked: Asked) -> Pending {
+        let always = asked.always.as_ref().map(ToString::to_string);
+        let (id, tool) = (call.id.clone(), call.name().to_owned());
+        let (approval, answer) =
+            Approval::new(id, tool, call.arguments.clone(), asked.reasons.clone(), always);
+        self.tell(Event::Approval(approval)).await;
+        Pending { call, asked, answer }
+    }
+
+    /// What the answer means for the call.
+    pub(super) async fn after_decision(&self, decided: Decided) -> Checked {
+        let Decided { call, asked, decision } = decided;
+        match decision {
+            Decision::Allow => self.allowed(call, &asked),
+            Decision::Always => {
+                if let Some(rule) = &asked.always
+                    && let Err(error) = self.core.permissions.remember(rule)
+                {
+                    self.tell(Event::Notice(format!("The rule could not be stored: {error}"))).await;
+                }
+                self.allowed(call, &asked)
+            }
+            Decision::Edited(arguments) => self.edited(call, arguments),
+            Decision::Deny { instead: Some(words) } => {
+                call.denied(&format!("the user did not allow this call and says: {words}"))
+            }
+            Decision::Deny { instead: None } => call.denied(DECLINED),
+        }
+    }
+
+    /// What was shown is what runs, or nothing does.
+    fn allowed(&self, call: Call, asked: &Asked) -> Checked {
+        let held = self.core.permissions.still_holds(&asked.shown, &call.to_judge(&self.core.working_dir));
+        match held {
+            Ok(()) => Checked::Run(call),
+            Err(reason) => call.denied(&reason.to_string()),
+        }
+    }
+
+    /// The person wrote other arguments: they are checked as the model's are, but nobody is asked again.
+    fn edited(&self, call: Call, arguments: JsonObject) -> Checked {
+        match call.member.tool.check(arguments) {
+            Ok(arguments) => {
+                let changed = serde_json::Value::Object(arguments.clone());
+                let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
+                match self.judge(Call { arguments, note: Some(note), ..call }) {
+                    Checked::Ask(call, _) => Checked::Run(call),
+                    checked => checked,
+                }
+            }
+            Err(error) => {
+                call.denied(&format!("the user changed the arguments, and they do not fit. {error}"))
+            }
+        }
+    }
+}

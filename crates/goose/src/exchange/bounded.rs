@@ -1,0 +1,178 @@
+//! What a tool gave back, made fit for the conversation: bounded, valid, and never nothing.
+
+use goose_extension::{ContentBlock, ResourceContents, ToolOutput};
+use serde_json::Value;
+
+/// How much text of one result the model reads; about 32,000 tokens.
+pub(super) const MAX_RESULT_TEXT: usize = 128 * 1024;
+
+/// How large an image or a sound may be, in base64. Services refuse larger ones.
+pub(super) const MAX_MEDIA: usize = 5 * 1024 * 1024;
+
+/// How many blocks one result may have.
+pub(super) const MAX_BLOCKS: usize = 64;
+
+/// How large data that only programs read may be.
+const MAX_UNREAD_DATA: usize = 64 * 1024;
+
+/// What the model reads where a tool said nothing.
+const NO_OUTPUT: &str = "(no output)";
+
+/// The result as it is kept and sent.
+pub(super) fn bounded(mut output: ToolOutput) -> ToolOutput {
+    let too_many = output.content.len().saturating_sub(MAX_BLOCKS);
+    output.content.truncate(MAX_BLOCKS);
+    let mut left = MAX_RESULT_TEXT;
+    output.content = output.content.into_iter().filter_map(|block| bounded_block(block, &mut left)).collect();
+    if too_many > 0 {
+        output.content.push(ContentBlock::text(format!("[{too_many} more parts were left out]")));
+    }
+    bound_data(&mut output);
+    if output.content.is_empty() && output.structured.is_none() {
+        output.content.push(ContentBlock::text(NO_OUTPUT));
+    }
+    output
+}
+
+/// Data is what the model reads where there is no text, and otherwise an addition that is kept while it is small.
+fn bound_data(output: &mut ToolOutput) {
+    if output.meta.as_ref().is_some_and(|meta| written(meta).len() > MAX_UNREAD_DATA) {
+        output.meta = None;
+    }
+    let Some(data) = output.structured.take() else { return };
+    let text = data.to_string();
+    let is_read = output.content.is_empty();
+    let is_clean = !text.contains("\\u0000");
+    if is_clean && text.len() <= if is_read { MAX_RESULT_TEXT } else { MAX_UNREAD_DATA } {
+        output.structured = Some(data);
+    } else if is_read {
+        output.content.push(ContentBlock::text(shortened(&clean(&text), MAX_RESULT_TEXT)));
+    }
+}
+
+fn written(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// One block; none where it is an empty text. `left` is how much text may still follow.
+fn bounded_block(block: ContentBlock, left: &mut usize) -> Option<ContentBlock> {
+    match &block {
+        ContentBlock::Text(text) => text_block(&text.text, left),
+        ContentBlock::Image(image) => media(block.clone(), "image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => media(block.clone(), "sound", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                text_block(&format!("{uri}:\n{text}"), left)
+            }
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                text_block(&format!("[{uri}: {} bytes of binary data, not shown]", decoded_size(blob)), left)
+            }
+            _ => text_block("[a resource of a kind that cannot be shown]", left),
+        },
+        other => text_block(&written(other), left),
+    }
+}
+
+fn text_block(text: &str, left: &mut usize) -> Option<ContentBlock> {
+    let text = shortened(&clean(text), *left);
+    *left = left.saturating_sub(text.len());
+    (!text.is_empty()).then(|| ContentBlock::text(text))
+}
+
+/// An image or a sound, or words in its place where it is too large or cannot be decoded.
+fn media(block: ContentBlock, kind: &str, mime_type: &str, data: &str) -> Option<ContentBlock> {
+    let reason = if data.len() > MAX_MEDIA {
+        format!("it has {} bytes, at most {} can be sent", decoded_size(data), MAX_MEDIA / 4 * 3)
+    } else if !is_base64(data) {
+        "its data is damaged".to_owned()
+    } else {
+        return Some(block);
+    };
+    let mime_type: String = mime_type.chars().filter(|c| !c.is_control()).take(64).collect();
+    Some(ContentBlock::text(format!("[an {kind} ({mime_type}) was left out: {reason}]")))
+}
+
+fn decoded_size(base64: &str) -> usize {
+    base64.len() / 4 * 3
+}
+
+fn is_base64(data: &str) -> bool {
+    let digits = data.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    !digits.is_empty()
+        && data.len().is_multiple_of(4)
+        && data.len() - digits.len() <= 2
+        && digits.bytes().all(is_digit)
+}
+
+/// Without the one character that databases and some services cannot hold.
+fn clean(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.contains('\0') {
+        true => text.replace('\0', "\u{fffd}").into(),
+        false => text.into(),
+    }
+}
+
+/// The beginning and the end of a text, with what is missing said in between.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mut head = most / 2;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - most / 2;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// The arguments of a call for an error message: not longer than an error should be.
+pub(super) fn brief(arguments: &Value) -> String {
+    shortened(&arguments.to_string(), 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_in_words() {
+        assert_eq!(bounded(ToolOutput::empty()).as_text(), NO_OUTPUT);
+        assert_eq!(bounded(ToolOutput::text("")).as_text(), NO_OUTPUT);
+    }
+
+    /// Row 15.
+    #[test]
+    fn what_no_service_takes_is_replaced() {
+        assert_eq!(bounded(ToolOutput::text("a\0b")).as_text(), "a\u{fffd}b");
+        let bad = ToolOutput::content([ContentBlock::image("***", "image/png")]);
+        assert_eq!(bounded(bad).as_text(), "[an image (image/png) was left out: its data is damaged]");
+        let huge = ToolOutput::content([ContentBlock::image("A".repeat(MAX_MEDIA + 4), "image/png")]);
+        assert!(bounded(huge).as_text().contains("at most"));
+        let data = bounded(ToolOutput::value(json!({"text": "a\0b"})));
+        assert!(data.structured.is_none() && !data.as_text().contains('\0'), "{data:?}");
+    }
+
+    #[test]
+    fn what_is_fine_is_kept_as_it_is() {
+        let fine = ToolOutput::content([ContentBlock::text("hi"), ContentBlock::image("aGk=", "image/png")])
+            .with_structured(json!({"a": 1}));
+        assert_eq!(bounded(fine.clone()), fine);
+    }
+
+    proptest! {
+        /// Row 17: no cut goes through a character.
+        #[test]
+        fn a_cut_keeps_both_ends(text in "[a-zé€😀]{0,60}", most in 0_usize..60) {
+            let cut = shortened(&text, most);
+            prop_assert!(cut == text || cut.contains("left out"));
+            prop_assert!(cut.len() <= most + 64);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! [`Exchange`]: a conversation with a model that has tools. All that a UX holds.
+
+use std::sync::Arc;
+
+use goose_extension::{ExchangeView, Message};
+use tokio::sync::mpsc;
+
+use super::{
+    core::Core,
+    event::{Event, Failure},
+    reply::Reply,
+    room::Reason,
+    work::{Stop, Work},
+};
+use crate::{
+    agents::extension_manager::ExtensionManager,
+    permission::{Mode, Permissions},
+    session::SessionId,
+};
+
+/// How many events of a command are dropped unread before it would wait; more than it has.
+const COMMAND_EVENTS: usize = 16;
+
+/// A conversation with a model that has tools. Made by [`build_exchange`](super::build_exchange) or
+/// [`Exchange::builder`]. Clones are the same conversation.
+#[derive(Clone)]
+pub struct Exchange {
+    pub(super) core: Arc<Core>,
+}
+
+impl Exchange {
+    /// Goes on from the history as it is. One reply is made at a time: while another one is, unless that one was
+    /// cancelled, the stream says so and ends.
+    pub fn reply(&self) -> Reply {
+        Reply::begin(&self.core, None)
+    }
+
+    /// Replies to what the person says.
+    pub fn reply_to(&self, message: impl Into<Message>) -> Reply {
+        Reply::begin(&self.core, Some(message.into()))
+    }
+
+    /// The conversation so far, as the model sees it.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        self.core.view.processor.messages.snapshot()
+    }
+
+    /// A view of the conversation that follows it.
+    pub fn view(&self) -> ExchangeView {
+        self.core.view.clone()
+    }
+
+    /// The session's id.
+    pub fn session_id(&self) -> &SessionId {
+        self.core.session.id()
+    }
+
+    /// The extensions.
+    pub fn extensions(&self) -> &ExtensionManager {
+        &self.core.manager
+    }
+
+    /// What may run without asking.
+    pub fn permissions(&self) -> &Arc<Permissions> {
+        &self.core.permissions
+    }
+
+    /// Changes what may run without asking, from the next call on.
+    pub fn set_mode(&self, mode: Mode) {
+        self.core.permissions.set_mode(mode);
+    }
+
+    /// Lets older messages make room now: how many tokens the conversation had, and has, about. Waits for a reply that
+    /// is being made.
+    ///
+    /// # Errors
+    ///
+    /// Where the store or the model fails.
+    pub async fn compact(&self) -> Result<(u64, u64), Failure> {
+        let mut work = self.command().await;
+        work.look();
+        let before = work.state.fullness.used();
+        work.make_room(Reason::Asked).await.map_err(failure)?;
+        Ok((before, work.state.fullness.used()))
+    }
+
+    /// Begins anew in the same session: the model forgets what was said; the steps stay in the store.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn clear(&self) -> Result<(), Failure> {
+        let mut work = self.command().await;
+        work.replace_messages(&[]).await.map_err(failure)
+    }
+
+    /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.
+    pub async fn close(&self) {
+        self.core.stop();
+        self.core.tasks.close();
+        self.core.tasks.wait().await;
+        self.core.manager.close().await;
+    }
+
+    /// What a command between replies works with.
+    async fn command(&self) -> Work {
+        let state = Arc::clone(&self.core.state).lock_owned().await;
+        let (events, _) = mpsc::channel::<Event>(COMMAND_EVENTS);
+        Work::new(Arc::clone(&self.core), state, events, self.core.begin())
+    }
+}
+
+fn failure(stop: Stop) -> Failure {
+    match stop {
+        Stop::Failed(failure) => failure,
+        Stop::Cancelled => Failure { message: "This was cancelled.".to_owned(), hint: None },
+    }
+}
+
+impl std::fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exchange").field("session", &self.core.session.id()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! Before the model is asked: news of the extensions, the tools it is offered, and whether the conversation still fits.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use goose_extension::Tool;
+
+use super::{
+    core::Core,
+    event::Event,
+    structured::FINAL_OUTPUT,
+    work::{Going, Stop, Work},
+};
+use crate::{
+    context::{
+        prompt::{self, PromptParts},
+        tokens,
+    },
+    services::{Phase, ServiceChange, ServiceEvent},
+};
+
+impl Work {
+    /// Gets everything ready for the next question.
+    pub(super) async fn prepare(&mut self) -> Going<()> {
+        self.refresh_offer().await?;
+        self.tell_notices().await;
+        self.keep_within_budget().await?;
+        self.turn += 1;
+        self.tell(Event::Asking { turn: self.turn }).await;
+        match self.cancellation.is_cancelled() {
+            true => Err(Stop::Cancelled),
+            false => Ok(()),
+        }
+    }
+
+    /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
+    /// first question only.
+    async fn refresh_offer(&mut self) -> Going<()> {
+        if self.turn == 0 {
+            let settled = self.core.manager.list_tools();
+            // What could not be listed shows among the notices.
+            let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Stop::Cancelled)?;
+        }
+        let tools = self.core.toolset.tools();
+        if !self.state.offer.made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools)) {
+            self.offer(tools);
+        }
+        Ok(())
+    }
+
+    fn offer(&mut self, tools: Arc<[Tool]>) {
+        let core = Arc::clone(&self.core);
+        let state = &mut *self.state;
+        state.offer.tools = tools.to_vec();
+        state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
+        state.offer.system = core.system_prompt(&state.offer.tools);
+        state.offer.made_from = Some(tools);
+        let fixed = tokens::of_text(&state.offer.system) + tokens::of_tools(&state.offer.tools);
+        state.fullness.set_fixed(fixed);
+    }
+
+    /// Tells what happened to the extensions since.
+    pub(super) async fn tell_notices(&mut self) {
+        while let Some(Some(event)) = self.state.services.recv().now_or_never() {
+            if let Some(notice) = notice(event) {
+                self.tell(Event::Notice(notice)).await;
+            }
+        }
+    }
+}
+
+impl Core {
+    /// What the model is told before everything else.
+    fn system_prompt(&self, tools: &[Tool]) -> String {
+        let mut instructions = self.prompt.instructions.clone();
+        if self.final_output.is_some() {
+            instructions.push(format!("Give the final answer by calling `{FINAL_OUTPUT}`, not as text."));
+        }
+        let instructions = instructions.join("\n\n");
+        let is_used = |name: &str| tools.iter().any(|tool| tool.name().starts_with(&format!("{name}__")));
+        let mut extensions = self.manager.instructions();
+        extensions.retain(|(name, _)| is_used(name));
+        prompt::system(&PromptParts {
+            working_dir: &self.working_dir,
+            today: &self.prompt.today,
+            hints: &self.prompt.hints,
+            instructions: Some(instructions.as_str()).filter(|text| !text.is_empty()),
+            extensions: &extensions,
+            tools,
+        })
+    }
+}
+
+/// What a person should know of an extension's fate.
+fn notice(event: ServiceEvent) -> Option<String> {
+    let (words, reason) = match event.change {
+        ServiceChange::Phase(Phase::Degraded, reason) => {
+            ("has failed and is tried again when it is needed", reason)
+        }
+        ServiceChange::Phase(Phase::Dead, reason) => ("is not available any more", reason),
+        _ => return None,
+    };
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    Some(format!("The extension `{}` {words}{reason}", event.name))
+}

@@ -1,0 +1,189 @@
+//! Running the tools of one answer, side by side. Those that a person must allow are asked about one at a time, while
+//! the others run already. Whatever becomes of a call, it has a result in the end.
+
+use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt as _;
+use goose_extension::{CallContext, ContentBlock, ToolError, ToolOutput, ToolResult};
+use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    approve::Pending,
+    check::{Asked, Call, Checked},
+    core::Core,
+    event::{Event, ToolEnd},
+    model::AskedByTool,
+    side::{SIDE_CAPACITY, Side},
+    work::{Going, Stop, Work},
+};
+
+/// How long tools may take to end once they were cancelled.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
+/// A call that has ended.
+pub(super) struct Ended {
+    id: String,
+    name: String,
+    result: ToolResult<ToolOutput>,
+    note: Option<String>,
+}
+
+/// The calls of one answer that are under way.
+pub(super) struct Running {
+    calls: JoinSet<Ended>,
+    news: mpsc::Receiver<Event>,
+    sender: mpsc::Sender<Event>,
+    /// Ends all of them, also when this is dropped.
+    cancellation: CancellationToken,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancellation.cancel();
+    }
+}
+
+impl Work {
+    /// Does what was decided about each call, until all have a result.
+    pub(super) async fn run_tools(&mut self, checked: Vec<Checked>) -> Going<()> {
+        if checked.is_empty() {
+            return Ok(());
+        }
+        let mut running = Running::new();
+        let mut to_ask = VecDeque::new();
+        for checked in checked {
+            match checked {
+                Checked::Ask(call, asked) => to_ask.push_back((call, asked)),
+                checked => self.begin_call(checked, &mut running).await?,
+            }
+        }
+        let ended = self.until_all_ended(&mut running, to_ask).await;
+        if let Err(Stop::Cancelled) = ended {
+            self.wind_up(&mut running).await?;
+        }
+        self.keep_books().await?;
+        ended
+    }
+
+    async fn until_all_ended(
+        &mut self,
+        running: &mut Running,
+        mut to_ask: VecDeque<(Call, Asked)>,
+    ) -> Going<()> {
+        let mut pending: Option<Pending> = None;
+        let cancellation = self.cancellation.clone();
+        loop {
+            if pending.is_none()
+                && let Some((call, asked)) = to_ask.pop_front()
+            {
+                pending = Some(self.ask_person(call, asked).await);
+            }
+            if pending.is_none() && running.calls.is_empty() {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                () = cancellation.cancelled() => return Err(Stop::Cancelled),
+                Some(event) = running.news.recv() => self.tell(event).await,
+                Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
+                    self.take_ended(running, ended).await?;
+                }
+                decided = Pending::decided(&mut pending) => {
+                    let checked = self.after_decision(decided).await;
+                    pending = None;
+                    self.begin_call(checked, running).await?;
+                }
+            }
+        }
+    }
+
+    /// Runs a call, or gives it the result that it has without running.
+    async fn begin_call(&mut self, checked: Checked, running: &mut Running) -> Going<()> {
+        match checked {
+            Checked::No { id, name, output, end } => self.finish_call(id, name, output, end).await,
+            Checked::Run(call) | Checked::Ask(call, _) => {
+                let (id, name) = (call.id.clone(), call.name().to_owned());
+                self.tell(Event::ToolStarted { id, name, arguments: call.arguments.clone() }).await;
+                let context = self.context(&call, running);
+                running.calls.spawn(run(Arc::clone(&self.core), call, context));
+                Ok(())
+            }
+        }
+    }
+
+    /// What surrounds a call.
+    fn context(&self, call: &Call, running: &Running) -> CallContext {
+        let core = &self.core;
+        let side = Arc::new(Side {
+            id: call.id.clone(),
+            news: running.sender.clone(),
+            notifier: Arc::clone(&core.notifier),
+            caller: core.caller.clone(),
+        });
+        let model = AskedByTool { model: Arc::clone(&core.accelerator), spent: Arc::clone(&core.spent) };
+        CallContext::new()
+            .with_cancellation(running.cancellation.child_token())
+            .with_caller(Arc::clone(&side) as _)
+            .with_notifier(side)
+            .with_model(Arc::new(model))
+            .with_working_dir(&core.working_dir)
+            .with_session_id(core.session.id().to_string())
+            .with_exchange_view(self.state.conversation.view())
+    }
+
+    async fn take_ended(
+        &mut self,
+        running: &mut Running,
+        ended: Result<Ended, tokio::task::JoinError>,
+    ) -> Going<()> {
+        while let Ok(event) = running.news.try_recv() {
+            self.tell(event).await;
+        }
+        // A task that was aborted has no result; the end of the reply gives it one.
+        let Ok(Ended { id, name, result, note }) = ended else { return Ok(()) };
+        let mut output = match result {
+            Ok(output) => output,
+            Err(ToolError::Cancelled(_)) if self.cancellation.is_cancelled() => return Ok(()),
+            Err(error) => as_output(error),
+        };
+        output.content.extend(note.map(ContentBlock::text));
+        self.finish_call(id, name, output, ToolEnd::Ran).await
+    }
+
+    /// The person cancelled: what has ended all the same keeps its result, the rest is ended.
+    async fn wind_up(&mut self, running: &mut Running) -> Going<()> {
+        running.cancellation.cancel();
+        let deadline = tokio::time::Instant::now() + CANCEL_GRACE;
+        while let Ok(Some(ended)) = tokio::time::timeout_at(deadline, running.calls.join_next()).await {
+            self.take_ended(running, ended).await?;
+        }
+        running.calls.abort_all();
+        Ok(())
+    }
+}
+
+impl Running {
+    fn new() -> Self {
+        let (sender, news) = mpsc::channel(SIDE_CAPACITY);
+        Self { calls: JoinSet::new(), news, sender, cancellation: CancellationToken::new() }
+    }
+}
+
+/// Calls a tool. A panic on the way is a result, too.
+async fn run(core: Arc<Core>, call: Call, context: CallContext) -> Ended {
+    let Call { id, member, arguments, note } = call;
+    let name = member.tool.name().to_owned();
+    let result =
+        AssertUnwindSafe(core.toolset.call(&name, Value::Object(arguments), &context)).catch_unwind().await;
+    let result = result.unwrap_or_else(|_| {
+        Err(ToolError::execution(format!("`{name}` failed because of a bug in goose. Try another way.")))
+    });
+    Ended { id, name, result, note }
+}
+
+/// A failure as the model reads it.
+fn as_output(error: ToolError) -> ToolOutput {
+    ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()))
+}

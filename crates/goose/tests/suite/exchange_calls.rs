@@ -1,0 +1,289 @@
+//! What a model asks for and what becomes of it: bad calls, bad results, dead servers, people who say no.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use goose::{
+    exchange::{Decision, Event, Outcome},
+    permission::{Mode, PermissionOptions, Permissions},
+};
+use goose_extension::prelude::*;
+use goose_test_support::model_server::{ModelServer, Turn, Wire};
+
+use crate::exchange_support::{Stage, WIRES, all, all_with, done, lines, outcome, problem, until_event};
+
+/// Row 29: whatever the arguments are, the model gets an error that helps, and the history stays valid.
+#[tokio::test]
+async fn malformed_calls_come_back_to_the_model() -> anyhow::Result<()> {
+    let five_megabytes = format!(r#"{{"text": "{}"}}"#, "x".repeat(5 * 1024 * 1024));
+    let cases = [
+        (r#"{"text": "cut"#, "`text` (string, required)"),
+        (r#"["text"]"#, "`text` (string, required)"),
+        ("null", "text"),
+        (r#"{"text": 3}"#, "text"),
+        (r#"{}"#, "text"),
+        (five_megabytes.as_str(), "server__echo"),
+    ];
+    for wire in WIRES {
+        for (arguments, expected) in cases {
+            let call = Turn::empty().and_raw_call("server__echo", arguments);
+            let stage = Stage::over(wire, [call, Turn::text("I see.")]).await?;
+            stage.add_server(&[]).await?;
+            let events = stage.say("Quack").await?;
+            let case = &arguments[..arguments.len().min(20)];
+            assert_eq!(outcome(&events)?, &done(), "{wire:?} {case}");
+            let results = stage.results_in(1);
+            assert_eq!(results.len(), 1, "{wire:?} {case}");
+            assert!(
+                results[0].contains(expected),
+                "{wire:?} {case}: {}",
+                &results[0][..results[0].len().min(300)]
+            );
+            assert!(!lines(&events).iter().any(|line| line.starts_with("started")), "{wire:?} {case}");
+            assert_eq!(problem(&stage.exchange.messages()), None);
+        }
+    }
+    Ok(())
+}
+
+/// Row 29.
+#[tokio::test]
+async fn an_unknown_tool_is_answered_with_the_nearest_ones() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let stage = Stage::over(wire, [Turn::call("server__ech", json!({})), Turn::text("Oh.")]).await?;
+        stage.add_server(&[]).await?;
+        let events = stage.say("Quack").await?;
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}");
+        let results = stage.results_in(1);
+        assert!(
+            results[0].contains("There is no tool") && results[0].contains("server__echo"),
+            "{results:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Row 29.
+#[tokio::test]
+async fn calls_with_the_same_id_each_have_their_result() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let calls = ["one", "two"].iter().fold(Turn::empty(), |turn, text| {
+            turn.and_call_with_id("same", "server__echo", &json!({ "text": text }).to_string())
+        });
+        let stage = Stage::over(wire, [calls, Turn::text("Both.")]).await?;
+        stage.add_server(&[]).await?;
+        let events = stage.say("Quack").await?;
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}");
+        assert_eq!(stage.results_in(1), ["one", "two"], "{wire:?}");
+        assert_eq!(problem(&stage.exchange.messages()), None);
+    }
+    Ok(())
+}
+
+/// Row 1: a server that is killed in mid-call is an error result within a second, and the turn goes on.
+#[tokio::test]
+async fn a_server_killed_in_mid_call_does_not_end_the_turn() -> anyhow::Result<()> {
+    let calls = Turn::call("server__fatal", json!({})).and_call("other__echo", json!({"text": "fine"}));
+    let again = Turn::call("server__echo", json!({"text": "back"}));
+    let stage = Stage::new([calls, again, Turn::text("It is back.")]).await?;
+    stage.add_server(&["--die-on-call", "fatal", "--die-how", "kill9"]).await?;
+    stage.exchange.extensions().add(&stage.world.server("other", &[])?)?;
+    stage.exchange.extensions().list_tools().await?;
+    let mut reply = stage.exchange.reply_to("Try it");
+    until_event(&mut reply, |event| matches!(event, Event::ToolStarted { .. })).await?;
+    let begin = Instant::now();
+    let is_end = |event: &Event| matches!(event, Event::ToolFinished { name, .. } if name == "server__fatal");
+    until_event(&mut reply, is_end).await?;
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+    let events = all(reply).await?;
+    assert_eq!(outcome(&events)?, &done());
+    assert_eq!(stage.results_in(1)[1], "fine");
+    assert_eq!(stage.results_in(2).last().map(String::as_str), Some("back"), "it was started again");
+    let notices = lines(&events).into_iter().filter(|line| line.starts_with("notice")).count();
+    assert!(notices >= 1, "the person is told: {events:?}");
+    Ok(())
+}
+
+/// Row 15: strange results become bounded, valid messages.
+#[tokio::test]
+async fn strange_results_are_made_fit() -> anyhow::Result<()> {
+    for wire in WIRES {
+        for tool in ["nul", "invalid_utf8", "image20mb", "empty", "no_content", "wrong_shape", "bad_base64"] {
+            let stage =
+                Stage::over(wire, [Turn::call(&format!("server__{tool}"), json!({})), Turn::text("I see.")])
+                    .await?;
+            stage.add_server(&["--strange-results"]).await?;
+            let events = stage.say("Try it").await?;
+            assert_eq!(outcome(&events)?, &done(), "{wire:?} {tool}: {:?}", lines(&events));
+            let asked = stage.model.asked();
+            let results = asked[1].tool_results();
+            assert_eq!(results.len(), 1, "{wire:?} {tool}");
+            assert!(!results[0].1.is_empty() && !results[0].1.contains('\0'), "{wire:?} {tool}: {results:?}");
+            assert!(asked[1].bytes < 1024 * 1024, "{wire:?} {tool}: {} bytes", asked[1].bytes);
+            if tool == "empty" {
+                assert_eq!(results[0].1, "(no output)", "{wire:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Row 31: the same call for ever is stopped, and it is said.
+#[tokio::test]
+async fn the_same_call_for_ever_is_stopped() -> anyhow::Result<()> {
+    let model = ModelServer::answering(|_| Turn::call("server__count", json!({})))?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_max_repetitions(3)).await?;
+    stage.add_server(&[]).await?;
+    let events = stage.say("Count").await?;
+    let Outcome::Failed(failure) = outcome(&events)? else { panic!("{events:?}") };
+    assert!(failure.message.contains("same arguments"), "{failure:?}");
+    let ran = events.iter().filter(|event| matches!(event, Event::ToolStarted { .. })).count();
+    assert_eq!(ran, 3);
+    assert!(stage.model.asked().len() < 10);
+    assert!(stage.results_in(4)[3].contains("in a row"), "{:?}", stage.results_in(4));
+    assert_eq!(problem(&stage.exchange.messages()), None);
+    Ok(())
+}
+
+fn asking() -> Arc<Permissions> {
+    Permissions::new(PermissionOptions::new(Mode::Approve))
+}
+
+async fn approving(turns: impl IntoIterator<Item = Turn>) -> anyhow::Result<Stage> {
+    let model = ModelServer::scripted(turns)?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_permissions(asking())).await?;
+    stage.add_server(&[]).await?;
+    Ok(stage)
+}
+
+#[tokio::test]
+async fn what_a_person_allows_runs_and_what_not_does_not() -> anyhow::Result<()> {
+    let calls = Turn::call("server__echo", json!({"text": "one"}))
+        .and_call("server__echo", json!({"text": "two"}))
+        .and_call("server__echo", json!({"text": "three"}));
+    let stage = approving([calls, Turn::text("I see.")]).await?;
+    let mut asked = Vec::new();
+    let events = all_with(stage.exchange.reply_to("Quack"), |approval| {
+        asked.push(approval.arguments["text"].clone());
+        match asked.len() {
+            1 => Decision::Allow,
+            2 => Decision::Deny { instead: Some("be quiet".to_owned()) },
+            _ => Decision::Edited(json!({"text": "drei"}).as_object().cloned().unwrap_or_default()),
+        }
+    })
+    .await?;
+    assert_eq!(outcome(&events)?, &done());
+    assert_eq!(asked, ["one", "two", "three"], "one question after the other, in order");
+    let results = stage.results_in(1);
+    assert_eq!(results[0], "one");
+    assert!(results[1].contains("be quiet"), "{results:?}");
+    assert!(results[2].starts_with("drei") && results[2].contains("changed the arguments"), "{results:?}");
+    Ok(())
+}
+
+/// Row 50: the first answer counts, one after a cancel is ignored, and no answer is a no.
+#[tokio::test]
+async fn answers_to_approvals_count_once() -> anyhow::Result<()> {
+    let call = || Turn::call("server__echo", json!({"text": "one"}));
+    let stage = approving([call(), Turn::text("I see."), call(), call(), Turn::text("Well.")]).await?;
+    let events = all_with(stage.exchange.reply_to("Quack"), |approval| {
+        assert!(approval.answer(Decision::Deny { instead: None }));
+        Decision::Allow
+    })
+    .await?;
+    assert!(lines(&events).iter().any(|line| line.starts_with("finished server__echo Denied")), "{events:?}");
+
+    let mut reply = stage.exchange.reply_to("Again");
+    let mut events = until_event(&mut reply, |event| matches!(event, Event::Approval(_))).await?;
+    let Some(Event::Approval(approval)) = events.pop() else { panic!("that is what was waited for") };
+    reply.cancel();
+    assert_eq!(outcome(&all(reply).await?)?, &Outcome::Cancelled);
+    assert!(!approval.answer(Decision::Allow), "it comes too late");
+    assert_eq!(problem(&stage.exchange.messages()), None);
+
+    let mut reply = stage.exchange.reply_to("And again");
+    until_event(&mut reply, |event| matches!(event, Event::Approval(_))).await?;
+    let events = all(reply).await?;
+    assert!(lines(&events).iter().any(|line| line.starts_with("finished server__echo Denied")), "{events:?}");
+    Ok(())
+}
+
+/// A tool that says when it was entered.
+struct Noticed(Arc<Mutex<Vec<String>>>, Arc<tokio::sync::Notify>);
+
+#[extension(name = "noticed", description = "Notices")]
+impl Noticed {
+    /// Notices.
+    #[tool(group = "read")]
+    async fn look(&self) -> ToolResult<String> {
+        self.0.lock().map_err(|error| error.to_string())?.push("look".to_owned());
+        self.1.notify_one();
+        Ok("seen".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn allowed_calls_run_while_a_person_thinks() -> anyhow::Result<()> {
+    let calls = Turn::call("server__echo", json!({"text": "one"})).and_call("noticed__look", json!({}));
+    let model = ModelServer::scripted([calls, Turn::text("Both.")])?;
+    let smart = Permissions::new(PermissionOptions::new(Mode::SmartApprove));
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_permissions(smart)).await?;
+    stage.add_server(&[]).await?;
+    let entered = Arc::new(Mutex::new(Vec::new()));
+    let noticed = Arc::new(tokio::sync::Notify::new());
+    let extension = Noticed(Arc::clone(&entered), Arc::clone(&noticed));
+    stage.exchange.extensions().add_extension(Arc::new(extension))?;
+    let mut reply = stage.exchange.reply_to("Both");
+    let mut approval = None;
+    // The first call waits for a person; the second one has ended meanwhile.
+    until_event(&mut reply, |event| {
+        if let Event::Approval(asked) = event {
+            approval = Some(asked.clone());
+        }
+        matches!(event, Event::ToolFinished { name, .. } if name == "noticed__look") && approval.is_some()
+    })
+    .await?;
+    approval.map(|approval| approval.answer(Decision::Allow));
+    assert_eq!(outcome(&all(reply).await?)?, &done());
+    assert_eq!(stage.results_in(1), ["one", "seen"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn in_chat_mode_there_are_no_tools() -> anyhow::Result<()> {
+    let model = ModelServer::scripted([Turn::call("server__echo", json!({"text": "x"})), Turn::text("Ok.")])?;
+    let chat = Permissions::new(PermissionOptions::new(Mode::Chat));
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_permissions(chat)).await?;
+    stage.add_server(&[]).await?;
+    let events = stage.say("Hi").await?;
+    assert_eq!(outcome(&events)?, &done());
+    assert!(stage.model.asked()[0].tool_names().is_empty());
+    assert!(!lines(&events).iter().any(|line| line.starts_with("started")), "{events:?}");
+    stage.exchange.set_mode(Mode::Auto);
+    Ok(())
+}
+
+/// A tool with a bug.
+struct Buggy;
+
+#[extension(name = "buggy", description = "Has a bug")]
+impl Buggy {
+    /// Panics.
+    #[tool]
+    async fn panic(&self) -> ToolResult<String> {
+        let nothing: Option<String> = None;
+        Ok(nothing.expect("nothing is there"))
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_tool_is_a_result() -> anyhow::Result<()> {
+    let stage = Stage::new([Turn::call("buggy__panic", json!({})), Turn::text("Oh.")]).await?;
+    stage.exchange.extensions().add_extension(Arc::new(Buggy))?;
+    let events = stage.say("Try").await?;
+    assert_eq!(outcome(&events)?, &done());
+    assert!(stage.results_in(1)[0].contains("bug"), "{:?}", stage.results_in(1));
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! How replies end: every ending is defined and visible.
+
+use std::sync::Arc;
+
+use goose::{
+    config::{Moderator, Profile, ProfileExtension, Settings, SettingsSource},
+    exchange::{Event, Exchange, Outcome},
+    session::{Session, Step},
+};
+use goose_extension::{Requirements, SilentNotifier, prelude::*};
+use goose_test_support::model_server::{Asked, ModelServer, Turn, Wire};
+
+use crate::{
+    exchange_support::{Stage, WIRES, all, done, lines, outcome, problem, provider},
+    support::World,
+};
+
+/// Row 30: an empty reply, or one of thoughts alone, is asked for again, and in the end it is said.
+#[tokio::test]
+async fn nothing_is_asked_for_again_and_then_said() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let turns = [Turn::empty(), Turn::thinking("hm"), Turn::text("Here.")];
+        let stage = Stage::over(wire, turns).await?;
+        let events = stage.say("Well?").await?;
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}: {events:?}");
+        assert!(stage.model.asked()[1].last_user_text().is_some_and(|text| text.contains("empty")));
+
+        let stage = Stage::over(wire, [Turn::empty(), Turn::empty(), Turn::empty()]).await?;
+        let events = stage.say("Well?").await?;
+        assert_eq!(outcome(&events)?, &Outcome::Empty, "{wire:?}: {events:?}");
+        assert_eq!(stage.model.asked().len(), 3, "{wire:?}");
+        assert_eq!(problem(&stage.exchange.messages()), None, "{wire:?}");
+    }
+    Ok(())
+}
+
+fn reasons(wire: Wire) -> (&'static str, &'static str) {
+    match wire {
+        Wire::Chat => ("length", "content_filter"),
+        Wire::Responses => ("max_output_tokens", "content_filter"),
+        Wire::Anthropic => ("max_tokens", "refusal"),
+    }
+}
+
+/// Row 30: stopped by length or by a filter.
+#[tokio::test]
+async fn length_and_filter_are_ends_of_their_own() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let (length, filter) = reasons(wire);
+        let stage = Stage::over(wire, [Turn::text("It was a dark and").stopping_with(length)]).await?;
+        let events = stage.say("A novel, please").await?;
+        assert_eq!(outcome(&events)?, &Outcome::MaxTokens, "{wire:?}: {events:?}");
+        assert_eq!(stage.exchange.messages()[1].text(), "It was a dark and", "{wire:?}");
+
+        let stage = Stage::over(wire, [Turn::text("I").stopping_with(filter)]).await?;
+        let events = stage.say("Something bad").await?;
+        assert_eq!(outcome(&events)?, &Outcome::Refused, "{wire:?}: {events:?}");
+    }
+    Ok(())
+}
+
+/// Row 30: a call that was cut by the length is not run; the model is told why.
+#[tokio::test]
+async fn a_call_cut_by_the_length_comes_back() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let (length, _) = reasons(wire);
+        let cut = Turn::empty().and_raw_call("server__echo", r#"{"text": "long lo"#).stopping_with(length);
+        let stage = Stage::over(wire, [cut, Turn::text("Then not.")]).await?;
+        stage.add_server(&[]).await?;
+        let events = stage.say("Write").await?;
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}: {events:?}");
+        assert!(stage.results_in(1)[0].contains("Not run"), "{wire:?}: {:?}", stage.results_in(1));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reply_has_so_many_turns() -> anyhow::Result<()> {
+    let mut number = 0;
+    let model = ModelServer::answering(move |_| {
+        number += 1;
+        Turn::call("server__echo", json!({"text": number.to_string()}))
+    })?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_max_turns(4)).await?;
+    stage.add_server(&[]).await?;
+    let events = stage.say("Go").await?;
+    assert_eq!(outcome(&events)?, &Outcome::MaxTurns(4));
+    assert_eq!(stage.model.asked().len(), 4);
+    assert_eq!(problem(&stage.exchange.messages()), None);
+    Ok(())
+}
+
+fn too_long(wire: Wire) -> Turn {
+    let message = match wire {
+        Wire::Anthropic => "prompt is too long: 200001 tokens > 200000 maximum",
+        _ => "This model's maximum context length is 100000 tokens.",
+    };
+    let body = json!({"type": "error", "error": {
+        "type": "invalid_request_error", "code": "context_length_exceeded", "message": message,
+    }});
+    Turn::raw(400, "application/json", body.to_string())
+}
+
+/// Whether the model is asked for a summary, which is asked without tools.
+fn is_summary(asked: &Asked) -> bool {
+    asked.tool_names().is_empty()
+}
+
+/// Row 32: the first prompt is too long: nothing can be left out, and it is said.
+#[tokio::test]
+async fn overflow_at_the_first_prompt_is_an_honest_error() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let model = ModelServer::answering(move |_| too_long(wire))?;
+        let stage = Stage::with(wire, model, |builder| builder).await?;
+        let events = stage.say("x").await?;
+        let Outcome::Failed(failure) = outcome(&events)? else { panic!("{wire:?}: {events:?}") };
+        assert!(failure.message.contains("too long"), "{wire:?}: {failure:?}");
+        assert_eq!(stage.model.asked().len(), 1, "{wire:?}");
+    }
+    Ok(())
+}
+
+/// Row 32: in mid-loop older messages make room between steps, and the work goes on; the originals are kept.
+#[tokio::test]
+async fn overflow_in_mid_loop_makes_room_and_goes_on() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let (mut calls, mut refused) = (0, false);
+        let model = ModelServer::answering(move |asked| {
+            if is_summary(asked) {
+                return Turn::text("They counted to eight.");
+            }
+            calls += 1;
+            match calls {
+                1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(2000))})),
+                _ if !refused => {
+                    refused = true;
+                    too_long(wire)
+                }
+                _ => Turn::text("Done."),
+            }
+        })?;
+        let stage = Stage::with(wire, model, |builder| builder).await?;
+        stage.add_server(&[]).await?;
+        let events = stage.say("Count").await?;
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}: {:?}", lines(&events));
+        assert!(lines(&events).contains(&"compacted".to_owned()), "{wire:?}: {:?}", lines(&events));
+        assert_eq!(problem(&stage.exchange.messages()), None, "{wire:?}");
+        let steps = stage.steps().await?;
+        let results = steps.iter().filter(|step| matches!(step, Step::ToolResult { .. })).count();
+        assert_eq!(results, 8, "the originals stay ({wire:?})");
+        let asked = stage.model.asked();
+        let last = asked.last().map(|asked| asked.body.to_string()).unwrap_or_default();
+        assert!(last.contains("They counted to eight.") && last.contains("Count"), "{wire:?}: {last}");
+    }
+    Ok(())
+}
+
+/// Row 32: where room was made twice and it is still too long, it is said.
+#[tokio::test]
+async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()> {
+    let mut calls = 0;
+    let model = ModelServer::answering(move |asked| {
+        if is_summary(asked) {
+            return Turn::text("So far, so good.");
+        }
+        calls += 1;
+        match calls {
+            1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(40_000))})),
+            _ => too_long(Wire::Chat),
+        }
+    })?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder).await?;
+    stage.add_server(&[]).await?;
+    let events = stage.say("Count").await?;
+    let Outcome::Failed(failure) = outcome(&events)? else { panic!("{:?}", lines(&events)) };
+    assert!(failure.message.contains("too long"), "{failure:?}");
+    let compacted = lines(&events).iter().filter(|line| *line == "compacted").count();
+    assert!((1..=3).contains(&compacted), "{:?}", lines(&events));
+    assert!(stage.model.asked().len() <= 8 + 3 + 3);
+    assert_eq!(problem(&stage.exchange.messages()), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_context_makes_room_before_it_overflows() -> anyhow::Result<()> {
+    for moderator in [Moderator::Truncate, Moderator::Summarize] {
+        let mut calls = 0;
+        let model = ModelServer::answering(move |asked| {
+            if is_summary(asked) {
+                return Turn::text("They counted.");
+            }
+            calls += 1;
+            match calls {
+                1..=8 => {
+                    Turn::call("server__echo", json!({"text": calls.to_string()})).costing(9_000 * calls, 10)
+                }
+                9 => Turn::call("server__echo", json!({"text": "nine"})).costing(85_000, 10),
+                _ => Turn::text("Done."),
+            }
+        })?;
+        let world = World::new()?;
+        let mut profile = Profile::default();
+        profile.moderator = moderator;
+        let exchange = Exchange::builder(profile, SilentNotifier)
+            .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
+            .in_pool(Arc::clone(&world.pool))
+            .with_provider(provider(&model, Wire::Chat)?)
+            .with_session(Session::unsaved())
+            .with_working_dir(world.file(""))
+            .build()
+            .await?;
+        exchange.extensions().add(&world.server("server", &[])?)?;
+        let events = all(exchange.reply_to("Count")).await?;
+        assert_eq!(outcome(&events)?, &done(), "{moderator:?}");
+        assert!(lines(&events).contains(&"compacted".to_owned()), "{moderator:?}: {:?}", lines(&events));
+        assert_eq!(problem(&exchange.messages()), None);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_final_answer_fits_its_schema() -> anyhow::Result<()> {
+    let schema = json!({
+        "type": "object", "properties": {"ducks": {"type": "integer"}}, "required": ["ducks"],
+    });
+    for wire in WIRES {
+        let turns = [
+            Turn::text("There are three."),
+            Turn::call("recipe__final_output", json!({"ducks": "three"})),
+            Turn::call("recipe__final_output", json!({"ducks": 3})),
+        ];
+        let model = ModelServer::scripted(turns)?;
+        let stage = Stage::with(wire, model, |builder| builder.with_response_schema(schema.clone())).await?;
+        let events = stage.say("How many ducks?").await?;
+        assert_eq!(outcome(&events)?, &Outcome::Done { structured: Some(json!({"ducks": 3})) }, "{wire:?}");
+        let asked = stage.model.asked();
+        assert_eq!(asked[0].tool_names(), ["recipe__final_output"], "{wire:?}");
+        assert!(
+            asked[1].last_user_text().is_some_and(|text| text.contains("recipe__final_output")),
+            "{wire:?}"
+        );
+        assert!(stage.results_in(2)[0].contains("/ducks"), "{wire:?}: {:?}", stage.results_in(2));
+        assert_eq!(problem(&stage.exchange.messages()), None, "{wire:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_model_that_never_gives_the_final_answer_has_failed() -> anyhow::Result<()> {
+    let model = ModelServer::answering(|_| Turn::text("Three, I think."))?;
+    let schema = json!({"type": "object", "properties": {}});
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_response_schema(schema)).await?;
+    let events = stage.say("How many ducks?").await?;
+    assert!(matches!(outcome(&events)?, Outcome::Failed(failure) if failure.message.contains("form")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn clear_and_compact_are_steps_like_others() -> anyhow::Result<()> {
+    let turns = [Turn::text("One."), Turn::text("Two."), Turn::text("In short."), Turn::text("Three.")];
+    let stage = Stage::new(turns).await?;
+    stage.say("first").await?;
+    stage.say("second").await?;
+    stage.exchange.compact().await.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+    assert!(stage.exchange.messages()[0].text().contains("In short."), "{:?}", stage.exchange.messages());
+    stage.exchange.clear().await.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+    assert!(stage.exchange.messages().is_empty());
+    assert_eq!(outcome(&stage.say("third").await?)?, &done());
+    assert_eq!(stage.exchange.messages().len(), 2);
+    let messages = stage.steps().await?.iter().filter(|step| matches!(step, Step::Message { .. })).count();
+    assert_eq!(messages, 6, "what was said stays in the store");
+    Ok(())
+}
+
+/// Who knows when there is time.
+trait Calendar: Send + Sync {
+    fn appointments(&self) -> Vec<String>;
+}
+
+struct CalendarExtension;
+
+struct Paper;
+
+impl Calendar for Paper {
+    fn appointments(&self) -> Vec<String> {
+        vec!["lunch".to_owned()]
+    }
+}
+
+#[extension(name = "calendar", description = "Knows appointments")]
+impl Extension for CalendarExtension {
+    fn new(_notifier: Box<dyn Notifier>, _requires: Requirements) -> Self {
+        Self
+    }
+
+    fn offer(self: Arc<Self>, offers: &mut goose_extension::Offers) {
+        offers.add(|| Box::new(Paper) as Box<dyn Calendar>);
+    }
+}
+
+struct Scheduling {
+    calendar: Box<dyn Calendar>,
+}
+
+#[extension(name = "scheduling", description = "Finds time")]
+impl Scheduling {
+    fn new(_notifier: Box<dyn Notifier>, requires: Requirements) -> Self {
+        Self { calendar: requires.get("dates") }
+    }
+
+    /// Lists what is planned.
+    #[tool]
+    async fn planned(&self) -> ToolResult<String> {
+        Ok(self.calendar.appointments().join(", "))
+    }
+}
+
+fn scheduling_profile() -> Profile {
+    let mut profile = Profile::default();
+    let mut scheduling = ProfileExtension::new("scheduling");
+    scheduling.requires.insert("dates".to_owned(), "calendar".to_owned());
+    profile.extensions = vec![ProfileExtension::new("calendar"), scheduling];
+    profile
+}
+
+#[tokio::test]
+async fn a_profile_binds_what_extensions_require() -> anyhow::Result<()> {
+    let model = ModelServer::scripted([Turn::call("scheduling__planned", json!({})), Turn::text("Lunch.")])?;
+    let world = World::new()?;
+    let exchange = Exchange::builder(scheduling_profile(), SilentNotifier)
+        .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
+        .in_pool(Arc::clone(&world.pool))
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_session(Session::unsaved())
+        .with_working_dir(world.file(""))
+        .with_extension::<CalendarExtension>("calendar")
+        .with_extension::<Scheduling>("scheduling")
+        .build()
+        .await?;
+    let events = all(exchange.reply_to("What is planned?")).await?;
+    assert_eq!(outcome(&events)?, &done(), "{events:?}");
+    assert_eq!(model.asked()[1].tool_results()[0].1, "lunch");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_profile_names_and_nobody_has_is_named_in_one_error() -> anyhow::Result<()> {
+    let model = ModelServer::scripted([])?;
+    let world = World::new()?;
+    let built = Exchange::builder(scheduling_profile(), SilentNotifier)
+        .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
+        .in_pool(Arc::clone(&world.pool))
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_session(Session::unsaved())
+        .build()
+        .await;
+    let error = built.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("calendar") && error.contains("scheduling"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_events_of_a_reply_end_with_its_end() -> anyhow::Result<()> {
+    let stage = Stage::new([Turn::text("One.")]).await?;
+    let events = stage.say("Hi").await?;
+    let ends = events.iter().filter(|event| matches!(event, Event::Finished(_))).count();
+    assert_eq!(ends, 1);
+    stage.exchange.close().await;
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! A model that does not answer, or breaks off: asked again, with nothing said twice and nothing run twice.
+
+use std::time::{Duration, Instant};
+
+use goose::exchange::{Event, Outcome};
+use goose_providers::RetryPolicy;
+use goose_test_support::model_server::{ModelServer, Turn, Wire};
+use serde_json::json;
+
+use crate::{
+    exchange_support::{Stage, WIRES, all, done, lines, outcome, problem, read, until_event},
+    support::bounded,
+};
+
+/// Row 26: the text of a stream that breaks off is there once, for the person and in the history.
+#[tokio::test]
+async fn a_stream_cut_in_the_text_is_retried_with_nothing_twice() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let whole = || Turn::text("One, ").and_text("two, ").and_text("three.");
+        for frames in 0..8 {
+            let stage = Stage::over(wire, [whole().cut_after(frames), whole()]).await?;
+            let events = stage.say("Count").await?;
+            assert_eq!(outcome(&events)?, &done(), "{wire:?} cut after {frames}");
+            assert_eq!(read(&events), "One, two, three.", "{wire:?} cut after {frames}: {events:?}");
+            let messages = stage.exchange.messages();
+            assert_eq!(messages.len(), 2, "{wire:?} cut after {frames}");
+            assert_eq!(messages[1].text(), "One, two, three.", "{wire:?} cut after {frames}");
+            let restarted = events.iter().any(|event| matches!(event, Event::Restarted));
+            assert!(!restarted, "the same text is not shown anew ({wire:?} cut after {frames})");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_answer_after_a_cut_is_shown_anew() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let cut = Turn::text("One, ").and_text("two").and_text("!").cut_after(5);
+        let stage = Stage::over(wire, [cut, Turn::text("Nobody knows.")]).await?;
+        let events = stage.say("Count").await?;
+        assert_eq!(read(&events), "Nobody knows.", "{wire:?}: {events:?}");
+        assert_eq!(stage.exchange.messages()[1].text(), "Nobody knows.", "{wire:?}");
+    }
+    Ok(())
+}
+
+/// Row 27: wherever a stream with a call breaks off, the tool runs once.
+#[tokio::test]
+async fn a_stream_cut_after_a_call_runs_the_tool_once() -> anyhow::Result<()> {
+    for wire in WIRES {
+        for frames in 0..8 {
+            let call = || Turn::text("Counting.").and_call("server__count", json!({}));
+            let turns = [call().cut_after(frames), call(), Turn::text("Counted.")];
+            let stage = Stage::over(wire, turns).await?;
+            stage.add_server(&[]).await?;
+            let events = stage.say("Count").await?;
+            let count = |is_it: fn(&Event) -> bool| events.iter().filter(|event| is_it(event)).count();
+            let retried = count(|event| matches!(event, Event::Retrying { .. }));
+            let started = count(|event| matches!(event, Event::ToolStarted { .. }));
+            assert_eq!(outcome(&events)?, &done(), "{wire:?} cut after {frames}");
+            // Each complete answer runs the tool once; a stream that breaks off after its end is one.
+            assert_eq!(started, 2 - retried, "{wire:?} cut after {frames}: {events:?}");
+            let last = stage.results_in(stage.model.asked().len() - 1);
+            assert_eq!(last.last(), Some(&started.to_string()), "{wire:?} cut after {frames}");
+            assert_eq!(problem(&stage.exchange.messages()), None, "{wire:?} cut after {frames}");
+        }
+    }
+    Ok(())
+}
+
+/// Row 28: a failure on an open socket is noticed at once, and the model asked again.
+#[tokio::test]
+async fn a_failure_event_on_an_open_socket_is_retried_at_once() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let failing = Turn::text("One").failing_after(2, "overloaded");
+        let stage = Stage::over(wire, [failing, Turn::text("One more.")]).await?;
+        let begin = Instant::now();
+        let events = stage.say("Count").await?;
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}: {events:?}");
+        assert_eq!(read(&events), "One more.", "{wire:?}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "{wire:?}");
+    }
+    Ok(())
+}
+
+/// Row 25: what may pass is retried and told, what will not is an end with its reason.
+#[tokio::test]
+async fn errors_are_retried_by_their_class() -> anyhow::Result<()> {
+    for wire in WIRES {
+        for status in [500, 502, 503, 529, 429] {
+            let stage = Stage::over(wire, [Turn::status(status, "busy"), Turn::text("Here.")]).await?;
+            let events = stage.say("Hello").await?;
+            assert_eq!(outcome(&events)?, &done(), "{wire:?} {status}: {events:?}");
+            assert!(lines(&events).contains(&"retrying 2".to_owned()), "{wire:?} {status}: {events:?}");
+        }
+        for status in [400, 401, 402, 403, 404] {
+            let stage = Stage::over(wire, [Turn::status(status, "no way"), Turn::text("Here.")]).await?;
+            let events = stage.say("Hello").await?;
+            let Outcome::Failed(failure) = outcome(&events)? else {
+                panic!("{wire:?} {status}: {events:?}");
+            };
+            assert!(failure.message.contains("no way"), "{failure:?}");
+            assert_eq!(stage.model.asked().len(), 1, "{wire:?} {status} is not retried");
+            // What failed leaves a history that the next message goes on from.
+            assert_eq!(outcome(&stage.say("Again").await?)?, &done(), "{wire:?} {status}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn tries_come_to_an_end() -> anyhow::Result<()> {
+    let stage =
+        Stage::with(Wire::Chat, ModelServer::answering(|_| Turn::status(503, "down for good"))?, |builder| {
+            builder.with_retry(RetryPolicy::default().with_retries(2).with_base(Duration::from_millis(1)))
+        })
+        .await?;
+    let events = stage.say("Hello").await?;
+    assert!(
+        matches!(outcome(&events)?, Outcome::Failed(failure) if failure.message.contains("down for good"))
+    );
+    assert_eq!(stage.model.asked().len(), 3);
+    Ok(())
+}
+
+/// Row 23: nobody listens there; the reason is shown, and cancelling works while goose waits.
+#[tokio::test]
+async fn cancel_works_while_waiting_to_try_again() -> anyhow::Result<()> {
+    let slow = RetryPolicy::default().with_base(Duration::from_secs(3600));
+    let model = ModelServer::answering(|_| Turn::status(429, "later").with_header("retry-after", "30"))?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_retry(slow)).await?;
+    let mut reply = stage.exchange.reply_to("Hello");
+    until_event(&mut reply, |event| matches!(event, Event::Retrying { .. })).await?;
+    let begin = Instant::now();
+    reply.cancel();
+    let events = bounded(all(reply)).await??;
+    assert_eq!(outcome(&events)?, &Outcome::Cancelled);
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    Ok(())
+}
+
+#[tokio::test]
+async fn thoughts_are_shown_and_kept() -> anyhow::Result<()> {
+    for wire in WIRES {
+        let thinking = Turn::thinking("Hm, ").and_text("Yes.");
+        let stage = Stage::over(wire, [thinking, Turn::text("Sure.")]).await?;
+        let events = stage.say("Well?").await?;
+        assert!(lines(&events).contains(&"thinking Hm, ".to_owned()), "{wire:?}: {events:?}");
+        assert_eq!(stage.exchange.messages()[1].text(), "Yes.", "{wire:?}");
+        assert_eq!(outcome(&stage.say("Sure?").await?)?, &done(), "{wire:?}");
+    }
+    Ok(())
+}

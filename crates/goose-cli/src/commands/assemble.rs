@@ -88,7 +88,8 @@ impl Assembled {
 /// What is missing or wrong, and what to do about it.
 pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<Assembled> {
     let paths = Paths::from_env()?;
-    let folder = env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder =
+        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
     let (kept, settings) =
         tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, wanted.model, input));
     let (kept, settings) = (kept?, settings?);

@@ -95,7 +95,8 @@ fn a_command_line_that_says_nothing_to_do_exits_with_2() -> anyhow::Result<()> {
 #[test]
 fn tools_run_and_their_results_go_back() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::scripted([shell("echo made-by-the-shell > made.txt; echo told"), Turn::text("Done.")])?;
+    let server =
+        ModelServer::scripted([shell("echo made-by-the-shell > made.txt; echo told"), Turn::text("Done.")])?;
     let run = run(&home, &server, &["run", "-t", "Make it"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"), "{run:?}");
     assert_eq!(std::fs::read_to_string(home.path().join("made.txt"))?, "made-by-the-shell\n");
@@ -106,7 +107,8 @@ fn tools_run_and_their_results_go_back() -> anyhow::Result<()> {
 #[test]
 fn one_document_tells_everything() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::scripted([shell("echo out").costing(10, 2), Turn::text("Done.").costing(20, 3)])?;
+    let server =
+        ModelServer::scripted([shell("echo out").costing(10, 2), Turn::text("Done.").costing(20, 3)])?;
     let run = run(&home, &server, &["run", "-t", "Do it", "--output-format", "json"])?;
     let document = run.json()?;
     assert_eq!(document["metadata"], json!({"total_tokens": 35, "status": "completed"}));
@@ -115,7 +117,10 @@ fn one_document_tells_everything() -> anyhow::Result<()> {
         .iter()
         .map(|message| {
             let last = message["content"].as_array().and_then(|parts| parts.last());
-            (message["role"].as_str().unwrap_or_default(), last.map_or("", |it| it["type"].as_str().unwrap_or_default()))
+            (
+                message["role"].as_str().unwrap_or_default(),
+                last.map_or("", |it| it["type"].as_str().unwrap_or_default()),
+            )
         })
         .collect();
     assert_eq!(
@@ -131,7 +136,8 @@ fn every_event_is_a_line() -> anyhow::Result<()> {
     let server = ModelServer::scripted([shell("echo out"), Turn::text("Done.\u{1b}[2J")])?;
     let run = run(&home, &server, &["run", "-t", "Do it", "--output-format", "stream-json"])?;
     let lines: Vec<Value> = run.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).filter(|it| *it != "notification").collect();
+    let kinds: Vec<&str> =
+        lines.iter().filter_map(|line| line["type"].as_str()).filter(|it| *it != "notification").collect();
     assert_eq!(kinds, ["message", "message", "message", "message", "complete"]);
     assert_eq!(lines.last().context("a line")?["status"], "completed");
     ensure!(!run.stdout.contains('\u{1b}'));
@@ -176,7 +182,10 @@ fn a_conversation_is_kept_and_goes_on() -> anyhow::Result<()> {
     assert_eq!(run(&home, &server, &["run", "-t", "Two", "--resume"])?.stdout, "Second.\n");
     let sent = server.asked()[1].body["messages"].to_string();
     ensure!(sent.contains("One") && sent.contains("First.") && sent.contains("Two"), "{sent}");
-    assert_eq!(run(&home, &server, &["run", "-t", "Three", "--name", "talk", "--resume", "--fork"])?.code, Some(0));
+    assert_eq!(
+        run(&home, &server, &["run", "-t", "Three", "--name", "talk", "--resume", "--fork"])?.code,
+        Some(0)
+    );
     let listed = home.run(&["session", "list", "--json"])?.json()?;
     assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(2));
     Ok(())
@@ -199,7 +208,8 @@ fn an_answer_can_be_made_to_fit_a_schema() -> anyhow::Result<()> {
     let schema = json!({"type": "object", "required": ["ports"], "properties": {"ports": {"type": "array"}}});
     std::fs::write(home.path().join("ports.json"), schema.to_string())?;
     let value = json!({"ports": [80]});
-    let server = ModelServer::scripted([Turn::text("Here: ").and_call("recipe__final_output", value.clone())])?;
+    let server =
+        ModelServer::scripted([Turn::text("Here: ").and_call("recipe__final_output", value.clone())])?;
     let run = run(&home, &server, &["run", "-t", "x", "--schema", "ports.json"])?;
     assert_eq!((run.code, run.json()?), (Some(0), value), "{run:?}");
     Ok(())
@@ -236,7 +246,8 @@ fn a_signal_cancels_the_reply_and_the_state_is_saved() -> anyhow::Result<()> {
         let resumed = run(&home, &server, &["run", "-t", "Go on", "--resume"])?;
         assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Afterwards.\n"), "{resumed:?}");
         let sent = &server.asked()[1].body["messages"];
-        let results = sent.as_array().context("messages")?.iter().filter(|message| message["role"] == "tool").count();
+        let results =
+            sent.as_array().context("messages")?.iter().filter(|message| message["role"] == "tool").count();
         assert_eq!(results, 1, "{sent}");
     }
     Ok(())

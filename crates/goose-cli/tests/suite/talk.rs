@@ -12,7 +12,12 @@ use crate::support::{Home, wait_until};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// `goose` at a terminal, with a scripted model.
-fn at_terminal(home: &Home, server: &ModelServer, mode: &str, arguments: &[&str]) -> anyhow::Result<Terminal> {
+fn at_terminal(
+    home: &Home,
+    server: &ModelServer,
+    mode: &str,
+    arguments: &[&str],
+) -> anyhow::Result<Terminal> {
     let folder = home.path().display().to_string();
     let environment = [
         ("OPENAI_HOST", server.url()),
@@ -35,7 +40,8 @@ fn shell(command: &str) -> Turn {
 #[test]
 fn a_conversation_has_lines_replies_and_an_end() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::scripted([Turn::text("It is **so**.\n\n- one\n- two\n"), Turn::text("Twice.")])?;
+    let server =
+        ModelServer::scripted([Turn::text("It is **so**.\n\n- one\n- two\n"), Turn::text("Twice.")])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
     terminal.wait_for("›")?;
     terminal.send("Is it?\r")?;

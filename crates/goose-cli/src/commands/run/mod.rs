@@ -37,7 +37,9 @@ const MAX_TURNS: u8 = 3;
 /// Does one task.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     if args.recipe.are_given() {
-        return Ok(usage("Recipes are not a part of goose yet. Say what to do with --text or --instructions."));
+        return Ok(usage(
+            "Recipes are not a part of goose yet. Say what to do with --text or --instructions.",
+        ));
     }
     let message = match instructions::read(&args)? {
         Some(message) => message,
@@ -69,13 +71,18 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
     };
     let assembled = assemble(wanted, &input).await?;
     match args.output_format {
-        OutputFormat::Text if args.interactive => interactive(&args, assembled, input, signals, message).await,
+        OutputFormat::Text if args.interactive => {
+            interactive(&args, assembled, input, signals, message).await
+        }
         OutputFormat::Text => {
-            let mut view = TextView { screen: Screen::new(detail(&args)), is_structured: args.schema.is_some() };
+            let mut view =
+                TextView { screen: Screen::new(detail(&args)), is_structured: args.schema.is_some() };
             let ended = once(assembled, &input, signals, message, &mut view).await;
             Ok(ended?)
         }
-        OutputFormat::Json | OutputFormat::StreamJson => json(&args, assembled, &input, signals, message).await,
+        OutputFormat::Json | OutputFormat::StreamJson => {
+            json(&args, assembled, &input, signals, message).await
+        }
     }
 }
 

@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// What is sent while only plans are made.
-const PLAN_ONLY: &str = "Make a plan for this, step by step, and name what is unclear. Do not carry it out yet.";
+const PLAN_ONLY: &str =
+    "Make a plan for this, step by step, and name what is unclear. Do not carry it out yet.";
 
 impl Chat {
     /// Does what a command says.

@@ -2,7 +2,13 @@
 //! nothing else in a real shell.
 #![cfg(unix)]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command, sync::OnceLock};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
 
 use goose::permission::{Mode, Verdict};
 use proptest::prelude::*;
@@ -154,12 +160,17 @@ fn programs(folder: &Path) -> std::io::Result<()> {
         fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755))?;
     }
     for name in ["sh", "bash", "xargs", "env"] {
-        let place = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(name));
-        if let Some(place) = place.iter().find(|place| place.exists()) {
+        if let Some(place) = place(name) {
             std::os::unix::fs::symlink(place, bin.join(name))?;
         }
     }
     Ok(())
+}
+
+/// Where a program of the system is.
+fn place(name: &str) -> Option<PathBuf> {
+    let places = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(name));
+    places.into_iter().find(|place| place.exists())
 }
 
 /// Whether `bad` was run.
@@ -169,7 +180,7 @@ fn runs_bad(shell: &str, script: &str) -> std::io::Result<bool> {
     let (work, mark) = (folder.path().join("work"), folder.path().join("mark"));
     fs::create_dir(&work)?;
     // What loops is ended.
-    Command::new("timeout")
+    Command::new(place("timeout").ok_or(std::io::ErrorKind::NotFound)?)
         .args(["-s", "KILL", "2", shell, "-c", script])
         .env_clear()
         .env("PATH", folder.path().join("bin"))

@@ -99,7 +99,7 @@ fn unknown(near: &[String], perhaps_model: Option<&str>) -> String {
         words.push(format!("if `{model}` is a model, say who offers it, such as ollama:{model}"));
     }
     if !near.is_empty() {
-        words.push(format!("did you mean {}?", near.join(" or ")));
+        words.push(format!("perhaps {} is meant", near.join(" or ")));
     }
     if perhaps_model.is_none() {
         words.push("`goose configure` shows all; one of your own is a file in custom_providers".to_owned());

@@ -25,7 +25,8 @@ pub(super) fn run(file: &Path) -> anyhow::Result<String> {
         Ok(provider) => provider,
         Err(error) => return Ok(failed(&error.to_string(), error.hint())),
     };
-    Ok(match runtime()?.block_on(tokio::time::timeout(PATIENCE, ask(&*provider))) {
+    let answered = runtime()?.block_on(async { tokio::time::timeout(PATIENCE, ask(&*provider)).await });
+    Ok(match answered {
         Ok(Ok(answer)) => {
             let shown: String = answer.trim().chars().take(SHOWN_CHARACTERS).collect();
             format!("  It works. {model} says: {}", visible::line(&shown))

@@ -1,9 +1,8 @@
-//! The providers, through their public doors.
+//! Integration tests, through the public door.
 
-#![allow(
+#![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::allow_attributes,
     reason = "a test fails by panicking, and so do its helpers"
 )]
 

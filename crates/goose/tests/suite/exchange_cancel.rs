@@ -94,7 +94,7 @@ async fn a_dropped_reply_is_cancelled_and_the_next_one_waits_for_its_end() -> an
 
 #[tokio::test]
 async fn a_cancel_before_anything_happened_is_one() -> anyhow::Result<()> {
-    let stage = Stage::new([Turn::text("Hello.").silent_after(0), Turn::text("Hello.")]).await?;
+    let stage = Stage::new([Turn::text("Hello.")]).await?;
     let reply = stage.exchange.reply_to("Hi");
     cancelled(reply).await?;
     assert_eq!(outcome(&stage.say("Hi again").await?)?, &done());
@@ -116,6 +116,22 @@ async fn a_slow_reader_is_waited_for() -> anyhow::Result<()> {
     assert_eq!(outcome(&events)?, &done());
     let texts = events.iter().filter(|event| matches!(event, Event::Text(_))).count();
     assert_eq!(texts, 1000);
+    Ok(())
+}
+
+/// Row 39: whoever leaves need not read on; everything is stored all the same.
+#[tokio::test]
+async fn an_exchange_closes_while_nobody_reads() -> anyhow::Result<()> {
+    let text = (0..1000).fold(Turn::empty(), |turn, n| turn.and_text(format!("{n} ")));
+    let stage = Stage::new([text]).await?;
+    let mut reply = stage.exchange.reply_to("Count");
+    until_event(&mut reply, |event| matches!(event, Event::Text(_))).await?;
+    let begin = Instant::now();
+    bounded(stage.exchange.close()).await?;
+    assert!(begin.elapsed() < A_MOMENT, "{:?}", begin.elapsed());
+    assert!(matches!(stage.steps().await?.last(), Some(Step::Interrupted { .. })));
+    let events = all(reply).await?;
+    assert_eq!(outcome(&events)?, &Outcome::Cancelled);
     Ok(())
 }
 

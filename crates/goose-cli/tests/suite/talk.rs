@@ -106,7 +106,8 @@ fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     terminal.wait_for("Here again.")?;
     terminal.wait_for("tokens")?;
     terminal.send("\x03")?;
-    terminal.wait_for("Ctrl-C again leaves.")?;
+    terminal.wait_for("Ctrl-C once more leaves.")?;
+    terminal.wait_until("no new prompt", |screen| screen.ends_with('›'))?;
     terminal.send("\x03")?;
     assert_eq!(terminal.wait()?.code(), Some(0));
     Ok(())

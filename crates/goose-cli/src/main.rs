@@ -4,7 +4,8 @@
 //! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
 //!   text of others harmless; `wrap`: lines that fit;
 //! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
-//!   `login`: logging in to servers.
+//!   `login`: logging in to servers;
+//! - `terminal`: conversations as a person sees them, and how they answer.
 
 mod aside;
 mod cli;

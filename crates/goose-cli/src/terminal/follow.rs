@@ -47,7 +47,31 @@ pub(crate) struct Follower<'a> {
     pub(crate) input: Option<&'a Input>,
 }
 
+/// A reply that may have been told to stop.
+struct Stopping {
+    stop: CancellationToken,
+    /// When it must have ended.
+    deadline: Option<tokio::time::Instant>,
+    /// The code to leave with afterwards.
+    leave: Option<ExitCode>,
+}
+
+impl Stopping {
+    /// Tells it to stop.
+    fn begin(&mut self, asked: Asked) {
+        self.stop.cancel();
+        self.deadline = Some(tokio::time::Instant::now() + DRAIN_TIME);
+        self.leave = self.leave.or(asked.leaves());
+    }
+
+    /// How it ended, where the reply ended so.
+    fn ending(&self, outcome: Outcome) -> Ending {
+        self.leave.map_or(Ending::Finished(outcome), Ending::Leave)
+    }
+}
+
 /// What happens next.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Next {
     Event(Option<Event>),
     Asked(Asked),
@@ -67,52 +91,54 @@ impl Follower<'_> {
     {
         let mut ticks = interval(FRAME_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut deadline: Option<tokio::time::Instant> = None;
-        let mut leave: Option<ExitCode> = None;
+        let mut stopping = Stopping { stop, deadline: None, leave: None };
         loop {
-            let until = deadline.unwrap_or_else(far_away);
+            let until = stopping.deadline.unwrap_or_else(far_away);
             let next = tokio::select! {
                 biased;
                 asked = self.signals.next() => Next::Asked(asked?),
                 event = reply.next() => Next::Event(event),
-                () = sleep_until(until), if deadline.is_some() => Next::TooLate,
+                () = sleep_until(until), if stopping.deadline.is_some() => Next::TooLate,
                 _ = ticks.tick(), if aside::is_seen() => Next::Tick,
             };
             match next {
-                Next::Event(Some(Event::Approval(approval))) => {
-                    if let Some(asked) = self.approve(&approval, &stop).await? {
-                        stop.cancel();
-                        deadline = Some(soon());
-                        leave = leave.or(asked.leaves());
-                    }
-                }
-                Next::Event(Some(Event::Finished(outcome))) => {
-                    self.view.event(&Event::Finished(outcome.clone()))?;
-                    return Ok(leave.map_or(Ending::Finished(outcome), Ending::Leave));
-                }
-                Next::Event(Some(event)) => {
-                    if let Err(error) = self.view.event(&event) {
-                        stop.cancel();
+                Next::Event(None) => return Ok(stopping.ending(Outcome::Cancelled)),
+                Next::Event(Some(event)) => match self.event(event, &mut stopping).await {
+                    Ok(None) => {}
+                    Ok(Some(ending)) => return Ok(ending),
+                    Err(error) => {
+                        stopping.stop.cancel();
                         drain(reply).await;
                         return Err(error);
                     }
-                }
-                Next::Event(None) => {
-                    return Ok(leave.map_or(Ending::Finished(Outcome::Cancelled), Ending::Leave));
-                }
-                Next::Asked(asked) if deadline.is_none() => {
-                    stop.cancel();
-                    deadline = Some(soon());
-                    leave = asked.leaves();
+                },
+                Next::Asked(asked) if stopping.deadline.is_none() => {
+                    stopping.begin(asked);
                     if asked == Asked::Interrupt && self.input.is_some() {
-                        aside::end_status();
                         aside::line("Cancelling. Ctrl-C again leaves.");
                     }
                 }
                 Next::Asked(asked) => return Ok(Ending::Leave(asked.code())),
-                Next::TooLate => return Ok(Ending::Leave(leave.unwrap_or(Asked::Interrupt.code()))),
+                Next::TooLate => return Ok(Ending::Leave(stopping.leave.unwrap_or(Asked::Interrupt.code()))),
                 Next::Tick => self.view.tick(Instant::now()),
             }
+        }
+    }
+
+    /// Shows an event, or puts it to the person. `Some` where it is the last.
+    async fn event(&mut self, event: Event, stopping: &mut Stopping) -> io::Result<Option<Ending>> {
+        match event {
+            Event::Approval(approval) => {
+                if let Some(asked) = self.approve(&approval, &stopping.stop).await? {
+                    stopping.begin(asked);
+                }
+                Ok(None)
+            }
+            Event::Finished(outcome) => {
+                self.view.event(&Event::Finished(outcome.clone()))?;
+                Ok(Some(stopping.ending(outcome)))
+            }
+            event => self.view.event(&event).map(|()| None),
         }
     }
 
@@ -144,10 +170,6 @@ async fn drain<R: Stream<Item = Event> + Unpin>(mut reply: R) {
     let all = async { while reply.next().await.is_some() {} };
     // What is late is dropped, and so cancelled.
     let _ = tokio::time::timeout(DRAIN_TIME, all).await;
-}
-
-fn soon() -> tokio::time::Instant {
-    tokio::time::Instant::now() + DRAIN_TIME
 }
 
 fn far_away() -> tokio::time::Instant {

@@ -104,7 +104,7 @@ fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     terminal.wait_for("Cancelled.")?;
     terminal.send("Still there?\r")?;
     terminal.wait_for("Here again.")?;
-    terminal.wait_for("tokens")?;
+    terminal.wait_until("no prompt", |screen| screen.ends_with('›'))?;
     terminal.send("\x03")?;
     terminal.wait_for("Ctrl-C once more leaves.")?;
     terminal.wait_until("no new prompt", |screen| screen.ends_with('›'))?;

@@ -1,6 +1,6 @@
 //! The conversation at the terminal: a line, a reply, a line.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{pin::pin, process::ExitCode, sync::Arc};
 
 use goose::{config::Paths, permission::Mode};
 
@@ -13,7 +13,7 @@ use crate::{
     aside,
     commands::assemble::{self, Assembled, Keep, Wanted, assemble},
     output::{FAINT, NAME},
-    signals::Signals,
+    signals::{Asked, Signals},
     supervise::runtime,
     terminal::{
         follow::{Ending, Follower},
@@ -115,9 +115,9 @@ impl Chat {
     async fn lines(&mut self) -> anyhow::Result<ExitCode> {
         let mut was_interrupted = false;
         loop {
-            let typed = tokio::select! {
-                typed = self.input.message(PROMPT) => typed,
-                asked = self.signals.next() => return Ok(asked?.code()),
+            let typed = match self.typed(&mut was_interrupted).await? {
+                Ok(typed) => typed,
+                Err(asked) => return Ok(asked.code()),
             };
             let after = match typed {
                 Typed::Text(line) => {
@@ -140,6 +140,23 @@ impl Chat {
                     }
                 }
             }
+        }
+    }
+
+    /// The next line, or a signal that ends goose. A Ctrl-C that was meant for the reply before only counts as one.
+    async fn typed(&mut self, was_interrupted: &mut bool) -> anyhow::Result<Result<Typed, Asked>> {
+        let input = Arc::clone(&self.input);
+        let mut line = pin!(input.message(PROMPT));
+        loop {
+            let asked = tokio::select! {
+                typed = &mut line => return Ok(Ok(typed)),
+                asked = self.signals.next() => asked?,
+            };
+            let is_first = asked == Asked::Interrupt && aside::can_ask() && !*was_interrupted;
+            if !is_first {
+                return Ok(Err(asked));
+            }
+            *was_interrupted = true;
         }
     }
 

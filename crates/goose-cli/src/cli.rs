@@ -3,6 +3,8 @@
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use goose_mcp::BUILTINS;
 
+use crate::commands;
+
 /// The heading of the flags that say which extensions are meant.
 const WHICH: &str = "Which extensions";
 
@@ -94,13 +96,13 @@ pub(crate) enum Command {
         name: String,
     },
     /// Choose the model, its key, extensions and modes: step by step, or by flags
-    Configure(crate::commands::configure::ConfigureArgs),
+    Configure(commands::configure::ConfigureArgs),
     /// Show what this goose is, and what it is configured with
-    Info(crate::commands::info::InfoArgs),
+    Info(commands::info::InfoArgs),
     /// Look at each part that goose needs, and say how to mend what is broken
-    Doctor(crate::commands::doctor::DoctorArgs),
+    Doctor(commands::doctor::DoctorArgs),
     /// Print a script that lets a shell complete goose's commands
-    Completion(crate::commands::completion::CompletionArgs),
+    Completion(commands::completion::CompletionArgs),
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,9 +8,12 @@ use goose_extension::{Message, MessageContent, Role};
 /// How many of the last pieces stay as they are, whatever their size.
 const RECENT: usize = 4;
 
+/// One piece.
+type Unit<'a> = &'a [Arc<Message>];
+
 /// The pieces, oldest first.
 pub(super) struct Units<'a> {
-    units: Vec<&'a [Arc<Message>]>,
+    units: Vec<Unit<'a>>,
 }
 
 impl<'a> Units<'a> {
@@ -37,7 +40,7 @@ impl<'a> Units<'a> {
     }
 
     /// All pieces but the recent ones, and the recent ones. The person's last words are always recent.
-    pub(super) fn split(&self) -> (&[&'a [Arc<Message>]], &[&'a [Arc<Message>]]) {
+    pub(super) fn split(&self) -> (&[Unit<'a>], &[Unit<'a>]) {
         self.units.split_at(self.units.len().saturating_sub(RECENT))
     }
 
@@ -47,7 +50,7 @@ impl<'a> Units<'a> {
     }
 
     /// The pieces before one.
-    pub(super) fn before(&self, index: usize) -> &[&'a [Arc<Message>]] {
+    pub(super) fn before(&self, index: usize) -> &[Unit<'a>] {
         &self.units[..index]
     }
 

@@ -38,7 +38,7 @@ pub use custom::{
 };
 pub use endpoint::{Dialect, Endpoint, KeyHeader};
 pub use error::{ProviderError, ProviderResult};
-pub use lookup::Lookup;
+pub use lookup::{LookedUp, Lookup, LookupError};
 pub use model_ref::{BadModelRef, MAX_MODEL_REF_BYTES, ModelRef};
 pub use provider::{ModelInfo, Prices, Provider};
 pub use registry::{ProviderInfo, Registry, SettingInfo, SetupError};

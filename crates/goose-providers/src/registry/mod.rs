@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 
 use self::{
     blueprint::Blueprint,
-    resolve::{Resolver, bad},
+    resolve::{Resolved, Resolver, bad},
     service::{Service, Wire},
 };
 pub use self::{
@@ -35,7 +35,7 @@ pub use self::{
 use crate::{
     catalogue::{self, ModelOverrides},
     custom::CustomProvider,
-    lookup::Lookup,
+    lookup::{Asked, Lookup},
     model_ref::ModelRef,
     provider::{ModelInfo, Provider},
 };
@@ -89,14 +89,25 @@ impl Registry {
         lookup: &dyn Lookup,
         overrides: &ModelOverrides,
     ) -> Result<Arc<dyn Provider>, SetupError> {
+        let asked = Asked::new(lookup);
+        let made = self.resolved(model, &asked, overrides);
+        let (resolved, info) = asked.judge(made)?;
+        build::provider(resolved, info)
+    }
+
+    fn resolved(
+        &self,
+        model: &ModelRef,
+        lookup: &Asked<'_>,
+        overrides: &ModelOverrides,
+    ) -> Result<(Resolved, ModelInfo), SetupError> {
         let blueprint = self.blueprint(model)?;
-        let resolver = Resolver { blueprint: &blueprint, model: model.model(), lookup };
-        let resolved = resolver.resolve()?;
+        let resolved = Resolver { blueprint: &blueprint, model: model.model(), lookup }.resolve()?;
         let mut info = self.info_of(&blueprint, model.model(), overrides);
         if resolved.wire == Wire::Ollama {
             fit_into_machine(&mut info, &blueprint, lookup, overrides)?;
         }
-        build::provider(resolved, info)
+        Ok((resolved, info))
     }
 
     /// What is known of a model: the table, then the user's own provider, then what the user says of models.
@@ -171,7 +182,7 @@ fn service(name: &str) -> Option<&'static Service> {
 fn fit_into_machine(
     info: &mut ModelInfo,
     blueprint: &Blueprint<'_>,
-    lookup: &dyn Lookup,
+    lookup: &Asked<'_>,
     overrides: &ModelOverrides,
 ) -> Result<(), SetupError> {
     if let Some(text) = lookup.value(OLLAMA_CONTEXT_VARIABLE).filter(|text| !text.trim().is_empty()) {

@@ -3,10 +3,10 @@
 use url::{Host, Url};
 
 use super::{resolve::bad, setup_error::SetupError};
-use crate::lookup::Lookup;
+use crate::lookup::Asked;
 
 /// The proxy to go through, where there is one. What is on this machine is reached directly.
-pub(super) fn of(url: &Url, lookup: &dyn Lookup) -> Result<Option<Url>, SetupError> {
+pub(super) fn of(url: &Url, lookup: &Asked<'_>) -> Result<Option<Url>, SetupError> {
     let names = match url.scheme() {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         _ => ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"],
@@ -37,7 +37,7 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// `NO_PROXY` is a list of hosts; one stands for all below it, and `*` for all.
-fn is_excepted(url: &Url, lookup: &dyn Lookup) -> bool {
+fn is_excepted(url: &Url, lookup: &Asked<'_>) -> bool {
     let Some(list) = lookup.value("NO_PROXY").or_else(|| lookup.value("no_proxy")) else { return false };
     let host = url.host_str().unwrap_or_default();
     let covers = |entry: &str| {
@@ -60,7 +60,7 @@ mod tests {
             [("HTTPS_PROXY", "proxy.lan:3128"), ("NO_PROXY", "example.org, .internal")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into();
-        let of = |url: &str| of(&Url::parse(url).unwrap(), &set).unwrap().map(|proxy| proxy.to_string());
+        let of = |url: &str| of(&Url::parse(url).unwrap(), &Asked::new(&set)).unwrap().map(|proxy| proxy.to_string());
         assert_eq!(of("https://api.openai.com").as_deref(), Some("http://proxy.lan:3128/"));
         for direct in [
             "https://example.org",

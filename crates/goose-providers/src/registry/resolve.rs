@@ -15,7 +15,7 @@ use super::{
 use crate::{
     api_key::ApiKey,
     endpoint::{Dialect, Endpoint},
-    lookup::Lookup,
+    lookup::Asked,
 };
 
 /// Ollama's own port.
@@ -37,7 +37,7 @@ pub(super) struct Resolved {
 pub(super) struct Resolver<'a> {
     pub(super) blueprint: &'a Blueprint<'a>,
     pub(super) model: &'a str,
-    pub(super) lookup: &'a dyn Lookup,
+    pub(super) lookup: &'a Asked<'a>,
 }
 
 impl Resolver<'_> {

@@ -67,6 +67,20 @@ pub enum SetupError {
         /// What is wrong with it; the value itself is not shown where it may be secret.
         reason: String,
     },
+    /// What is set cannot be read.
+    #[error("{reason}")]
+    Unreadable {
+        /// Where it is, what is wrong, and what to do.
+        reason: String,
+    },
+    /// Something is not found, and a place that could have it does not answer.
+    #[error("{missing}; {reason}")]
+    NoAnswer {
+        /// What is not found.
+        missing: Box<SetupError>,
+        /// Which place does not answer, and what to do.
+        reason: String,
+    },
 }
 
 impl SetupError {
@@ -88,7 +102,8 @@ impl SetupError {
                     example.as_deref().map(|example| format!(", such as {example}")).unwrap_or_default();
                 Some(format!("set {variable} in the environment or in config.yaml{example}"))
             }
-            Self::BadModel(_) | Self::BadSetting { .. } => None,
+            Self::NoAnswer { missing, .. } => missing.hint(),
+            Self::BadModel(_) | Self::BadSetting { .. } | Self::Unreadable { .. } => None,
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{resolve::Resolved, *};
+use super::*;
 use crate::endpoint::KeyHeader;
 
 fn resolved(name: &str, model: &str, set: &BTreeMap<String, String>) -> Resolved {
     let blueprint = Blueprint::of_service(service(name).unwrap());
-    Resolver { blueprint: &blueprint, model, lookup: set }
+    Resolver { blueprint: &blueprint, model, lookup: &Asked::new(set) }
         .resolve()
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }

@@ -1,6 +1,7 @@
 //! The system's keyring, asked through the system's own programs: `secret-tool` on Linux, `security` on macOS.
 //!
-//! goose has one entry there (service `goose`, user `secrets`), a JSON mapping of names and values. A keyring can be
+//! goose has one entry there (service `goose`, user `secrets`), a JSON mapping of names and values. Texts, numbers and
+//! words are secrets; whatever else is in it is somebody's, and stays as it is when goose changes the entry. A keyring can be
 //! locked, missing, or waiting for somebody at a screen that is not there, so each question has a short time, and
 //! where there is no session to ask, it is not asked.
 
@@ -13,7 +14,12 @@ use std::{
     time::Duration,
 };
 
-use super::{ConfigError, Secret, Secrets, keyring_program::run};
+use serde_json::{Map, Value};
+
+use super::{
+    ConfigError, Secret, Secrets,
+    keyring_program::{Answer, run},
+};
 
 /// How long a question to the keyring may take.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -26,7 +32,10 @@ const USER: &str = "secrets";
 pub(super) const MAX_ENTRY_BYTES: usize = 1024 * 1024;
 
 /// The names and values of the entry.
-type Entry = BTreeMap<String, String>;
+type Entry = Map<String, Value>;
+
+/// How `secret-tool` ends where there is no entry.
+const NOT_FOUND: i32 = 1;
 
 /// A keyring that can be asked.
 #[derive(Clone)]
@@ -64,7 +73,7 @@ impl Keyring {
     ///
     /// Where the keyring does not answer in time, or with something else.
     pub fn read(&self) -> Result<BTreeMap<String, Secret>, ConfigError> {
-        Ok(self.entry()?.into_iter().map(|(name, value)| (name, Secret::new(value))).collect())
+        Ok(self.entry()?.into_iter().filter_map(|(name, value)| Some((name, secret(value)?))).collect())
     }
 
     /// Puts a value beside the others.
@@ -73,27 +82,61 @@ impl Keyring {
     ///
     /// Where the entry cannot be read as it is, or not be written. It is as it was then.
     pub fn store(&self, name: &str, value: &Secret) -> Result<(), ConfigError> {
+        let mut entry = self.entry_to_change()?;
+        entry.insert(name.to_owned(), value.expose().into());
+        self.write(&entry)
+    }
+
+    /// Takes a value away; whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`store`](Self::store).
+    pub fn remove(&self, name: &str) -> Result<bool, ConfigError> {
         let mut entry = self.entry()?;
-        entry.insert(name.to_owned(), value.expose().to_owned());
-        let json = serde_json::to_string(&entry).map_err(|error| ConfigError::Keyring(error.to_string()))?;
+        if entry.remove(name).is_none() {
+            return Ok(false);
+        }
+        self.write(&entry)?;
+        Ok(true)
+    }
+
+    /// Replaces the entry, and looks whether it is there: not every program says so when it fails.
+    fn write(&self, entry: &Entry) -> Result<(), ConfigError> {
+        let json = serde_json::to_string(entry).map_err(|error| ConfigError::Keyring(error.to_string()))?;
         let (arguments, input) = self.storing(&json);
         let answer = self.ask(&arguments, Some(input))?;
-        if answer.succeeded { Ok(()) } else { Err(refused("did not keep the secret", &answer.problem)) }
+        if answer.code == Some(0) && self.entry()? == *entry {
+            return Ok(());
+        }
+        Err(refused("did not keep the secret", &answer.problem))
     }
 
     fn entry(&self) -> Result<Entry, ConfigError> {
         let answer = self.ask(&self.lookup(), None)?;
         match answer.output.trim() {
-            // Both programs fail when there is no entry, and say nothing of use otherwise.
-            "" if answer.succeeded || is_absent(&answer.problem) => Ok(Entry::new()),
+            "" if is_absent(&answer) => Ok(Entry::new()),
             "" => Err(refused("did not answer", &answer.problem)),
             // What serde says could repeat what is in the entry.
             json => serde_json::from_str(json).map_err(|_| {
                 ConfigError::Keyring(format!(
-                    "has an entry {SERVICE}/{USER} that is no JSON mapping of texts; goose leaves it as it is"
+                    "has an entry {SERVICE}/{USER} that is no JSON mapping; goose leaves it as it is"
                 ))
             }),
         }
+    }
+
+    /// The entry, where it is certain that this is all of it: one that is locked looks like none to a question for its
+    /// value, and would be replaced.
+    fn entry_to_change(&self) -> Result<Entry, ConfigError> {
+        let entry = self.entry()?;
+        if entry.is_empty() && self.tool == Tool::SecretTool {
+            let listed = self.ask(&["search", "service", SERVICE, "username", USER], None)?;
+            if listed.code == Some(0) && !listed.output.trim().is_empty() {
+                return Err(refused("does not show goose's entry, which is there", ""));
+            }
+        }
+        Ok(entry)
     }
 
     fn lookup(&self) -> Vec<&'static str> {
@@ -120,7 +163,7 @@ impl Keyring {
         &self,
         arguments: &[&str],
         input: Option<String>,
-    ) -> Result<super::keyring_program::Answer, ConfigError> {
+    ) -> Result<Answer, ConfigError> {
         run(&self.program, arguments, &self.environment, input, self.patience).map_err(ConfigError::Keyring)
     }
 }
@@ -132,11 +175,11 @@ impl fmt::Debug for Keyring {
 }
 
 /// Secrets in the keyring. It is asked at most once, when something is first looked up there; one that does not answer
-/// is as good as none, and is said once in the log.
+/// is an error for every name.
 #[derive(Debug)]
 pub struct KeyringSecrets {
     keyring: Option<Keyring>,
-    known: Mutex<Option<BTreeMap<String, Secret>>>,
+    known: Mutex<Option<Result<BTreeMap<String, Secret>, ConfigError>>>,
 }
 
 impl KeyringSecrets {
@@ -150,12 +193,7 @@ impl Secrets for KeyringSecrets {
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_with(|| {
-            keyring.read().unwrap_or_else(|error| {
-                tracing::warn!(%error, "the keyring is left out; GOOSE_DISABLE_KEYRING=1 does not ask it at all");
-                BTreeMap::new()
-            })
-        });
+        let known = known.get_or_insert_with(|| keyring.read()).as_ref().map_err(Clone::clone)?;
         Ok(known.get(name).cloned())
     }
 }
@@ -167,9 +205,24 @@ fn refused(what: &str, problem: &str) -> ConfigError {
     ))
 }
 
-/// `secret-tool` says nothing when there is no entry, `security` says so.
-fn is_absent(problem: &str) -> bool {
-    problem.is_empty() || problem.contains("could not be found")
+/// A value that can be used as a secret.
+fn secret(value: Value) -> Option<Secret> {
+    match value {
+        Value::String(text) => Some(Secret::new(text)),
+        Value::Number(_) | Value::Bool(_) => Some(Secret::new(value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Both programs fail when there is no entry: `secret-tool` without a word, `security` says so. One that was killed
+/// says nothing either, and means nothing by it.
+fn is_absent(answer: &Answer) -> bool {
+    match answer.code {
+        Some(0) => true,
+        Some(NOT_FOUND) if answer.problem.is_empty() => true,
+        Some(_) => answer.problem.contains("could not be found"),
+        None => false,
+    }
 }
 
 /// Without a session bus a question would only wait for one.

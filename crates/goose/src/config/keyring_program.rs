@@ -16,7 +16,8 @@ const MAX_PROBLEM_BYTES: usize = 1024;
 /// What the program said.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) succeeded: bool,
+    /// How it ended; `None` where it was killed.
+    pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) problem: String,
 }
@@ -72,7 +73,7 @@ async fn answer(mut command: Command, input: Option<String>, patience: Duration)
             patience.as_secs()
         ));
     };
-    Ok(Answer { succeeded: status.map_err(failed)?.success(), output, problem: problem.trim().to_owned() })
+    Ok(Answer { code: status.map_err(failed)?.code(), output, problem: problem.trim().to_owned() })
 }
 
 /// The text of a stream, up to a cap.

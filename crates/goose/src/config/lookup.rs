@@ -1,17 +1,25 @@
 //! [`Settings`] as the providers need them: where they look for addresses and keys, and what the user says of models.
 
-use goose_providers::{ApiKey, CustomProviders, Lookup, ModelOverrides, Registry};
+use goose_providers::{ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, Registry};
 
 use super::{ConfigError, Secrets as _, Settings};
 
-/// What cannot be read counts as not set, and is said in the log: the error about what is missing names the places.
 impl Lookup for Settings {
-    fn value(&self, name: &str) -> Option<String> {
-        known(name, self.get::<String>(name))
+    fn value(&self, name: &str) -> LookedUp<String> {
+        self.get::<String>(name).map_err(unknown)
     }
 
-    fn secret(&self, name: &str) -> Option<ApiKey> {
-        known(name, self.secrets().get(name)).map(|secret| ApiKey::new(secret.expose()))
+    fn secret(&self, name: &str) -> LookedUp<ApiKey> {
+        let found = self.secrets().get(name).map_err(unknown)?;
+        Ok(found.map(|secret| ApiKey::new(secret.expose())))
+    }
+}
+
+/// The keyring is asked last: one that does not answer has hidden nothing that is known to be there.
+fn unknown(error: ConfigError) -> LookupError {
+    match error {
+        ConfigError::Keyring(_) => LookupError::NoAnswer(error.to_string()),
+        error => LookupError::Unreadable(error.to_string()),
     }
 }
 
@@ -38,11 +46,4 @@ impl Settings {
             models: self.get("models")?.unwrap_or_default(),
         })
     }
-}
-
-fn known<T>(name: &str, found: Result<Option<T>, ConfigError>) -> Option<T> {
-    found.unwrap_or_else(|error| {
-        tracing::warn!(name, %error, "this cannot be looked up");
-        None
-    })
 }

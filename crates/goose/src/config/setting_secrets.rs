@@ -26,7 +26,8 @@ pub(super) fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> S
 /// `true`, `1` and everything else that is not a clear no: whoever names it does not want the keyring.
 pub(super) fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
     let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
-    let written = written.or_else(|| user.get::<String>(DISABLE_KEYRING).ok().flatten());
+    let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
+    let written = written.or_else(in_file);
     written
         .is_some_and(|text| !matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off"))
 }

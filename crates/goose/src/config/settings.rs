@@ -6,18 +6,21 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, Origin, Paths, SecretChain, SettingsSource,
-    looks_secret::looks_secret,
+    looks_secret::{holds_password, looks_secret},
     scalar,
     setting_secrets::{is_keyring_disabled, secret_chain},
 };
+
+/// Keys that hold mappings and lists of them. They are read from files alone: others use variables of these names.
+const STRUCTURED: [&str; 4] = ["extensions", "models", "profiles", "slash_commands"];
 
 /// Variables with this beginning are goose's.
 const OWN_VARIABLES: &str = "GOOSE_";
 
 /// What people have configured, as it was when it was loaded. Cheap to clone.
 ///
-/// A key is looked for on the command line, in the environment (under its upper-case name), in the project's file and
-/// in the user's file; the first that has it counts. Secrets are looked up when they are asked for, and not before.
+/// A key is looked for on the command line, in the environment (under its name or its upper-case name, unless it is a
+/// structured one such as `models`), in the project's file and in the user's file; the first that has it counts. Secrets are looked up when they are asked for, and not before.
 #[derive(Clone)]
 pub struct Settings(Arc<Layers>);
 
@@ -78,10 +81,11 @@ impl Settings {
     }
 
     /// The value of a key as it can be shown: `None` where it is missing or no single value, and hidden where its name
-    /// says that it is a secret.
+    /// says that it is a secret, or it is an address with a password.
     pub fn shown(&self, key: &str) -> Option<String> {
         let value = self.get::<String>(key).ok().flatten()?;
-        Some(if looks_secret(key) { "(hidden)".to_owned() } else { value })
+        let is_secret = looks_secret(key) || holds_password(&value);
+        Some(if is_secret { "(hidden)".to_owned() } else { value })
     }
 
     /// All keys that are set: those of the command line and the files, and goose's own variables.
@@ -141,13 +145,23 @@ impl Settings {
         is_keyring_disabled(&self.0.source, &self.0.user)
     }
 
+    fn in_environment(&self, key: &str) -> Option<(&str, &str)> {
+        if STRUCTURED.contains(&key) {
+            return None;
+        }
+        let environment = &self.0.source.environment;
+        let found = environment.get_key_value(key);
+        let found = found.or_else(|| environment.get_key_value(&*key.to_ascii_uppercase()));
+        found.map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
     fn find(&self, key: &str) -> Option<Found<'_>> {
         let Layers { source, project, user, .. } = &*self.0;
         if let Some(text) = source.flags.get(key) {
             return Some(Found::Text(text, Origin::Flag));
         }
-        if let Some((name, text)) = source.environment.get_key_value(&*key.to_ascii_uppercase()) {
-            return Some(Found::Text(text, Origin::Environment(name.clone())));
+        if let Some((name, text)) = self.in_environment(key) {
+            return Some(Found::Text(text, Origin::Environment(name.to_owned())));
         }
         project.iter().chain([&**user]).find(|file| file.has(key)).map(Found::File)
     }

@@ -77,17 +77,19 @@ fn an_entry_that_is_not_ours_is_not_overwritten() -> Result<()> {
 
 /// Complaint 10: a keyring that nobody can unlock.
 #[test]
-fn a_keyring_that_does_not_answer_is_left_out_in_time() -> Result<()> {
+fn a_keyring_that_does_not_answer_says_so_in_time() -> Result<()> {
     let machine = Machine::new("sleep 600")?;
     let begun = Instant::now();
     let secrets = KeyringSecrets::new(Some(machine.keyring()?));
-    assert_eq!(secrets.get("A")?, None);
-    assert_eq!(secrets.get("B")?, None);
+    for name in ["A", "B"] {
+        let error = secrets.get(name).err().context("it answered")?.to_string();
+        ensure!(error.contains("did not answer within 3 seconds"), "{error}");
+    }
     ensure!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());
     assert_eq!(machine.asked().lines().count(), 1);
 
     let broken = Machine::new("echo 'Cannot autolaunch D-Bus' >&2; exit 1")?;
-    assert_eq!(KeyringSecrets::new(Some(broken.keyring()?)).get("A")?, None);
+    ensure!(KeyringSecrets::new(Some(broken.keyring()?)).get("A").is_err());
     let error = broken.keyring()?.read().err().context("it answered")?.to_string();
     ensure!(error.contains("autolaunch") && error.contains("GOOSE_DISABLE_KEYRING=1"), "{error}");
     Ok(())
@@ -132,5 +134,61 @@ async fn it_can_be_asked_from_inside_of_a_runtime() -> Result<()> {
     let machine = Machine::new(r#"echo '{"A": "ring"}'"#)?;
     let secrets = KeyringSecrets::new(Some(machine.keyring()?));
     assert_eq!(secrets.get("A")?, Some(Secret::new("ring")));
+    Ok(())
+}
+
+/// Others keep their sign-ins in the same entry, as objects.
+#[test]
+fn whatever_else_is_in_the_entry_is_passed_over_and_kept() -> Result<()> {
+    let machine = Machine::new("case $1 in lookup) cat entry;; store) cat > entry;; esac")?;
+    let before = r#"{"OPENAI_API_KEY":"hush","oauth_creds_x":{"token":"t","scopes":["a"]},"PIN":1234,"none":null}"#;
+    fs::write(machine.folder.path().join("entry"), before)?;
+    let keyring = machine.keyring()?;
+    let secrets = KeyringSecrets::new(Some(keyring.clone()));
+    assert_eq!(secrets.get("OPENAI_API_KEY")?, Some(Secret::new("hush")));
+    assert_eq!(secrets.get("PIN")?, Some(Secret::new("1234")));
+    assert_eq!(secrets.get("oauth_creds_x")?, None);
+
+    keyring.store("NEW", &Secret::new("n"))?;
+    ensure!(keyring.remove("PIN")? && !keyring.remove("PIN")?);
+    let after: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(machine.folder.path().join("entry"))?)?;
+    let expected = serde_json::json!({
+        "OPENAI_API_KEY": "hush", "oauth_creds_x": {"token": "t", "scopes": ["a"]}, "none": null, "NEW": "n"
+    });
+    assert_eq!(after, expected);
+    Ok(())
+}
+
+#[test]
+fn nothing_is_stored_where_it_is_not_certain_what_is_there() -> Result<()> {
+    for (what, script) in [
+        ("killed", "case $1 in lookup) kill -9 $$;; store) cat > entry;; esac"),
+        ("locked", "case $1 in lookup) exit 1;; search) echo '[/1]';; store) cat > entry;; esac"),
+        ("forgetful", "case $1 in lookup) exit 1;; store) cat > /dev/null;; esac"),
+    ] {
+        let machine = Machine::new(script)?;
+        let error = machine.keyring()?.store("A", &Secret::new("x")).err().context(what)?.to_string();
+        ensure!(error.contains("the keyring d"), "{error}");
+        ensure!(!machine.folder.path().join("entry").exists(), "{what}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_key_that_is_missing_says_that_the_keyring_did_not_answer() -> Result<()> {
+    let machine = Machine::new("echo 'Cannot autolaunch D-Bus' >&2; exit 1")?;
+    let paths = Paths::under(machine.folder.path().join("goose"));
+    let source = SettingsSource::new(paths).with_environment(machine.environment());
+    let made = |source: SettingsSource| -> Result<_> {
+        let settings = Settings::load(source)?;
+        Ok(settings.registry().provider(&"openai:gpt-5".parse()?, &settings, &settings.model_overrides()?))
+    };
+    let error = made(source.clone())?.err().context("there is no key")?;
+    let text = error.to_string();
+    ensure!(text.contains("OPENAI_API_KEY is not set; the keyring did not answer (Cannot autolaunch"), "{text}");
+    ensure!(error.hint().is_some());
+    // With a key elsewhere nobody needs the keyring.
+    ensure!(made(source.with_environment([("OPENAI_API_KEY", "k")]))?.is_ok());
     Ok(())
 }

@@ -177,9 +177,9 @@ fn secrets_are_looked_up_in_their_order() -> Result<()> {
         assert_eq!(secret.expose(), value);
     }
     assert!(settings.secrets().get("NOWHERE")?.is_none());
-    assert_eq!(settings.value("IN_ENV").as_deref(), Some("environment"));
-    assert_eq!(settings.secret("IN_FILE").map(|key| key.expose().to_owned()).as_deref(), Some("file"));
-    assert_eq!((settings.value("NOWHERE"), settings.secret("NOWHERE")), (None, None));
+    assert_eq!(settings.value("IN_ENV")?.as_deref(), Some("environment"));
+    assert_eq!(settings.secret("IN_FILE")?.map(|key| key.expose().to_owned()).as_deref(), Some("file"));
+    assert_eq!((settings.value("NOWHERE")?, settings.secret("NOWHERE")?), (None, None));
     Ok(())
 }
 
@@ -288,5 +288,53 @@ fn settings_do_not_print_their_values() -> Result<()> {
     ensure!(!format!("{settings:?} {:?}", home.source()).contains("hush"));
     assert_eq!(settings.shown("OPENAI_API_KEY").as_deref(), Some("(hidden)"));
     assert_eq!(settings.shown("GOOSE_MODEL").as_deref(), Some("m"));
+    Ok(())
+}
+
+/// `MODELS` is a common name for a folder.
+#[test]
+fn mappings_are_not_taken_from_the_environment() -> Result<()> {
+    let home = Home::new("models:\n  m: {context_limit: 1000}\n")?;
+    let others = ["MODELS", "PROFILES", "EXTENSIONS", "SLASH_COMMANDS"].map(|name| (name, "/data"));
+    let settings = Settings::load(home.source().with_environment(others))?;
+    assert_eq!(settings.model_overrides()?.models.len(), 1);
+    ensure!(matches!(settings.origin("models"), Some(Origin::User(_))));
+    assert_eq!(settings.get::<serde_json::Value>("slash_commands")?, None);
+    settings.profile(None)?;
+    // The name as it is comes before its upper-case form.
+    let proxies = home.source().with_environment([("http_proxy", "own"), ("HTTP_PROXY", "OTHER")]);
+    assert_eq!(Settings::load(proxies)?.get::<String>("http_proxy")?.as_deref(), Some("own"));
+    Ok(())
+}
+
+fn refusal(settings: &Settings, of: &str) -> Result<String> {
+    let made = settings.registry().provider(&model(of)?, settings, &settings.model_overrides()?);
+    Ok(made.err().context("a provider was made")?.to_string())
+}
+
+/// A host that cannot be read is not the default host: key and messages would go to somebody else.
+#[test]
+fn what_is_set_and_cannot_be_read_is_never_as_if_it_were_not_set() -> Result<()> {
+    let home = Home::new("OPENAI_HOST: [oops]\nOPENAI_API_KEY: hush\n")?;
+    let error = refusal(&home.settings()?, "openai:gpt-5")?;
+    ensure!(error.contains("config.yaml:1:14: 'OPENAI_HOST': expected"), "{error}");
+
+    let home = Home::new("A: 1\nOPENAI_API_KEY: {a: b}\n")?;
+    let error = refusal(&home.settings()?, "openai:gpt-5")?;
+    ensure!(error.contains("config.yaml:2:17: 'OPENAI_API_KEY': expected"), "{error}");
+
+    let home = Home::new("")?;
+    home.write("config/secrets.yaml", "A: b\nOPENAI_API_KEY: [x\n")?;
+    let error = refusal(&home.settings()?, "openai:gpt-5")?;
+    ensure!(error.contains("secrets.yaml:") && error.contains("OPENAI"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_shown_value_hides_the_password_of_an_address() -> Result<()> {
+    let home = Home::new("GOOSE_X_URL: http://u:hunter2@h\nGOOSE_Y_URL: http://h\nMY_TOKEN: t\n")?;
+    let settings = home.settings()?;
+    let shown = ["GOOSE_X_URL", "GOOSE_Y_URL", "MY_TOKEN"].map(|key| settings.shown(key));
+    assert_eq!(shown.map(Option::unwrap_or_default), ["(hidden)", "http://h", "(hidden)"]);
     Ok(())
 }

@@ -87,10 +87,9 @@ impl<'a> Asked<'a> {
             return Err(SetupError::Unreadable { reason });
         }
         made.map_err(|error| match (error, self.no_answer.into_inner()) {
-            (
-                missing @ (SetupError::MissingKey { .. } | SetupError::MissingSetting { .. }),
-                Some(reason),
-            ) => SetupError::NoAnswer { missing: Box::new(missing), reason },
+            (missing @ (SetupError::MissingKey { .. } | SetupError::MissingSetting { .. }), Some(reason)) => {
+                SetupError::NoAnswer { missing: Box::new(missing), reason }
+            }
             (error, _) => error,
         })
     }

@@ -95,3 +95,43 @@ fn a_home_without_a_model_or_with_a_broken_file_is_not_healthy() -> anyhow::Resu
     );
     Ok(())
 }
+
+#[test]
+fn what_cannot_be_read_is_not_as_if_it_were_not_set() -> anyhow::Result<()> {
+    let home = Home::with_config(
+        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\nOPENAI_HOST: [oops]\nGOOSE_SHELL: {a: b}\nGOOSE_MODE: yolo\n",
+    )?;
+    let (run, json) = examined(&home, &[])?;
+    assert_eq!(run.code, Some(1));
+    for (name, says) in [
+        ("model", "config.yaml:3:14: 'OPENAI_HOST'"),
+        ("shell", "config.yaml:4:"),
+        ("configuration", "config.yaml:5:1: `yolo` is no mode"),
+    ] {
+        let check = check(&json, name)?;
+        assert_eq!(check["state"], "bad", "{check:#}");
+        ensure!(check["says"].as_str().is_some_and(|it| it.contains(says)), "{check:#}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_damaged_store_is_found() -> anyhow::Result<()> {
+    let home = Home::with_config("GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\n")?;
+    let file = home.path().join("data/sessions/goose.db");
+    fs::create_dir_all(file.parent().context("no folder")?)?;
+    // Made by looking for what is not there.
+    home.run(&["session", "list"])?;
+    ensure!(file.exists(), "there is no store");
+    let (_, json) = examined(&home, &[])?;
+    assert_eq!(check(&json, "sessions")?["state"], "good", "{json:#}");
+    let mut bytes = fs::read(&file)?;
+    let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    bytes[page..].fill(0x55);
+    fs::write(&file, bytes)?;
+    let (run, json) = examined(&home, &[])?;
+    let sessions = check(&json, "sessions")?;
+    assert_eq!((run.code, &sessions["state"]), (Some(1), &Value::from("bad")), "{sessions:#}");
+    ensure!(sessions["mend"].is_string());
+    Ok(())
+}

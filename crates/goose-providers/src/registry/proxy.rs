@@ -60,7 +60,9 @@ mod tests {
             [("HTTPS_PROXY", "proxy.lan:3128"), ("NO_PROXY", "example.org, .internal")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into();
-        let of = |url: &str| of(&Url::parse(url).unwrap(), &Asked::new(&set)).unwrap().map(|proxy| proxy.to_string());
+        let of = |url: &str| {
+            of(&Url::parse(url).unwrap(), &Asked::new(&set)).unwrap().map(|proxy| proxy.to_string())
+        };
         assert_eq!(of("https://api.openai.com").as_deref(), Some("http://proxy.lan:3128/"));
         for direct in [
             "https://example.org",

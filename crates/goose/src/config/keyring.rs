@@ -159,11 +159,7 @@ impl Keyring {
         }
     }
 
-    fn ask(
-        &self,
-        arguments: &[&str],
-        input: Option<String>,
-    ) -> Result<Answer, ConfigError> {
+    fn ask(&self, arguments: &[&str], input: Option<String>) -> Result<Answer, ConfigError> {
         run(&self.program, arguments, &self.environment, input, self.patience).map_err(ConfigError::Keyring)
     }
 }

@@ -9,7 +9,7 @@ use goose_providers::{BadModelRef, ModelRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, Moderator, Profile,
+    ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, Moderator, Origin, Profile,
     ProfileExtension, Settings,
     text_file::read_capped,
     yaml::{self, Pick},
@@ -52,7 +52,7 @@ impl Settings {
     pub fn profile(&self, name: Option<&str>) -> Result<Profile, ConfigError> {
         let name = match name {
             Some(name) => Some(name.to_owned()),
-            None => self.get::<String>(PROFILE)?,
+            None => self.named_profile()?,
         };
         let written = match &name {
             Some(name) => self.written(name)?.ok_or_else(|| self.no_profile(name))?,
@@ -73,6 +73,22 @@ impl Settings {
             instructions: written.instructions,
             name,
         })
+    }
+
+    /// The profile that the layers name. A project may name one of the profiles that are there; a file that it names
+    /// could change after the person has agreed to the project's own.
+    fn named_profile(&self) -> Result<Option<String>, ConfigError> {
+        let name = self.get::<String>(PROFILE)?;
+        match (self.origin(PROFILE), name.as_deref()) {
+            (Some(Origin::Project(place)), Some(name)) if is_path(name) => Err(ConfigError::malformed(
+                place,
+                format!(
+                    "'{PROFILE}' names the file '{name}', which a project may not; put the profile under '{PROFILES}:' \
+                     in this file and name it, or use --profile"
+                ),
+            )),
+            _ => Ok(name),
+        }
     }
 
     /// The configurations of a profile's extensions, in its order.
@@ -156,7 +172,7 @@ impl Settings {
     ) -> Result<Option<ModelRef>, ConfigError> {
         let bad = |error: BadModelRef| ConfigError::Setting {
             key: "GOOSE_MODEL".to_owned(),
-            origin: "the configuration".to_owned(),
+            origin: self.origin("GOOSE_MODEL").map_or("the profile".to_owned(), |origin| origin.to_string()),
             message: error.to_string(),
         };
         Ok(match (provider, model.filter(|model| !model.trim().is_empty())) {

@@ -35,18 +35,21 @@ impl Error for Unwanted {
     }
 }
 
-/// The value of a text that a person typed for a file: a number, `true`, a list, a mapping, else text.
+/// The value of a text that a person typed for a file: a number, `true`, a list, a mapping, else text. What would lose
+/// its spelling as a number (`4.10`, `007`) is text.
 ///
 /// ```
 /// # use goose::config::written_value;
 /// assert_eq!(written_value("0.5"), 0.5);
+/// assert_eq!(written_value("4.10"), "4.10");
 /// assert_eq!(written_value("[a, b]"), serde_json::json!(["a", "b"]));
 /// assert_eq!(written_value("a: b # c"), "a: b # c");
 /// ```
 pub fn written_value(text: &str) -> Value {
     let is_collection = text.starts_with(['[', '{']);
     match yaml::read(text, PhantomData::<Value>) {
-        Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
+        Ok(value @ Value::Bool(_)) => value,
+        Ok(Value::Number(number)) if number.to_string() == text => Value::Number(number),
         Ok(value @ (Value::Array(_) | Value::Object(_))) if is_collection => value,
         _ => Value::String(text.to_owned()),
     }

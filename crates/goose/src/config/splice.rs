@@ -97,7 +97,8 @@ impl<'t> Splice<'t> {
                 let first = entries.first().ok_or("it has no entries")?;
                 let indent = self.indent_of(first.key_range.start)?;
                 let lines = render::block(key, value, indent, self.line_end);
-                Ok(self.put_line(self.line_end_after(mapping.range.end), &lines))
+                let end = self.past_comments(self.line_end_after(mapping.range.end), indent);
+                Ok(self.put_line(end, &lines))
             }
             Kind::FlowMapping(entries) => {
                 let (at, comma) = match entries.last() {
@@ -157,9 +158,10 @@ impl<'t> Splice<'t> {
         let entry = entries.get(index).ok_or("it is gone")?;
         let end_of = |entry: &Entry| entry.value.range.end.max(entry.key_range.end);
         if matches!(mapping.kind, Kind::BlockMapping(_)) {
-            self.indent_of(entry.key_range.start)?;
+            let indent = self.indent_of(entry.key_range.start)?;
             let start = self.line_start(entry.key_range.start);
-            return Ok(self.put(start..self.line_end_after(end_of(entry)), ""));
+            let end = self.past_comments(self.line_end_after(end_of(entry)), indent + 1);
+            return Ok(self.put(start..end, ""));
         }
         let before = index.checked_sub(1).and_then(|index| entries.get(index));
         let range = match (entries.get(index + 1), before) {
@@ -201,6 +203,16 @@ impl<'t> Splice<'t> {
     /// The begin of the line after the one that something is on, or the end of the text.
     fn line_end_after(&self, at: usize) -> usize {
         self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |found| at + found + 1)
+    }
+
+    /// Behind the comment lines that follow and are at least that far right: they belong to what is before them.
+    fn past_comments(&self, at: usize, indent: usize) -> usize {
+        let rest = self.text.get(at..).unwrap_or_default();
+        let belongs = |line: &&str| {
+            let comment = line.trim_start_matches(' ');
+            comment.starts_with('#') && line.len() - comment.len() >= indent
+        };
+        at + rest.split_inclusive('\n').take_while(belongs).map(str::len).sum::<usize>()
     }
 
     fn put(&self, range: Range<usize>, new: &str) -> String {

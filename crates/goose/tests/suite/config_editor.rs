@@ -36,7 +36,7 @@ extensions:
       - \"@example/notes\"
     future_field: {kept: true}
   remote: {enabled: false, type: streamable_http, uri: 'https://example.com/mcp'}
-  # the end of the extensions
+  # more about remote
 
 last: 1 # no line break follows";
 
@@ -139,7 +139,7 @@ fn extensions_are_added_changed_switched_and_removed() -> Result<()> {
     pretty_eq(&changed, &expected, "changed");
 
     let added = edited(FILE, |editor| editor.put_extension(&ExtensionConfig::builtin("memory"), Switch::On))?;
-    let line = "'https://example.com/mcp'}\n";
+    let line = "  # more about remote\n";
     let entry = format!("{line}  memory:\n    enabled: true\n    type: builtin\n    name: memory\n");
     pretty_eq(&added, &with(line, &entry), "added");
 
@@ -152,6 +152,18 @@ fn extensions_are_added_changed_switched_and_removed() -> Result<()> {
     let scratch = Scratch::new(FILE)?;
     let error = scratch.editor().switch_extension("nobody", Switch::On).err().context("it is there")?;
     ensure!(error.to_string().contains("no extension 'nobody'"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn comments_inside_of_an_entry_go_with_it() -> Result<()> {
+    let text = "extensions:\n  fetch:\n    type: builtin\n    # about fetch\nlast: 1\n";
+    let memory = ExtensionConfig::builtin("memory");
+    let added = edited(text, |editor| editor.put_extension(&memory, Switch::On))?;
+    let entry = "    # about fetch\n  memory:\n    enabled: true\n    type: builtin\n    name: memory\n";
+    pretty_eq(&added, &text.replace("    # about fetch\n", entry), "added");
+    let gone = edited(&added, |editor| editor.remove_extension("fetch"))?;
+    ensure!(!gone.contains("fetch") && gone.contains("  memory:\n"), "{gone}");
     Ok(())
 }
 

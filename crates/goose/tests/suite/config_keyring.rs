@@ -141,7 +141,8 @@ async fn it_can_be_asked_from_inside_of_a_runtime() -> Result<()> {
 #[test]
 fn whatever_else_is_in_the_entry_is_passed_over_and_kept() -> Result<()> {
     let machine = Machine::new("case $1 in lookup) cat entry;; store) cat > entry;; esac")?;
-    let before = r#"{"OPENAI_API_KEY":"hush","oauth_creds_x":{"token":"t","scopes":["a"]},"PIN":1234,"none":null}"#;
+    let before =
+        r#"{"OPENAI_API_KEY":"hush","oauth_creds_x":{"token":"t","scopes":["a"]},"PIN":1234,"none":null}"#;
     fs::write(machine.folder.path().join("entry"), before)?;
     let keyring = machine.keyring()?;
     let secrets = KeyringSecrets::new(Some(keyring.clone()));
@@ -186,7 +187,10 @@ fn a_key_that_is_missing_says_that_the_keyring_did_not_answer() -> Result<()> {
     };
     let error = made(source.clone())?.err().context("there is no key")?;
     let text = error.to_string();
-    ensure!(text.contains("OPENAI_API_KEY is not set; the keyring did not answer (Cannot autolaunch"), "{text}");
+    ensure!(
+        text.contains("OPENAI_API_KEY is not set; the keyring did not answer (Cannot autolaunch"),
+        "{text}"
+    );
     ensure!(error.hint().is_some());
     // With a key elsewhere nobody needs the keyring.
     ensure!(made(source.with_environment([("OPENAI_API_KEY", "k")]))?.is_ok());

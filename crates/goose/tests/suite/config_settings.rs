@@ -338,3 +338,17 @@ fn a_shown_value_hides_the_password_of_an_address() -> Result<()> {
     assert_eq!(shown.map(Option::unwrap_or_default), ["(hidden)", "http://h", "(hidden)"]);
     Ok(())
 }
+
+/// Row 10: what is agreed to is the project's file, and not another one that can change behind it.
+#[test]
+fn a_project_names_no_file_as_its_profile() -> Result<()> {
+    let home = Home::new("profiles:\n  small: {max_turns: 3}\n")?;
+    let project = home.project("A: 1\nGOOSE_PROFILE: .goose/p.yaml\n")?;
+    let settings = Settings::load(home.source().with_project(project))?;
+    let error = settings.profile(None).err().context("it was read")?.to_string();
+    ensure!(error.contains("config.yaml:2:1") && error.contains("'.goose/p.yaml'"), "{error}");
+    let project = home.project("GOOSE_PROFILE: small\n")?;
+    let settings = Settings::load(home.source().with_project(project))?;
+    assert_eq!(settings.profile(None)?.max_turns, Some(3));
+    Ok(())
+}

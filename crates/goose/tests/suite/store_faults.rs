@@ -156,6 +156,8 @@ async fn a_damaged_page_costs_its_steps() -> anyhow::Result<()> {
     file.seek(SeekFrom::Start((u64::try_from(page)? - 1) * 4096))?;
     file.write_all(&[0x55; 4096])?;
 
+    let found = shelf.another().check().await;
+    assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
     let opened = shelf.store.open_session(session.id()).await?;
     ensure!(opened.steps.len() > 80 && opened.steps.len() < 100, "{} steps", opened.steps.len());
     assert_eq!(opened.steps.len() + opened.skipped.len(), 100);

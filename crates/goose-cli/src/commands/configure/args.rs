@@ -19,7 +19,7 @@ Only what is named is changed in config.yaml; its comments and its order stay.";
 const CHANGES: &str = "Changes";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ConfigureArgs {
     #[command(subcommand)]
     pub(super) command: Option<ConfigureCommand>,
@@ -43,7 +43,7 @@ pub(crate) enum ConfigureCommand {
         /// The key
         key: String,
     },
-    /// Take a key out of config.yaml
+    /// Take a key out of config.yaml, and a secret out of where it is kept
     Unset {
         /// The key
         key: String,

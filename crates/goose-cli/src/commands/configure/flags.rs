@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use goose::config::{ConfigEditor, ExtensionConfig, Secret, Settings, Switch};
+use goose_mcp::BUILTINS;
 use serde_json::json;
 
 use super::{args::Changes, keys, modes, services::Services};
@@ -14,45 +15,32 @@ use super::{args::Changes, keys, modes, services::Services};
 /// The longest key that is read.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
 
-/// Makes the changes; what was done, a line each. Everything is looked at before the first change.
+/// What is going to be changed. Everything that the flags name is known.
+struct Plan {
+    named: Vec<(&'static str, String)>,
+    key: Option<(String, Secret)>,
+    added: Vec<ExtensionConfig>,
+}
+
+/// Makes the changes; what was done, a line each. Everything is looked at before the first change; what fails in spite
+/// of that leaves in `done` what was done before.
 pub(super) fn apply(
     changes: &Changes,
     editor: &ConfigEditor,
     settings: &Settings,
     services: &Services,
-) -> anyhow::Result<Vec<String>> {
-    let provider = changes.provider.as_deref().map(|name| services.find(name)).transpose()?;
-    let mode = changes.mode.as_deref().map(modes::known).transpose()?;
-    let added: Vec<ExtensionConfig> = changes
-        .extension_add
-        .iter()
-        .map(|line| ExtensionConfig::from_command_line(line))
-        .collect::<Result<_, _>>()?;
-    let key = key(changes)?;
-    let mut done = Vec::new();
-
-    let present: Option<String> = settings.user_file().get("GOOSE_PROVIDER")?;
-    let model = match (&changes.model, provider) {
-        (Some(model), _) => Some(model.clone()),
-        // Another service does not know the model of the one before.
-        (None, Some(provider)) if present.as_ref() != Some(&provider.name) => provider.default_model.clone(),
-        _ => None,
-    };
-    let named = [
-        ("GOOSE_PROVIDER", provider.map(|provider| provider.name.clone())),
-        ("GOOSE_MODEL", model),
-        ("GOOSE_MODE", mode.map(str::to_owned)),
-    ];
-    for (name, value) in named {
-        if let Some(value) = value {
-            editor.set(name, &json!(value))?;
-            done.push(format!("{name} is {value}."));
-        }
+    done: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let plan = plan(changes, settings, services)?;
+    for (name, value) in plan.named {
+        editor.set(name, &json!(value))?;
+        done.push(format!("{name} is {value}."));
     }
-    if let Some(key) = key {
-        done.push(keep_key(&key, changes, settings, services)?);
+    if let Some((name, key)) = &plan.key {
+        let place = keys::keep(settings, name, key, changes.key_store)?;
+        done.push(format!("{name} is kept in {place}."));
     }
-    for config in &added {
+    for config in &plan.added {
         editor.put_extension(config, Switch::On)?;
         done.push(format!("The extension {} is on.", config.key()));
     }
@@ -68,7 +56,47 @@ pub(super) fn apply(
         let what = if editor.remove_extension(name)? { "is removed" } else { "was not there" };
         done.push(format!("The extension {name} {what}."));
     }
-    Ok(done)
+    Ok(())
+}
+
+fn plan(changes: &Changes, settings: &Settings, services: &Services) -> anyhow::Result<Plan> {
+    let provider = changes.provider.as_deref().map(|name| services.find(name)).transpose()?;
+    let mode = changes.mode.as_deref().map(modes::known).transpose()?;
+    let added = changes.extension_add.iter().map(|line| ExtensionConfig::from_command_line(line));
+    let added: Vec<ExtensionConfig> = added.collect::<Result<_, _>>()?;
+    added.iter().try_for_each(ExtensionConfig::check)?;
+    for name in changes.extension_enable.iter().chain(&changes.extension_disable) {
+        known_extension(name, settings, &added)?;
+    }
+    let key = match key(changes)? {
+        Some(key) => Some((key_name(changes, settings, services)?, key)),
+        None => None,
+    };
+    let present: Option<String> = settings.user_file().get("GOOSE_PROVIDER")?;
+    let model = match (&changes.model, provider) {
+        (Some(model), _) => Some(model.clone()),
+        // Another service does not know the model of the one before.
+        (None, Some(provider)) if present.as_ref() != Some(&provider.name) => provider.default_model.clone(),
+        _ => None,
+    };
+    let named = [
+        ("GOOSE_PROVIDER", provider.map(|provider| provider.name.clone())),
+        ("GOOSE_MODEL", model),
+        ("GOOSE_MODE", mode.map(str::to_owned)),
+    ];
+    let named = named.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    Ok(Plan { named, key, added })
+}
+
+/// Whether there is, or will be, an extension of that name that can be switched.
+fn known_extension(name: &str, settings: &Settings, added: &[ExtensionConfig]) -> anyhow::Result<()> {
+    let is_known = settings.user_file().extensions().iter().any(|entry| entry.key == name)
+        || added.iter().any(|config| config.key() == name)
+        || BUILTINS.iter().any(|builtin| builtin.name == name);
+    if !is_known {
+        bail!("There is no extension '{name}' to switch. Add it with --extension-add. Nothing was changed.");
+    }
+    Ok(())
 }
 
 /// The key that the flags give.
@@ -89,21 +117,15 @@ fn key(changes: &Changes) -> anyhow::Result<Option<Secret>> {
     }
 }
 
-/// Keeps the key under the name that its service looks for.
-fn keep_key(
-    key: &Secret,
-    changes: &Changes,
-    settings: &Settings,
-    services: &Services,
-) -> anyhow::Result<String> {
+/// The name under which the service looks for its key.
+fn key_name(changes: &Changes, settings: &Settings, services: &Services) -> anyhow::Result<String> {
     let configured: Option<String> = settings.get("GOOSE_PROVIDER")?;
     let Some(provider) = changes.provider.clone().or(configured) else {
-        bail!("Whose key is it? Give --provider, too.");
+        bail!("Whose key is it? Give --provider, too. Nothing was changed.");
     };
     let provider = services.find(&provider)?;
-    let Some(name) = provider.key_variables.first() else {
-        bail!("{} takes no key.", provider.display_name);
-    };
-    let place = keys::keep(settings, name, key, changes.key_store)?;
-    Ok(format!("{name} is kept in {place}."))
+    match provider.key_variables.first() {
+        Some(name) => Ok(name.clone()),
+        None => bail!("{} takes no key. Nothing was changed.", provider.display_name),
+    }
 }

@@ -1,6 +1,7 @@
-//! `goose configure` step by step. Enter keeps what is there; each answer is written as soon as it is given.
+//! `goose configure` step by step. Enter keeps what is there; each answer is written as soon as it is given,
+//! the service together with its model.
 
-use goose::config::{ConfigEditor, Secrets as _, Settings, Switch, looks_secret};
+use goose::config::{ConfigEditor, ConfigError, Secrets as _, Settings, Switch, looks_secret};
 use goose_mcp::BUILTINS;
 use goose_providers::ProviderInfo;
 use serde_json::json;
@@ -28,7 +29,7 @@ pub(super) fn run(
     services: &Services,
 ) -> anyhow::Result<()> {
     with.tell(&format!("This writes {}. Enter keeps what is in brackets.", editor.path().display()));
-    let provider = service(with, editor, settings, services)?;
+    let provider = service(with, settings, services)?;
     requirements(with, editor, settings, provider)?;
     key(with, settings, provider)?;
     model(with, editor, settings, provider)?;
@@ -42,7 +43,6 @@ pub(super) fn run(
 
 fn service<'s>(
     with: &mut dyn Asking,
-    editor: &ConfigEditor,
     settings: &Settings,
     services: &'s Services,
 ) -> anyhow::Result<&'s ProviderInfo> {
@@ -53,15 +53,13 @@ fn service<'s>(
     for line in filled(&names) {
         with.tell(&format!("  {line}"));
     }
-    let chosen = loop {
+    loop {
         let answer = with.ask_or("Service", present.as_deref())?;
         match services.find(&answer) {
-            Ok(info) => break info,
+            Ok(info) => return Ok(info),
             Err(error) => with.tell(&format!("  {}", visible::line(&error.to_string()))),
         }
-    };
-    editor.set("GOOSE_PROVIDER", &json!(chosen.name))?;
-    Ok(chosen)
+    }
 }
 
 /// What the service needs besides a key.
@@ -93,7 +91,17 @@ fn requirements(
 fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> anyhow::Result<()> {
     let Some(name) = provider.key_variables.first() else { return Ok(()) };
     let secrets = settings.secrets();
-    let known = provider.key_variables.iter().find(|name| matches!(secrets.get(name), Ok(Some(_))));
+    let mut known = None;
+    for name in &provider.key_variables {
+        match secrets.get(name) {
+            Ok(found) => known = known.or(found.map(|_| name)),
+            // A keyring that does not answer is no reason not to go on.
+            Err(error @ ConfigError::Keyring(_)) => {
+                with.tell(&format!("  {}", visible::line(&error.to_string())))
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     with.tell("");
     if let Some(url) = &provider.docs_url {
         with.tell(&format!("About keys for {}: {}", provider.display_name, visible::line(url)));
@@ -144,6 +152,7 @@ fn model(
         }
         with.tell("  Give the name of a model.");
     };
+    editor.set("GOOSE_PROVIDER", &json!(provider.name))?;
     editor.set("GOOSE_MODEL", &json!(answer))?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use goose::config::{ConfigEditor, Moderator, Origin, Secret, Settings, looks_secret, written_value};
 use serde_json::Value;
 
@@ -45,13 +45,17 @@ fn fitting(key: &str, text: &str) -> anyhow::Result<Value> {
     if key.trim().is_empty() || key.contains(char::is_control) {
         bail!("'{}' is no key. Give a name, such as GOOSE_MODEL.", key.escape_debug());
     }
+    if WHOLE_NUMBERS.contains(&key) {
+        let number = text.trim().parse::<u64>().ok();
+        let number = number.with_context(|| format!("{key} is a whole number, 0 or more; '{text}' is not."));
+        return number.map(Value::from);
+    }
+    if NUMBERS.contains(&key) {
+        let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = number.with_context(|| format!("{key} is a number; '{text}' is not."))?;
+        return Ok(text.trim().parse::<u64>().map_or(Value::from(number), Value::from));
+    }
     let value = written_value(text);
-    if WHOLE_NUMBERS.contains(&key) && value.as_u64().is_none() {
-        bail!("{key} is a whole number, 0 or more; '{text}' is not.");
-    }
-    if NUMBERS.contains(&key) && value.as_f64().is_none() {
-        bail!("{key} is a number; '{text}' is not.");
-    }
     if MAPPINGS.contains(&key) && !value.is_object() {
         bail!(
             "{key} is a mapping; '{text}' is not. Change one entry with the other flags, or edit config.yaml."
@@ -84,12 +88,17 @@ fn not_set(key: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Takes a key away.
+/// Takes a key away; a secret from wherever it is kept.
 pub(super) fn unset(editor: &ConfigEditor, settings: &Settings, key: &str) -> anyhow::Result<ExitCode> {
-    let changed = editor.unset(key)?;
-    let what = if changed { "is no longer" } else { "was not" };
+    let mut places = if looks_secret(key) { keys::forget(settings, key)? } else { Vec::new() };
+    if editor.unset(key)? {
+        places.push(editor.path().display().to_string());
+    }
     warn_of_stronger(settings, key);
-    say(&format!("{key} {what} in {}.", editor.path().display()))
+    if places.is_empty() {
+        return say(&format!("{key} was not in {}.", editor.path().display()));
+    }
+    say(&format!("{key} is no longer in {}.", places.join(", ")))
 }
 
 /// Says where a value comes from that is stronger than the user's file.

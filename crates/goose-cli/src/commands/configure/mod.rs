@@ -3,10 +3,11 @@
 //! - `args`: what it takes; `flags`, `keyed`: changes that the command line names; `guided`, `asking`: step by step;
 //! - `services`: what can be chosen; `modes`: how much may be done without asking; `keys`: where keys are kept;
 //! - `trial`: whether the model answers;
-//! - `trust`: whether this project's own configuration counts.
+//! - `trust`, `deeds`: whether this project's own configuration counts, and what it would do.
 
 mod args;
 mod asking;
+mod deeds;
 mod flags;
 mod guided;
 mod keyed;
@@ -38,6 +39,11 @@ pub(crate) fn run(args: &ConfigureArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let editor = ConfigEditor::new(args.config.file(&paths));
     let settings = || settings::look(&paths, &existing(&args.config)).settings;
+    if args.command.is_some() && args.changes != Changes::default() {
+        bail!(
+            "Change either by flags or by a command such as 'set', not by both at once. Nothing was changed."
+        );
+    }
     match &args.command {
         Some(ConfigureCommand::Set { key, value }) => keyed::set(&editor, &settings()?, key, value),
         Some(ConfigureCommand::Get { key }) => keyed::get(&settings()?, key),
@@ -56,14 +62,15 @@ fn existing(args: &ConfigArgs) -> ConfigArgs {
 
 fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
     let services = Services::load(settings);
-    let done = flags::apply(changes, editor, settings, &services)?;
+    let mut done = Vec::new();
+    let applied = flags::apply(changes, editor, settings, &services, &mut done);
     let mut out = Output::new();
     for line in done {
         let line = out.foreign(&line).into_owned();
         out.line(line)?;
     }
     out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    applied.map(|()| ExitCode::SUCCESS)
 }
 
 fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,10 @@
 //! The configuration: whether it can be read, and whether it makes sense.
 
-use goose::config::{ConfigFile, FileSecrets, Paths, Secrets as _, Trust};
+use anyhow::anyhow;
+use goose::{
+    config::{ConfigFile, FileSecrets, Paths, Secrets as _, Settings, Trust},
+    permission::Mode,
+};
 
 use super::check::Check;
 use crate::settings::Here;
@@ -19,8 +23,8 @@ fn settings(here: &Here) -> Check {
             let files: Vec<&ConfigFile> =
                 [settings.user_file()].into_iter().chain(settings.project_file()).collect();
             let shown: Vec<String> = files.iter().map(|file| file.path().display().to_string()).collect();
-            match settings.profile(None) {
-                Ok(_) => Check::good(NAME, shown.join(", ")),
+            match settings.profile(None).map_err(anyhow::Error::from).and_then(|it| mode(settings, it.mode)) {
+                Ok(()) => Check::good(NAME, shown.join(", ")),
                 Err(error) => Check::bad(NAME, error.to_string(), "correct that value, or remove it"),
             }
         }
@@ -28,6 +32,13 @@ fn settings(here: &Here) -> Check {
             Check::bad(NAME, error.to_string(), "correct the file at that line; goose leaves it as it is")
         }
     }
+}
+
+/// Whether there is such a mode.
+fn mode(settings: &Settings, mode: Option<String>) -> anyhow::Result<()> {
+    let Some(mode) = mode else { return Ok(()) };
+    let origin = settings.origin("GOOSE_MODE").map_or("the profile".to_owned(), |it| it.to_string());
+    mode.parse::<Mode>().map(drop).map_err(|error| anyhow!("{origin}: {error}"))
 }
 
 fn project(here: &Here) -> Option<Check> {

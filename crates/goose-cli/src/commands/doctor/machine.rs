@@ -20,6 +20,9 @@ use super::check::Check;
 /// How long the shell may take for one word.
 const SHELL_TIME: Duration = Duration::from_secs(5);
 
+/// How long the file with the sessions is looked through.
+const STORE_TIME: Duration = Duration::from_secs(5);
+
 /// What the shell is asked to say.
 const WORD: &str = "goose-can-run-commands";
 
@@ -32,9 +35,11 @@ pub(super) async fn look(paths: &Paths, settings: Option<&Settings>) -> Vec<Chec
 
 async fn shell(settings: Option<&Settings>) -> Check {
     const NAME: &str = "shell";
-    let shell = settings.and_then(|settings| settings.get::<String>("GOOSE_SHELL").ok().flatten());
-    let shell = shell.unwrap_or_else(|| "sh".to_owned());
     let mend = "set GOOSE_SHELL to a shell that works, such as /bin/sh";
+    let shell = match settings.map(|settings| settings.get::<String>("GOOSE_SHELL")).transpose() {
+        Ok(shell) => shell.flatten().unwrap_or_else(|| "sh".to_owned()),
+        Err(error) => return Check::bad(NAME, error.to_string(), mend),
+    };
     match said(&shell).await {
         Ok(said) if said.trim() == WORD => Check::good(NAME, format!("{shell} runs commands")),
         Ok(_) => Check::bad(NAME, format!("{shell} says something else than it was asked to"), mend),
@@ -106,13 +111,22 @@ async fn store(paths: &Paths) -> Check {
     let opened = async {
         let store = SessionStore::open(&path).await?;
         let newest = store.latest(None).await?;
+        let looked_through = timeout(STORE_TIME, store.check()).await;
+        looked_through.as_ref().map_or(Ok(()), Clone::clone)?;
         store.close().await?;
-        Ok::<_, goose::session::StoreError>(newest)
+        Ok::<_, goose::session::StoreError>((newest, looked_through.is_ok()))
     };
-    match opened.await {
-        Ok(Some(newest)) => Check::good(NAME, format!("{shown}, the newest is {}", newest.id)),
-        Ok(None) => Check::good(NAME, format!("{shown}, without sessions")),
-        Err(error) => {
+    match timeout(2 * STORE_TIME, opened).await {
+        Err(_) => {
+            Check::warning(NAME, format!("{shown} is busy"), "end the program that uses it, and try again")
+        }
+        Ok(Ok((newest, is_looked_through))) => {
+            let newest =
+                newest.map_or("without sessions".to_owned(), |it| format!("the newest is {}", it.id));
+            let partly = if is_looked_through { "" } else { "; it is too large to look through here" };
+            Check::good(NAME, format!("{shown}, {newest}{partly}"))
+        }
+        Ok(Err(error)) => {
             let mend = error.hint();
             Check::bad(
                 NAME,

@@ -71,7 +71,8 @@ fn address(registry: &Registry, model: &ModelRef, settings: &Settings) -> Option
     let info = registry.info(model.provider()?)?;
     let is_address = |name: &str| ["_HOST", "_URL", "_ENDPOINT"].iter().any(|end| name.ends_with(end));
     let setting = info.settings.iter().find(|setting| is_address(&setting.name))?;
-    settings.value(&setting.name).or_else(|| setting.default.clone())
+    // One that cannot be read is what the check of the model says.
+    settings.value(&setting.name).ok()?.or_else(|| setting.default.clone())
 }
 
 async fn service(address: Option<String>, reach: Reach) -> Check {

@@ -7,6 +7,7 @@
 //! row        steps as rows, counters             search    full-text search, in SQLite's dialect
 //! connection the one connection, lazily opened   sync      onto the disk
 //! schema     tables, migrations                  error     what can go wrong
+//! check      whether the file is whole
 //! ```
 //!
 //! The file has a write-ahead log with `synchronous=NORMAL`: a commit survives the end of the process, and a power cut
@@ -14,6 +15,7 @@
 //! fail half-way. The statements are static and, but for `search` and `sync`, as PostgreSQL has them.
 
 mod append;
+mod check;
 mod connection;
 mod error;
 mod finishing;

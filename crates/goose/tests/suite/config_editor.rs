@@ -195,7 +195,7 @@ fn line_ends_marks_and_missing_ends_are_kept() -> Result<()> {
         ("{}\n", "{W: {x: 1}}\n"),
         ("# only words\n", "# only words\nW:\n  x: 1\n"),
         ("  A: 1\n  B: 2\n", "  A: 1\n  B: 2\n  W:\n    x: 1\n"),
-        ("A:\n- 1\n- 2\n# end\n", "A:\n- 1\n- 2\nW:\n  x: 1\n# end\n"),
+        ("A:\n- 1\n- 2\n# end\n", "A:\n- 1\n- 2\n# end\nW:\n  x: 1\n"),
     ] {
         let found = edited(text, |editor| editor.set("W", &json!({"x": 1})))?;
         assert_eq!(found, expected);

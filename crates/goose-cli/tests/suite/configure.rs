@@ -32,17 +32,17 @@ fn keys_are_set_shown_and_taken_away() -> anyhow::Result<()> {
     assert_eq!((set.code, set.stderr.as_str()), (Some(0), ""));
     assert_eq!(home.normal(&set.stdout)?, "GOOSE_MAX_TURNS is set in HOME/config/config.yaml.\n");
     home.run(&["configure", "set", "GOOSE_MODEL", "it's: new"])?;
-    assert_eq!(
-        text(&home)?,
-        CONFIG.replace("'gpt-x'", "'it''s: new'") + "GOOSE_MAX_TURNS: 30\n"
-    );
+    assert_eq!(text(&home)?, CONFIG.replace("'gpt-x'", "'it''s: new'") + "GOOSE_MAX_TURNS: 30\n");
     assert_eq!(home.run(&["configure", "get", "GOOSE_MODEL"])?.stdout, "it's: new\n");
     assert_eq!(home.run(&["configure", "get", "GOOSE_MAX_TURNS"])?.stdout, "30\n");
     home.run(&["configure", "unset", "GOOSE_MAX_TURNS"])?;
     home.run(&["configure", "set", "GOOSE_MODEL", "gpt-x"])?;
     assert_eq!(text(&home)?, CONFIG);
     let absent = home.run(&["configure", "get", "GOOSE_MAX_TURNS"])?;
-    assert_eq!((absent.code, absent.stdout.as_str(), absent.stderr.as_str()), (Some(1), "", "GOOSE_MAX_TURNS is not set.\n"));
+    assert_eq!(
+        (absent.code, absent.stdout.as_str(), absent.stderr.as_str()),
+        (Some(1), "", "GOOSE_MAX_TURNS is not set.\n")
+    );
     Ok(())
 }
 
@@ -179,7 +179,8 @@ fn a_goose_that_is_killed_while_it_writes_leaves_a_whole_file() -> anyhow::Resul
     let mut seen = 0;
     for value in 1..=30 {
         let before = text(&home)?;
-        let mut child = home.goose(&["configure", "set", "NUMBER", &value.to_string()]).stdout(Stdio::null()).spawn()?;
+        let mut child =
+            home.goose(&["configure", "set", "NUMBER", &value.to_string()]).stdout(Stdio::null()).spawn()?;
         // A little later each time, from its very start to its end.
         let deadline = std::time::Instant::now() + std::time::Duration::from_micros(u64::from(value) * 700);
         while std::time::Instant::now() < deadline && child.try_wait()?.is_none() {
@@ -194,7 +195,8 @@ fn a_goose_that_is_killed_while_it_writes_leaves_a_whole_file() -> anyhow::Resul
     ensure!(seen > 0, "it was never killed before it had written");
     let last = home.run(&["configure", "set", "NUMBER", "99"])?;
     assert_eq!((last.code, text(&home)?), (Some(0), file(99)));
-    let left: Vec<_> = fs::read_dir(home.path().join("config"))?.filter_map(|it| Some(it.ok()?.file_name())).collect();
+    let left: Vec<_> =
+        fs::read_dir(home.path().join("config"))?.filter_map(|it| Some(it.ok()?.file_name())).collect();
     assert_eq!(left, ["config.yaml"]);
     Ok(())
 }
@@ -214,13 +216,20 @@ fn a_projects_file_counts_only_after_consent() -> anyhow::Result<()> {
     let home = home("GOOSE_MODEL: users\n")?;
     let project = home.path().join(".goose/config.yaml");
     fs::create_dir_all(project.parent().context("no folder")?)?;
-    fs::write(&project, "GOOSE_MODEL: projects\nextensions:\n  build: {type: stdio, cmd: make-server, args: [--all]}\n")?;
+    fs::write(
+        &project,
+        "GOOSE_MODEL: projects\nextensions:\n  build: {type: stdio, cmd: make-server, args: [--all]}\n",
+    )?;
     let model = || -> anyhow::Result<String> { Ok(home.run(&["configure", "get", "GOOSE_MODEL"])?.stdout) };
     assert_eq!(model()?, "users\n");
 
     let asked = home.run(&["configure", "trust"])?;
     assert_eq!(asked.code, Some(1));
-    for shown in ["It sets GOOSE_MODEL to \"projects\".", "It starts 'make-server --all' as the extension 'build'.", "--yes"] {
+    for shown in [
+        "It sets GOOSE_MODEL to \"projects\".",
+        "It starts 'make-server --all' as the extension 'build'.",
+        "--yes",
+    ] {
         ensure!(asked.stderr.contains(shown), "{}", asked.stderr);
     }
     assert_eq!(model()?, "users\n");

@@ -15,7 +15,8 @@ fn check<'j>(json: &'j Value, name: &str) -> anyhow::Result<&'j Value> {
 
 fn examined(home: &Home, arguments: &[&str]) -> anyhow::Result<(Run, Value)> {
     let arguments = [&["doctor", "--json"], arguments].concat();
-    let output = home.goose(&arguments).env("GOOSE_DISABLE_KEYRING", "1").env("OPENAI_API_KEY", "key").output()?;
+    let output =
+        home.goose(&arguments).env("GOOSE_DISABLE_KEYRING", "1").env("OPENAI_API_KEY", "key").output()?;
     let run: Run = output.try_into()?;
     let json = run.json()?;
     Ok((run, json))
@@ -30,7 +31,17 @@ fn a_home_that_works_is_healthy() -> anyhow::Result<()> {
     ))?;
     let (run, json) = examined(&home, &["--start"])?;
     assert_eq!((run.code, &json["healthy"]), (Some(0), &Value::Bool(true)), "{json:#}");
-    for name in ["config folder", "configuration", "model", "service", "shell", "sessions", "extension m", "start of memory", "start of m"] {
+    for name in [
+        "config folder",
+        "configuration",
+        "model",
+        "service",
+        "shell",
+        "sessions",
+        "extension m",
+        "start of memory",
+        "start of m",
+    ] {
         assert_eq!(check(&json, name)?["state"], "good", "{name}: {json:#}");
     }
     ensure!(!home.path().join("data").exists(), "looking has made something");
@@ -78,6 +89,9 @@ fn a_home_without_a_model_or_with_a_broken_file_is_not_healthy() -> anyhow::Resu
     let (run, json) = examined(&broken, &[])?;
     let configuration = check(&json, "configuration")?;
     assert_eq!((run.code, &configuration["state"]), (Some(1), &Value::from("bad")));
-    ensure!(configuration["says"].as_str().is_some_and(|it| it.contains("config.yaml:2:")), "{configuration:#}");
+    ensure!(
+        configuration["says"].as_str().is_some_and(|it| it.contains("config.yaml:2:")),
+        "{configuration:#}"
+    );
     Ok(())
 }

@@ -54,7 +54,10 @@ fn programs_get_json() -> anyhow::Result<()> {
     fs::write(home.path().join(".goose/config.yaml"), "A: 1\n")?;
     let json = home.run(&["info", "--json"])?.json()?;
     assert_eq!(json["model"], "openai:from-file");
-    assert_eq!(json["extensions"][0], json!({"key": "memory", "type": "builtin", "enabled": true, "error": null}));
+    assert_eq!(
+        json["extensions"][0],
+        json!({"key": "memory", "type": "builtin", "enabled": true, "error": null})
+    );
     assert_eq!(json["files"][2]["trust"], "unknown");
     assert_eq!(json["problems"], json!([]));
     ensure!(!json.to_string().contains("very-secret"));
@@ -74,7 +77,9 @@ fn a_broken_file_is_a_problem_and_the_rest_is_shown() -> anyhow::Result<()> {
 #[test]
 fn each_shell_has_its_script() -> anyhow::Result<()> {
     let home = Home::new()?;
-    for (shell, expected) in [("bash", "complete -F _goose"), ("zsh", "#compdef goose"), ("fish", "complete -c goose")] {
+    for (shell, expected) in
+        [("bash", "complete -F _goose"), ("zsh", "#compdef goose"), ("fish", "complete -c goose")]
+    {
         let run = home.run(&["completion", shell])?;
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
         ensure!(run.stdout.contains(expected) && run.stdout.contains("configure"), "{shell}");

@@ -78,11 +78,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk with goose, or look after earlier conversations
-    #[command(visible_alias = "s", after_help = crate::commands::session::args::EXAMPLES)]
-    Session(Box<crate::commands::session::args::SessionArgs>),
+    #[command(visible_alias = "s", after_help = commands::session::args::EXAMPLES)]
+    Session(Box<commands::session::args::SessionArgs>),
     /// Do one task, from begin to end
-    #[command(after_help = crate::commands::run::args::EXAMPLES)]
-    Run(Box<crate::commands::run::args::RunArgs>),
+    #[command(after_help = commands::run::args::EXAMPLES)]
+    Run(Box<commands::run::args::RunArgs>),
     /// Look at extensions and try their tools
     #[command(visible_alias = "extensions", after_help = EXTENSION_EXAMPLES)]
     Extension {

@@ -2,16 +2,19 @@
 
 use std::{io, process::ExitStatus, time::Duration};
 
-use rustix::process::Pid;
+use rustix::{io::Errno, process::Pid};
 use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{ending, exit, marker, terminal, tree::Tree, watcher};
 
 /// How long a process that was killed may take to be gone.
 const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// How often we look whether a group that has lost its leader is empty. Numbers are not given anew that fast.
+const LINGER_PAUSE: Duration = Duration::from_millis(500);
 
 /// Starts a program as the leader of its own process group, marked in its environment, and known to the watcher. Its
 /// standard streams are as the command says; a Ctrl-C in our terminal does not reach it.
@@ -122,7 +125,7 @@ impl Process {
     }
 
     /// Waits until the program itself has ended, and lets go of what it has left running: that goes on until goose
-    /// ends, when the watcher finds it by its mark. Costs no look at the process table.
+    /// ends, when the watcher ends it. Costs no look at the process table.
     ///
     /// When this is dropped before its end, all are killed.
     ///
@@ -132,9 +135,13 @@ impl Process {
     pub async fn release(mut self) -> io::Result<ExitStatus> {
         let status = self.wait().await?;
         if let Some(mut child) = self.child.take() {
-            // Its number may soon be somebody else's.
-            watcher::forget(self.id);
-            child.wait().await?;
+            let reaped = child.wait().await;
+            if is_anybody_in(self.leader) {
+                tokio::spawn(linger(self.leader, self.id));
+            } else {
+                watcher::forget(self.id);
+            }
+            reaped?;
         }
         Ok(status)
     }
@@ -166,6 +173,19 @@ impl Process {
         }
         Ok(status)
     }
+}
+
+/// Waits until a group without its leader is empty: only then can its number become somebody else's, and the watcher
+/// must not know it any longer. Those who left the group are found by their mark.
+async fn linger(group: Pid, id: u32) {
+    while is_anybody_in(group) {
+        sleep(LINGER_PAUSE).await;
+    }
+    watcher::forget(id);
+}
+
+fn is_anybody_in(group: Pid) -> bool {
+    rustix::process::test_kill_process_group(group) != Err(Errno::SRCH)
 }
 
 fn unending(id: u32) -> io::Error {

@@ -88,13 +88,14 @@ impl Assembled {
 /// What is missing or wrong, and what to do about it.
 pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<Assembled> {
     let paths = Paths::from_env()?;
-    let folder = env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder =
+        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
     let (kept, settings) =
         tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, wanted.model, input));
     let (kept, settings) = (kept?, settings?);
     let (profile, flags) = profile(&settings, &wanted)?;
     let permissions = permissions(&settings, &profile)?;
-    let pool = pool(&settings, &folder);
+    let pool = pool(&settings, &folder)?;
     let model = profile.processor.as_ref().map(ToString::to_string).unwrap_or_default();
     let (kept, before) = split(kept);
     let mut builder = Exchange::builder(profile, SilentNotifier)
@@ -168,10 +169,11 @@ fn permissions(settings: &Settings, profile: &Profile) -> anyhow::Result<Arc<Per
     Ok(Permissions::new(options))
 }
 
-fn pool(settings: &Settings, folder: &Path) -> Arc<ServicePool> {
-    let mut options = PoolOptions::new(settings.paths(), settings.environment());
+fn pool(settings: &Settings, folder: &Path) -> anyhow::Result<Arc<ServicePool>> {
+    let mut options = PoolOptions::of_this_process()?;
     options.secrets = settings.secrets();
-    ServicePool::new(options.with_working_dir(folder, settings.paths()).with_oauth(login(settings.paths())))
+    let paths = settings.paths();
+    Ok(ServicePool::new(options.with_working_dir(folder, paths).with_oauth(login(paths))))
 }
 
 /// Where the conversation is kept.

@@ -1,19 +1,24 @@
 //! The commands, a file each.
 
+mod assemble;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod doctor;
 mod extension;
 pub(crate) mod info;
 mod mcp;
+mod project;
 pub(crate) mod run;
 pub(crate) mod session;
 
 use std::{io::Write as _, process::ExitCode};
 
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, Parser as _};
 
-use crate::cli::{Cli, Command};
+use crate::{
+    aside,
+    cli::{Cli, Command},
+};
 
 /// Does what the command line says.
 pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -22,11 +27,12 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Extension { command: None }) => help(Some("extension")),
         Some(Command::Mcp { name }) => mcp::run(&name),
         Some(Command::Session(args)) => session::run(*args),
-        Some(Command::Run(_)) => anyhow::bail!("Tasks are not a part of goose yet."),
+        Some(Command::Run(args)) => run::run(*args),
         Some(Command::Configure(args)) => configure::run(&args),
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args),
+        None if aside::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
         None => help(None),
     }
 }

@@ -29,7 +29,8 @@ pub(crate) enum Consent {
 impl Consent {
     /// Of a flag, or of the environment.
     pub(crate) fn of(flag: bool) -> Self {
-        let by_variable = env::var(TRUST_PROJECT).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
+        let by_variable =
+            env::var(TRUST_PROJECT).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
         if flag || by_variable { Self::Given } else { Self::Ask }
     }
 }
@@ -66,7 +67,8 @@ pub(crate) async fn trusted(
 /// Shows what the file says, and asks.
 async fn asked(file: &ProjectFile, trust: Trust, input: &Input) -> bool {
     let path = file.path().display().to_string();
-    let what = if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
+    let what =
+        if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
     aside::line(format_args!("{NAME}{}{NAME:#} {what}. It says:", visible::line(&path)));
     let text = std::fs::read_to_string(file.path()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

@@ -1,8 +1,9 @@
 //! What the person types: one thread reads all of it, so that no two questions wait for the same line.
 //!
 //! The line editor blocks, and replies run on the main thread; so the editor has a thread of its own, which begins with
-//! the first question. While a line is read the terminal is in raw mode; [`Input::restore`] leaves it as it was when
-//! goose ends meanwhile.
+//! the first question. While a line is read the terminal is in raw mode; between lines of a conversation what is typed
+//! is neither shown nor changed, see [`Input::hold`], so that it does not stand in the answer and is there for the next
+//! line. [`Input::restore`] leaves the terminal as it was, however goose ends.
 
 use std::{
     env, fs,
@@ -21,7 +22,7 @@ use goose_extension::{
     mcp::{Browser as _, SystemBrowser},
     prelude::async_trait,
 };
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::{
     Behavior, Cmd, Config, Editor, KeyEvent, config::Configurer as _, error::ReadlineError,
     history::DefaultHistory,
@@ -108,21 +109,44 @@ impl Input {
     }
 
     fn begin(&self) -> SyncSender<Request> {
-        self.terminal.get_or_init(|| tcgetattr(io::stdin()).ok());
+        let terminal = self.original().cloned();
         let (sender, requests) = sync_channel(QUEUE);
         let history = self.history.clone();
-        thread::spawn(move || Reader::new(history).answer_all(&requests));
+        thread::spawn(move || Reader::new(history, terminal).answer_all(&requests));
         sender
+    }
+
+    /// The terminal as it was, where there is one.
+    fn original(&self) -> Option<&Termios> {
+        self.terminal.get_or_init(|| tcgetattr(io::stdin()).ok()).as_ref()
+    }
+
+    /// From now on what is typed between questions waits for the next one, unseen. Ctrl-C stays a signal.
+    pub(crate) fn hold(&self) {
+        if let Some(original) = self.original() {
+            set(&quiet(original));
+        }
     }
 
     /// Leaves the terminal as it was, also where a line is still being read.
     pub(crate) fn restore(&self) {
         if let Some(Some(terminal)) = self.terminal.get() {
-            // Where this fails there is no terminal any more.
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal);
+            set(terminal);
             let _ = write!(io::stderr(), "{END_BRACKETED_PASTE}");
         }
     }
+}
+
+/// Where this fails there is no terminal any more.
+fn set(terminal: &Termios) {
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal);
+}
+
+fn quiet(original: &Termios) -> Termios {
+    let mut quiet = original.clone();
+    quiet.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    quiet.input_modes -= InputModes::ICRNL;
+    quiet
 }
 
 #[async_trait]
@@ -147,23 +171,25 @@ impl Dialogue for Input {
 struct Reader {
     editor: Option<Editor<Assistant, DefaultHistory>>,
     history: Option<PathBuf>,
+    /// The terminal as it was.
+    terminal: Option<Termios>,
 }
 
 impl Reader {
-    fn new(history: Option<PathBuf>) -> Self {
+    fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
         let mut editor = editor().ok();
         if let (Some(editor), Some(history)) = (&mut editor, &history) {
             // There is none at first.
             let _ = editor.load_history(history);
         }
-        Self { editor, history }
+        Self { editor, history, terminal }
     }
 
     fn answer_all(mut self, requests: &Receiver<Request>) {
         while let Ok(request) = requests.recv() {
             let typed = match request.what {
                 What::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
-                What::Edit { text } => edited(&text).map_or(Typed::Ended, Typed::Text),
+                What::Edit { text } => self.edited(&text).map_or(Typed::Ended, Typed::Text),
             };
             // Who asked may be gone.
             let _ = request.answer.send(typed);
@@ -186,6 +212,15 @@ impl Reader {
             Err(ReadlineError::Interrupted) => Typed::Interrupted,
             Err(_) => Typed::Ended,
         }
+    }
+
+    /// The text as the person's editor gives it back; the editor has the terminal as it was.
+    fn edited(&self, text: &str) -> Option<String> {
+        let now = tcgetattr(io::stdin()).ok();
+        self.terminal.iter().for_each(set);
+        let edited = edited(text);
+        now.iter().for_each(set);
+        edited
     }
 
     /// What cannot be remembered is no reason to stop.

@@ -114,10 +114,10 @@ extensions:
     enabled: true
     type: stdio
     name: other-notes
+    cmd: uvx
     args:
     - other-notes
     - \"--fast\"
-    cmd: uvx
     envs:
       A: \"1\"
   memory:

@@ -90,7 +90,7 @@ fn a_home_without_a_model_or_with_a_broken_file_is_not_healthy() -> anyhow::Resu
     let configuration = check(&json, "configuration")?;
     assert_eq!((run.code, &configuration["state"]), (Some(1), &Value::from("bad")));
     ensure!(
-        configuration["says"].as_str().is_some_and(|it| it.contains("config.yaml:2:")),
+        configuration["says"].as_str().is_some_and(|it| it.contains("config.yaml:1:4")),
         "{configuration:#}"
     );
     Ok(())

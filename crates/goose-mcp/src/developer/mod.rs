@@ -48,8 +48,8 @@ static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
         .with(slim(Developer::analyze_tool()))
 });
 
-/// The `developer` extension. Clones of the session's folder and caller come with each call; what is kept here is
-/// the plans.
+/// The `developer` extension. Folder, session and caller come with each call; what is kept between calls is the
+/// sessions' plans and the files with long outputs.
 pub struct Developer {
     plans: Plans,
     shell: Shell,

@@ -69,7 +69,12 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub(crate) async fn start(scripts: &[&str]) -> anyhow::Result<Self> {
-        let mut child = command().await?.kill_on_drop(true).spawn()?;
+        Self::start_in_mode("own", scripts).await
+    }
+
+    /// An owner with an argument that says how it treats its processes.
+    pub(crate) async fn start_in_mode(mode: &str, scripts: &[&str]) -> anyhow::Result<Self> {
+        let mut child = command().await?.arg(mode).kill_on_drop(true).spawn()?;
         let mut orders = Orders::new(child.stdin.take(), child.stdout.take())?;
         for script in scripts {
             orders.start(script).await?;

@@ -40,6 +40,15 @@ async fn nobody_outlives_an_owner_that_is_killed() -> anyhow::Result<()> {
     within(LIMIT, "all are gone, and the watcher too", || orders.is_over()).await
 }
 
+/// What was left running by programs that have ended is nobody's but goose's, and ends with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_released_does_not_outlive_its_owner() -> anyhow::Result<()> {
+    let Owner { mut child, orders } = Owner::start_in_mode("release", TREES).await?;
+    ensure!(orders.pids.iter().all(|&pid| is_alive(pid)), "one was ended too early");
+    child.kill().await?;
+    within(LIMIT, "all are gone, and the watcher too", || orders.is_over()).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_owners_leave_each_other_alone() -> anyhow::Result<()> {
     let (mut first, mut second) = (Owner::start(TREES).await?, Owner::start(TREES).await?);

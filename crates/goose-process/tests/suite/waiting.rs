@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use tokio::io::AsyncWriteExt as _;
 
-use crate::support::{Notes, PATIENCE, start, within};
+use crate::support::{Notes, PATIENCE, is_alive, signal, start, within};
 
 #[tokio::test]
 async fn the_status_is_the_programs_own() -> anyhow::Result<()> {
@@ -72,6 +73,47 @@ fn without_a_runtime_a_drop_still_kills() -> anyhow::Result<()> {
     drop(runtime);
     drop(process);
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime
-        .block_on(within(PATIENCE, "all are gone", || pids.iter().all(|&pid| !crate::support::is_alive(pid))))
+    runtime.block_on(within(PATIENCE, "all are gone", || pids.iter().all(|&pid| !is_alive(pid))))
+}
+
+#[tokio::test]
+async fn a_released_program_leaves_running_what_it_started() -> anyhow::Result<()> {
+    let notes = Notes::new()?;
+    let script = notes.script("sh -c 'echo $$ >>$NOTES; exec sleep 600' & exit 5");
+    let process = start(&script)?;
+    let left = notes.wait_for(1).await?;
+    ensure!(process.release().await?.code() == Some(5));
+    for &pid in &left {
+        ensure!(is_alive(pid), "{pid} was ended");
+        signal(pid, "KILL")?;
+    }
+    ensure!(start("exit 6")?.release().await?.code() == Some(6));
+    Ok(())
+}
+
+/// A program under a terminal, and one that has left it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_can_be_kept_from_our_terminal() -> anyhow::Result<()> {
+    let owner =
+        tokio::task::spawn_blocking(|| goose_test_support::example("goose-process", "owner")).await??;
+    for (mode, expected) in [("own", "yes"), ("no-terminal", "no")] {
+        let folder = tempfile::tempdir()?;
+        let found = folder.path().join("found");
+        // `script` runs a program in a new terminal, and gives it our input there.
+        let mut terminal = tokio::process::Command::new("script")
+            .args(["-qec", &format!("'{}' {mode}", owner.display()), "/dev/null"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut input = terminal.stdin.take().context("its input is piped")?;
+        let look = "(: </dev/tty) 2>/dev/null && answer=yes || answer=no";
+        let line = format!("{look}; echo $answer >'{0}.new'; mv '{0}.new' '{0}'\n", found.display());
+        input.write_all(line.as_bytes()).await?;
+        within(PATIENCE, "the program has looked", || found.exists()).await?;
+        ensure!(std::fs::read_to_string(&found)?.trim() == expected, "{mode}");
+        drop(input);
+        tokio::time::timeout(PATIENCE, terminal.wait()).await??;
+    }
+    Ok(())
 }

@@ -111,6 +111,9 @@ pub struct CustomModel {
 pub struct CustomVariable {
     /// Its name.
     pub name: String,
+    /// Whether somebody must say it.
+    #[serde(default)]
+    pub required: Option<bool>,
     /// What it is when nobody says.
     #[serde(default)]
     pub default: Option<String>,

@@ -35,7 +35,9 @@ pub struct ProviderInfo {
 pub struct SettingInfo {
     /// The variable.
     pub name: String,
-    /// What it is when nobody says; without it somebody must.
+    /// Whether somebody must say it.
+    pub is_required: bool,
+    /// What it is when nobody says, where that is always the same.
     pub default: Option<String>,
     /// What it may look like, or what it is for.
     pub example: Option<String>,
@@ -52,6 +54,7 @@ impl ProviderInfo {
             .iter()
             .map(|setting| SettingInfo {
                 name: setting.name.to_owned(),
+                is_required: setting.default.is_none(),
                 default: setting.default.filter(|default| !default.contains("${")).map(str::to_owned),
                 example: Some(setting.example.to_owned()),
             })
@@ -60,6 +63,7 @@ impl ProviderInfo {
             let host = service.host.to_owned();
             settings.push(SettingInfo {
                 name: format!("{}_HOST", service.prefix),
+                is_required: false,
                 default: Some(host.clone()),
                 example: Some(host),
             });
@@ -81,6 +85,7 @@ impl ProviderInfo {
     pub(super) fn of_custom(custom: &CustomProvider) -> Self {
         let settings = custom.env_vars.iter().map(|variable| SettingInfo {
             name: variable.name.clone(),
+            is_required: variable.default.is_none() && variable.required != Some(false),
             default: variable.default.clone(),
             example: variable.description.clone(),
         });

@@ -6,10 +6,12 @@
 //!
 //! - `table`, `service`: the services that goose knows, as data; `blueprint`: those and the user's own in one form;
 //! - `resolve`: what the user has set becomes an endpoint; `address`: how URLs are put together; `openai`: its two wires; `proxy`: the way there;
+//! - `build`: somebody to ask there;
 //! - `info`: what can be chosen; `setup_error`: why not, and what to do; `nearest`: what was perhaps meant.
 
 mod address;
 mod blueprint;
+mod build;
 mod info;
 mod nearest;
 mod openai;
@@ -23,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 
 use self::{
     blueprint::Blueprint,
-    resolve::{Resolved, Resolver, bad},
+    resolve::{Resolver, bad},
     service::{Service, Wire},
 };
 pub use self::{
@@ -36,7 +38,6 @@ use crate::{
     lookup::Lookup,
     model_ref::ModelRef,
     provider::{ModelInfo, Provider},
-    wires::{Anthropic, Cloud, Gateway, Ollama, OpenAiChat, OpenAiResponses},
 };
 
 /// How much of a conversation a local model is given room for unless the user says so. Ollama itself keeps little, and
@@ -95,7 +96,7 @@ impl Registry {
         if resolved.wire == Wire::Ollama {
             fit_into_machine(&mut info, &blueprint, lookup, overrides)?;
         }
-        Ok(build(resolved, info))
+        build::provider(resolved, info)
     }
 
     /// What is known of a model: the table, then the user's own provider, then what the user says of models.
@@ -145,7 +146,7 @@ impl Registry {
         }
         let names = self.known().iter().map(|info| info.name.as_str());
         let near = nearest::nearest(name, names);
-        let looks_like_model = near.is_empty() && catalogue::knows(name);
+        let looks_like_model = catalogue::knows(name);
         SetupError::UnknownProvider {
             name: name.to_owned(),
             near,
@@ -186,15 +187,5 @@ fn fit_into_machine(
     Ok(())
 }
 
-fn build(resolved: Resolved, info: ModelInfo) -> Arc<dyn Provider> {
-    let Resolved { wire, endpoint } = resolved;
-    match wire {
-        Wire::OpenAi | Wire::Chat => Arc::new(OpenAiChat::new(endpoint, info)),
-        Wire::Responses => Arc::new(OpenAiResponses::new(endpoint, info)),
-        Wire::Anthropic => Arc::new(Anthropic::new(endpoint, info)),
-        Wire::Ollama => Arc::new(Ollama::new(endpoint, info)),
-        Wire::Gemini => Arc::new(Gateway::new(Cloud::Gemini, endpoint, info)),
-        Wire::Vertex => Arc::new(Gateway::new(Cloud::Vertex, endpoint, info)),
-        Wire::Bedrock => Arc::new(Gateway::new(Cloud::Bedrock, endpoint, info)),
-    }
-}
+#[cfg(test)]
+mod tests;

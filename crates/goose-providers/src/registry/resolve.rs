@@ -82,7 +82,11 @@ impl Resolver<'_> {
         if let Some(base_url) = self.usual("BASE_URL") {
             return named(base_url, BaseKind::BaseUrl);
         }
-        let text = self.fill(self.blueprint.host)?;
+        let mut text = self.fill(self.blueprint.host)?;
+        if self.blueprint.wire == Wire::Vertex {
+            // The place that is everywhere has no name of its own in the address.
+            text = text.replace("://global-", "://");
+        }
         self.parse_base(&text, &format!("the address of {}", self.blueprint.name), BaseKind::Host)
     }
 
@@ -106,7 +110,12 @@ impl Resolver<'_> {
             Some(path) => path,
             None => self.fill(self.blueprint.path)?,
         };
-        Ok((self.blueprint.wire, path))
+        let is_responses =
+            path.split('?').next().unwrap_or_default().trim_end_matches('/').ends_with("responses");
+        match self.blueprint.wire {
+            Wire::Chat if is_responses => Ok((Wire::Responses, path)),
+            wire => Ok((wire, path)),
+        }
     }
 
     /// The inventor's newest is understood at the inventor's own address only.

@@ -94,14 +94,17 @@ impl SetupError {
 }
 
 fn unknown(near: &[String], perhaps_model: Option<&str>) -> String {
+    let mut words = Vec::new();
     if let Some(model) = perhaps_model {
-        return format!("if `{model}` is a model, say who offers it, such as ollama:{model}");
+        words.push(format!("if `{model}` is a model, say who offers it, such as ollama:{model}"));
     }
-    let own = "one of your own is a file in custom_providers";
-    match near {
-        [] => format!("`goose configure` shows all providers; {own}"),
-        near => format!("did you mean {}? `goose configure` shows all providers; {own}", near.join(" or ")),
+    if !near.is_empty() {
+        words.push(format!("perhaps {} is meant", near.join(" or ")));
     }
+    if perhaps_model.is_none() {
+        words.push("`goose configure` shows all; one of your own is a file in custom_providers".to_owned());
+    }
+    words.join("; ")
 }
 
 fn missing_key(variable: &str, advice: Option<&str>, docs: Option<&str>) -> String {

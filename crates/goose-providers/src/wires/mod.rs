@@ -23,6 +23,7 @@ mod names;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+#[cfg(feature = "other-wires")]
 mod other;
 mod schema;
 mod stream;
@@ -33,4 +34,5 @@ pub use anthropic::Anthropic;
 pub use ollama::Ollama;
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
+#[cfg(feature = "other-wires")]
 pub(crate) use other::{Cloud, Gateway};

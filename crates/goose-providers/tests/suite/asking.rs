@@ -1,4 +1,5 @@
 //! Asking a model that the registry found.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,6 @@
 //! Amazon's Converse, which goose leaves to a library.
+#![cfg(feature = "other-wires")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! A server at a free port of the loopback interface that answers with given bytes and keeps what it was asked.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::sync::{Arc, Mutex};
 

@@ -2,15 +2,20 @@
 //!
 //! | where | what for |
 //! | --- | --- |
-//! | `file.rs`, `entries.rs`, `yaml.rs` | `config.yaml`: read as it is, with lines in every error; never written |
+//! | `settings.rs`, `source.rs`, `scalar.rs`, `lookup.rs` | the layers: defaults < user < project < environment < command line |
+//! | `profile.rs`, `profile_layers.rs` | which models, extensions and limits an exchange is set up with |
+//! | `project.rs`, `trust.rs` | a project's own file, which counts only after consent |
+//! | `file.rs`, `outline.rs`, `entries.rs`, `yaml.rs` | `config.yaml`: read as it is, with lines in every error |
+//! | `editor.rs`, `edit.rs`, `splice.rs`, `tree.rs`, `render.rs`, `save.rs` | changing it in one place, with everything else as it is, all or nothing |
 //! | `extension.rs`, `wire.rs`, `check.rs`, `command_line.rs` | one extension: its type, its written form, what makes sense, the `--with-extension` form |
-//! | `secrets.rs`, `secrets_file.rs` | values by name: the environment, then `secrets.yaml` |
+//! | `secrets.rs`, `secrets_file.rs`, `keyring.rs`, `keyring_program.rs`, `setting_secrets.rs` | values by name: the environment, `secrets.yaml`, `config.yaml`, the keyring |
 //! | `environment.rs`, `looks_secret.rs`, `substitute.rs` | what a child process and a remote server are given |
 //! | `fingerprint.rs` | the hash of what would run |
 //! | `paths.rs` | goose's folders |
 //!
 //! Nothing here reads the environment by itself, except the constructors that say so ([`Paths::from_env`],
-//! [`EnvSecrets::from_process`], [`BaseEnvironment::from_process`]); programs call them.
+//! [`EnvSecrets::from_process`], [`BaseEnvironment::from_process`], [`SettingsSource::of_this_process`]); programs call
+//! them.
 
 mod check;
 mod command_line;
@@ -25,7 +30,7 @@ mod fingerprint;
 mod keyring;
 mod keyring_program;
 mod looks_secret;
-mod model_ref;
+mod lookup;
 mod outline;
 mod paths;
 mod profile;
@@ -57,7 +62,6 @@ pub use file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use fingerprint::Fingerprint;
 pub use keyring::{Keyring, KeyringSecrets};
 pub use looks_secret::looks_secret;
-pub use model_ref::{BadModelRef, ModelRef};
 pub use paths::Paths;
 pub use profile::{DEFAULT_EXTENSION, Missing, Moderator, Profile, ProfileExtension};
 pub use project::ProjectFile;

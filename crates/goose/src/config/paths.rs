@@ -60,6 +60,11 @@ impl Paths {
         self.config.join("config.yaml")
     }
 
+    /// The folder of services that the user describes.
+    pub fn custom_providers(&self) -> PathBuf {
+        self.config.join("custom_providers")
+    }
+
     /// The folder of logins to servers.
     pub fn logins(&self) -> PathBuf {
         self.data.join("oauth")

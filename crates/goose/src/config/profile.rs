@@ -4,12 +4,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use goose_providers::ModelRef;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
-
-use super::ModelRef;
 
 /// The extension that is there where nothing is configured.
 pub const DEFAULT_EXTENSION: &str = "developer";

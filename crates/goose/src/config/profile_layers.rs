@@ -5,11 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use goose_providers::{BadModelRef, ModelRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    BadModelRef, ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, ModelRef, Moderator,
-    Profile, ProfileExtension, Settings,
+    ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, Moderator, Profile,
+    ProfileExtension, Settings,
     text_file::read_capped,
     yaml::{self, Pick},
 };
@@ -144,7 +145,29 @@ impl Settings {
             (Some(flag), Some(provider)) if flag != provider => None,
             _ => model,
         };
-        joined(provider_flag.or(provider), model_flag.or(model))
+        self.joined(provider_flag.or(provider), model_flag.or(model))
+    }
+
+    /// A service without a model has its usual one.
+    fn joined(
+        &self,
+        provider: Option<String>,
+        model: Option<String>,
+    ) -> Result<Option<ModelRef>, ConfigError> {
+        let bad = |error: BadModelRef| ConfigError::Setting {
+            key: "GOOSE_MODEL".to_owned(),
+            origin: "the configuration".to_owned(),
+            message: error.to_string(),
+        };
+        Ok(match (provider, model.filter(|model| !model.trim().is_empty())) {
+            (None, None) => None,
+            (None, Some(model)) => Some(model.parse().map_err(bad)?),
+            (Some(provider), Some(model)) => Some(ModelRef::new(provider, model)),
+            (Some(provider), None) => {
+                let usual = self.registry().info(&provider).and_then(|info| info.default_model.clone());
+                Some(ModelRef::new(provider, usual.unwrap_or_default()))
+            }
+        })
     }
 
     fn written(&self, name: &str) -> Result<Option<Written>, ConfigError> {
@@ -175,19 +198,6 @@ impl Settings {
         };
         ConfigError::Profile { profile: name.to_owned(), message }
     }
-}
-
-fn joined(provider: Option<String>, model: Option<String>) -> Result<Option<ModelRef>, ConfigError> {
-    let bad = |error: BadModelRef| ConfigError::Setting {
-        key: "GOOSE_MODEL".to_owned(),
-        origin: "the configuration".to_owned(),
-        message: error.to_string(),
-    };
-    Ok(match (provider, model) {
-        (None, None) => None,
-        (None, Some(model)) => Some(model.parse().map_err(bad)?),
-        (Some(provider), model) => Some(ModelRef::new(provider, model.unwrap_or_default())),
-    })
 }
 
 fn is_path(name: &str) -> bool {

@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 use serde_saphyr::granit_parser::ScalarStyle;
 
+use super::wire::FIELDS;
+
 /// How much deeper a nested mapping is set.
 const STEP: usize = 2;
 
 /// Words that YAML takes for something else than text.
 const SPECIAL_WORDS: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
-
-/// What comes first in a mapping, because people look for it there.
-const FIRST_KEYS: [&str; 4] = ["enabled", "type", "name", "description"];
 
 /// A text as a scalar: plain where it can be taken for nothing else.
 pub(super) fn text(text: &str) -> String {
@@ -80,11 +79,11 @@ pub(super) fn block(key: &str, value: &Value, indent: usize, line_end: &str) -> 
     }
 }
 
-/// The entries of a mapping as lines of a block, without the last line break.
+/// The entries of a mapping as lines of a block, an extension's in the order that people know, without the last line break.
 pub(super) fn block_entries(entries: &Map<String, Value>, indent: usize, line_end: &str) -> String {
     let mut sorted: Vec<_> = entries.iter().collect();
-    let rank = |key: &str| FIRST_KEYS.iter().position(|first| *first == key).unwrap_or(FIRST_KEYS.len());
-    sorted.sort_by_key(|(key, _)| rank(key));
+    let rank = |key: &str| FIELDS.iter().position(|field| *field == key).unwrap_or(FIELDS.len());
+    sorted.sort_by_key(|(key, _)| (rank(key), *key));
     let lines: Vec<String> =
         sorted.into_iter().map(|(key, value)| block(key, value, indent, line_end)).collect();
     lines.join(line_end)

@@ -15,6 +15,7 @@ use super::{
     core::{Core, DEFAULT_MAX_TURNS, Limits, Offer, Prompt, State},
     fullness::Fullness,
     handle::Exchange,
+    models::Models,
     own::{build_own, without_own},
     repetition::DEFAULT_MAX_REPETITIONS,
     spent::Spent,
@@ -50,8 +51,8 @@ impl ExchangeBuilder {
             None => Settings::load(SettingsSource::of_this_process(Paths::from_env()?))?,
         };
         let working_dir = self.folder()?;
-        let processor = self.processor(&settings)?;
-        let accelerator = self.accelerator(&settings)?.unwrap_or_else(|| Arc::clone(&processor));
+        let (processor, accelerator) = self.models(&settings)?;
+        prepare(&processor);
         let permissions = self.permissions(&settings)?;
         let Kept { session, steps, is_unfinished } = self.kept(&settings, &working_dir).await?;
         let spent = Spent::of(steps.iter().map(|stored| &stored.step));
@@ -59,11 +60,13 @@ impl ExchangeBuilder {
         let view = conversation.view();
         let manager = Arc::new(self.manager(&settings, &working_dir, &conversation).await?);
         let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
+        let prompt = self.prompt(&settings, &working_dir)?;
         let state = State {
             conversation,
             fullness: Fullness::default(),
             services: manager.events(),
             offer: Offer::default(),
+            notices: prompt.hints.problems.clone(),
             is_unfinished,
         };
         let core = Core {
@@ -73,7 +76,7 @@ impl ExchangeBuilder {
             retry: self.retry.clone(),
             limits: limits(&self.profile),
             moderator: moderator(&self.profile),
-            prompt: self.prompt(&settings, &working_dir)?,
+            prompt,
             final_output,
             toolset: Arc::new(toolset.with_permissions(Arc::clone(&permissions))),
             manager,
@@ -100,17 +103,19 @@ impl ExchangeBuilder {
         folder.map_err(|error| BuildError::WorkingDir(error.to_string()))
     }
 
-    fn processor(&self, settings: &Settings) -> Result<Arc<dyn Provider>, BuildError> {
-        let _ = settings;
-        match &self.processor {
-            Some(processor) => Ok(Arc::clone(processor)),
-            None => Err(BuildError::NoModel),
-        }
-    }
-
-    fn accelerator(&self, settings: &Settings) -> Result<Option<Arc<dyn Provider>>, BuildError> {
-        let _ = settings;
-        Ok(self.accelerator.clone())
+    /// The working model, and the fast one, which is the same where there is no other.
+    fn models(&self, settings: &Settings) -> Result<(Arc<dyn Provider>, Arc<dyn Provider>), BuildError> {
+        let models = Models::new(settings)?;
+        let processor = match &self.processor {
+            Some(processor) => Arc::clone(processor),
+            None => models.processor(&self.profile)?,
+        };
+        let accelerator = match &self.accelerator {
+            Some(accelerator) => Some(Arc::clone(accelerator)),
+            None => models.accelerator(&self.profile)?,
+        };
+        let accelerator = accelerator.unwrap_or_else(|| Arc::clone(&processor));
+        Ok((processor, accelerator))
     }
 
     fn permissions(&self, settings: &Settings) -> Result<Arc<Permissions>, BuildError> {
@@ -192,6 +197,12 @@ fn moderator(profile: &Profile) -> Moderator {
         config::Moderator::Truncate => Moderator::Truncate,
         config::Moderator::Summarize => Moderator::Summarize,
     }
+}
+
+/// Lets the model's connection be made ready while everything else is.
+fn prepare(processor: &Arc<dyn Provider>) {
+    let processor = Arc::clone(processor);
+    tokio::task::spawn_blocking(move || processor.prepare());
 }
 
 /// A pool for these settings alone.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use goose_extension::{Assembly, BuildExtension, Caller, Notifier, RequirementError};
-use goose_providers::{Provider, RetryPolicy};
+use goose_providers::{Provider, RetryPolicy, SetupError};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -35,6 +35,9 @@ pub enum BuildError {
     /// No model is chosen.
     #[error("no model is chosen. Choose one with `goose configure`, or set GOOSE_PROVIDER and GOOSE_MODEL")]
     NoModel,
+    /// The model cannot be asked.
+    #[error(transparent)]
+    Model(#[from] SetupError),
     /// The configuration does not fit together.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -56,6 +59,17 @@ pub enum BuildError {
     /// There is no folder to work in.
     #[error("the working folder cannot be used: {0}")]
     WorkingDir(String),
+}
+
+impl BuildError {
+    /// What to do about it, where there is something to add.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Model(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            _ => None,
+        }
+    }
 }
 
 /// Where an exchange is kept: a new session, or one that goes on.

@@ -82,6 +82,8 @@ pub(super) struct State {
     pub(super) services: Events,
     /// What the model is offered, made once for each change.
     pub(super) offer: Offer,
+    /// What a person should know that was found when the exchange was made.
+    pub(super) notices: Vec<String>,
     /// Whether goose was ended in the middle of the last reply, and the log does not say so yet.
     pub(super) is_unfinished: bool,
 }

@@ -5,7 +5,7 @@
 //!                                               └─ a task: begin ─► prepare ─► ask ─► record ─► check ─► tools ─► decide
 //! ```
 //!
-//! - `builder`, `assemble`, `own`: from a profile to an exchange; `core`: what it is made of; `reply`: the handle of a reply and its task;
+//! - `builder`, `assemble`, `models`, `own`: from a profile to an exchange; `core`: what it is made of; `reply`: the handle of a reply and its task;
 //! - `work`: one reply, step by step; `prepare`, `ask`, `record`, `check`, `tools`, `approve`, `decide`: the steps;
 //! - `room`, `fullness`: how the conversation is kept within the model's limit;
 //! - `answer`, `shown`, `repetition`, `bounded`, `structured`, `spent`: what the steps use;
@@ -27,6 +27,7 @@ mod event;
 mod fullness;
 mod handle;
 mod model;
+mod models;
 mod own;
 mod prepare;
 mod record;

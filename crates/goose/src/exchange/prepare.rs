@@ -59,8 +59,13 @@ impl Work {
         state.fullness.set_fixed(fixed);
     }
 
-    /// Tells what happened to the extensions since.
+    /// Tells what a person should know: what was found in the beginning, and what happened to the extensions since.
     pub(super) async fn tell_notices(&mut self) {
+        let mut found = std::mem::take(&mut self.state.notices);
+        found.extend(self.core.permissions.problem());
+        for notice in found {
+            self.tell(Event::Notice(notice)).await;
+        }
         while let Some(Some(event)) = self.state.services.recv().now_or_never() {
             if let Some(notice) = notice(event) {
                 self.tell(Event::Notice(notice)).await;

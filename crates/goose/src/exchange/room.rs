@@ -39,14 +39,20 @@ impl Core {
     }
 
     fn budget(&self, reason: Reason, used: u64) -> Budget {
-        // What the service refused, or the person finds too long, is too long whatever the limit is said to be.
-        let limit = match reason {
-            Reason::Near => self.limit(),
-            Reason::Asked | Reason::Overflow(1) => self.limit().min(used),
-            Reason::Overflow(_) => self.limit().min(used) / 2,
+        let limit = self.limit();
+        let threshold = match reason {
+            Reason::Near => self.limits.threshold,
+            // What the service refused, or the person finds too long, is too long whatever the limit is said to be.
+            Reason::Asked | Reason::Overflow(1) => Some(share(used, limit) / 2.0),
+            Reason::Overflow(_) => Some(share(used, limit) / 4.0),
         };
-        Budget::new(limit, self.processor.model().max_output, self.limits.threshold)
+        Budget::new(limit, self.processor.model().max_output, threshold)
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
+fn share(part: u64, whole: u64) -> f64 {
+    part.max(1) as f64 / whole.max(1) as f64
 }
 
 impl Work {
@@ -100,7 +106,7 @@ impl Work {
         let room = make_room(self.state.conversation.messages(), making);
         let room = self.cancellation.run_until_cancelled(room).await.ok_or(Stop::Cancelled)?;
         let room = match room {
-            Ok(room) if room.messages != self.state.conversation.messages() => room,
+            Ok(room) if self.would_use(&room.messages) < before => room,
             Ok(_) => return Ok(false),
             Err(no_room) => {
                 tracing::debug!(%no_room, "no room was made");
@@ -117,6 +123,10 @@ impl Work {
         let after = self.state.fullness.used();
         self.tell(Event::Compacted { before, after }).await;
         Ok(true)
+    }
+
+    fn would_use(&self, messages: &[Arc<Message>]) -> u64 {
+        self.state.fullness.meter().would_use(messages.iter().map(AsRef::as_ref))
     }
 
     /// From now on the model sees these messages; the steps before stay in the store.

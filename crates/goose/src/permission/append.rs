@@ -35,11 +35,14 @@ pub(super) fn rule(text: &str, rule: &Rule) -> Option<String> {
 /// The line of the key, ready for a list below it.
 fn opened(line: &str) -> Option<String> {
     let value = line.strip_prefix("rules:")?;
-    let (value, comment) = match value.find(" #") {
-        Some(at) => value.split_at(at),
-        None => (value, &value[value.trim_end().len()..]),
-    };
-    matches!(value.trim(), "" | "[]" | "~" | "null").then(|| format!("rules:{comment}"))
+    let (value, rest) = value.split_at(value.find(" #").unwrap_or(value.trim_end().len()));
+    match value.trim() {
+        "" => Some(line.to_owned()),
+        empty @ ("[]" | "~" | "null") => {
+            Some(format!("rules:{}{rest}", value.trim_start().strip_prefix(empty)?))
+        }
+        _ => None,
+    }
 }
 
 /// Items, what belongs to them, and what stands between them.

@@ -96,7 +96,8 @@ impl<'a> Judge<'a> {
         let first = self.permissions.first_seen(call.name(), &now);
         let before = |rule: &Rule| rule.pin().cloned().unwrap_or_else(|| Arc::clone(&first));
         let is_void = |rule: &Rule| concerned(rule) && before(rule).fingerprint() != now.fingerprint();
-        if let Some(rule) = self.rules.iter().find(|rule| is_void(rule)) {
+        let is_still_allowed = self.rules.iter().any(|rule| concerned(rule) && !is_void(rule));
+        if let Some(rule) = self.rules.iter().rfind(|rule| !is_still_allowed && is_void(rule)) {
             let difference = before(rule).difference(&now, self.permissions.approved_tools());
             self.opinions.ask_unless(
                 format!(

@@ -82,7 +82,8 @@ pub struct SessionSummary {
     pub usage: Usage,
     /// What they cost in US dollars, as far as prices are known.
     pub dollars: f64,
-    /// Where it comes from, if not from a conversation of its own: `fork:ID@STEP` or `import:ID`.
+    /// Where it comes from, if not from a conversation of its own: `fork:ID@STEP`, `import:ID` or
+    /// `legacy:ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }

@@ -4,9 +4,10 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use goose::config::{
-    ConfigError, ModelRef, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secrets as _,
-    Settings, SettingsSource,
+    ConfigError, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secrets as _, Settings,
+    SettingsSource,
 };
+use goose_providers::{Lookup as _, ModelRef};
 use tempfile::TempDir;
 
 /// A home with a user's file, and a project in it.
@@ -176,6 +177,9 @@ fn secrets_are_looked_up_in_their_order() -> Result<()> {
         assert_eq!(secret.expose(), value);
     }
     assert!(settings.secrets().get("NOWHERE")?.is_none());
+    assert_eq!(settings.value("IN_ENV").as_deref(), Some("environment"));
+    assert_eq!(settings.secret("IN_FILE").map(|key| key.expose().to_owned()).as_deref(), Some("file"));
+    assert_eq!((settings.value("NOWHERE"), settings.secret("NOWHERE")), (None, None));
     Ok(())
 }
 
@@ -248,6 +252,9 @@ fn the_command_line_is_stronger_than_a_profile() -> Result<()> {
     assert_eq!(flags(None, None)?.processor, Some(model("anthropic:big")?));
     assert_eq!(flags(None, Some("small"))?.processor, Some(model("anthropic:small")?));
     assert_eq!(flags(Some("openai"), Some("gpt"))?.processor, Some(model("openai:gpt")?));
+    let plain = Settings::load(home.source().with_flag("GOOSE_PROVIDER", Some("openai")))?;
+    let usual = plain.profile(None)?.processor.context("no model")?;
+    ensure!(usual.provider() == Some("openai") && !usual.model().is_empty(), "{usual:?}");
     Ok(())
 }
 

@@ -94,7 +94,7 @@ async fn a_dropped_reply_is_cancelled_and_the_next_one_waits_for_its_end() -> an
 
 #[tokio::test]
 async fn a_cancel_before_anything_happened_is_one() -> anyhow::Result<()> {
-    let stage = Stage::new([Turn::text("Hello.").silent_after(0), Turn::text("Hello.")]).await?;
+    let stage = Stage::new([Turn::text("Hello.")]).await?;
     let reply = stage.exchange.reply_to("Hi");
     cancelled(reply).await?;
     assert_eq!(outcome(&stage.say("Hi again").await?)?, &done());

@@ -106,6 +106,12 @@ fn is_summary(asked: &Asked) -> bool {
     asked.tool_names().is_empty()
 }
 
+/// The events, each cut to a glance.
+fn short(events: &[Event]) -> String {
+    let lines = lines(events).into_iter().map(|line| line.chars().take(160).collect::<String>());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Row 32: the first prompt is too long: nothing can be left out, and it is said.
 #[tokio::test]
 async fn overflow_at_the_first_prompt_is_an_honest_error() -> anyhow::Result<()> {
@@ -131,7 +137,8 @@ async fn overflow_in_mid_loop_makes_room_and_goes_on() -> anyhow::Result<()> {
             }
             calls += 1;
             match calls {
-                1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(2000))})),
+                1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(2000))}))
+                    .costing(1200 * calls, 600),
                 _ if !refused => {
                     refused = true;
                     too_long(wire)
@@ -142,8 +149,8 @@ async fn overflow_in_mid_loop_makes_room_and_goes_on() -> anyhow::Result<()> {
         let stage = Stage::with(wire, model, |builder| builder).await?;
         stage.add_server(&[]).await?;
         let events = stage.say("Count").await?;
-        assert_eq!(outcome(&events)?, &done(), "{wire:?}: {:?}", lines(&events));
-        assert!(lines(&events).contains(&"compacted".to_owned()), "{wire:?}: {:?}", lines(&events));
+        assert_eq!(outcome(&events)?, &done(), "{wire:?}: {}", short(&events));
+        assert!(lines(&events).contains(&"compacted".to_owned()), "{wire:?}: {}", short(&events));
         assert_eq!(problem(&stage.exchange.messages()), None, "{wire:?}");
         let steps = stage.steps().await?;
         let results = steps.iter().filter(|step| matches!(step, Step::ToolResult { .. })).count();
@@ -165,17 +172,18 @@ async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()>
         }
         calls += 1;
         match calls {
-            1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(40_000))})),
+            1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(40_000))}))
+                .costing(5_000 * calls, 10),
             _ => too_long(Wire::Chat),
         }
     })?;
     let stage = Stage::with(Wire::Chat, model, |builder| builder).await?;
     stage.add_server(&[]).await?;
     let events = stage.say("Count").await?;
-    let Outcome::Failed(failure) = outcome(&events)? else { panic!("{:?}", lines(&events)) };
+    let Outcome::Failed(failure) = outcome(&events)? else { panic!("{}", short(&events)) };
     assert!(failure.message.contains("too long"), "{failure:?}");
     let compacted = lines(&events).iter().filter(|line| *line == "compacted").count();
-    assert!((1..=3).contains(&compacted), "{:?}", lines(&events));
+    assert!((1..=3).contains(&compacted), "{}", short(&events));
     assert!(stage.model.asked().len() <= 8 + 3 + 3);
     assert_eq!(problem(&stage.exchange.messages()), None);
     Ok(())
@@ -257,10 +265,14 @@ async fn a_model_that_never_gives_the_final_answer_has_failed() -> anyhow::Resul
 
 #[tokio::test]
 async fn clear_and_compact_are_steps_like_others() -> anyhow::Result<()> {
-    let turns = [Turn::text("One."), Turn::text("Two."), Turn::text("In short."), Turn::text("Three.")];
-    let stage = Stage::new(turns).await?;
-    stage.say("first").await?;
-    stage.say("second").await?;
+    let model = ModelServer::answering(|asked| match asked.last_user_text() {
+        Some(text) if text.contains("quack 1") && text.contains("quack 2") => Turn::text("In short."),
+        _ => Turn::text("A long answer. ".repeat(100)).costing(asked.bytes as u64 / 4, 375),
+    })?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder).await?;
+    for number in 1..=5 {
+        stage.say(&format!("quack {number}")).await?;
+    }
     stage.exchange.compact().await.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
     assert!(stage.exchange.messages()[0].text().contains("In short."), "{:?}", stage.exchange.messages());
     stage.exchange.clear().await.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
@@ -268,7 +280,7 @@ async fn clear_and_compact_are_steps_like_others() -> anyhow::Result<()> {
     assert_eq!(outcome(&stage.say("third").await?)?, &done());
     assert_eq!(stage.exchange.messages().len(), 2);
     let messages = stage.steps().await?.iter().filter(|step| matches!(step, Step::Message { .. })).count();
-    assert_eq!(messages, 6, "what was said stays in the store");
+    assert_eq!(messages, 12, "what was said stays in the store");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use goose::{
     config::{Profile, Settings, SettingsSource},
     exchange::{Decision, Event, Exchange, ExchangeBuilder, Outcome, Reply},
     permission::{Mode, PermissionOptions, Permissions},
-    session::{NewSession, Session, SessionStore, Step},
+    session::{NewSession, SessionStore, Step},
 };
 use goose_extension::{Message, MessageContent, Role, SilentNotifier};
 use goose_providers::{Anthropic, Endpoint, OpenAiChat, OpenAiResponses, Provider, RetryPolicy, model_info};
@@ -243,9 +243,4 @@ pub(crate) fn problem(messages: &[Arc<Message>]) -> Option<String> {
 pub(crate) async fn reopened(stage: &Stage) -> anyhow::Result<goose::session::Opened> {
     let store = SessionStore::at(stage.store.path());
     Ok(store.open_session(stage.exchange.session_id()).await?)
-}
-
-/// A session that is kept nowhere.
-pub(crate) fn unsaved() -> Session {
-    Session::unsaved()
 }

@@ -83,12 +83,11 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn new(name: &str, groups: &[ToolGroup], origin: Origin, arguments: Value) -> Self {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let arguments = object(arguments);
         let properties: JsonObject =
             arguments.keys().map(|name| (name.clone(), json!({ "type": "string" }))).collect();
-        let Value::Object(schema) = json!({ "type": "object", "properties": properties }) else {
-            panic!("a schema is an object")
-        };
+        let schema = object(json!({ "type": "object", "properties": properties }));
         let tool = Tool::new(name.to_owned(), "A tool.", schema).with_groups(groups.iter().copied());
         let bare_name = name.rsplit("__").next().unwrap_or(name).to_owned();
         Self { tool, bare_name, origin, arguments }

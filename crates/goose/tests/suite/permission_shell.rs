@@ -353,6 +353,7 @@ fn row_40_what_may_be_denied_is_asked_even_where_all_is_allowed() -> anyhow::Res
         "ssh host rm x",
         "su -c 'rm x'; su rm x",
         "{rm,x}",
+        "! { { rm x; }; }",
         "alias ls=rm; ls x",
         "ls '",
     ] {

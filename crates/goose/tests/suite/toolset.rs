@@ -11,8 +11,7 @@ use goose::{
     },
     permission::{Mode, Origin, PermissionOptions, Permissions},
 };
-use goose_extension::{CallContext, Extension, ToolError, prelude::*};
-use serde_json::json;
+use goose_extension::{JsonObject, prelude::*};
 
 use crate::support::{World, bounded};
 

@@ -2,13 +2,15 @@
 
 use goose::config::{ConfigEditor, Secrets as _, Settings, Switch, looks_secret};
 use goose_mcp::BUILTINS;
+use goose_providers::ProviderInfo;
 use serde_json::json;
 
 use super::{
     asking::Asking,
     keys,
     modes::{self, MODES},
-    services::{ProviderInfo, Services},
+    services::Services,
+    trial,
 };
 use crate::visible;
 
@@ -18,7 +20,7 @@ const SHOWN_MODELS: usize = 12;
 /// The widest line of names.
 const WIDTH: usize = 76;
 
-/// Asks for everything, in the order in which it is needed. What was chosen, for a try.
+/// Asks for everything, in the order in which it is needed.
 pub(super) fn run(
     with: &mut dyn Asking,
     editor: &ConfigEditor,
@@ -30,6 +32,9 @@ pub(super) fn run(
     requirements(with, editor, settings, provider)?;
     key(with, settings, provider)?;
     model(with, editor, settings, provider)?;
+    if with.agrees("Ask the model something, to see whether it works?")? {
+        with.tell(&trial::run(editor.path())?);
+    }
     mode(with, editor, settings)?;
     extensions(with, editor, settings)?;
     Ok(())

@@ -2,6 +2,7 @@
 //!
 //! - `args`: what it takes; `flags`, `keyed`: changes that the command line names; `guided`, `asking`: step by step;
 //! - `services`: what can be chosen; `modes`: how much may be done without asking; `keys`: where keys are kept;
+//! - `trial`: whether the model answers;
 //! - `trust`: whether this project's own configuration counts.
 
 mod args;
@@ -12,12 +13,13 @@ mod keyed;
 mod keys;
 mod modes;
 mod services;
+mod trial;
 mod trust;
 
 use std::process::ExitCode;
 
 use anyhow::bail;
-use goose::config::{ConfigEditor, Paths};
+use goose::config::{ConfigEditor, Paths, Settings};
 
 pub(crate) use self::args::ConfigureArgs;
 use self::{
@@ -52,12 +54,8 @@ fn existing(args: &ConfigArgs) -> ConfigArgs {
     ConfigArgs { config: args.config.clone().filter(|file| file.exists()) }
 }
 
-fn by_flags(
-    changes: &Changes,
-    editor: &ConfigEditor,
-    settings: &goose::config::Settings,
-) -> anyhow::Result<ExitCode> {
-    let services = Services::load(settings.paths());
+fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let services = Services::load(settings);
     let done = flags::apply(changes, editor, settings, &services)?;
     let mut out = Output::new();
     for line in done {
@@ -68,14 +66,14 @@ fn by_flags(
     Ok(ExitCode::SUCCESS)
 }
 
-fn by_steps(editor: &ConfigEditor, settings: &goose::config::Settings) -> anyhow::Result<ExitCode> {
+fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
     if !aside::can_ask() {
         bail!(
             "Nobody can be asked here. Say what to change by flags, such as --provider and --model; `goose configure \
              --help` shows them all."
         );
     }
-    let services = Services::load(settings.paths());
+    let services = Services::load(settings);
     guided::run(&mut Terminal, editor, settings, &services)?;
     aside::line(format_args!("Done. It is in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)

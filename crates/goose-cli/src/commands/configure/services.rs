@@ -1,56 +1,40 @@
 //! The services that can be chosen: those that goose knows, and the user's own.
 
 use anyhow::anyhow;
-use goose::config::Paths;
+use goose::config::Settings;
+use goose_providers::{ModelOverrides, ModelRef, ProviderInfo, Registry};
 
-use crate::aside;
+use crate::{aside, visible};
 
-/// TEMP until the registry is there.
-#[derive(Debug, Clone)]
-pub(super) struct ProviderInfo {
-    pub(super) name: String,
-    pub(super) display_name: String,
-    pub(super) key_variables: Vec<String>,
-    pub(super) needs_key: bool,
-    pub(super) settings: Vec<SettingInfo>,
-    pub(super) default_model: Option<String>,
-    pub(super) models: Vec<String>,
-    pub(super) docs_url: Option<String>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct SettingInfo {
-    pub(super) name: String,
-    pub(super) default: Option<String>,
-    pub(super) example: Option<String>,
-}
-
-pub(super) struct Services(Vec<ProviderInfo>);
+/// All services.
+pub(super) struct Services(Registry);
 
 impl Services {
-    pub(super) fn load(_paths: &Paths) -> Self {
-        aside::end_status();
-        let info = |name: &str, key: &str, model: &str| ProviderInfo {
-            name: name.into(),
-            display_name: name.into(),
-            key_variables: vec![key.into()],
-            needs_key: true,
-            settings: vec![],
-            default_model: Some(model.into()),
-            models: vec![model.into()],
-            docs_url: None,
-        };
-        Self(vec![
-            info("openai", "OPENAI_API_KEY", "gpt-5"),
-            info("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-5"),
-        ])
+    /// Reads the user's own; what cannot be read is said.
+    pub(super) fn load(settings: &Settings) -> Self {
+        let custom = settings.custom_providers();
+        for problem in &custom.problems {
+            aside::line(format_args!("Left out: {}", visible::text(&problem.to_string())));
+        }
+        Self(Registry::new(custom.providers))
     }
 
     pub(super) fn known(&self) -> &[ProviderInfo] {
-        &self.0
+        self.0.known()
     }
 
+    /// The service of that name. The error says what was perhaps meant.
     pub(super) fn find(&self, name: &str) -> anyhow::Result<&ProviderInfo> {
-        self.0.iter().find(|info| info.name == name).ok_or_else(|| anyhow!("There is no service '{name}'."))
+        self.0.info(name).ok_or_else(|| {
+            let nothing = std::collections::BTreeMap::new();
+            let asked = self.0.provider(&ModelRef::new(name, "any"), &nothing, &ModelOverrides::default());
+            match asked.err() {
+                Some(error) => match error.hint() {
+                    Some(hint) => anyhow!("{error}; {hint}"),
+                    None => anyhow!("{error}"),
+                },
+                None => anyhow!("there is no provider `{name}`"),
+            }
+        })
     }
 }

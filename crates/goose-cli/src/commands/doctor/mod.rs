@@ -83,7 +83,8 @@ fn all(paths: &Paths, here: &Here, args: &DoctorArgs) -> anyhow::Result<Vec<Chec
     let settings = here.settings.as_ref().ok();
     runtime()?.block_on(async {
         if let Some(settings) = settings {
-            checks.extend(model::look(settings, args.online).await);
+            let reach = if args.online { model::Reach::Everywhere } else { model::Reach::ThisMachine };
+            checks.extend(model::look(settings, reach).await);
         }
         checks.extend(machine::look(paths, settings).await);
     });

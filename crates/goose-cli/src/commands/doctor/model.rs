@@ -1,9 +1,120 @@
-//! The model.
+//! The model: whether one is chosen, whether its key is there, whether its service is reached.
+
+use std::time::Duration;
 
 use goose::config::Settings;
+use goose_providers::{CustomProviders, Lookup as _, ModelRef, Registry};
+use tokio::{net::TcpStream, time::timeout};
+use url::{Host, Url};
 
 use super::check::Check;
 
-pub(super) async fn look(_settings: &Settings, _online: bool) -> Vec<Check> {
-    Vec::new()
+/// How long a service may take to be reached.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Where goose looks for services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// On this machine only.
+    ThisMachine,
+    /// Everywhere.
+    Everywhere,
+}
+
+pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
+    let CustomProviders { providers, problems } = settings.custom_providers();
+    let mut checks: Vec<Check> = problems
+        .iter()
+        .map(|problem| {
+            Check::warning("custom provider", problem.to_string(), "correct that file, or remove it")
+        })
+        .collect();
+    let addresses: Vec<(String, String)> =
+        providers.iter().map(|custom| (custom.name.clone(), custom.base_url.clone())).collect();
+    let registry = Registry::new(providers);
+    // Where the profile cannot be read, the check of the configuration says so.
+    let Ok(profile) = settings.profile(None) else { return checks };
+    let Some(model) = profile.processor else {
+        checks.push(Check::bad(
+            "model",
+            "no model is chosen",
+            "run 'goose configure', or set GOOSE_PROVIDER and GOOSE_MODEL",
+        ));
+        return checks;
+    };
+    checks.push(chosen(&registry, &model, settings));
+    let own = addresses.into_iter().find(|(name, _)| Some(name.as_str()) == model.provider());
+    let address = own.map(|(_, url)| url).or_else(|| address(&registry, &model, settings));
+    checks.push(service(address, reach).await);
+    checks
+}
+
+fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
+    const NAME: &str = "model";
+    let overrides = match settings.model_overrides() {
+        Ok(overrides) => overrides,
+        Err(error) => return Check::bad(NAME, error.to_string(), "correct that value, or remove it"),
+    };
+    match registry.provider(model, settings, &overrides) {
+        Ok(provider) => {
+            Check::good(NAME, format!("{model}, {} tokens of context", provider.model().context_limit))
+        }
+        Err(error) => {
+            let mend = error.hint().unwrap_or_else(|| "run 'goose configure'".to_owned());
+            Check::bad(NAME, format!("{model}: {error}"), mend)
+        }
+    }
+}
+
+/// The address among the settings of a service.
+fn address(registry: &Registry, model: &ModelRef, settings: &Settings) -> Option<String> {
+    let info = registry.info(model.provider()?)?;
+    let is_address = |name: &str| ["_HOST", "_URL", "_ENDPOINT"].iter().any(|end| name.ends_with(end));
+    let setting = info.settings.iter().find(|setting| is_address(&setting.name))?;
+    settings.value(&setting.name).or_else(|| setting.default.clone())
+}
+
+async fn service(address: Option<String>, reach: Reach) -> Check {
+    const NAME: &str = "service";
+    let url = address.as_deref().and_then(parsed);
+    let (Some(host), Some(port)) =
+        (url.as_ref().and_then(Url::host), url.as_ref().and_then(Url::port_or_known_default))
+    else {
+        return Check::skipped(NAME, "its address is not known before it is asked");
+    };
+    let shown = format!("{host}:{port}");
+    if reach == Reach::ThisMachine && !is_here(&host) {
+        return Check::skipped(NAME, format!("{shown} (not asked; --online does)"));
+    }
+    let name = match &host {
+        Host::Ipv6(address) => address.to_string(),
+        other => other.to_string(),
+    };
+    match timeout(PATIENCE, TcpStream::connect((name.as_str(), port))).await {
+        Ok(Ok(_)) => Check::good(NAME, format!("{shown} is reached")),
+        Ok(Err(error)) => Check::bad(NAME, format!("{shown} cannot be reached: {error}"), MEND),
+        Err(_) => {
+            Check::bad(NAME, format!("{shown} cannot be reached within {} seconds", PATIENCE.as_secs()), MEND)
+        }
+    }
+}
+
+/// What to do about a service that is not there.
+const MEND: &str = "start it, or check its address, the network and a proxy";
+
+/// An address with or without its scheme.
+fn parsed(address: &str) -> Option<Url> {
+    if address.contains("://") {
+        Url::parse(address).ok()
+    } else {
+        Url::parse(&format!("http://{address}")).ok()
+    }
+}
+
+fn is_here(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
+        Host::Ipv4(address) => address.is_loopback() || address.is_unspecified(),
+        Host::Ipv6(address) => address.is_loopback() || address.is_unspecified(),
+    }
 }

@@ -2,3 +2,188 @@
 
 pub(crate) mod args;
 mod instructions;
+
+use std::{io, process::ExitCode, sync::Arc};
+
+use clap::{CommandFactory as _, error::ErrorKind};
+use goose::{
+    config::Paths,
+    exchange::{Event, Outcome},
+};
+use goose_extension::Message;
+
+use self::args::{OutputFormat, RunArgs};
+use super::{
+    assemble::{self, Assembled, Keep, Wanted, assemble},
+    session::Chat,
+};
+use crate::{
+    aside,
+    cli::Cli,
+    signals::{Asked, Signals},
+    supervise::runtime,
+    terminal::{
+        follow::{Ending, Follower},
+        input::Input,
+        json::{Form, JsonView},
+        screen::{Detail, Screen, View},
+    },
+    visible,
+};
+
+/// The exit code where the model was asked as often as it may be.
+const MAX_TURNS: u8 = 3;
+
+/// Does one task.
+pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    if args.recipe.are_given() {
+        return Ok(usage(
+            "Recipes are not a part of goose yet. Say what to do with --text or --instructions.",
+        ));
+    }
+    let message = match instructions::read(&args)? {
+        Some(message) => message,
+        None if args.conversation.resume || args.interactive => String::new(),
+        None => return Ok(usage("Say what to do: goose run 'TEXT', --text TEXT or --instructions FILE.")),
+    };
+    runtime()?.block_on(task(args, message))
+}
+
+/// Says what is wrong with the command line, as clap does.
+fn usage(message: &str) -> ExitCode {
+    let error = Cli::command().error(ErrorKind::MissingRequiredArgument, message);
+    // Where standard error cannot be written to, nobody can be told.
+    let _ = error.print();
+    ExitCode::from(2)
+}
+
+async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
+    let paths = Paths::from_env()?;
+    let input = Arc::new(Input::new(args.interactive.then(|| assemble::history(&paths))));
+    let signals = Signals::listen()?;
+    let wanted = Wanted {
+        model: &args.model,
+        conversation: &args.conversation,
+        which: &args.which,
+        system: args.system.as_deref(),
+        schema: args.schema.as_deref(),
+        keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+    };
+    let assembled = assemble(wanted, &input).await?;
+    match args.output_format {
+        OutputFormat::Text if args.interactive => {
+            interactive(&args, assembled, input, signals, message).await
+        }
+        OutputFormat::Text => {
+            let mut view =
+                TextView { screen: Screen::new(detail(&args)), is_structured: args.schema.is_some() };
+            let ended = once(assembled, &input, signals, message, &mut view).await;
+            Ok(ended?)
+        }
+        OutputFormat::Json | OutputFormat::StreamJson => {
+            json(&args, assembled, &input, signals, message).await
+        }
+    }
+}
+
+fn detail(args: &RunArgs) -> Detail {
+    match (args.quiet, args.conversation.debug) {
+        (true, _) => Detail::Quiet,
+        (false, true) => Detail::Full,
+        (false, false) => Detail::Usual,
+    }
+}
+
+async fn interactive(
+    args: &RunArgs,
+    assembled: Assembled,
+    input: Arc<Input>,
+    signals: Signals,
+    message: String,
+) -> anyhow::Result<ExitCode> {
+    let mut chat = Chat::new(assembled, input, signals, Screen::new(detail(args)));
+    if !message.is_empty()
+        && let Some(code) = chat.reply(message.into()).await?
+    {
+        chat.close().await;
+        return Ok(code);
+    }
+    chat.talk().await
+}
+
+async fn json(
+    args: &RunArgs,
+    assembled: Assembled,
+    input: &Arc<Input>,
+    signals: Signals,
+    message: String,
+) -> anyhow::Result<ExitCode> {
+    let form = if args.output_format == OutputFormat::Json { Form::Document } else { Form::Lines };
+    let mut view = JsonView::new(form);
+    if !message.is_empty() {
+        view.message(&Message::user(message.as_str()))?;
+    }
+    let code = once(assembled, input, signals, message, &mut view).await?;
+    view.end()?;
+    Ok(code)
+}
+
+/// One reply, and the end.
+async fn once(
+    assembled: Assembled,
+    input: &Arc<Input>,
+    mut signals: Signals,
+    message: String,
+    view: &mut dyn View,
+) -> io::Result<ExitCode> {
+    let exchange = &assembled.exchange;
+    let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
+    let stop = reply.cancellation();
+    let input_or_nobody = aside::can_ask().then_some(&**input);
+    let follower = Follower { view, signals: &mut signals, input: input_or_nobody };
+    let ended = follower.follow(reply, stop).await;
+    input.restore();
+    assembled.close().await;
+    Ok(match ended? {
+        Ending::Leave(code) => code,
+        Ending::Finished(outcome) => code(&outcome),
+    })
+}
+
+/// What the outcome of a task is for shells.
+fn code(outcome: &Outcome) -> ExitCode {
+    match outcome {
+        Outcome::Done { .. } => ExitCode::SUCCESS,
+        Outcome::MaxTurns(_) => ExitCode::from(MAX_TURNS),
+        Outcome::Cancelled => Asked::Interrupt.code(),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// The screen; where a schema was given, the answer is the value that fits it.
+struct TextView {
+    screen: Screen,
+    is_structured: bool,
+}
+
+impl View for TextView {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Text(_) if self.is_structured => Ok(()),
+            Event::Finished(Outcome::Done { structured: Some(value) }) => {
+                self.screen.event(event)?;
+                let json = serde_json::to_string_pretty(value)?;
+                self.screen.answer(&visible::json(&json))
+            }
+            event => self.screen.event(event),
+        }
+    }
+
+    fn tick(&mut self, now: std::time::Instant) {
+        self.screen.tick(now);
+    }
+
+    fn before_question(&mut self) -> io::Result<()> {
+        self.screen.before_question()
+    }
+}

@@ -100,6 +100,7 @@ impl Chat {
     ///
     /// Where nothing can be shown any more.
     pub(crate) async fn talk(mut self) -> anyhow::Result<ExitCode> {
+        self.input.hold();
         let ended = self.lines().await;
         self.close().await;
         ended

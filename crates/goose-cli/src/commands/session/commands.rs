@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use goose::{config::ExtensionConfig, permission::Mode};
-use goose_extension::{JsonObject, Message, MessageContent, Role};
+use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
 use serde_json::Value;
 
 use super::{
@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// What is sent while only plans are made.
-const PLAN_ONLY: &str = "Make a plan for this, step by step, and name what is unclear. Do not carry it out yet.";
+const PLAN_ONLY: &str =
+    "Make a plan for this, step by step, and name what is unclear. Do not carry it out yet.";
 
 impl Chat {
     /// Does what a command says.
@@ -145,14 +146,7 @@ impl Chat {
         let manager = self.assembled.exchange.extensions();
         let arguments: JsonObject =
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
-        let listed = match manager.list_prompts(None).await {
-            Ok(listed) => listed,
-            Err(error) => return failed(&error.to_string()),
-        };
-        let Some(owned) = listed.items.iter().find(|owned| owned.item.name == name) else {
-            return failed(&format!("There is no prompt {name}. /prompts shows them."));
-        };
-        match manager.get_prompt(&owned.extension, name, arguments).await {
+        match manager.get_prompt(name, arguments, &CallContext::new()).await {
             Ok(prompt) => {
                 let parts = prompt.messages.into_iter().map(|message| MessageContent::Block(message.content));
                 After::Reply(Message::new(Role::User, parts))

@@ -5,9 +5,12 @@
 //! - `list`, `manage`, `transfer`, `diagnostics`: conversations that are kept.
 
 pub(crate) mod args;
+mod chat;
+mod commands;
 mod diagnostics;
 mod list;
 mod manage;
+mod recap;
 pub(crate) mod slash;
 mod transfer;
 
@@ -20,11 +23,12 @@ use goose::{
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
+pub(crate) use self::chat::Chat;
 use crate::supervise::runtime;
 
 /// Begins or resumes a conversation, or does something about those that are kept.
 pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
-    let Some(command) = args.command else { anyhow::bail!("Conversations are not a part of goose yet.") };
+    let Some(command) = args.command else { return chat::run(args.chat) };
     let paths = Paths::from_env()?;
     let store = SessionStore::at(SessionStore::file(&paths));
     runtime()?.block_on(async {

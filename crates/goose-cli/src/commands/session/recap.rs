@@ -61,7 +61,8 @@ pub(crate) fn show(before: &Before, messages: &[Arc<Message>], extent: Extent) -
 /// The last question, and the end of the last answer.
 fn last_words(messages: &[Arc<Message>]) {
     let last = |role: Role| {
-        let texts = messages.iter().rev().filter(move |message| message.role == role).map(|message| message.text());
+        let texts =
+            messages.iter().rev().filter(move |message| message.role == role).map(|message| message.text());
         texts.into_iter().find(|text| !text.trim().is_empty())
     };
     for (mark, text) in [(">", last(Role::User)), (" ", last(Role::Assistant))] {

@@ -78,6 +78,6 @@ fn capped(mut text: String, limit: usize) -> String {
     let left_out = text[cut..].lines().count();
     text.truncate(cut);
     // Writing to a string cannot fail.
-    let _ = write!(text, "… {left_out} more lines of the difference\n");
+    let _ = writeln!(text, "… {left_out} more lines of the difference");
     text
 }

@@ -84,7 +84,8 @@ impl Program {
                 return named;
             }
             let path = self.environment.get(OsStr::new("PATH"));
-            let folders = path.map(|path| std::env::split_paths(path).collect()).unwrap_or_else(Vec::new);
+            let folders: Vec<PathBuf> =
+                path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
             folders.iter().map(|folder| folder.join(&named)).find(|it| it.is_file()).unwrap_or(named)
         })
     }

@@ -153,7 +153,7 @@ pub(super) const CLOUDS: &[Service] = &[
             name: "CLOUDFLARE_ACCOUNT_ID",
             also: &[],
             default: None,
-            example: "the id on the dashboard's front page",
+            example: "0123456789abcdef0123456789abcdef",
         }],
         docs: "https://developers.cloudflare.com/workers-ai",
         models: &["@cf/openai/gpt-oss-120b", "@cf/meta/llama-3.3-70b-instruct-fp8-fast"],

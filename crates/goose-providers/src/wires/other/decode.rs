@@ -17,6 +17,10 @@ use crate::{
     usage::Usage,
 };
 
+/// How many bytes of arguments the library may tell again. It does so for each piece, so many small pieces cost more
+/// than they hold; a call of half a megabyte in pieces of twenty bytes is within it.
+const MAX_RETOLD_BYTES: u64 = 8 * 1024 * 1024 * 1024;
+
 /// How many signatures of thoughts one answer may have.
 const MAX_SIGNATURES: usize = 256;
 
@@ -31,12 +35,14 @@ pub(super) struct Decoding {
     seen_signatures: usize,
     /// The call whose arguments are still growing.
     open: Option<OpenCall>,
+    retold_bytes: u64,
 }
 
 /// A call as the library tells it: again and again, with all of its arguments so far.
 struct OpenCall {
     their_id: String,
     call: usize,
+    arguments: String,
 }
 
 impl Decoding {
@@ -48,6 +54,7 @@ impl Decoding {
             signatures: Vec::new(),
             seen_signatures: 0,
             open: None,
+            retold_bytes: 0,
         }
     }
 
@@ -106,18 +113,20 @@ impl Decoding {
     }
 
     fn call(&mut self, call: TheirCall) -> ProviderResult<()> {
-        let is_open = self.open.as_ref().is_some_and(|open| open.their_id == call.call_id);
         // What comes as text grows; what comes as a value is complete, and a call of its own.
-        let Value::String(arguments) = &call.fn_arguments else { return self.whole_call(call) };
-        if !is_open {
-            self.end_call();
-            self.end_thought()?;
-            let number = self.assembly.begin_call(&call.call_id, &call.fn_name)?;
-            self.open = Some(OpenCall { their_id: call.call_id.clone(), call: number });
+        let Value::String(arguments) = call.fn_arguments else { return self.whole_call(call) };
+        self.retold_bytes = self.retold_bytes.saturating_add(arguments.len() as u64);
+        if self.retold_bytes > MAX_RETOLD_BYTES {
+            return Err(too_much("the arguments come in too many pieces"));
         }
-        if let Some(open) = &self.open {
-            self.assembly.set_arguments(open.call, arguments);
+        if let Some(open) = self.open.as_mut().filter(|open| open.their_id == call.call_id) {
+            open.arguments = arguments;
+            return Ok(());
         }
+        self.end_call();
+        self.end_thought()?;
+        let number = self.assembly.begin_call(&call.call_id, &call.fn_name)?;
+        self.open = Some(OpenCall { their_id: call.call_id, call: number, arguments });
         Ok(())
     }
 
@@ -140,6 +149,7 @@ impl Decoding {
 
     fn end_call(&mut self) {
         if let Some(open) = self.open.take() {
+            self.assembly.set_arguments(open.call, &open.arguments);
             self.assembly.end_call(open.call);
         }
     }

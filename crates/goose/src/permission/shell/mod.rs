@@ -1,12 +1,13 @@
 //! What a shell command would do, piece by piece, read with a real parser.
 //!
-//! - `word`: a word as the shell would see it; `tree`: from source to [`Script`]; `heredoc`, `tests`: where the parser is
+//! - `word`: a word as the shell would see it; `tree`: from source to [`Script`]; `heredoc`, `distrust`: where the parser is
 //!   checked, because shells differ; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and what they run;
 //! - `read_only`, `git`: what is known to change nothing.
 //!
 //! Whatever is not understood is a [`Doubt`]. Nothing here allows or forbids; that is for the judge.
 
 mod assignments;
+mod distrust;
 mod git;
 mod heredoc;
 mod read_only;

@@ -1,17 +1,30 @@
 //! From source to [`Script`]: every node of the tree is either known and followed, or a doubt and followed all the same,
 //! so that a denied command is found even in what is not understood.
 
-use tree_sitter::{Node, Parser, Tree};
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::{
     Access, FileUse, Form, MAX_COMMAND_BYTES, MAX_NESTING, MAX_SEGMENTS, MAX_SEGMENTS_READ, Says, Script,
-    Segment, SegmentKind, Weight, assignments, heredoc,
+    Segment, SegmentKind, Weight, assignments,
+    distrust::{hides_command, is_one_word},
+    heredoc,
     word::{Word, text_of},
     wrappers::{self, Unwrapped},
 };
 
 /// How many wrappers around a command are taken off.
 const MAX_WRAPPERS: usize = 8;
+
+/// How many here-documents a command may have. Their ends are the parser's weak point.
+const MAX_HEREDOCS: usize = 8;
+
+/// How long parsing may take, on a machine that has much else to do.
+const PARSE_TIME: Duration = Duration::from_secs(10);
 
 /// How much of the source a doubt shows.
 const SHOWN_CHARS: usize = 60;
@@ -34,8 +47,12 @@ fn read_into(script: &mut Script, source: &str, nesting: usize) {
     if source.len() > MAX_COMMAND_BYTES {
         return script.doubt(Weight::Opaque, "it is too long to be looked into");
     }
-    if source.chars().any(is_strange) {
-        script.doubt(Weight::Opaque, "it has control characters or unusual blanks");
+    if source.chars().any(is_strange) || glues_lines(source) {
+        return script
+            .doubt(Weight::Opaque, "it has control characters, unusual blanks, or words across lines");
+    }
+    if source.matches("<<").count() > MAX_HEREDOCS {
+        return script.doubt(Weight::Opaque, "it has too many here-documents");
     }
     let Some(tree) = parse(source) else {
         return script.doubt(Weight::Opaque, "it could not be parsed");
@@ -43,10 +60,24 @@ fn read_into(script: &mut Script, source: &str, nesting: usize) {
     Walk { script, source, nesting }.follow(tree.root_node());
 }
 
+/// The parser's own scanner looks letters up in a table that has only ASCII, and reads beyond it for others. To a shell all
+/// others are letters, so it is given as many plain ones.
 fn parse(source: &str) -> Option<Tree> {
+    let plain: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'u' }).collect();
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(source, None)
+    let deadline = Instant::now() + PARSE_TIME;
+    let mut is_late = |_: &ParseState| match Instant::now() > deadline {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let options = ParseOptions::new().progress_callback(&mut is_late);
+    parser.parse_with_options(&mut |at, _| plain.get(at..).unwrap_or_default(), None, Some(options))
+}
+
+/// A line that goes on in the middle of a word or an operator: `<\` and `<` in the next line are one.
+fn glues_lines(source: &str) -> bool {
+    source.match_indices("\\\n").any(|(at, _)| !source[..at].ends_with([' ', '\t', '\n']))
 }
 
 /// Characters that the parser takes for blanks and a shell does not, or that nobody writes.
@@ -56,26 +87,27 @@ fn is_strange(c: char) -> bool {
         || c == '\u{feff}'
 }
 
-struct Walk<'s> {
+pub(super) struct Walk<'s> {
     script: &'s mut Script,
-    source: &'s str,
+    pub(super) source: &'s str,
     nesting: usize,
 }
 
 impl Walk<'_> {
     /// Without recursion: a chain of thousands is as deep as it is long.
     fn follow(&mut self, root: Node<'_>) {
-        let mut pending = vec![root];
-        while let Some(node) = pending.pop() {
+        // Asking a node for its parent would look for it from the root.
+        let mut pending = vec![(root, None)];
+        while let Some((node, parent)) = pending.pop() {
             if self.script.segments.len() > MAX_SEGMENTS_READ {
                 return self.doubt(Weight::Opaque, "it has too many parts");
             }
-            self.look_at(node);
-            pending.extend(children(node));
+            self.look_at(node, parent);
+            pending.extend(children(node).into_iter().map(|child| (child, Some(node))));
         }
     }
 
-    fn look_at(&mut self, node: Node<'_>) {
+    fn look_at(&mut self, node: Node<'_>, parent: Option<Node<'_>>) {
         if node.is_error() || node.is_missing() {
             return self.unknown(node, "cannot be parsed");
         }
@@ -83,7 +115,7 @@ impl Walk<'_> {
             _ if !node.is_named() => self.token(node),
             "command" => self.command(node),
             "declaration_command" | "unset_command" => self.declaration(node),
-            "variable_assignment" => self.assignment(node),
+            "variable_assignment" => self.assignment(node, parent),
             "file_redirect" => self.redirection(node),
             "heredoc_redirect" => {
                 if !heredoc::is_as_parsed(node, self.source) {
@@ -106,10 +138,11 @@ impl Walk<'_> {
                 }
             }
             kind if is_structure(kind) => self.check_gaps(node),
-            "heredoc_body" => self.heredoc_body(node),
+            "heredoc_body" => self.heredoc_body(node, parent),
             "heredoc_content" | "raw_string" | "heredoc_end" | "heredoc_start" => {}
             kind if is_leaf(kind) => {
-                if node.child_count() == 0 && hides_command(text_of(node, self.source)) {
+                let text = text_of(node, self.source);
+                if node.child_count() == 0 && (hides_command(text) || kind == "word" && !is_one_word(text)) {
                     self.unknown(node, "may hide a command");
                 }
             }
@@ -150,6 +183,12 @@ impl Walk<'_> {
 
     fn segment(&mut self, words: Vec<Word>, mut variables: Vec<String>, node: Node<'_>) {
         let (mut forms, mut kind) = (vec![Form { words, says: Says::All }], SegmentKind::Own);
+        let reserved = forms.iter().flat_map(|form| &form.words).take_while(|word| is_reserved(word)).count();
+        if reserved > 0 {
+            self.unknown(node, "cannot be parsed");
+            let rest = forms.first().map(|form| form.words[reserved..].to_vec()).unwrap_or_default();
+            forms = vec![Form { words: rest, says: Says::All }];
+        }
         while let Some(Form { words, says }) = forms.last() {
             if words.first().is_none_or(|word| word.text.as_ref().is_none_or(String::is_empty)) {
                 self.unknown(node, "runs what is not known before");
@@ -202,29 +241,14 @@ impl Walk<'_> {
         });
     }
 
-    fn assignment(&mut self, node: Node<'_>) {
-        if node.parent().is_some_and(|parent| matches!(parent.kind(), "command" | "declaration_command")) {
+    fn assignment(&mut self, node: Node<'_>, parent: Option<Node<'_>>) {
+        if parent.is_some_and(|parent| matches!(parent.kind(), "command" | "declaration_command")) {
             return;
         }
         match name_of(node, self.source) {
             Some(name) if assignments::is_local(&name) => {}
             Some(name) => self.doubt(Weight::Subtle, format!("it sets `{name}`, which programs may look at")),
             None => self.unknown(node, "is not understood"),
-        }
-    }
-
-    /// Where the word that ends it has no quotes, what is in it is evaluated.
-    fn heredoc_body(&mut self, node: Node<'_>) {
-        let siblings = node.parent().map(children).unwrap_or_default();
-        let is_quoted = siblings
-            .iter()
-            .filter(|sibling| sibling.kind() == "heredoc_start")
-            .any(|start| text_of(*start, self.source).contains(['\'', '"', '\\']));
-        let plain = children(node).into_iter().filter(|child| child.kind() == "heredoc_content");
-        let text: String = plain.map(|child| text_of(child, self.source)).collect();
-        let whole = if node.child_count() == 0 { text_of(node, self.source) } else { text.as_str() };
-        if !is_quoted && hides_command(whole) {
-            self.unknown(node, "may hide a command");
         }
     }
 
@@ -270,69 +294,16 @@ impl Walk<'_> {
         self.script.files.push(FileUse { path, source, access });
     }
 
-    /// `[ … ]`: operators that a shell without `[[` takes for its own are doubts.
-    fn test(&mut self, node: Node<'_>) {
-        let text = text_of(node, self.source);
-        if !text.starts_with('[') {
-            return self.unknown(node, "means different things to different shells");
-        }
-        let mut pending = vec![node];
-        while let Some(node) = pending.pop() {
-            match node.kind() {
-                "command_substitution" | "process_substitution" => continue,
-                "<" | ">" | "&&" | "||" | "&" | "|" | ";" | "(" | "parenthesized_expression" => {
-                    return self.unknown(node, "means different things to different shells");
-                }
-                "variable_name" | "subscript" if text.starts_with("[[") => {
-                    self.doubt(Weight::Subtle, "a test may calculate with what a variable holds");
-                }
-                _ => {}
-            }
-            pending.extend(children(node));
-        }
-    }
-
-    /// `#` begins a comment only where a word could begin, and ends with the line.
-    fn comment(&mut self, node: Node<'_>) {
-        let before = self.source.get(..node.start_byte()).and_then(|text| text.chars().next_back());
-        let text = text_of(node, self.source);
-        if !before.is_none_or(|c| " \t\n;&|()".contains(c)) || text.contains('\n') || text.ends_with('\\') {
-            self.unknown(node, "may be no comment");
-        }
-    }
-
-    fn expansion(&mut self, node: Node<'_>) {
-        let operators = node
-            .children_by_field_name("operator", &mut node.walk())
-            .map(|child| child.kind())
-            .any(|kind| matches!(kind, "!" | "@" | "=" | ":=" | "P" | "E"));
-        let has_subscript = node.named_children(&mut node.walk()).any(|child| child.kind() == "subscript");
-        if operators || has_subscript {
-            self.doubt(Weight::Subtle, format!("what `{}` becomes is not clear", self.shown(node)));
-        }
-    }
-
-    /// Shells evaluate what a variable holds once more when they calculate with it.
-    fn arithmetic(&mut self, node: Node<'_>) {
-        let mut pending = vec![node];
-        while let Some(node) = pending.pop() {
-            if matches!(node.kind(), "variable_name" | "subscript" | "expansion" | "command_substitution") {
-                return self.doubt(Weight::Subtle, "it calculates with what a variable holds");
-            }
-            pending.extend(children(node));
-        }
-    }
-
-    fn unknown(&mut self, node: Node<'_>, reason: &str) {
+    pub(super) fn unknown(&mut self, node: Node<'_>, reason: &str) {
         let shown = self.shown(node);
         self.doubt(Weight::Opaque, format!("`{shown}` {reason}"));
     }
 
-    fn doubt(&mut self, weight: Weight, reason: impl Into<String>) {
+    pub(super) fn doubt(&mut self, weight: Weight, reason: impl Into<String>) {
         self.script.doubt(weight, reason);
     }
 
-    fn shown(&self, node: Node<'_>) -> String {
+    pub(super) fn shown(&self, node: Node<'_>) -> String {
         let text = text_of(node, self.source);
         let mut shown: String = text.chars().take(SHOWN_CHARS).collect();
         if shown.len() < text.len() {
@@ -342,28 +313,22 @@ impl Walk<'_> {
     }
 }
 
-fn children(node: Node<'_>) -> Vec<Node<'_>> {
+pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.children(&mut node.walk()).collect()
+}
+
+/// Words that a shell takes for its own where a command could begin. A parser that lets one through has lost its way.
+fn is_reserved(word: &Word) -> bool {
+    const RESERVED: [&str; 20] = [
+        "!", "{", "}", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+        "function", "if", "select", "then", "until", "while",
+    ];
+    word.text.as_deref().is_some_and(|text| RESERVED.contains(&text))
 }
 
 fn name_of(assignment: Node<'_>, source: &str) -> Option<String> {
     let name = assignment.child_by_field_name("name")?;
     (name.kind() == "variable_name").then(|| text_of(name, source).to_owned())
-}
-
-/// Whether a text that the parser saw nothing in has something that shells evaluate.
-fn hides_command(text: &str) -> bool {
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => drop(chars.next()),
-            '`' => return true,
-            '$' | '<' | '>' if chars.peek() == Some(&'(') => return true,
-            '$' if chars.peek() == Some(&'{') => return true,
-            _ => {}
-        }
-    }
-    false
 }
 
 fn is_blank(text: Option<&str>) -> bool {

@@ -113,7 +113,7 @@ async fn import_database(
 }
 
 async fn keep(store: &SessionStore, session: OldSession, imported: &mut Imported) -> Result<(), StoreError> {
-    let origin = format!("import:{}", session.id);
+    let origin = format!("legacy:{}", session.id);
     if store.has_origin(&origin).await? {
         imported.already_here += 1;
         return Ok(());

@@ -115,6 +115,7 @@ struct Numbered {
     row: StepRow,
 }
 
+/// Runs one of the statements about steps.
 async fn execute(
     lease: &mut Lease,
     sql: &'static str,

@@ -174,13 +174,22 @@ mod code {
     pub(super) const FULL: i32 = 13;
     pub(super) const CANTOPEN: i32 = 14;
     pub(super) const NOTADB: i32 = 26;
+    /// `IOERR` with a second part: no room for the file that processes share beside the log.
+    pub(super) const NO_ROOM_TO_SHARE: i32 = 4874;
 }
+
+/// The part of a code that is in [`code`].
+const PRIMARY: i32 = 0xff;
 
 /// What an error of the database behind `path` means.
 pub(super) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
     let path = path.to_owned();
     let reason = error.to_string();
-    match result_code(error) {
+    let code = result_code(error);
+    if code == Some(code::NO_ROOM_TO_SHARE) {
+        return StoreError::Full { path };
+    }
+    match code.map(|code| code & PRIMARY) {
         Some(code::BUSY | code::LOCKED) => StoreError::Locked { path },
         Some(code::READONLY) => StoreError::ReadOnly { path },
         Some(code::FULL) => StoreError::Full { path },
@@ -192,10 +201,9 @@ pub(super) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
     }
 }
 
-/// SQLite's primary result code.
+/// SQLite's result code.
 fn result_code(error: &sqlx::Error) -> Option<i32> {
-    let extended: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(extended & 0xff)
+    error.as_database_error()?.code()?.parse().ok()
 }
 
 fn folder(path: &Path) -> &Path {

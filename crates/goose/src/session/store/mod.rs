@@ -3,6 +3,7 @@
 //! ```text
 //! session    append one session's steps          read      list, find, open
 //! append     the statements of that              manage    create, fork, rename, remove
+//! finishing  a write nobody waits for is whole
 //! row        steps as rows, counters             search    full-text search, in SQLite's dialect
 //! connection the one connection, lazily opened   sync      onto the disk
 //! schema     tables, migrations                  error     what can go wrong
@@ -15,6 +16,7 @@
 mod append;
 mod connection;
 mod error;
+mod finishing;
 mod manage;
 mod read;
 mod row;

@@ -133,8 +133,10 @@ impl SessionStore {
         let summary = summary(&mut lease, id).await?.ok_or_else(|| StoreError::missing(id))?;
         let mut steps = Steps::default();
         match read_steps(&mut lease, id, &mut steps).await {
+            // The connection has seen too much to be given back.
             Err(StoreError::Damaged { .. }) => {
-                steps = one_by_one(&mut lease, id, summary.steps).await?;
+                let saved = one_by_one(&mut lease, id, summary.steps).await?;
+                return Ok((summary, saved));
             }
             done => done?,
         }

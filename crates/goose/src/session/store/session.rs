@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use super::{
     SessionStore, StoreError,
     append::{self, ToMake},
+    finishing::Finishing,
     row::StepRow,
 };
 use crate::session::{SessionId, Step};
@@ -99,9 +100,7 @@ impl Session {
         let rows: Vec<StepRow> =
             steps.iter().map(|step| StepRow::new(step, now)).collect::<Result<_, _>>()?;
         let id = self.id.clone();
-        // A task of its own: it goes on when whoever waits for it does not.
-        let written = tokio::spawn(write(position, store, id, rows));
-        written.await.map_err(|error| StoreError::Other { reason: error.to_string() })?
+        Finishing::new(write(position, store, id, rows)).await
     }
 
     /// Brings everything that was appended onto the disk, which takes as long as the disk needs, and makes it

@@ -1,0 +1,54 @@
+//! One short question to the model that was chosen.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use goose::config::{Paths, Settings, SettingsSource};
+use goose_extension::Message;
+use goose_providers::{Provider, ProviderError, Reply, Request, RequestOptions};
+
+use crate::{supervise::runtime, visible};
+
+/// How long the model may take for a word.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much of the answer is shown.
+const SHOWN_CHARACTERS: usize = 200;
+
+/// Asks the model that the file names; what came of it, as a line.
+pub(super) fn run(file: &Path) -> anyhow::Result<String> {
+    let source = SettingsSource::of_this_process(Paths::from_env()?);
+    let settings = Settings::load(source.with_config_file(Some(file.to_owned())))?;
+    let Some(model) = settings.profile(None)?.processor else {
+        return Ok("  No model is chosen.".to_owned());
+    };
+    let provider = match settings.registry().provider(&model, &settings, &settings.model_overrides()?) {
+        Ok(provider) => provider,
+        Err(error) => return Ok(failed(&error.to_string(), error.hint())),
+    };
+    let answered = runtime()?.block_on(async { tokio::time::timeout(PATIENCE, ask(&*provider)).await });
+    Ok(match answered {
+        Ok(Ok(answer)) => {
+            let shown: String = answer.trim().chars().take(SHOWN_CHARACTERS).collect();
+            format!("  It works. {model} says: {}", visible::line(&shown))
+        }
+        Ok(Err(error)) => failed(&error.to_string(), error.hint()),
+        Err(_) => failed(&format!("nothing came within {} seconds", PATIENCE.as_secs()), None),
+    })
+}
+
+async fn ask(provider: &dyn Provider) -> Result<String, ProviderError> {
+    let messages = [Arc::new(Message::user("Say hello in one short sentence."))];
+    let options = RequestOptions::default();
+    let request = Request {
+        system: "You answer in one short sentence.",
+        messages: &messages,
+        tools: &[],
+        options: &options,
+    };
+    Ok(Reply::collect(provider.stream(request).await?).await?.message.text())
+}
+
+fn failed(why: &str, hint: Option<String>) -> String {
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("  It does not work: {}{}", visible::line(why), visible::line(&hint))
+}

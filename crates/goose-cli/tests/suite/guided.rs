@@ -1,0 +1,100 @@
+//! `goose configure` step by step, at a terminal.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, ensure};
+use goose_test_support::{
+    Terminal,
+    model_server::{ModelServer, Turn},
+};
+
+use crate::support::Home;
+
+fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
+    let path = home.path().display().to_string();
+    let environment = [
+        ("GOOSE_PATH_ROOT", path.clone()),
+        ("HOME", path),
+        ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
+        ("OPENAI_HOST", server.url()),
+        ("PATH", std::env::var("PATH")?),
+    ];
+    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), ["configure"], environment, home.path())
+}
+
+#[test]
+fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
+    let home = Home::with_config("# mine\nGOOSE_PROVIDER: anthropic # before\n")?;
+    let server = ModelServer::scripted([Turn::text("Hello from the script.")])?;
+    let mut terminal = configure(&home, &server)?;
+    terminal.wait_for("Service [anthropic]:")?;
+    terminal.send("opnai\r")?;
+    terminal.wait_for("did you mean openai")?;
+    terminal.send("openai\r")?;
+    terminal.wait_for("OPENAI_API_KEY (hidden):")?;
+    terminal.send("very-hush\r")?;
+    terminal.wait_for("It is kept in")?;
+    terminal.wait_for("Model [")?;
+    terminal.send("my-model\r")?;
+    terminal.wait_for("see whether it works? (y/N):")?;
+    terminal.send("y\r")?;
+    terminal.wait_for("openai:my-model says: Hello from the script.")?;
+    terminal.wait_for("Mode [auto]:")?;
+    terminal.send("smart_approve\r")?;
+    terminal.wait_for("Switch:")?;
+    terminal.send("memory\r")?;
+    terminal.wait_until("memory is not on", |screen| screen.matches("Switch:").count() == 2)?;
+    terminal.send("\r")?;
+    ensure!(terminal.wait()?.success(), "{}", terminal.screen());
+    ensure!(!terminal.screen().contains("very-hush"), "{}", terminal.screen());
+
+    let config = fs::read_to_string(home.config())?;
+    ensure!(
+        config.starts_with(
+            "# mine\nGOOSE_PROVIDER: openai # before\nGOOSE_MODEL: my-model\nGOOSE_MODE: smart_approve\n"
+        ),
+        "{config}"
+    );
+    ensure!(
+        config.contains("  developer:\n    enabled: true\n")
+            && config.contains("  memory:\n    enabled: true\n"),
+        "{config}"
+    );
+    assert_eq!(fs::read_to_string(home.path().join("config/secrets.yaml"))?, "OPENAI_API_KEY: very-hush\n");
+    let asked = server.asked();
+    let first = asked.first().context("the model was not asked")?;
+    ensure!(format!("{first:?}").contains("my-model"), "{first:?}");
+
+    // Again, with Enter alone: nothing changes.
+    let mut again = configure(&home, &server)?;
+    for prompt in [
+        "Service [openai]:",
+        "[keep OPENAI_API_KEY]:",
+        "Model [my-model]:",
+        "(y/N):",
+        "Mode [smart_approve]:",
+        "Switch:",
+    ] {
+        again.wait_for(prompt)?;
+        again.send("\r")?;
+    }
+    ensure!(again.wait()?.success(), "{}", again.screen());
+    assert_eq!(fs::read_to_string(home.config())?, config);
+    Ok(())
+}
+
+#[test]
+fn who_leaves_keeps_what_was_answered_and_the_terminal_works() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([])?;
+    let mut terminal = configure(&home, &server)?;
+    terminal.wait_for("Service:")?;
+    terminal.send("openai\r")?;
+    terminal.wait_for("OPENAI_API_KEY (hidden):")?;
+    terminal.send("half\x03")?;
+    ensure!(!terminal.wait()?.success());
+    terminal.wait_for("Cancelled.")?;
+    assert_eq!(fs::read_to_string(home.config())?, "GOOSE_PROVIDER: openai\n");
+    ensure!(!home.path().join("config/secrets.yaml").exists());
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! `goose run`, against a scripted model.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use goose_test_support::{ModelServer, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Home, wait_until};
+
+/// How long something may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// `goose` in a home, with a scripted model.
+fn goose(home: &Home, server: &ModelServer, arguments: &[&str]) -> Command {
+    let mut command = home.goose(arguments);
+    command
+        .env("OPENAI_HOST", server.url())
+        .env("OPENAI_API_KEY", "test")
+        .env("GOOSE_PROVIDER", "openai")
+        .env("GOOSE_MODEL", "gpt-4")
+        .env("GOOSE_DISABLE_KEYRING", "1")
+        .env("GOOSE_MODE", "auto");
+    command
+}
+
+fn run(home: &Home, server: &ModelServer, arguments: &[&str]) -> anyhow::Result<crate::support::Run> {
+    goose(home, server, arguments).output()?.try_into()
+}
+
+fn shell(command: &str) -> Turn {
+    Turn::call("developer__shell", json!({ "command": command }))
+}
+
+/// The text of the last message that the model was sent.
+fn last_message(server: &ModelServer) -> anyhow::Result<String> {
+    let asked = server.asked();
+    let body = &asked.last().context("it was asked")?.body;
+    Ok(body["messages"].as_array().and_then(|all| all.last()).context("a message")?["content"].to_string())
+}
+
+#[test]
+fn the_answer_goes_to_standard_output_as_it_came() -> anyhow::Result<()> {
+    let (home, server) = (Home::new()?, ModelServer::scripted([Turn::text("It is **bold**\n\n# And more")])?);
+    let run = run(&home, &server, &["run", "-t", "Say it"])?;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "It is **bold**\n\n# And more\n"), "{run:?}");
+    assert_eq!(run.stderr, "", "quiet when nobody looks");
+    ensure!(last_message(&server)?.contains("Say it"));
+    Ok(())
+}
+
+#[test]
+fn what_to_do_comes_from_the_line_a_file_and_standard_input() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    std::fs::write(home.path().join("task.md"), "From the file\n")?;
+    for (arguments, expected) in [
+        (vec!["run", "Plain words"], vec!["Plain words"]),
+        (vec!["run", "-i", "task.md"], vec!["From the file"]),
+        (vec!["run", "-t", "Review:", "-i", "-"], vec!["Review:", "from standard input"]),
+    ] {
+        let server = ModelServer::scripted([Turn::text("ok")])?;
+        let mut child = goose(&home, &server, &arguments).stdin(Stdio::piped()).spawn()?;
+        let mut input = child.stdin.take().context("its input is ours")?;
+        // It may end without reading.
+        let _ = std::io::Write::write_all(&mut input, b"from standard input\n");
+        drop(input);
+        assert_eq!(child.wait_with_output()?.status.code(), Some(0), "{arguments:?}");
+        for part in expected {
+            ensure!(last_message(&server)?.contains(part), "{arguments:?}: {}", last_message(&server)?);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_command_line_that_says_nothing_to_do_exits_with_2() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    for (arguments, expected) in [
+        (vec!["run"], "Say what to do"),
+        (vec!["run", "--recipe", "x"], "Recipes are not a part of goose yet"),
+        (vec!["run", "x", "--output-format", "xml"], "possible values: text, json, stream-json"),
+        (vec!["run", "x", "--no-session", "--resume"], "cannot be used with"),
+    ] {
+        let run = home.run(&arguments)?;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?} {run:?}");
+        ensure!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+    Ok(())
+}
+
+#[test]
+fn tools_run_and_their_results_go_back() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server =
+        ModelServer::scripted([shell("echo made-by-the-shell > made.txt; echo told"), Turn::text("Done.")])?;
+    let run = run(&home, &server, &["run", "-t", "Make it"])?;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"), "{run:?}");
+    assert_eq!(std::fs::read_to_string(home.path().join("made.txt"))?, "made-by-the-shell\n");
+    ensure!(last_message(&server)?.contains("told"), "{}", last_message(&server)?);
+    Ok(())
+}
+
+#[test]
+fn one_document_tells_everything() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server =
+        ModelServer::scripted([shell("echo out").costing(10, 2), Turn::text("Done.").costing(20, 3)])?;
+    let run = run(&home, &server, &["run", "-t", "Do it", "--output-format", "json"])?;
+    let document = run.json()?;
+    assert_eq!(document["metadata"], json!({"total_tokens": 35, "status": "completed"}));
+    let messages = document["messages"].as_array().context("messages")?;
+    let kinds: Vec<(&str, &str)> = messages
+        .iter()
+        .map(|message| {
+            let last = message["content"].as_array().and_then(|parts| parts.last());
+            (
+                message["role"].as_str().unwrap_or_default(),
+                last.map_or("", |it| it["type"].as_str().unwrap_or_default()),
+            )
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [("user", "text"), ("assistant", "toolRequest"), ("user", "toolResponse"), ("assistant", "text")]
+    );
+    Ok(())
+}
+
+#[test]
+fn every_event_is_a_line() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([shell("echo out"), Turn::text("Done.\u{1b}[2J")])?;
+    let run = run(&home, &server, &["run", "-t", "Do it", "--output-format", "stream-json"])?;
+    let lines: Vec<Value> = run.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let kinds: Vec<&str> =
+        lines.iter().filter_map(|line| line["type"].as_str()).filter(|it| *it != "notification").collect();
+    assert_eq!(kinds, ["message", "message", "message", "message", "complete"]);
+    assert_eq!(lines.last().context("a line")?["status"], "completed");
+    ensure!(!run.stdout.contains('\u{1b}'));
+    Ok(())
+}
+
+#[test]
+fn an_error_is_told_with_what_to_do_and_exits_with_1() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::status(401, "unknown account")])?;
+    let run = run(&home, &server, &["run", "-t", "x"])?;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
+    ensure!(run.stderr.starts_with("error: ") && run.stderr.contains("unknown account"), "{}", run.stderr);
+    let server = ModelServer::scripted([Turn::status(401, "unknown account")])?;
+    let lines = goose(&home, &server, &["run", "-t", "x", "--output-format", "stream-json"]).output()?;
+    let lines: Vec<Value> =
+        String::from_utf8(lines.stdout)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    ensure!(lines.iter().any(|line| line["type"] == "error"), "{lines:?}");
+    Ok(())
+}
+
+#[test]
+fn too_many_turns_have_an_exit_code_of_their_own() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let mut number = 0;
+    let server = ModelServer::answering(move |_| {
+        number += 1;
+        shell(&format!("echo {number}"))
+    })?;
+    let run = run(&home, &server, &["run", "-t", "x", "--max-turns", "3"])?;
+    assert_eq!(run.code, Some(3), "{run:?}");
+    ensure!(run.stderr.contains("--max-turns"), "{}", run.stderr);
+    assert_eq!(server.asked().len(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_conversation_is_kept_and_goes_on() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("First."), Turn::text("Second."), Turn::text("Third.")])?;
+    assert_eq!(run(&home, &server, &["run", "-t", "One", "-n", "talk"])?.code, Some(0));
+    assert_eq!(run(&home, &server, &["run", "-t", "Two", "--resume"])?.stdout, "Second.\n");
+    let sent = server.asked()[1].body["messages"].to_string();
+    ensure!(sent.contains("One") && sent.contains("First.") && sent.contains("Two"), "{sent}");
+    assert_eq!(
+        run(&home, &server, &["run", "-t", "Three", "--name", "talk", "--resume", "--fork"])?.code,
+        Some(0)
+    );
+    let listed = home.run(&["session", "list", "--json"])?.json()?;
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(2));
+    Ok(())
+}
+
+#[test]
+fn a_conversation_is_not_kept_where_that_is_not_wanted() -> anyhow::Result<()> {
+    let (home, server) = (Home::new()?, ModelServer::scripted([Turn::text("ok")])?);
+    assert_eq!(run(&home, &server, &["run", "-t", "One", "--no-session"])?.code, Some(0));
+    ensure!(!home.path().join("data/sessions").exists());
+    let none = run(&home, &server, &["run", "-t", "x", "--resume"])?;
+    assert_eq!(none.code, Some(1));
+    ensure!(none.stderr.contains("no session of this folder"), "{}", none.stderr);
+    Ok(())
+}
+
+#[test]
+fn an_answer_can_be_made_to_fit_a_schema() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let schema = json!({"type": "object", "required": ["ports"], "properties": {"ports": {"type": "array"}}});
+    std::fs::write(home.path().join("ports.json"), schema.to_string())?;
+    let value = json!({"ports": [80]});
+    let server =
+        ModelServer::scripted([Turn::text("Here: ").and_call("recipe__final_output", value.clone())])?;
+    let run = run(&home, &server, &["run", "-t", "x", "--schema", "ports.json"])?;
+    assert_eq!((run.code, run.json()?), (Some(0), value), "{run:?}");
+    Ok(())
+}
+
+#[test]
+fn nobody_at_a_terminal_means_no() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([shell("touch forbidden"), Turn::text("I could not.")])?;
+    let run = goose(&home, &server, &["run", "-t", "x", "--mode", "approve"]).output()?;
+    let said = String::from_utf8(run.stderr)?;
+    assert_eq!((run.status.code(), String::from_utf8(run.stdout)?.as_str()), (Some(0), "I could not.\n"));
+    ensure!(said.contains("nobody can be asked") && said.contains("touch forbidden"), "{said}");
+    ensure!(!home.path().join("forbidden").exists());
+    ensure!(last_message(&server)?.contains("Nobody is at the terminal"), "{}", last_message(&server)?);
+    Ok(())
+}
+
+/// Row 39: one SIGINT cancels; SIGTERM ends in good order; the state is saved, and the history valid.
+#[test]
+fn a_signal_cancels_the_reply_and_the_state_is_saved() -> anyhow::Result<()> {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let home = Home::new()?;
+        let server = ModelServer::scripted([shell("touch started; sleep 600"), Turn::text("Afterwards.")])?;
+        let child = goose(&home, &server, &["run", "-t", "Sleep"]).spawn()?;
+        let started = home.path().join("started");
+        wait_until(LIMIT, "the tool runs", || Ok(started.exists()))?;
+        let begun = Instant::now();
+        ensure!(Command::new("kill").args([signal, &child.id().to_string()]).status()?.success());
+        let output = child.wait_with_output()?;
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        ensure!(begun.elapsed() < Duration::from_secs(8), "it took {:?}", begun.elapsed());
+
+        let resumed = run(&home, &server, &["run", "-t", "Go on", "--resume"])?;
+        assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Afterwards.\n"), "{resumed:?}");
+        let sent = &server.asked()[1].body["messages"];
+        let results =
+            sent.as_array().context("messages")?.iter().filter(|message| message["role"] == "tool").count();
+        assert_eq!(results, 1, "{sent}");
+    }
+    Ok(())
+}
+
+#[test]
+fn whoever_stops_reading_ends_it_quietly() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let long = "word ".repeat(50_000);
+    let server = ModelServer::scripted([Turn::text(long)])?;
+    let mut child = goose(&home, &server, &["run", "-t", "x"]).spawn()?;
+    let mut out = BufReader::new(child.stdout.take().context("its output is ours")?);
+    let mut begin = [0; 5];
+    out.read_exact(&mut begin)?;
+    drop(out);
+    let mut said = String::new();
+    child.stderr.take().context("its errors are ours")?.read_to_string(&mut said)?;
+    assert_eq!((child.wait()?.code(), said.as_str()), (Some(0), ""));
+    Ok(())
+}
+
+/// A session whose input is no terminal takes lines.
+#[test]
+fn a_session_takes_lines_from_a_file() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("One."), Turn::text("Two.")])?;
+    let mut child = goose(&home, &server, &["session"]).stdin(Stdio::piped()).spawn()?;
+    let mut input = child.stdin.take().context("its input is ours")?;
+    std::io::Write::write_all(&mut input, b"first\n/mode\nsecond\n/exit\nnever\n")?;
+    drop(input);
+    let mut lines = Vec::new();
+    for line in BufReader::new(child.stdout.take().context("its output is ours")?).lines() {
+        lines.push(line?);
+    }
+    assert_eq!((child.wait()?.code(), lines), (Some(0), vec!["One.".to_owned(), "Two.".to_owned()]));
+    assert_eq!(server.asked().len(), 2);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! `goose session` at a terminal: what a person sees and types.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::ensure;
+use goose_test_support::{ModelServer, Terminal, Turn};
+use serde_json::json;
+
+use crate::support::{Home, wait_until};
+
+/// How long something may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// `goose` at a terminal, with a scripted model.
+fn at_terminal(
+    home: &Home,
+    server: &ModelServer,
+    mode: &str,
+    arguments: &[&str],
+) -> anyhow::Result<Terminal> {
+    let folder = home.path().display().to_string();
+    let environment = [
+        ("OPENAI_HOST", server.url()),
+        ("OPENAI_API_KEY", "test".to_owned()),
+        ("GOOSE_PROVIDER", "openai".to_owned()),
+        ("GOOSE_MODEL", "gpt-4".to_owned()),
+        ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
+        ("GOOSE_MODE", mode.to_owned()),
+        ("GOOSE_PATH_ROOT", folder.clone()),
+        ("HOME", folder),
+        ("PATH", std::env::var("PATH")?),
+    ];
+    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
+}
+
+fn shell(command: &str) -> Turn {
+    Turn::call("developer__shell", json!({ "command": command }))
+}
+
+#[test]
+fn a_conversation_has_lines_replies_and_an_end() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server =
+        ModelServer::scripted([Turn::text("It is **so**.\n\n- one\n- two\n"), Turn::text("Twice.")])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    terminal.wait_for("›")?;
+    terminal.send("Is it?\r")?;
+    terminal.wait_for("• two")?;
+    ensure!(terminal.screen().contains("It is so."), "{}", terminal.screen());
+    terminal.wait_for("tokens")?;
+    terminal.send("Several\nlines\r")?;
+    terminal.wait_for("Twice.")?;
+    ensure!(server.asked()[1].last_user_text().is_some_and(|text| text == "Several\nlines"));
+    terminal.send("/cost\r")?;
+    terminal.wait_for("tokens read")?;
+    terminal.send("/exit\r")?;
+    assert_eq!(terminal.wait()?.code(), Some(0));
+    ensure!(std::fs::read_to_string(home.path().join("state/history.txt"))?.contains("Is it?"));
+    Ok(())
+}
+
+#[test]
+fn what_may_run_is_asked_and_the_answer_counts() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([
+        shell("touch first"),
+        Turn::text("One."),
+        shell("touch second"),
+        Turn::text("Two."),
+    ])?;
+    let mut terminal = at_terminal(&home, &server, "approve", &["session"])?;
+    terminal.wait_for("›")?;
+    terminal.send("Do it\r")?;
+    terminal.wait_for("Allow it?")?;
+    ensure!(terminal.screen().contains("command: touch first"), "{}", terminal.screen());
+    ensure!(!home.path().join("first").exists(), "it ran before it was allowed");
+    terminal.send("y\r")?;
+    terminal.wait_for("One.")?;
+    ensure!(home.path().join("first").exists());
+    terminal.wait_for("tokens")?;
+    terminal.send("And again\r")?;
+    terminal.wait_until("no second question", |screen| screen.matches("Allow it?").count() == 2)?;
+    terminal.send("n use rg instead\r")?;
+    terminal.wait_for("Two.")?;
+    ensure!(!home.path().join("second").exists());
+    let results = server.asked()[3].tool_results();
+    ensure!(results.iter().any(|(_, text)| text.contains("use rg instead")), "{results:?}");
+    terminal.send("\x04")?;
+    assert_eq!(terminal.wait()?.code(), Some(0));
+    Ok(())
+}
+
+/// Row 39: Ctrl-C once cancels the reply, and the conversation goes on; twice at the prompt leaves.
+#[test]
+fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([shell("touch started; sleep 600"), Turn::text("Here again.")])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    terminal.wait_for("›")?;
+    terminal.send("Sleep\r")?;
+    let started = home.path().join("started");
+    wait_until(LIMIT, "the tool runs", || Ok(started.exists()))?;
+    terminal.send("\x03")?;
+    terminal.wait_for("Cancelled.")?;
+    terminal.send("Still there?\r")?;
+    terminal.wait_for("Here again.")?;
+    terminal.wait_for("tokens")?;
+    terminal.send("\x03")?;
+    terminal.wait_for("Ctrl-C again leaves.")?;
+    terminal.send("\x03")?;
+    assert_eq!(terminal.wait()?.code(), Some(0));
+    Ok(())
+}
+
+/// Row 39: SIGTERM at the prompt ends it, and the terminal is as it was.
+#[test]
+fn being_ended_at_the_prompt_is_an_orderly_end() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    terminal.wait_for("›")?;
+    terminal.send("half a li")?;
+    terminal.wait_for("half a li")?;
+    let killed = std::process::Command::new("kill").args(["-TERM", &terminal.id().to_string()]).status()?;
+    ensure!(killed.success());
+    assert_eq!(terminal.wait()?.code(), Some(143));
+    Ok(())
+}
+
+#[test]
+fn a_resumed_conversation_shows_its_last_words() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("The first answer.")])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["run", "-t", "The first question"])?;
+    assert_eq!(terminal.wait()?.code(), Some(0));
+    let mut terminal = at_terminal(&home, &server, "auto", &["session", "--resume"])?;
+    terminal.wait_for("›")?;
+    ensure!(terminal.screen().contains("The first answer."), "{}", terminal.screen());
+    ensure!(terminal.screen().contains("> The first question"), "{}", terminal.screen());
+    terminal.send("/exit\r")?;
+    assert_eq!(terminal.wait()?.code(), Some(0));
+    Ok(())
+}

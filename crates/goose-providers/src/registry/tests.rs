@@ -1,0 +1,62 @@
+//! Where every service is asked, once all that it needs is set.
+
+use std::collections::BTreeMap;
+
+use super::{resolve::Resolved, *};
+use crate::endpoint::KeyHeader;
+
+fn resolved(name: &str, model: &str, set: &BTreeMap<String, String>) -> Resolved {
+    let blueprint = Blueprint::of_service(service(name).unwrap());
+    Resolver { blueprint: &blueprint, model, lookup: set }
+        .resolve()
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn set(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[test]
+fn every_service_has_an_address() {
+    let mut said = String::new();
+    for service in table::services() {
+        let info = ProviderInfo::of_service(service);
+        let needed = info.settings.iter().filter(|setting| setting.is_required);
+        let mut set: BTreeMap<String, String> =
+            needed.map(|setting| (setting.name.clone(), "example.com".to_owned())).collect();
+        set.extend(info.key_variables.first().map(|key| (key.clone(), "k-123".to_owned())));
+        let Resolved { wire, endpoint } = resolved(service.name, "m-1", &set);
+        let key = match (&endpoint.key, &endpoint.key_header) {
+            (None, _) => "no key".to_owned(),
+            (Some(_), KeyHeader::Named(name)) => format!("key in {name}"),
+            (Some(_), _) => "key".to_owned(),
+        };
+        said.push_str(&format!(
+            "{}: {wire:?} {} ({key}, {:?})\n",
+            service.name, endpoint.url, endpoint.dialect
+        ));
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn only_the_inventor_is_taken_to_know_everything() {
+    let key = ("OPENAI_API_KEY", "k-123");
+    let own = resolved("openai", "gpt-4o", &set(&[key])).endpoint;
+    let other = resolved("openai", "gpt-4o", &set(&[key, ("OPENAI_HOST", "http://localhost:1")])).endpoint;
+    assert_eq!((own.dialect, other.dialect), (crate::Dialect::Full, crate::Dialect::Common));
+}
+
+#[test]
+fn a_path_decides_the_wire() {
+    let pairs = [("XAI_API_KEY", "k-123"), ("XAI_BASE_PATH", "v1/responses")];
+    let found = resolved("xai", "grok-4.5", &set(&pairs));
+    assert_eq!((found.wire, found.endpoint.url.as_str()), (Wire::Responses, "https://api.x.ai/v1/responses"));
+}
+
+#[test]
+fn everywhere_is_a_place() {
+    let pairs = [("GCP_PROJECT_ID", "p"), ("GCP_LOCATION", "global"), ("GCP_ACCESS_TOKEN", "t")];
+    let url = resolved("vertex", "gemini-2.5-pro", &set(&pairs)).endpoint.url;
+    assert_eq!(url.as_str(), "https://aiplatform.googleapis.com/v1/projects/p/locations/global");
+}

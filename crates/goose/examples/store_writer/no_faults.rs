@@ -1,0 +1,11 @@
+//! Where nothing stands between SQLite and the system, nothing can be made to fail.
+
+pub(crate) fn arm(fault: &str) -> anyhow::Result<()> {
+    anyhow::bail!("there is no way to {fault} on this system")
+}
+
+pub(crate) fn disarm() {}
+
+pub(crate) fn writes() -> u64 {
+    0
+}

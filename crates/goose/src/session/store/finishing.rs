@@ -1,0 +1,42 @@
+//! [`Finishing`]: work that is finished even when nobody waits for it any more.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+
+/// Runs in the task that awaits it. Dropped half-way, it goes on in a task of its own.
+pub(super) struct Finishing<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+impl<T: Send + 'static> Finishing<T> {
+    pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(Some(Box::pin(work)))
+    }
+}
+
+impl<T: Send + 'static> Future for Finishing<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = self.0.as_mut() else { return Poll::Pending };
+        let done = work.as_mut().poll(context);
+        if done.is_ready() {
+            self.0 = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for Finishing<T> {
+    fn drop(&mut self) {
+        // Without a runtime the program is ending, and the work ends with it.
+        if let Some(work) = self.0.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(work);
+        }
+    }
+}

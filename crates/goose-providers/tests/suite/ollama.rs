@@ -35,7 +35,7 @@ async fn ollama(answers: Vec<Answer>) -> (Loopback, Arc<dyn Provider>) {
 #[tokio::test]
 async fn text_and_thoughts_come_through_and_the_room_is_said() {
     let (server, ollama) = ollama(vec![lines(&[
-        said(json!({"role": "assistant", "thinking": "Greet."})),
+        said(json!({"role": "assistant", "thinking": "Greet.", "reasoning_content": "Greet."})),
         said(json!({"content": "Hel"})),
         said(json!({"content": "lo"})),
         done("stop"),

@@ -1,7 +1,5 @@
 //! A request in the library's form.
 
-use std::time::Duration;
-
 use genai::{
     Headers,
     chat::{
@@ -26,9 +24,6 @@ use crate::{
     provider::ModelInfo,
     request::{Effort, Request, RequestOptions},
 };
-
-/// How long nothing may come, unless the endpoint says otherwise.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) fn request(style: Style, model: &ModelInfo, request: Request<'_>) -> ChatRequest {
     let sight = if model.sees_images { Sight::Seeing } else { Sight::Blind };
@@ -164,7 +159,7 @@ fn content_part(part: Part<'_>) -> ContentPart {
 }
 
 pub(super) fn options(endpoint: &Endpoint, model: &ModelInfo, options: &RequestOptions) -> ChatOptions {
-    let idle = endpoint.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(IDLE_TIMEOUT);
+    let idle = endpoint.patience();
     let mut asked = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_reasoning_content(shows_thoughts(&model.name))

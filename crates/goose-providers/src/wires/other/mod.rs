@@ -91,7 +91,7 @@ pub(crate) struct Gateway {
     cloud: Cloud,
     endpoint: Endpoint,
     model: ModelInfo,
-    client: OnceLock<genai::Client>,
+    client: OnceLock<ProviderResult<genai::Client>>,
 }
 
 impl Gateway {
@@ -105,11 +105,7 @@ impl Gateway {
     }
 
     fn client(&self) -> ProviderResult<&genai::Client> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let client = client::build(&self.endpoint)?;
-        Ok(self.client.get_or_init(|| client))
+        self.client.get_or_init(|| client::build(&self.endpoint)).as_ref().map_err(Clone::clone)
     }
 
     fn target(&self) -> ServiceTarget {

@@ -80,6 +80,21 @@ async fn the_last_words_may_be_missing() {
     }
 }
 
+/// A whole answer is not asked for again because its connection ends badly, or does not end.
+#[tokio::test]
+async fn an_answer_that_has_stopped_is_complete_however_its_connection_ends() {
+    let listen = |(tongue, last): (Tongue, Act)| async move {
+        let mut frames = [vec![tongue.start(), tongue.text("Hello")], tongue.stop(Stop::End)].concat();
+        frames.pop();
+        let reply = tongue.hear(Answer::events(frames).then(last)).await.reply();
+        assert_eq!((reply.message.text(), reply.usage.output), ("Hello".to_owned(), 7), "{tongue:?}");
+    };
+    let endings = [Tongue::Chat, Tongue::Anthropic]
+        .into_iter()
+        .flat_map(|tongue| [(tongue, Act::Cut), (tongue, Act::Stay)]);
+    futures::future::join_all(endings.map(listen)).await;
+}
+
 /// Row 28: an error is passed on at once, though the connection stays open.
 #[tokio::test]
 async fn a_failure_on_an_open_socket_is_told_at_once() {

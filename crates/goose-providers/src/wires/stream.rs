@@ -222,7 +222,7 @@ impl<D: Decoder> Reading<D> {
     fn presentable(&self, error: ProviderError) -> ProviderError {
         match error {
             ProviderError::Protocol { message } => {
-                ProviderError::Protocol { message: failure::without_key(self.body.endpoint(), &message) }
+                ProviderError::Protocol { message: failure::without_secrets(self.body.endpoint(), &message) }
             }
             error => error,
         }

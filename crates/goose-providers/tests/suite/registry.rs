@@ -104,6 +104,7 @@ fn settings_that_make_no_sense_are_named() {
     let said = [
         bad("OPENAI_HOST", "ftp://example.com"),
         bad("OPENAI_HOST", "http://"),
+        bad("OPENAI_HOST", "https://me:canary@example.com:x/?key=canary"),
         bad("OPENAI_TIMEOUT", "soon"),
         bad("OPENAI_TIMEOUT", "-1"),
         bad("OPENAI_CUSTOM_HEADERS", "no value"),

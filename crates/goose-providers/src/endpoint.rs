@@ -54,6 +54,8 @@ pub enum Dialect {
     Common,
     /// Everything: it is the wire's inventor who listens, or somebody who keeps up.
     Full,
+    /// Common, and models of many makers are behind it: a hint for one of them gets through to it.
+    Gateway,
     /// Common, and whatever is not known is refused: no field that is only a hint may be sent.
     Strict,
 }

@@ -71,10 +71,10 @@ struct Thinking {
 }
 
 impl Assembly {
-    pub(super) fn new(taken: TakenIds) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             ready: VecDeque::new(),
-            taken,
+            taken: TakenIds::default(),
             calls: Vec::new(),
             bare: None,
             thinking: Thinking::default(),

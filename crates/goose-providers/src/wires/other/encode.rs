@@ -3,8 +3,8 @@
 use genai::{
     Headers,
     chat::{
-        Binary, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart, MessageContent as Content,
-        ReasoningEffort, Tool, ToolCall, ToolName, ToolResponse,
+        Binary, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart,
+        MessageContent as Content, ReasoningEffort, Tool, ToolCall, ToolName, ToolResponse,
     },
 };
 use goose_extension::{JsonObject, Message, MessageContent, Opaque, Reasoning, Role, ToolOutput};
@@ -34,14 +34,28 @@ pub(super) fn request(style: Style, model: &ModelInfo, request: Request<'_>) -> 
             _ => heard(style, message, sight, &mut messages),
         }
     }
-    let mut asked = ChatRequest::new(messages);
-    if !request.system.is_empty() {
-        asked = asked.with_system(request.system);
-    }
+    let mut asked = match request.system {
+        system if style.has_marks() => ChatRequest::new(marked(system, messages)),
+        "" => ChatRequest::new(messages),
+        system => ChatRequest::new(messages).with_system(system),
+    };
     if !request.tools.is_empty() {
         asked = asked.with_tools(request.tools.iter().map(tool));
     }
     asked
+}
+
+/// With marks for Claude's cache: after the system prompt, and at the last messages that are not the model's own.
+fn marked(system: &str, mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
+    const MARKED_MESSAGES: usize = 2;
+    let heard = messages.iter_mut().rev().filter(|message| message.role != ChatRole::Assistant);
+    for message in heard.take(MARKED_MESSAGES) {
+        message.options = Some(CacheControl::Ephemeral.into());
+    }
+    if !system.is_empty() {
+        messages.insert(0, ChatMessage::system(system).with_options(CacheControl::Ephemeral));
+    }
+    messages
 }
 
 fn tool(tool: &goose_extension::Tool) -> Tool {

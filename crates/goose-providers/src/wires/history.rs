@@ -102,7 +102,7 @@ impl Kept {
         if fits {
             self.bytes.extend_from_slice(bytes);
         }
-        let place = fits.then(|| start..self.bytes.len());
+        let place = fits.then_some(start..self.bytes.len());
         self.messages.push(Written { message: Arc::clone(message), place });
     }
 }

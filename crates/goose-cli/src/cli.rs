@@ -3,8 +3,6 @@
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use goose_mcp::BUILTINS;
 
-use crate::commands;
-
 /// The heading of the flags that say which extensions are meant.
 const WHICH: &str = "Which extensions";
 
@@ -96,13 +94,13 @@ pub(crate) enum Command {
         name: String,
     },
     /// Choose the model, its key, extensions and modes: step by step, or by flags
-    Configure(commands::configure::ConfigureArgs),
+    Configure(crate::commands::configure::ConfigureArgs),
     /// Show what this goose is, and what it is configured with
-    Info(commands::info::InfoArgs),
+    Info(crate::commands::info::InfoArgs),
     /// Look at each part that goose needs, and say how to mend what is broken
-    Doctor(commands::doctor::DoctorArgs),
+    Doctor(crate::commands::doctor::DoctorArgs),
     /// Print a script that lets a shell complete goose's commands
-    Completion(commands::completion::CompletionArgs),
+    Completion(crate::commands::completion::CompletionArgs),
 }
 
 #[derive(Debug, Subcommand)]

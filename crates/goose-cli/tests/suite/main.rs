@@ -9,6 +9,7 @@ mod help;
 mod info;
 mod list;
 mod mcp;
+mod recorded;
 mod run;
 mod sessions;
 mod status;

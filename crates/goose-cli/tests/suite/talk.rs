@@ -12,7 +12,7 @@ use crate::support::{Home, wait_until};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// `goose` at a terminal, with a scripted model.
-fn at_terminal(
+pub(crate) fn at_terminal(
     home: &Home,
     server: &ModelServer,
     mode: &str,
@@ -33,7 +33,7 @@ fn at_terminal(
     Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
 }
 
-fn shell(command: &str) -> Turn {
+pub(crate) fn shell(command: &str) -> Turn {
     Turn::call("developer__shell", json!({ "command": command }))
 }
 
@@ -106,7 +106,8 @@ fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     terminal.wait_for("Here again.")?;
     terminal.wait_for("tokens")?;
     terminal.send("\x03")?;
-    terminal.wait_for("Ctrl-C again leaves.")?;
+    terminal.wait_for("Ctrl-C once more leaves.")?;
+    terminal.wait_until("no new prompt", |screen| screen.ends_with('›'))?;
     terminal.send("\x03")?;
     assert_eq!(terminal.wait()?.code(), Some(0));
     Ok(())

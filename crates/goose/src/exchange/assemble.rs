@@ -34,11 +34,14 @@ use crate::{
     session::{Conversation, NewSession, SessionStore},
 };
 
+/// A model that can be asked.
+type Model = Arc<dyn Provider>;
+
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
 
 /// The working model, the fast one, and what is wrong with others.
-type ModelsAndNotices = (Arc<dyn Provider>, Arc<dyn Provider>, Vec<String>);
+type ModelsAndNotices = (Model, Model, Vec<String>);
 
 impl ExchangeBuilder {
     /// Puts everything together. Extensions whose tools are not known are started in the background.

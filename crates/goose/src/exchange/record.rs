@@ -1,6 +1,9 @@
 //! Recording: what happened is stored, then it counts, then it is told.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use goose_extension::{Message, MessageContent, ToolOutput};
 use goose_providers::{ToolCall, Usage};
@@ -12,6 +15,9 @@ use super::{
     work::{Going, Stop, Work},
 };
 use crate::session::{Step, StoreError};
+
+/// How long a listener is waited for after a cancel. One that has not read by then is not waited for again.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What the model reads where a person cancelled a call.
 const CANCELLED: &str = "Cancelled by the user. It may have been carried out in part.";
@@ -27,9 +33,20 @@ const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a r
 const INTERRUPTED_REPLY: &str = "goose was ended";
 
 impl Work {
-    /// Tells whoever listens. A slow listener is waited for; one that is gone has cancelled.
+    /// Tells whoever listens. A slow listener is waited for, but not for long once the reply was cancelled: whoever
+    /// cancels need not read on. One that is gone has cancelled.
     pub(super) async fn tell(&self, event: Event) {
-        let _ = self.events.send(event).await;
+        match self.cancellation.run_until_cancelled(self.events.reserve()).await {
+            Some(Ok(place)) => place.send(event),
+            Some(Err(_)) => {}
+            None if self.is_unheard.load(Ordering::Relaxed) => {
+                let _ = self.events.try_send(event);
+            }
+            None => {
+                let told = self.events.send_timeout(event, LAST_WORDS).await;
+                self.is_unheard.store(told.is_err(), Ordering::Relaxed);
+            }
+        }
     }
 
     /// Stores a step; only then it counts.

@@ -53,9 +53,9 @@ impl Reply {
             let work = Work::new(Arc::clone(&core), state, sender.clone(), token);
             let outcome = AssertUnwindSafe(work.reply(message)).catch_unwind().await;
             let outcome = outcome.unwrap_or_else(|_| Outcome::Failed(fault()));
+            // Not waited for: the session is brought to the disk, and the exchange closed, whether or not somebody reads.
             // An error only means that nobody listens any more.
-            let _ = sender.send(Event::Finished(outcome)).await;
-            drop(sender);
+            tokio::spawn(async move { sender.send(Event::Finished(outcome)).await });
             if let Err(error) = core.session.sync().await {
                 tracing::warn!(%error, "the session could not be written through to the disk");
             }

@@ -6,7 +6,7 @@
 //!             └──────────────────────────────────────────────────────┘
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use goose_extension::{Message, Role};
 use goose_providers::ProviderError;
@@ -36,6 +36,8 @@ pub(super) struct Work {
     pub(super) structured: Option<serde_json::Value>,
     /// How often the service said that the conversation is too long, since it last answered.
     pub(super) overflows: u32,
+    /// Whether nobody read on after a cancel.
+    pub(super) is_unheard: AtomicBool,
     /// Set when the model does the same for ever.
     pub(super) hopeless: Option<Failure>,
 }
@@ -86,6 +88,7 @@ impl Work {
             reminders: 0,
             structured: None,
             overflows: 0,
+            is_unheard: AtomicBool::new(false),
             hopeless: None,
         }
     }

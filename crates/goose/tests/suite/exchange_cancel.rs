@@ -119,6 +119,22 @@ async fn a_slow_reader_is_waited_for() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Row 39: whoever leaves need not read on; everything is stored all the same.
+#[tokio::test]
+async fn an_exchange_closes_while_nobody_reads() -> anyhow::Result<()> {
+    let text = (0..1000).fold(Turn::empty(), |turn, n| turn.and_text(format!("{n} ")));
+    let stage = Stage::new([text]).await?;
+    let mut reply = stage.exchange.reply_to("Count");
+    until_event(&mut reply, |event| matches!(event, Event::Text(_))).await?;
+    let begin = Instant::now();
+    bounded(stage.exchange.close()).await?;
+    assert!(begin.elapsed() < A_MOMENT, "{:?}", begin.elapsed());
+    assert!(matches!(stage.steps().await?.last(), Some(Step::Interrupted { .. })));
+    let events = all(reply).await?;
+    assert_eq!(outcome(&events)?, &Outcome::Cancelled);
+    Ok(())
+}
+
 /// Row 33: wherever the log ends, the session opens again with a valid history, is marked, and goes on.
 #[tokio::test]
 async fn wherever_the_log_ends_the_session_goes_on() -> anyhow::Result<()> {

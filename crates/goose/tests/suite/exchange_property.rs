@@ -109,7 +109,7 @@ async fn watch(mut reply: Reply, cancel_after: usize) -> anyhow::Result<()> {
 /// Each call of a request has exactly one result, right after it.
 fn request_problem(asked: &Asked) -> Option<String> {
     let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
-    let ids = |list: &serde_json::Value| -> Vec<String> {
+    let ids = |list: &Value| -> Vec<String> {
         let items = list.as_array().cloned().unwrap_or_default();
         items.iter().map(|item| item["id"].as_str().unwrap_or_default().to_owned()).collect()
     };

@@ -100,7 +100,7 @@ impl Drop for Hidden {
 }
 
 /// Reads keys up to Enter; `None` where the person cancels.
-fn read_hidden(keys: &mut impl io::Read) -> io::Result<Option<String>> {
+fn read_hidden(keys: &mut impl io::BufRead) -> io::Result<Option<String>> {
     let mut typed: Vec<u8> = Vec::new();
     for key in keys.take(MAX_ANSWER_BYTES).bytes() {
         match key? {

@@ -126,7 +126,7 @@ impl Chat {
                 }
                 Typed::Interrupted if !was_interrupted => {
                     was_interrupted = true;
-                    aside::line(format_args!("{FAINT}Ctrl-C again leaves.{FAINT:#}"));
+                    aside::line(format_args!("{FAINT}Ctrl-C once more leaves.{FAINT:#}"));
                     After::Line
                 }
                 Typed::Interrupted | Typed::Ended => After::Leave(ExitCode::SUCCESS),

@@ -223,7 +223,7 @@ async fn a_refusal_is_no_summary() {
 
 #[tokio::test]
 async fn the_summarizer_is_not_asked_about_its_own_words() {
-    let messages = made(&long_work(12, 4_000), 9_000, SUMMARIZE, &Scripted::saying("They counted."), 1).await;
+    let messages = made(&long_work(12, 4_000), 6_000, SUMMARIZE, &Scripted::saying("They counted."), 1).await;
     let messages = messages.unwrap().messages;
     let model = Scripted::saying("again");
 

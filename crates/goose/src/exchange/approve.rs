@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::{
     bounded::brief,
-    check::{Asked, Call, Checked},
+    check::{Asked, Call, Checked, Settled},
     event::{Approval, Decision, Event},
     work::Work,
 };
@@ -52,7 +52,7 @@ impl Work {
     }
 
     /// What the answer means for the call.
-    pub(super) async fn after_decision(&self, decided: Decided) -> Checked {
+    pub(super) async fn after_decision(&self, decided: Decided) -> Settled {
         let Decided { call, asked, decision } = decided;
         match decision {
             Decision::Allow => self.allowed(call, &asked),
@@ -64,7 +64,7 @@ impl Work {
                 }
                 self.allowed(call, &asked)
             }
-            Decision::Edited(arguments) => self.edited(call, arguments),
+            Decision::Edited(arguments) => self.edited(call, &asked, arguments),
             Decision::Deny { instead: Some(words) } => {
                 call.denied(&format!("the user did not allow this call and says: {words}"))
             }
@@ -73,23 +73,38 @@ impl Work {
     }
 
     /// What was shown is what runs, or nothing does.
-    fn allowed(&self, call: Call, asked: &Asked) -> Checked {
-        let held = self.core.permissions.still_holds(&asked.shown, &call.to_judge(&self.core.working_dir));
-        match held {
-            Ok(()) => Checked::Run(call),
-            Err(reason) => call.denied(&reason.to_string()),
+    fn allowed(&self, call: Call, asked: &Asked) -> Settled {
+        match self.still_holds(call, asked) {
+            Ok(call) => Settled::Run(call),
+            Err(denied) => denied,
+        }
+    }
+
+    /// The call with its tool as it is now, where that and everything around it is what the person was asked about.
+    fn still_holds(&self, call: Call, asked: &Asked) -> Result<Call, Settled> {
+        let call = match self.core.toolset.check(call.name()) {
+            Ok(member) => Call { member, ..call },
+            Err(gone) => return Err(call.denied(&gone.to_string())),
+        };
+        match self.core.permissions.still_holds(&asked.shown, &call.to_judge(&self.core.working_dir)) {
+            Ok(()) => Ok(call),
+            Err(reason) => Err(call.denied(&reason.to_string())),
         }
     }
 
     /// The person wrote other arguments: they are checked as the model's are, but nobody is asked again.
-    fn edited(&self, call: Call, arguments: JsonObject) -> Checked {
+    fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Settled {
+        let call = match self.still_holds(call, asked) {
+            Ok(call) => call,
+            Err(denied) => return denied,
+        };
         match call.member.tool.check(arguments) {
             Ok(arguments) => {
                 let changed = serde_json::Value::Object(arguments.clone());
                 let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
                 match self.judge(Call { arguments, note: Some(note), ..call }) {
-                    Checked::Ask(call, _) => Checked::Run(call),
-                    checked => checked,
+                    Checked::Ask(call, _) => Settled::Run(call),
+                    Checked::Settled(decided) => decided,
                 }
             }
             Err(error) => {

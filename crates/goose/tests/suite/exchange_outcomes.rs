@@ -239,12 +239,11 @@ async fn a_full_context_makes_room_before_it_overflows() -> anyhow::Result<()> {
                 _ => Turn::text("Done."),
             }
         })?;
-        let (world, exchange) = moderated(&model, moderator).await?;
+        let (_world, exchange) = moderated(&model, moderator).await?;
         let events = all(exchange.reply_to("Count")).await?;
         assert_eq!(outcome(&events)?, &done(), "{moderator:?}");
         assert!(lines(&events).contains(&"compacted".to_owned()), "{moderator:?}: {}", short(&events));
         assert_eq!(problem(&exchange.messages()), None);
-        drop(world);
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Asking a person whether a tool may run. Only the first answer counts, none after a cancel, and no answer is a no.
 
+use std::sync::Arc;
+
 use goose_extension::JsonObject;
 use tokio::sync::oneshot;
 
@@ -9,6 +11,7 @@ use super::{
     event::{Approval, Decision, Event},
     work::Work,
 };
+use crate::agents::toolset::Member;
 
 /// What the model reads where a person said no.
 const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
@@ -74,29 +77,26 @@ impl Work {
 
     /// What was shown is what runs, or nothing does.
     fn allowed(&self, call: Call, asked: &Asked) -> Settled {
-        match self.still_holds(call, asked) {
-            Ok(call) => Settled::Run(call),
-            Err(denied) => denied,
+        match self.still_holds(&call, asked) {
+            Ok(member) => Settled::Run(Call { member, ..call }),
+            Err(reason) => call.denied(&reason),
         }
     }
 
-    /// The call with its tool as it is now, where that and everything around it is what the person was asked about.
-    fn still_holds(&self, call: Call, asked: &Asked) -> Result<Call, Settled> {
-        let call = match self.core.toolset.check(call.name()) {
-            Ok(member) => Call { member, ..call },
-            Err(gone) => return Err(call.denied(&gone.to_string())),
-        };
-        match self.core.permissions.still_holds(&asked.shown, &call.to_judge(&self.core.working_dir)) {
-            Ok(()) => Ok(call),
-            Err(reason) => Err(call.denied(&reason.to_string())),
-        }
+    /// The tool as it is now, where that and everything around the call is what the person was asked about.
+    fn still_holds(&self, call: &Call, asked: &Asked) -> Result<Arc<Member>, String> {
+        let core = &self.core;
+        let member = core.toolset.check(call.name()).map_err(|gone| gone.to_string())?;
+        let now = member.call(&call.arguments, &core.working_dir);
+        core.permissions.still_holds(&asked.shown, &now).map_err(|void| void.to_string())?;
+        Ok(member)
     }
 
     /// The person wrote other arguments: they are checked as the model's are, but nobody is asked again.
     fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Settled {
-        let call = match self.still_holds(call, asked) {
-            Ok(call) => call,
-            Err(denied) => return denied,
+        let call = match self.still_holds(&call, asked) {
+            Ok(member) => Call { member, ..call },
+            Err(reason) => return call.denied(&reason),
         };
         match call.member.tool.check(arguments) {
             Ok(arguments) => {

@@ -239,12 +239,11 @@ async fn a_full_context_makes_room_before_it_overflows() -> anyhow::Result<()> {
                 _ => Turn::text("Done."),
             }
         })?;
-        let (world, exchange) = moderated(&model, moderator).await?;
+        let (_world, exchange) = moderated(&model, moderator).await?;
         let events = all(exchange.reply_to("Count")).await?;
         assert_eq!(outcome(&events)?, &done(), "{moderator:?}");
         assert!(lines(&events).contains(&"compacted".to_owned()), "{moderator:?}: {}", short(&events));
         assert_eq!(problem(&exchange.messages()), None);
-        drop(world);
     }
     Ok(())
 }
@@ -275,11 +274,11 @@ async fn room_is_not_made_in_vain_again_and_again() -> anyhow::Result<()> {
             return Turn::text("They counted.").costing(700, 7);
         }
         calls += 1;
-        let bytes = if calls <= 5 { 81_000 } else { 10 };
+        let (words, bytes) = if calls <= 5 { (4_000, 77_000) } else { (1, 10) };
         match calls {
-            1..=9 => {
-                Turn::call("server__big", json!({"bytes": bytes + calls})).costing(asked.bytes as u64 / 4, 10)
-            }
+            1..=9 => Turn::text("y".repeat(words))
+                .and_call("server__big", json!({"bytes": bytes + calls}))
+                .costing(asked.bytes as u64 / 4, 10),
             _ => Turn::text("Done."),
         }
     })?;

@@ -13,6 +13,8 @@ use crate::context::tokens;
 
 /// How many tokens the summarizer may write, with what it thinks. How long the summary is, the words ask for.
 const MAX_TOKENS: u64 = 8_000;
+/// What the oldest pieces must have before they are summarized: less is not worth a question.
+const MIN_TOKENS: u64 = 500;
 /// How much of a single part the summarizer reads.
 const MAX_PART_CHARS: usize = 2_000;
 /// The share of the summarizer's own context that the text may have, as a divisor.
@@ -32,7 +34,8 @@ At most 800 words, no introduction.";
 /// Takes out the oldest pieces, and has them summarized. Says what did not go as it should have.
 pub(super) async fn oldest(units: &mut Units, goal: &Goal<'_>, making: &Making<'_>) -> Option<String> {
     let first = truncate::first_kept(units, goal);
-    if first == 0 {
+    let (gone, _) = units.at(first);
+    if gone.messages().map(|message| goal.weight(message)).sum::<u64>() < MIN_TOKENS {
         return None;
     }
     match summary(units, first, making).await {

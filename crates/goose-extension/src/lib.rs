@@ -60,6 +60,7 @@ pub use message::{Message, MessageContent, Opaque, Reasoning, Role, stored_outpu
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
 pub use output::{
     Audio, ContentBlock, Image, IntoToolOutput, MAX_OUTPUT_BYTES, Resource, ResourceContents, ToolOutput,
+    is_base64,
 };
 pub use questions::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, LogLevel, Root, Sampled, Sampling,

@@ -38,11 +38,6 @@ impl Collector {
         }
     }
 
-    /// Whether the last piece has come.
-    pub fn is_finished(&self) -> bool {
-        self.stop.is_some()
-    }
-
     /// What it has cost so far.
     pub fn usage(&self) -> Usage {
         self.usage

@@ -6,6 +6,9 @@ use url::Url;
 
 use crate::api_key::ApiKey;
 
+/// How long nothing may come, unless the user says otherwise.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// Where a service is asked, and with what. It is made by the registry and read by the wires.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
@@ -51,6 +54,8 @@ pub enum Dialect {
     Common,
     /// Everything: it is the wire's inventor who listens, or somebody who keeps up.
     Full,
+    /// Common, and models of many makers are behind it: a hint for one of them gets through to it.
+    Gateway,
     /// Common, and whatever is not known is refused: no field that is only a hint may be sent.
     Strict,
 }
@@ -106,6 +111,11 @@ impl Endpoint {
     pub fn with_proxy(mut self, proxy: Url) -> Self {
         self.proxy = Some(proxy);
         self
+    }
+
+    /// How long nothing may come.
+    pub(crate) fn patience(&self) -> Duration {
+        self.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(PATIENCE)
     }
 
     /// The URL as it may be shown: without user, password, query and fragment, which may be secret.

@@ -7,6 +7,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::{
+    api_key::ApiKey,
     endpoint::{Endpoint, shown},
     error::ProviderError,
     http::Refusal,
@@ -44,13 +45,25 @@ const NO_QUOTA: &[&str] = &[
     "insufficient balance",
     "insufficient credit",
     "credit balance is too low",
-    "exceeded your current quota",
     "billing_hard_limit",
     "billing_error",
     "more credits",
     "out of credits",
     "payment required",
 ];
+
+/// What Google says of every limit, also of one that is over in a minute; from others it means the account.
+const OVER_QUOTA: &str = "exceeded your current quota";
+
+/// How Google's limits are named that waiting does not mend within a session.
+const DAILY: &str = "PerDay";
+
+/// The least length of what is taken for a secret. Shorter ones, such as the `none` that local servers get for a key, stand
+/// in many a word.
+const MIN_SECRET_BYTES: usize = 8;
+
+/// What the names of headers have in them that hold secrets.
+const SECRET_HEADERS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
 
 /// What they say where a key is wrong.
 const BAD_KEY: &[&str] = &["authentication_error", "invalid_api_key", "permission_error", "unauthorized"];
@@ -72,6 +85,14 @@ const IN_TROUBLE: &[&str] = &[
 struct Words {
     kind: String,
     message: String,
+    details: Details,
+}
+
+/// What Google adds for programs to read: `"details": [{"retryDelay": "26s"}, {"violations": [{"quotaId": "…PerDay…"}]}]`.
+#[derive(Default)]
+struct Details {
+    retry_delay: Option<Duration>,
+    is_daily: bool,
 }
 
 /// The error that an answer other than 2xx stands for.
@@ -82,9 +103,9 @@ pub(crate) fn of_refusal(endpoint: &Endpoint, refusal: &Refusal) -> ProviderErro
     }
     let words = match serde_json::from_slice::<Value>(&refusal.body) {
         Ok(value) => words_of(&value),
-        Err(_) => Words { kind: String::new(), message: text_of(&refusal.body) },
+        Err(_) => Words { kind: String::new(), message: text_of(&refusal.body), details: Details::default() },
     };
-    let retry_after = retry_after(&refusal.headers, &words.message);
+    let retry_after = retry_after(&refusal.headers, &words);
     classify(endpoint, Some(status.as_u16()), words, retry_after)
 }
 
@@ -93,7 +114,7 @@ pub(crate) fn of_value(endpoint: &Endpoint, error: &Value) -> ProviderError {
     let words = words_of(error);
     let code =
         number(error, "code").or_else(|| number(error, "status")).filter(|code| (400..600).contains(code));
-    let retry_after = try_again_in(&words.message);
+    let retry_after = words.retry_after();
     classify(endpoint, code, words, retry_after)
 }
 
@@ -115,9 +136,10 @@ fn classify(
     let is_kind = |phrases: &[&str]| phrases.iter().any(|phrase| kind.contains(phrase));
     let message = presentable(endpoint, &words.message, status);
     let is_client_fault = status.is_none_or(|status| (400..500).contains(&status) || status == 500);
+    let is_over_quota = words.details.is_daily || (status != Some(429) && said.contains(OVER_QUOTA));
     match status {
         Some(402) => ProviderError::Quota { message },
-        _ if says(NO_QUOTA) => ProviderError::Quota { message },
+        _ if says(NO_QUOTA) || is_over_quota => ProviderError::Quota { message },
         Some(401 | 403) => auth(endpoint, message),
         Some(413) => ProviderError::ContextLength { message },
         Some(429) => ProviderError::RateLimited { message, retry_after },
@@ -167,7 +189,18 @@ fn words_of(value: &Value) -> Words {
     if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
         message = format!("{message}: {raw}");
     }
-    Words { kind: kind.trim().to_owned(), message }
+    Words { kind: kind.trim().to_owned(), message, details: details_of(error) }
+}
+
+fn details_of(error: &Value) -> Details {
+    let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let delay = |detail: &Value| spoken_duration(detail.get("retryDelay")?.as_str()?);
+    let quota = |violation: &Value| violation.get("quotaId").and_then(Value::as_str).map(str::to_owned);
+    let violations = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
+    Details {
+        retry_delay: details.iter().find_map(delay),
+        is_daily: violations.filter_map(quota).any(|name| name.contains(DAILY)),
+    }
 }
 
 /// A refusal that is no JSON: an HTML page says nothing worth repeating but its title.
@@ -180,16 +213,23 @@ fn text_of(body: &[u8]) -> String {
     title.unwrap_or("an HTML page").to_owned()
 }
 
-/// A text without the key, should a service repeat it.
-pub(crate) fn without_key(endpoint: &Endpoint, text: &str) -> String {
-    match &endpoint.key {
-        Some(key) if !key.is_empty() => text.replace(key.expose(), "[hidden]"),
-        _ => text.to_owned(),
-    }
+/// A text without the key and what else is secret, should a service repeat it.
+pub(crate) fn without_secrets(endpoint: &Endpoint, text: &str) -> String {
+    let in_headers = endpoint.headers.iter().filter(|(name, _)| is_secret_header(name));
+    let in_headers = in_headers.map(|(_, value)| value.rsplit(' ').next().unwrap_or_default());
+    let secrets = endpoint.key.iter().map(ApiKey::expose).chain(in_headers);
+    secrets
+        .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
+        .fold(text.to_owned(), |text, secret| text.replace(secret, "[hidden]"))
+}
+
+fn is_secret_header(name: &str) -> bool {
+    let name = name.to_lowercase();
+    SECRET_HEADERS.iter().any(|part| name.contains(part))
 }
 
 fn presentable(endpoint: &Endpoint, message: &str, status: Option<u16>) -> String {
-    let message = clean(&without_key(endpoint, message));
+    let message = clean(&without_secrets(endpoint, message));
     if !message.is_empty() {
         return message;
     }
@@ -215,14 +255,14 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// When a service wants to be asked again. A moment that is past means at once.
-fn retry_after(headers: &HeaderMap, message: &str) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap, words: &Words) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis =
         text("retry-after-ms").and_then(|text| text.parse().ok()).and_then(|ms: f64| seconds(ms / 1000.0));
     millis
         .or_else(|| text("retry-after").and_then(seconds_or_date))
         .or_else(|| exhausted_reset(&text))
-        .or_else(|| try_again_in(message))
+        .or_else(|| words.retry_after())
 }
 
 fn seconds_or_date(text: &str) -> Option<Duration> {
@@ -288,9 +328,15 @@ fn spoken_duration(text: &str) -> Option<Duration> {
     seconds(total)
 }
 
-/// OpenAI says it in the message: `Please try again in 1.2s.`
+impl Words {
+    fn retry_after(&self) -> Option<Duration> {
+        self.details.retry_delay.or_else(|| try_again_in(&self.message))
+    }
+}
+
+/// OpenAI and Google say it in the message: `Please try again in 1.2s.`, `Please retry in 58.8s.`
 fn try_again_in(message: &str) -> Option<Duration> {
-    let rest = message.split("try again in ").nth(1)?;
+    let rest = ["try again in ", "retry in "].into_iter().find_map(|words| message.split(words).nth(1))?;
     let spoken = rest.split_whitespace().next()?.trim_end_matches(['.', ',']);
     spoken_duration(spoken)
 }

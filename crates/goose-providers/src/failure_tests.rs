@@ -77,6 +77,7 @@ fn every_service_is_understood() {
             "quota",
         ),
         (402, r#"{"error":"Insufficient Balance"}"#, "quota"),
+        (403, r#"{"error":{"message":"You exceeded your current quota"}}"#, "quota"),
         (
             401,
             r#"{"error":{"message":"Incorrect API key provided: sk-canary.","code":"invalid_api_key"}}"#,
@@ -100,6 +101,27 @@ fn every_service_is_understood() {
     }
 }
 
+/// Row 24: Google calls every limit a quota; one of a minute is waited for, one of a day is not.
+#[test]
+fn a_quota_of_a_minute_is_a_rate_limit() {
+    let message =
+        "You exceeded your current quota, please check your plan and billing details. Please retry in 58.8s.";
+    let refusal = |details: Value| {
+        let error =
+            json!({ "code": 429, "status": "RESOURCE_EXHAUSTED", "message": message, "details": details });
+        refused(429, &[], &json!({ "error": error }).to_string())
+    };
+    let violated = |quota: &str| json!({ "violations": [{ "quotaId": quota }] });
+    let delay = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "26s" });
+
+    let by_the_minute = refusal(json!([violated("GenerateRequestsPerMinutePerProject"), delay]));
+    assert_eq!(class(&by_the_minute), "rate");
+    assert_eq!(by_the_minute.retry_after(), Some(Duration::from_secs(26)));
+    assert_eq!(refusal(Value::Null).retry_after(), Some(Duration::from_millis(58_800)));
+    let by_the_day = refusal(json!([violated("GenerateRequestsPerDayPerProject"), delay]));
+    assert_eq!(class(&by_the_day), "quota");
+}
+
 #[test]
 fn the_key_variable_is_named() {
     let error = refused(401, &[], r#"{"error":{"message":"bad key"}}"#);
@@ -120,6 +142,18 @@ fn words_are_cut_and_cleaned() {
     let error = refused(400, &[], &body.to_string()).to_string();
     assert!(error.starts_with("the request was refused (400): a [31m b xxx"), "{error}");
     assert!(error.chars().count() < MAX_MESSAGE_CHARS + 50 && error.ends_with('…'));
+}
+
+/// Row 48: a secret is hidden wherever the user has set it, and a word that is none is left alone.
+#[test]
+fn secrets_are_hidden_and_words_are_not() {
+    let url = url::Url::parse("http://localhost:1/").unwrap();
+    let endpoint = Endpoint::new("local", url)
+        .with_key("none", "LOCAL_API_KEY")
+        .with_header("X-Gateway-Token", "Bearer canary-in-header")
+        .with_header("X-Title", "something else");
+    let text = "none of canary-in-header, something else";
+    assert_eq!(without_secrets(&endpoint, text), "none of [hidden], something else");
 }
 
 #[test]

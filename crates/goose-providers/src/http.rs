@@ -19,9 +19,6 @@ use crate::{
     failure, http_failure,
 };
 
-/// How long nothing may come, unless the endpoint says otherwise.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -32,9 +29,10 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 pub(crate) const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the end of an answer whose last event has come. A connection is only used again where its answer
-/// was read to the end.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long to wait for the end of an answer whose last event has come: first while somebody waits, then on the side. A
+/// connection is only used again where its answer was read to the end.
+const DRAIN_AT_ONCE: Duration = Duration::from_millis(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The wire's own way to carry a key.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +45,7 @@ pub(crate) enum UsualKey {
 pub(crate) struct Http {
     endpoint: Endpoint,
     usual_key: UsualKey,
-    client: OnceLock<reqwest::Client>,
+    client: OnceLock<ProviderResult<reqwest::Client>>,
 }
 
 /// An answer that was not 2xx.
@@ -66,13 +64,10 @@ impl Http {
         &self.endpoint
     }
 
-    /// Makes the client, which reads the root certificates where they are needed.
+    /// Makes the client, once, which reads the root certificates where they are needed. Who comes while it is being made
+    /// waits for it.
     pub(crate) fn prepare(&self) -> ProviderResult<&reqwest::Client> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let client = build_client(&self.endpoint)?;
-        Ok(self.client.get_or_init(|| client))
+        self.client.get_or_init(|| build_client(&self.endpoint)).as_ref().map_err(Clone::clone)
     }
 
     /// Posts a JSON body, with the key and the endpoint's headers; `extra` are the wire's.
@@ -83,23 +78,19 @@ impl Http {
     ) -> ProviderResult<Body> {
         let request =
             self.prepare()?.post(self.endpoint.url.clone()).headers(self.headers(extra)?).body(body);
-        let idle = self.idle_timeout();
+        let idle = self.endpoint.patience();
         let response = match tokio::time::timeout(idle, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(http_failure::unreachable(&self.endpoint, &error)),
             Err(_) => return Err(http_failure::silent(&self.endpoint, idle)),
         };
         let (status, headers) = (response.status(), response.headers().clone());
-        let mut body = Body { response, endpoint: self.endpoint.clone(), idle };
+        let mut body = Body { response: Some(response), endpoint: self.endpoint.clone(), idle };
         if status.is_success() {
             return Ok(body);
         }
         let refusal = Refusal { status, headers, body: body.refusal().await };
         Err(failure::of_refusal(&self.endpoint, &refusal))
-    }
-
-    fn idle_timeout(&self) -> Duration {
-        self.endpoint.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(IDLE_TIMEOUT)
     }
 
     fn headers(&self, extra: &[(&'static str, &'static str)]) -> ProviderResult<HeaderMap> {
@@ -146,7 +137,8 @@ impl Http {
 
 /// The body of an answer.
 pub(crate) struct Body {
-    response: reqwest::Response,
+    /// None once it was read to its end.
+    response: Option<reqwest::Response>,
     endpoint: Endpoint,
     idle: Duration,
 }
@@ -154,17 +146,22 @@ pub(crate) struct Body {
 impl Body {
     /// The next bytes; `None` at the end. Any byte counts as a sign of life.
     pub(crate) async fn chunk(&mut self) -> ProviderResult<Option<Bytes>> {
-        match tokio::time::timeout(self.idle, self.response.chunk()).await {
+        let Some(response) = &mut self.response else { return Ok(None) };
+        match tokio::time::timeout(self.idle, response.chunk()).await {
             Ok(Ok(chunk)) => Ok(chunk),
             Ok(Err(error)) => Err(http_failure::broken_off(&self.endpoint, &error)),
             Err(_) => Err(http_failure::silent(&self.endpoint, self.idle)),
         }
     }
 
-    /// Reads what may follow the last event, so that the connection can be used again.
+    /// Reads what may follow the last event, so that the connection can be used again. Nobody is kept waiting for a
+    /// server that is slow to close.
     pub(crate) async fn drain(&mut self) {
-        let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-        let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
+        let Some(mut response) = self.response.take() else { return };
+        let mut rest = Box::pin(async move { while let Ok(Some(_)) = response.chunk().await {} });
+        if tokio::time::timeout(DRAIN_AT_ONCE, &mut rest).await.is_err() {
+            tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, rest));
+        }
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
@@ -174,9 +171,10 @@ impl Body {
     /// The beginning of a refusal's text.
     async fn refusal(&mut self) -> Vec<u8> {
         let mut text = Vec::new();
+        let Some(response) = &mut self.response else { return text };
         let read = async {
             while text.len() < MAX_REFUSAL_BYTES {
-                let Ok(Some(chunk)) = self.response.chunk().await else { break };
+                let Ok(Some(chunk)) = response.chunk().await else { break };
                 text.extend_from_slice(&chunk);
             }
         };

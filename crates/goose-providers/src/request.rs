@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use goose_extension::{Message, Tool};
+use serde::{Deserialize, Serialize};
 
 /// One question to a model: the whole conversation, and the tools it may ask for.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,8 @@ pub struct RequestOptions {
 }
 
 /// How long a model thinks before it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Not at all, where that can be had.
     None,

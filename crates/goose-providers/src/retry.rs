@@ -70,10 +70,12 @@ impl RetryPolicy {
             return None;
         }
         let chance = chance.clamp(0.0, 1.0);
+        // Who says "at once" again and again is not asked five times within a second.
+        let own = self.ceiling(attempt, error).mul_f64(chance);
         match error.retry_after() {
             Some(wait) if wait > self.longest_wait => None,
-            Some(wait) => Some(wait.mul_f64(1.0 + SPREAD * chance)),
-            None => Some(self.ceiling(attempt, error).mul_f64(chance)),
+            Some(wait) => Some(wait.mul_f64(1.0 + SPREAD * chance).max(own)),
+            None => Some(own),
         }
     }
 
@@ -114,14 +116,17 @@ mod tests {
         assert!(policy.delay(u32::MAX, &network()).is_none());
     }
 
-    /// Row 24: what the service asks for is honoured, never undercut, and capped.
+    /// Row 24: what the service asks for is honoured, never undercut, and capped; and it does not undo our own pauses.
     #[test]
     fn retry_after_is_honoured_and_capped() {
         let policy = RetryPolicy::default();
         let ten = Duration::from_secs(10);
         assert_eq!(policy.delay_at(1, &limited(Some(ten)), 0.0), Some(ten));
         assert_eq!(policy.delay_at(1, &limited(Some(ten)), 1.0), Some(Duration::from_secs(11)));
-        assert_eq!(policy.delay_at(1, &limited(Some(Duration::ZERO)), 1.0), Some(Duration::ZERO));
+        let at_once = limited(Some(Duration::ZERO));
+        let pauses: Vec<u64> =
+            (1..=3).map(|n| policy.delay_at(n, &at_once, 1.0).unwrap().as_secs()).collect();
+        assert_eq!(pauses, [2, 4, 8]);
         assert_eq!(policy.delay_at(1, &limited(Some(Duration::from_secs(61))), 0.0), None);
         assert_eq!(policy.delay_at(1, &limited(None), 1.0), Some(Duration::from_secs(2)));
     }

@@ -37,11 +37,6 @@ pub struct ModelOverride {
 }
 
 impl ModelOverrides {
-    /// Only the size of the model that is asked for.
-    pub fn with_context_limit(limit: u64) -> Self {
-        Self { context_limit: Some(limit), ..Self::default() }
-    }
-
     /// Whether the user says how large that model is.
     pub(crate) fn says_size_of(&self, model: &str) -> bool {
         self.context_limit.is_some()

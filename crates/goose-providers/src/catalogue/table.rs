@@ -1,8 +1,9 @@
 //! The table of models, sorted by name.
 //!
-//! Sizes and prices are what the makers' own pages said in the autumn of 2026 (US dollars for a million tokens, the
-//! usual tier, short prompts). Prices age: they serve to show a cost, not to check a bill. Where a maker charges by the
-//! hour of the day, or many sell the same model, there is no price here.
+//! Sizes and prices (US dollars for a million tokens, the usual tier, short prompts) were put together in 2026 and have
+//! not been checked row by row against the makers' pages: a row may be out of date or wrong. They serve to show about what
+//! a session costs, not to check a bill; who knows better says so under `models:` in the configuration. Where a maker
+//! charges by the hour of the day, or many sell the same model, there is no price here.
 
 use super::entry::{Entry, model};
 

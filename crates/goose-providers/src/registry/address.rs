@@ -34,7 +34,8 @@ pub(super) fn parse(text: &str, usual: Usual) -> Result<Url, String> {
         true => Url::parse(text),
         false => with_scheme(text, usual.plain),
     };
-    let mut url = url.map_err(|error| format!("`{text}` is no address ({error})"))?;
+    // The text itself is not repeated: it may hold a password or a key.
+    let mut url = url.map_err(|error| format!("it is no address ({error})"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`{}` is neither http nor https", url.scheme()));
     }
@@ -60,7 +61,7 @@ fn with_scheme(text: &str, plain: Plain) -> Result<Url, url::ParseError> {
 }
 
 /// Whether it is this machine's own address.
-fn is_here(url: &Url) -> bool {
+pub(super) fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),

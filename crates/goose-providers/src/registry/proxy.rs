@@ -1,38 +1,45 @@
 //! The proxy that the usual variables name for a URL: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`.
 
-use url::{Host, Url};
+use url::Url;
 
-use super::{resolve::bad, setup_error::SetupError};
+use super::{address::is_here, resolve::bad, setup_error::SetupError};
 use crate::lookup::Asked;
 
+/// The variables that are meant for many kinds of traffic, of which the web's is only one.
+const FOR_ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
+
 /// The proxy to go through, where there is one. What is on this machine is reached directly.
+///
+/// # Errors
+///
+/// A proxy for the web that goose cannot use. One for everything (`ALL_PROXY`) is then not meant for goose.
 pub(super) fn of(url: &Url, lookup: &Asked<'_>) -> Result<Option<Url>, SetupError> {
     let names = match url.scheme() {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         _ => ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"],
     };
-    let set = |name: &'static str| Some((name, lookup.value(name).filter(|text| !text.trim().is_empty())?));
-    let Some((name, text)) = names.into_iter().find_map(set) else { return Ok(None) };
     if is_here(url) || is_excepted(url, lookup) {
         return Ok(None);
     }
+    for name in names {
+        let Some(text) = lookup.value(name).filter(|text| !text.trim().is_empty()) else { continue };
+        match parse(name, text) {
+            Err(problem) if FOR_ALL.contains(&name) => tracing::warn!("{problem}; it is not used"),
+            parsed => return parsed.map(Some),
+        }
+    }
+    Ok(None)
+}
+
+fn parse(name: &str, text: String) -> Result<Url, SetupError> {
     let text = if text.contains("://") { text } else { format!("http://{}", text.trim()) };
     let proxy = Url::parse(text.trim()).map_err(|error| bad(name, format!("it is no address ({error})")))?;
     match proxy.scheme() {
-        "http" | "https" => Ok(Some(proxy)),
+        "http" | "https" => Ok(proxy),
         scheme => Err(bad(
             name,
             format!("`{scheme}` is no kind of proxy that goose knows; it may be http or https"),
         )),
-    }
-}
-
-fn is_here(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => true,
     }
 }
 
@@ -74,5 +81,22 @@ mod tests {
             assert_eq!(of(direct), None, "{direct}");
         }
         assert_eq!(of("https://notexample.org").as_deref(), Some("http://proxy.lan:3128/"));
+    }
+
+    #[test]
+    fn a_proxy_for_everything_is_used_where_it_can_be() {
+        let through = |pairs: &[(&str, &str)]| {
+            let set: BTreeMap<String, String> =
+                pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            of(&Url::parse("https://api.openai.com").unwrap(), &Asked::new(&set))
+                .map(|proxy| proxy.map(|it| it.to_string()))
+        };
+        let socks = "socks5://proxy.lan:1080";
+        assert_eq!(through(&[("ALL_PROXY", socks)]).unwrap(), None);
+        assert_eq!(
+            through(&[("ALL_PROXY", socks), ("all_proxy", "proxy.lan:1")]).unwrap().as_deref(),
+            Some("http://proxy.lan:1/")
+        );
+        assert!(through(&[("HTTPS_PROXY", socks)]).is_err());
     }
 }

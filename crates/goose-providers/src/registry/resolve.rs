@@ -118,10 +118,11 @@ impl Resolver<'_> {
         }
     }
 
-    /// The inventor's newest is understood at the inventor's own address only.
+    /// The inventor's newest is understood at the inventor's own address only; a gateway may stand anywhere.
     fn dialect(&self, url: &Url) -> Dialect {
         let own = Url::parse(self.blueprint.host).ok();
         match own {
+            _ if self.blueprint.dialect == Dialect::Gateway => Dialect::Gateway,
             Some(own) if own.host_str() != url.host_str() => Dialect::Common,
             _ => self.blueprint.dialect,
         }

@@ -23,6 +23,9 @@ const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 /// How much is kept of arguments that are not as they should be.
 const MAX_RAW_BYTES: usize = 8 * 1024;
 
+/// What is wrong with a call that the length limit has cut off.
+const CUT_BEFORE_ARGUMENTS: &str = "the answer was cut off at its length limit before the arguments came";
+
 /// How much text and thinking one answer may have, and how much a service may want to see again.
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_OPAQUE_BYTES: usize = 4 * 1024 * 1024;
@@ -32,6 +35,8 @@ pub(super) struct Assembly {
     ready: VecDeque<ReplyEvent>,
     taken: TakenIds,
     calls: Vec<Call>,
+    /// The last call, where it has ended without arguments: only the end of the answer tells whether that is all.
+    bare: Option<usize>,
     thinking: Thinking,
     text_bytes: usize,
     opaque_bytes: usize,
@@ -66,11 +71,12 @@ struct Thinking {
 }
 
 impl Assembly {
-    pub(super) fn new(taken: TakenIds) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             ready: VecDeque::new(),
-            taken,
+            taken: TakenIds::default(),
             calls: Vec::new(),
+            bare: None,
             thinking: Thinking::default(),
             text_bytes: 0,
             opaque_bytes: 0,
@@ -98,7 +104,7 @@ impl Assembly {
         if text.is_empty() {
             return Ok(());
         }
-        self.end_thinking();
+        self.begin_other();
         self.count_text(text)?;
         self.ready.push_back(ReplyEvent::Text(text.to_owned()));
         Ok(())
@@ -109,6 +115,7 @@ impl Assembly {
         if text.is_empty() {
             return Ok(());
         }
+        self.pass_bare();
         self.count_text(text)?;
         self.ready.push_back(ReplyEvent::Thinking(text.to_owned()));
         Ok(())
@@ -144,6 +151,7 @@ impl Assembly {
             self.count_opaque(opaque.data.to_string().len())?;
         }
         if !thought.text.is_empty() || thought.opaque.is_some() {
+            self.pass_bare();
             self.ready.push_back(ReplyEvent::Thought(thought));
         }
         Ok(())
@@ -154,7 +162,7 @@ impl Assembly {
         if self.calls.len() >= MAX_CALLS {
             return Err(too_much(&format!("the model asks for more than {MAX_CALLS} tools at once")));
         }
-        self.end_thinking();
+        self.begin_other();
         let call = self.calls.len();
         self.calls.push(Call { id: self.taken.claim(id), ..Call::default() });
         self.name_call(call, name);
@@ -204,17 +212,37 @@ impl Assembly {
 
     /// The call is complete.
     pub(super) fn end_call(&mut self, call: usize) {
+        let is_last = call + 1 == self.calls.len();
+        if is_last && !self.has_arguments(call) && !self.is_done {
+            self.bare = Some(call);
+        } else {
+            self.pass_on(call);
+        }
+    }
+
+    fn pass_on(&mut self, call: usize) {
+        let is_cut = self.is_cut(call);
         let Some(call) = self.calls.get_mut(call) else { return };
         if std::mem::replace(&mut call.stage, Stage::Ended) == Stage::Ended {
             return;
         }
-        let arguments = judge(std::mem::take(&mut call.arguments), call.argument_bytes);
+        let arguments = match is_cut {
+            true => malformed(String::new(), CUT_BEFORE_ARGUMENTS.to_owned()),
+            false => judge(std::mem::take(&mut call.arguments), call.argument_bytes),
+        };
         self.ready.push_back(ReplyEvent::Call(ToolCall {
             id: std::mem::take(&mut call.id),
             name: std::mem::take(&mut call.name),
             arguments,
             opaque: call.opaque.take(),
         }));
+    }
+
+    /// Whether the answer was cut at its length before the first byte of the call's arguments. Run without them, it could
+    /// do something else than was meant.
+    fn is_cut(&self, call: usize) -> bool {
+        let is_last = call + 1 == self.calls.len();
+        self.is_done && is_last && self.stop == Some(StopReason::MaxTokens) && !self.has_arguments(call)
     }
 
     pub(super) fn usage(&mut self, usage: Usage) {
@@ -244,6 +272,18 @@ impl Assembly {
             stop => stop,
         };
         self.ready.push_back(ReplyEvent::Finished(stop));
+    }
+
+    /// Something else begins: what was waiting for its end has come to it.
+    fn begin_other(&mut self) {
+        self.pass_bare();
+        self.end_thinking();
+    }
+
+    fn pass_bare(&mut self) {
+        if let Some(call) = self.bare.take() {
+            self.pass_on(call);
+        }
     }
 
     fn end_thinking(&mut self) {

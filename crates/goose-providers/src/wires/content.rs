@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use goose_extension::{ContentBlock, ResourceContents, ToolOutput};
+use goose_extension::{ContentBlock, ResourceContents, ToolOutput, is_base64};
 
 /// How large one text may be. Tools' results are cut well below; this is the last guard.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
@@ -92,15 +92,6 @@ fn accepted_type(mime_type: &str) -> Option<&'static str> {
         "image/webp" => Some("image/webp"),
         _ => None,
     }
-}
-
-/// Padded base64, as it is on all wires.
-fn is_base64(data: &str) -> bool {
-    let bytes = data.as_bytes();
-    let padding = bytes.iter().rev().take_while(|byte| **byte == b'=').count();
-    let digits = bytes.get(..bytes.len() - padding).unwrap_or_default();
-    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    !digits.is_empty() && padding <= 2 && bytes.len().is_multiple_of(4) && digits.iter().all(is_digit)
 }
 
 fn left_out(what: &str, mime_type: &str, base64_bytes: usize, reason: &str) -> Part<'static> {

@@ -3,14 +3,18 @@
 
 use std::{
     collections::VecDeque,
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use goose_extension::Message;
 
-/// How many conversations are kept, and how many bytes of each. What is longer is written anew from there on.
+/// How many conversations are kept, and how many bytes of each. What is more is written anew each time.
 const MAX_CONVERSATIONS: usize = 4;
-const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// How many bytes of one message are kept. An image is copied as fast from where it is, and must not crowd out the rest.
+const MAX_MESSAGE_BYTES: usize = 512 * 1024;
 
 /// What was written before.
 #[derive(Default)]
@@ -27,25 +31,34 @@ struct Kept {
 
 struct Written {
     message: Arc<Message>,
-    end: usize,
+    /// Where it is in the bytes; none where it was too large to be kept.
+    place: Option<Range<usize>>,
 }
 
 impl History {
-    /// Writes messages to `out`, as `write` does it for each. Gives back where each of them ends in `out`.
+    /// Writes messages to `out`, as `write` does it for each, with the message before it. Gives back where each of them
+    /// ends in `out`.
     pub(super) fn write(
         &self,
         messages: &[Arc<Message>],
-        write: impl Fn(&Message, &mut Vec<u8>),
+        write: impl Fn(&Message, Option<&Message>, &mut Vec<u8>),
         out: &mut Vec<u8>,
     ) -> Vec<usize> {
         let mut kept = self.take(messages);
-        kept.grow(messages, &write);
-        let start = out.len();
-        out.extend_from_slice(&kept.bytes);
-        let mut ends: Vec<usize> = kept.messages.iter().map(|written| start + written.end).collect();
-        for message in messages.iter().skip(ends.len()) {
-            write(message, out);
+        kept.forget_from(messages);
+        let mut ends = Vec::with_capacity(messages.len());
+        let mut before = None;
+        for (at, message) in messages.iter().enumerate() {
+            let start = out.len();
+            match kept.bytes_of(at) {
+                Some(bytes) => out.extend_from_slice(bytes),
+                None => write(message, before, out),
+            }
+            if at == kept.messages.len() {
+                kept.remember(message, out.get(start..).unwrap_or_default());
+            }
             ends.push(out.len());
+            before = Some(message.as_ref());
         }
         self.put(kept);
         ends
@@ -70,20 +83,27 @@ impl History {
 }
 
 impl Kept {
-    fn grow(&mut self, messages: &[Arc<Message>], write: &impl Fn(&Message, &mut Vec<u8>)) {
+    /// Forgets everything from the first message on that is not the same.
+    fn forget_from(&mut self, messages: &[Arc<Message>]) {
         let is_same = |(written, message): &(&Written, &Arc<Message>)| Arc::ptr_eq(&written.message, message);
         let common = self.messages.iter().zip(messages).take_while(is_same).count();
         self.messages.truncate(common);
-        self.bytes.truncate(self.messages.last().map_or(0, |written| written.end));
-        for message in messages.iter().skip(common) {
-            let before = self.bytes.len();
-            write(message, &mut self.bytes);
-            if self.bytes.len() > MAX_KEPT_BYTES {
-                self.bytes.truncate(before);
-                return;
-            }
-            self.messages.push(Written { message: Arc::clone(message), end: self.bytes.len() });
+        let last = self.messages.iter().rev().find_map(|written| written.place.as_ref());
+        self.bytes.truncate(last.map_or(0, |place| place.end));
+    }
+
+    fn bytes_of(&self, at: usize) -> Option<&[u8]> {
+        self.bytes.get(self.messages.get(at)?.place.clone()?)
+    }
+
+    fn remember(&mut self, message: &Arc<Message>, bytes: &[u8]) {
+        let start = self.bytes.len();
+        let fits = bytes.len() <= MAX_MESSAGE_BYTES && start + bytes.len() <= MAX_KEPT_BYTES;
+        if fits {
+            self.bytes.extend_from_slice(bytes);
         }
+        let place = fits.then_some(start..self.bytes.len());
+        self.messages.push(Written { message: Arc::clone(message), place });
     }
 }
 
@@ -100,7 +120,7 @@ mod tests {
     fn written(history: &History, messages: &[Arc<Message>]) -> (String, usize) {
         let count = Cell::new(0);
         let mut out = b"head".to_vec();
-        let write = |message: &Message, out: &mut Vec<u8>| {
+        let write = |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| {
             count.set(count.get() + 1);
             out.extend_from_slice(message.text().as_bytes());
         };
@@ -134,14 +154,27 @@ mod tests {
         assert!(talks.iter().all(|talk| written(&history, talk).1 == 0));
     }
 
+    /// An image is written anew each time; what comes after it is not.
     #[test]
-    fn what_is_too_long_is_written_but_not_kept() {
+    fn what_is_large_is_not_kept_and_does_not_crowd_out_the_rest() {
         let history = History::default();
-        let messages = [message("a"), message(&"x".repeat(MAX_KEPT_BYTES)), message("b")];
-        let (first, _) = written(&history, &messages);
+        let image = "x".repeat(MAX_KEPT_BYTES);
+        let messages = [message("a"), message(&image), message("b"), message(&image), message("c")];
+        let (first, count) = written(&history, &messages);
+        assert_eq!((first.len(), count), (2 * MAX_KEPT_BYTES + 7, 5));
         let (second, count) = written(&history, &messages);
-        assert!(first == second && first.len() == MAX_KEPT_BYTES + 6);
-        // The large one is tried again for the shelf, then written for the request, and so is what follows.
-        assert_eq!(count, 3);
+        assert!(first == second && first.ends_with("xc"));
+        assert_eq!(count, 2);
+        assert_eq!(written(&history, &messages[..1]), ("heada".into(), 0));
+    }
+
+    #[test]
+    fn what_is_kept_has_a_limit() {
+        let history = History::default();
+        let text = "x".repeat(MAX_MESSAGE_BYTES);
+        let messages: Vec<Arc<Message>> =
+            (0..=MAX_KEPT_BYTES / MAX_MESSAGE_BYTES).map(|_| message(&text)).collect();
+        written(&history, &messages);
+        assert_eq!(written(&history, &messages).1, 1);
     }
 }

@@ -10,11 +10,12 @@
 //! - `wire`: what a codec is, and the provider that is made of one; `stream`: an answer as it comes;
 //! - `assembly`: the pieces of an answer under caps; `content`: what a message may hold, in the form that all wires share;
 //! - `history`: the bytes of a conversation that only grows; `names`: ids and tool names that every service takes;
-//! - `lines`: answers that are JSON line by line; `other`: the wires of a library;
+//! - `lines`: answers that are JSON line by line; `caching`: marks for Claude's cache; `other`: the wires of a library;
 //! - `text`: what the two OpenAI wires write inside of strings; `schema`: a tool's schema as services want it; `models`: what is known of models by their names.
 
 mod anthropic;
 mod assembly;
+mod caching;
 mod content;
 mod history;
 mod lines;

@@ -1,13 +1,6 @@
 //! Ids of calls and names of tools in a form that every service takes, whoever made them.
 
-use std::{
-    borrow::Cow,
-    collections::HashSet,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
-
-use goose_extension::Message;
+use std::{borrow::Cow, collections::HashSet};
 
 /// How long an id, and a tool's name, may be; OpenAI's limits, the shortest of the three.
 const MAX_ID_BYTES: usize = 64;
@@ -48,24 +41,20 @@ fn fingerprint(text: &str) -> u64 {
     })
 }
 
-/// The ids that are taken in a conversation.
+/// The ids that are taken in an answer. Those of earlier answers are not looked at, which would cost more with each turn:
+/// some services count from zero in each answer, and who keeps the conversation tells them apart.
 #[derive(Debug, Default)]
-pub(super) struct TakenIds(HashSet<u64>);
+pub(super) struct TakenIds(HashSet<String>);
 
 impl TakenIds {
-    /// Those of the calls so far. Some services count from zero in each answer.
-    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
-        Self(messages.iter().flat_map(|message| message.call_ids()).map(hashed).collect())
-    }
-
     /// The id itself where it is valid and free, else a new one.
     pub(super) fn claim(&mut self, id: &str) -> String {
-        if is_valid_id(id) && self.0.insert(hashed(id)) {
+        if is_valid_id(id) && self.0.insert(id.to_owned()) {
             return id.to_owned();
         }
         loop {
             let fresh = format!("call_{:016x}", self.random());
-            if self.0.insert(hashed(&fresh)) {
+            if self.0.insert(fresh.clone()) {
                 return fresh;
             }
         }
@@ -75,12 +64,6 @@ impl TakenIds {
     fn random(&self) -> u64 {
         getrandom::u64().unwrap_or(self.0.len() as u64)
     }
-}
-
-fn hashed(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -102,19 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_given_once_in_a_conversation() {
-        let call = goose_extension::MessageContent::ToolCall {
-            id: "call_0".into(),
-            name: "a".into(),
-            arguments: serde_json::json!({}),
-            opaque: None,
-        };
-        let earlier = [Arc::new(Message::new(goose_extension::Role::Assistant, [call]))];
-        let mut taken = TakenIds::of(&earlier);
-        let ids = [taken.claim("call_0"), taken.claim("call_1"), taken.claim("call_1"), taken.claim("")];
-        assert_eq!(ids[1], "call_1");
+    fn an_id_is_given_once_in_an_answer() {
+        let mut taken = TakenIds::default();
+        let ids = [taken.claim("call_1"), taken.claim("call_1"), taken.claim("a b"), taken.claim("")];
+        assert_eq!(ids[0], "call_1");
         let distinct: HashSet<&String> = ids.iter().collect();
         assert_eq!(distinct.len(), 4, "{ids:?}");
-        assert!(ids.iter().all(|id| is_valid_id(id) && id != "call_0"), "{ids:?}");
+        assert!(ids.iter().all(|id| is_valid_id(id)), "{ids:?}");
     }
 }

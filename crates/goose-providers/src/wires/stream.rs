@@ -3,10 +3,11 @@
 //! Not everybody who is asked for a stream of events sends one: a whole answer as JSON is taken too, and a web page is
 //! told apart from both.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     assembly::{Assembly, too_much},
@@ -25,6 +26,9 @@ use crate::{
 /// How many bytes one answer may have on the wire.
 const MAX_ANSWER_BYTES: usize = 256 * 1024 * 1024;
 
+/// How long to wait for more where the service has said why it stopped: what it cost, and a goodbye.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
 /// How much of an answer is shown that cannot be read.
 const SHOWN_CHARS: usize = 200;
 
@@ -36,13 +40,16 @@ pub(super) trait Decoder: Send {
     /// Takes an event.
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()>;
 
-    /// Takes an answer that came as one JSON object.
-    fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()>;
+    /// Takes an answer that came as one JSON object. Where each line is an event, that is an event too.
+    fn whole(&mut self, _answer: Value, _reply: &mut Assembly) -> ProviderResult<()> {
+        Err(not_events())
+    }
 }
 
 /// The answer in `body`.
 pub(super) fn of(body: Body, decoder: impl Decoder + 'static, assembly: Assembly) -> ReplyStream {
-    let reading = Reading { body, decoder, assembly, form: Form::Unknown, taken: 0, ended: false };
+    let reading =
+        Reading { body, decoder, assembly, form: Form::Unknown, taken: 0, last_words: None, ended: false };
     Box::pin(futures::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         Some((item, reading))
@@ -55,6 +62,8 @@ struct Reading<D> {
     assembly: Assembly,
     form: Form,
     taken: usize,
+    /// Until when the end of an answer that is complete is waited for.
+    last_words: Option<Instant>,
     ended: bool,
 }
 
@@ -70,6 +79,7 @@ impl<D: Decoder> Reading<D> {
     async fn next(&mut self) -> Option<ProviderResult<ReplyEvent>> {
         loop {
             if let Some(event) = self.assembly.next() {
+                self.last_words = None;
                 return Some(Ok(event));
             }
             if self.ended {
@@ -88,10 +98,25 @@ impl<D: Decoder> Reading<D> {
     }
 
     async fn read(&mut self) -> ProviderResult<()> {
-        match self.body.chunk().await? {
-            Some(chunk) => self.take(chunk),
-            None => self.finish(),
+        let chunk = match self.assembly.has_stopped() {
+            true => self.last_chunk().await,
+            false => Some(self.body.chunk().await?),
+        };
+        match chunk {
+            Some(Some(chunk)) => self.take(chunk),
+            Some(None) => self.finish(),
+            None => {
+                self.assembly.done();
+                Ok(())
+            }
         }
+    }
+
+    /// What may follow the reason to stop. Nothing that is needed: where it does not come in time, or the connection
+    /// breaks, the answer is complete all the same.
+    async fn last_chunk(&mut self) -> Option<Option<Bytes>> {
+        let until = *self.last_words.get_or_insert_with(|| Instant::now() + LAST_WORDS);
+        tokio::time::timeout_at(until, self.body.chunk()).await.ok()?.ok()
     }
 
     fn take(&mut self, chunk: Bytes) -> ProviderResult<()> {
@@ -197,7 +222,7 @@ impl<D: Decoder> Reading<D> {
     fn presentable(&self, error: ProviderError) -> ProviderError {
         match error {
             ProviderError::Protocol { message } => {
-                ProviderError::Protocol { message: failure::without_key(self.body.endpoint(), &message) }
+                ProviderError::Protocol { message: failure::without_secrets(self.body.endpoint(), &message) }
             }
             error => error,
         }

@@ -6,7 +6,6 @@ use super::{
     assembly::Assembly,
     content::Sight,
     history::History,
-    names::TakenIds,
     stream::{self, Decoder},
 };
 use crate::{
@@ -87,8 +86,7 @@ impl Wire {
             history: &self.history,
         });
         let body = self.http.post(body, C::HEADERS).await?;
-        let assembly = Assembly::new(TakenIds::of(request.messages));
-        Ok(stream::of(body, C::decoder(endpoint), assembly))
+        Ok(stream::of(body, C::decoder(endpoint), Assembly::new()))
     }
 }
 

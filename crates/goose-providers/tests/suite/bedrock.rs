@@ -107,6 +107,27 @@ async fn text_and_calls_in_pieces_come_through_and_go_back() {
     }
 }
 
+/// Row 29: arguments that are too large are counted, not kept, and the model is told.
+#[tokio::test]
+async fn arguments_in_large_pieces_are_capped() {
+    let [stop, usage] = end("tool_use");
+    let tool = json!({"contentBlockIndex": 1, "start": {"toolUse": {"toolUseId": "t-1", "name": "developer__shell"}}});
+    let piece = "x".repeat(512 * 1024);
+    let mut said = vec![("messageStart", json!({"role": "assistant"})), ("contentBlockStart", tool)];
+    said.push(delta(json!({"toolUse": {"input": "{\"command\":\""}})));
+    said.extend((0..3).map(|_| delta(json!({"toolUse": {"input": piece}}))));
+    said.extend([("contentBlockStop", json!({})), stop, usage]);
+    let (_server, bedrock) = bedrock(vec![events(&said)]).await;
+
+    let reply = ask_hello(&*bedrock).await.unwrap();
+
+    let [MessageContent::ToolCall { arguments: Value::String(raw), .. }] = reply.message.content.as_slice()
+    else {
+        panic!("{:?}", reply.stop)
+    };
+    assert!(raw.len() < 10_000, "{}", raw.len());
+}
+
 #[tokio::test]
 async fn what_goes_wrong_is_told_apart() {
     let said = async |answer: Answer| {

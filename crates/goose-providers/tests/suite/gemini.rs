@@ -191,6 +191,16 @@ async fn too_much_is_cut_off() {
     assert!(matches!(ask_hello(&*gemini_calls).await, Err(ProviderError::Protocol { .. })));
 }
 
+/// An answer has an end, also where none of its events holds much that is kept.
+#[tokio::test]
+async fn an_answer_without_end_is_stopped() {
+    let mut event = parts(json!([{"text": "x"}]));
+    event["note"] = json!("n".repeat(64 * 1024));
+    let (_server, gemini) = gemini(vec![events(&vec![event; 1100])]).await;
+    let error = ask_hello(&*gemini).await.unwrap_err();
+    assert!(error.to_string().contains("larger than 64 MiB"), "{error}");
+}
+
 /// Counts that overflow make the library panic where sums are checked: an error then, and never the process's end.
 #[tokio::test]
 async fn a_panic_of_the_library_is_contained() {

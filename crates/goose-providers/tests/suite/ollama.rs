@@ -35,7 +35,7 @@ async fn ollama(answers: Vec<Answer>) -> (Loopback, Arc<dyn Provider>) {
 #[tokio::test]
 async fn text_and_thoughts_come_through_and_the_room_is_said() {
     let (server, ollama) = ollama(vec![lines(&[
-        said(json!({"role": "assistant", "thinking": "Greet."})),
+        said(json!({"role": "assistant", "thinking": "Greet.", "reasoning_content": "Greet."})),
         said(json!({"content": "Hel"})),
         said(json!({"content": "lo"})),
         done("stop"),
@@ -101,7 +101,10 @@ async fn the_user_decides_how_much_room_there_is() {
         Registry::default().provider(&model, &set, &overrides).map(|provider| provider.model().context_limit)
     };
     assert_eq!(limit(&[], ModelOverrides::default()), Ok(32_768));
-    assert_eq!(limit(&[], ModelOverrides::with_context_limit(100_000)), Ok(100_000));
+    assert_eq!(
+        limit(&[], ModelOverrides { context_limit: Some(100_000), ..ModelOverrides::default() }),
+        Ok(100_000)
+    );
     assert_eq!(limit(&[("GOOSE_INPUT_LIMIT", "8192")], ModelOverrides::default()), Ok(8_192));
     assert!(limit(&[("GOOSE_INPUT_LIMIT", "much")], ModelOverrides::default()).is_err());
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "other-wires")]
 use goose_providers::ProviderInfo;
 use goose_providers::{ModelOverride, ModelOverrides, ModelRef, Registry, SetupError};
+use serde_json::json;
 
 use crate::{
     asking::{ask_hello, provider, set},
@@ -104,6 +105,7 @@ fn settings_that_make_no_sense_are_named() {
     let said = [
         bad("OPENAI_HOST", "ftp://example.com"),
         bad("OPENAI_HOST", "http://"),
+        bad("OPENAI_HOST", "https://me:canary@example.com:x/?key=canary"),
         bad("OPENAI_TIMEOUT", "soon"),
         bad("OPENAI_TIMEOUT", "-1"),
         bad("OPENAI_CUSTOM_HEADERS", "no value"),
@@ -127,6 +129,35 @@ async fn asked<const N: usize>(model: &str, mut pairs: [(&str, &str); N]) -> Ask
     }
     ask_hello(&*provider(model, pairs)).await.unwrap_err();
     server.only()
+}
+
+/// Claude's cache keeps only what is marked, whoever stands in between; others are not bothered with it.
+#[tokio::test]
+async fn claude_is_told_what_to_cache_behind_gateways() {
+    let key = ("OPENROUTER_API_KEY", "k-123");
+    let claude = asked("openrouter:anthropic/claude-sonnet-5.5", [key, ("OPENROUTER_HOST", "URL")]).await;
+    let marked = |text: &str| json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+    let expected = json!([{"role": "system", "content": marked("You are goose.")}, {"role": "user", "content": marked("Hello")}]);
+    assert_eq!(claude.body["messages"], expected);
+
+    let plain =
+        json!([{"role": "system", "content": "You are goose."}, {"role": "user", "content": "Hello"}]);
+    let other = asked("openrouter:openai/gpt-4o", [key, ("OPENROUTER_HOST", "URL")]).await;
+    assert_eq!(other.body["messages"], plain);
+    let unknown =
+        asked("openai:claude-sonnet-5-5", [("OPENAI_API_KEY", "k-123"), ("OPENAI_HOST", "URL")]).await;
+    assert_eq!(unknown.body["messages"], plain);
+}
+
+#[cfg(feature = "other-wires")]
+#[tokio::test]
+async fn claude_is_told_what_to_cache_at_googles_cloud() {
+    let settings = [("GCP_ACCESS_TOKEN", "k-123"), ("GCP_PROJECT_ID", "p"), ("VERTEX_HOST", "URL")];
+    let claude = asked("gcp_vertex_ai:claude-sonnet-4-5@20250929", settings).await;
+    let mark = json!({"type": "ephemeral"});
+    assert_eq!(claude.body["system"][0]["text"], "You are goose.");
+    assert_eq!(claude.body["system"][0]["cache_control"], mark);
+    assert_eq!(claude.body["messages"][0]["content"][0]["cache_control"], mark);
 }
 
 #[tokio::test]

@@ -4,27 +4,16 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use goose_providers::ModelRef;
+use goose_providers::{Effort, ModelRef};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
+pub use crate::context::Moderator;
+
 /// The extension that is there where nothing is configured.
 pub const DEFAULT_EXTENSION: &str = "developer";
-
-/// How room is made when a conversation grows too long.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Moderator {
-    /// It is not: the conversation ends.
-    Passive,
-    /// The oldest turns are left out.
-    Truncate,
-    /// The oldest turns are replaced by what they come to.
-    #[default]
-    Summarize,
-}
 
 /// What an exchange is set up with. Made by [`Settings::profile`](super::Settings::profile), or by hand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -42,6 +31,8 @@ pub struct Profile {
     pub extensions: Vec<ProfileExtension>,
     /// How freely the model chooses its words.
     pub temperature: Option<f32>,
+    /// How long the model thinks: `none`, `low`, `medium`, `high`. The service's own habit where it is not said.
+    pub effort: Option<Effort>,
     /// How many tokens an answer may have.
     pub max_tokens: Option<u64>,
     /// How many tokens fit into the model, where that is not known or should be less.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use goose_providers::{BadModelRef, ModelRef};
+use goose_providers::{BadModelRef, Effort, ModelRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -33,6 +33,7 @@ struct Written {
     moderator: Option<Moderator>,
     extensions: Option<Vec<ProfileExtension>>,
     temperature: Option<f32>,
+    effort: Option<Effort>,
     max_tokens: Option<u64>,
     context_limit: Option<u64>,
     compact_threshold: Option<f64>,
@@ -64,6 +65,7 @@ impl Settings {
             moderator: self.layered("GOOSE_MODERATOR", written.moderator)?.unwrap_or_default(),
             extensions: written.extensions.unwrap_or_else(|| self.enabled_extensions()),
             temperature: self.layered("GOOSE_TEMPERATURE", written.temperature)?,
+            effort: self.layered("GOOSE_REASONING_EFFORT", written.effort)?,
             max_tokens: self.layered("GOOSE_MAX_TOKENS", written.max_tokens)?,
             context_limit: self.layered("GOOSE_CONTEXT_LIMIT", written.context_limit)?,
             compact_threshold: self.layered("GOOSE_AUTO_COMPACT_THRESHOLD", written.compact_threshold)?,

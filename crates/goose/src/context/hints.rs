@@ -1,10 +1,11 @@
 //! Hints: the files in which people write what goose should know, `.goosehints` and `AGENTS.md`.
 //!
 //! They are looked for in goose's config folder and in each folder from the git root down to the working folder. A line
-//! (or a word) `@path` imports another file, as long as that lies within the same root: a repository of somebody else must
-//! not pull files of the person's into what the model sees.
+//! (or a word) `@path` imports another file, as long as that lies within the same root, and that root is not the person's
+//! home or above it: a repository of somebody else must not pull files of the person's into what the model sees.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -22,6 +23,10 @@ const MAX_FILES: usize = 64;
 const MAX_DEPTH: usize = 4;
 /// How far up a git root is looked for.
 const MAX_FOLDERS: usize = 64;
+/// How many imports of one file are looked at.
+const MAX_IMPORTS: usize = 64;
+/// How many problems are told one by one.
+const MAX_PROBLEMS: usize = 10;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,20 +52,60 @@ impl Hints {
     }
 }
 
+/// Where hints are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// goose's config folder. Nothing is imported from it, except by the hints in it.
+    pub config_dir: &'a Path,
+    /// The folder where the work happens.
+    pub working_dir: &'a Path,
+    /// The person's home, where it is known.
+    pub home: Option<&'a Path>,
+}
+
 /// Reads the hints for a working folder.
-pub fn load<S: AsRef<str>>(config_dir: &Path, working_dir: &Path, names: &[S]) -> Hints {
+pub fn load<S: AsRef<str>>(places: Places<'_>, names: &[S]) -> Hints {
     let mut reader = Reader::default();
+    let config = places.config_dir;
     for name in names {
-        reader.read(config_dir, &config_dir.join(name.as_ref()));
+        reader.read(&Bounds { root: resolved(config), forbidden: None }, &config.join(name.as_ref()));
     }
-    let folders = folders(working_dir);
-    let root = folders.first().cloned().unwrap_or_else(|| working_dir.to_path_buf());
+    let folders = folders(places.working_dir);
+    let root = folders.first().map_or(places.working_dir, PathBuf::as_path);
+    let bounds = |folder: &Path| Bounds {
+        // Where all of the person's home is one repository, a file speaks for its own folder alone.
+        root: resolved(if holds_home(root, places.home) { folder } else { root }),
+        forbidden: Some(resolved(config)),
+    };
     for folder in &folders {
         for name in names {
-            reader.read(&root, &folder.join(name.as_ref()));
+            reader.read(&bounds(folder), &folder.join(name.as_ref()));
         }
     }
-    reader.hints
+    reader.finish()
+}
+
+/// What a file may import.
+struct Bounds {
+    /// Only what is in here,
+    root: PathBuf,
+    /// and not what is in here.
+    forbidden: Option<PathBuf>,
+}
+
+impl Bounds {
+    fn allow(&self, path: &Path) -> bool {
+        let is_forbidden = self.forbidden.as_ref().is_some_and(|folder| path.starts_with(folder));
+        path.starts_with(&self.root) && !is_forbidden
+    }
+}
+
+fn holds_home(root: &Path, home: Option<&Path>) -> bool {
+    home.is_some_and(|home| resolved(home).starts_with(resolved(root)))
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The folders from the git root down to the working folder; only the latter where there is no git root.
@@ -75,13 +120,14 @@ struct Reader {
     hints: Hints,
     seen: Vec<PathBuf>,
     total: usize,
+    /// How many problems there were beyond those that are told.
+    untold: usize,
 }
 
 impl Reader {
-    fn read(&mut self, root: &Path, path: &Path) {
+    fn read(&mut self, bounds: &Bounds, path: &Path) {
         let Ok(resolved) = path.canonicalize() else { return };
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-        if let Some(text) = self.text(&root, &resolved, path, 0)
+        if let Some(text) = self.text(bounds, &resolved, path, 0)
             && !text.trim().is_empty()
         {
             self.hints.found.push(Hint { shown_path: path.display().to_string(), text });
@@ -89,11 +135,11 @@ impl Reader {
     }
 
     /// A file's text with its imports; nothing where it was read before or may not be read.
-    fn text(&mut self, root: &Path, resolved: &Path, shown: &Path, depth: usize) -> Option<String> {
+    fn text(&mut self, bounds: &Bounds, resolved: &Path, shown: &Path, depth: usize) -> Option<String> {
         if self.seen.iter().any(|seen| seen == resolved) {
             return None;
         }
-        if !resolved.starts_with(root) {
+        if !bounds.allow(resolved) {
             self.problem(shown, "it lies outside the project, and is left out");
             return None;
         }
@@ -121,18 +167,21 @@ impl Reader {
             return None;
         }
         self.total += text.len();
-        Some(self.with_imports(root, resolved, text, depth))
+        Some(self.with_imports(bounds, resolved, text, depth))
     }
 
-    fn with_imports(&mut self, root: &Path, file: &Path, text: String, depth: usize) -> String {
+    fn with_imports(&mut self, bounds: &Bounds, file: &Path, text: String, depth: usize) -> String {
+        let root = &bounds.root;
         let folder = file.parent().unwrap_or(root);
-        let imports: Vec<PathBuf> = imports(&text).map(|import| folder.join(import)).collect();
+        let mut named = HashSet::new();
+        let new = imports(&text).filter(|import| named.insert(*import)).take(MAX_IMPORTS);
+        let imports: Vec<PathBuf> = new.map(|import| folder.join(import)).collect();
         let mut whole = text;
         for import in imports.iter().filter(|_| depth < MAX_DEPTH) {
             // A word with an @ that names no file is no import.
             let Ok(resolved) = import.canonicalize() else { continue };
             if resolved.is_file()
-                && let Some(text) = self.text(root, &resolved, import, depth + 1)
+                && let Some(text) = self.text(bounds, &resolved, import, depth + 1)
             {
                 let name = resolved.strip_prefix(root).unwrap_or(&resolved).display();
                 whole.push_str(&format!("\n\n--- {name} ---\n{}", text.trim_end()));
@@ -142,7 +191,17 @@ impl Reader {
     }
 
     fn problem(&mut self, path: &Path, what: &str) {
-        self.hints.problems.push(format!("{}: {what}.", path.display()));
+        match self.hints.problems.len() < MAX_PROBLEMS {
+            true => self.hints.problems.push(format!("{}: {what}.", path.display())),
+            false => self.untold += 1,
+        }
+    }
+
+    fn finish(mut self) -> Hints {
+        if self.untold > 0 {
+            self.hints.problems.push(format!("{} more files of hints were left out.", self.untold));
+        }
+        self.hints
     }
 }
 

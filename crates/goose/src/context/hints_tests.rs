@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 
 struct World {
-    _home: TempDir,
+    home: TempDir,
     config: PathBuf,
     project: PathBuf,
 }
@@ -18,7 +18,13 @@ fn world() -> World {
     fs::create_dir_all(&config).unwrap();
     fs::create_dir_all(project.join(".git")).unwrap();
     fs::create_dir_all(project.join("src/deep")).unwrap();
-    World { _home: home, config, project }
+    World { home, config, project }
+}
+
+impl World {
+    fn load(&self, working_dir: &Path, names: &[&str]) -> Hints {
+        load(Places { config_dir: &self.config, working_dir, home: Some(self.home.path()) }, names)
+    }
 }
 
 fn texts(hints: &Hints) -> Vec<&str> {
@@ -32,7 +38,7 @@ fn the_general_comes_before_the_particular() {
     fs::write(world.project.join("AGENTS.md"), "in the project").unwrap();
     fs::write(world.project.join("src/.goosehints"), "in src").unwrap();
 
-    let hints = load(&world.config, &world.project.join("src/deep"), DEFAULT_NAMES);
+    let hints = world.load(&world.project.join("src/deep"), DEFAULT_NAMES);
 
     assert_eq!(texts(&hints), ["everywhere", "in the project", "in src"]);
 }
@@ -44,7 +50,7 @@ fn without_a_git_root_only_the_working_folder_counts() {
     fs::write(world.project.join("AGENTS.md"), "above").unwrap();
     fs::write(world.project.join("src/AGENTS.md"), "here").unwrap();
 
-    let hints = load(&world.config, &world.project.join("src"), DEFAULT_NAMES);
+    let hints = world.load(&world.project.join("src"), DEFAULT_NAMES);
 
     assert_eq!(texts(&hints), ["here"]);
 }
@@ -55,7 +61,7 @@ fn imports_are_put_in_once_and_circles_end() {
     fs::write(world.project.join("AGENTS.md"), "See @docs.md, and mail me@example.org.").unwrap();
     fs::write(world.project.join("docs.md"), "Back to @AGENTS.md and @docs.md").unwrap();
 
-    let hints = load(&world.config, &world.project, DEFAULT_NAMES);
+    let hints = world.load(&world.project, DEFAULT_NAMES);
 
     assert_eq!(
         texts(&hints),
@@ -76,7 +82,7 @@ fn nothing_outside_the_project_is_imported() {
     )
     .unwrap();
 
-    let hints = load(&world.config, &world.project, DEFAULT_NAMES);
+    let hints = world.load(&world.project, DEFAULT_NAMES);
 
     assert!(!texts(&hints)[0].contains("canary"));
     assert_eq!(hints.problems.len(), 3, "{:?}", hints.problems);
@@ -87,7 +93,7 @@ fn a_file_that_is_too_large_is_left_out_and_named() {
     let world = world();
     fs::write(world.project.join("AGENTS.md"), "x".repeat(70_000)).unwrap();
 
-    let hints = load(&world.config, &world.project, DEFAULT_NAMES);
+    let hints = world.load(&world.project, DEFAULT_NAMES);
 
     assert_eq!(hints.iter().count(), 0);
     assert!(hints.problems[0].contains("AGENTS.md"), "{:?}", hints.problems);
@@ -99,7 +105,51 @@ fn a_pipe_in_the_place_of_a_file_does_not_hang() {
     let made = std::process::Command::new("mkfifo").arg(world.project.join("AGENTS.md")).status().unwrap();
     assert!(made.success());
 
-    let hints = load(&world.config, &world.project, DEFAULT_NAMES);
+    let hints = world.load(&world.project, DEFAULT_NAMES);
 
     assert_eq!(hints.iter().count(), 0);
+}
+
+/// Rows 47 and 48: where the home is one repository, what a stranger wrote in a folder of it reaches no other folder.
+#[test]
+fn a_home_that_is_a_repository_opens_nothing() {
+    let world = world();
+    fs::create_dir_all(world.home.path().join(".git")).unwrap();
+    fs::remove_dir(world.project.join(".git")).unwrap();
+    fs::write(world.home.path().join("private"), "secret").unwrap();
+    fs::write(world.config.join("secrets.yaml"), "secret").unwrap();
+    fs::write(world.project.join("own.md"), "own").unwrap();
+    fs::write(world.project.join("AGENTS.md"), "@../private @../config/secrets.yaml @own.md").unwrap();
+
+    let hints = world.load(&world.project, DEFAULT_NAMES);
+
+    let all = texts(&hints).concat();
+    assert!(!all.contains("secret\n") && !all.ends_with("secret") && all.ends_with("own"), "{all}");
+    assert_eq!(hints.problems.len(), 2, "{:?}", hints.problems);
+}
+
+#[test]
+fn nothing_is_imported_from_the_config_folder() {
+    let world = world();
+    fs::create_dir_all(world.home.path().join(".git")).unwrap();
+    fs::remove_dir(world.project.join(".git")).unwrap();
+    fs::write(world.config.join("secrets.yaml"), "key: 1").unwrap();
+    fs::write(world.home.path().join("AGENTS.md"), "@config/secrets.yaml").unwrap();
+
+    let hints = world.load(world.home.path(), DEFAULT_NAMES);
+
+    assert_eq!(texts(&hints), ["@config/secrets.yaml"]);
+}
+
+#[test]
+fn thousands_of_imports_are_a_few_problems() {
+    let world = world();
+    let outside: String = (0..40).map(|n| format!("@../outside{n} @../outside{n} ")).collect();
+    (0..40).for_each(|n| fs::write(world.home.path().join(format!("outside{n}")), "x").unwrap());
+    fs::write(world.project.join("AGENTS.md"), outside).unwrap();
+
+    let hints = world.load(&world.project, DEFAULT_NAMES);
+
+    assert_eq!(hints.problems.len(), MAX_PROBLEMS + 1);
+    assert_eq!(hints.problems[MAX_PROBLEMS], "30 more files of hints were left out.");
 }

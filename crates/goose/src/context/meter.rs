@@ -1,9 +1,13 @@
 //! [`Meter`]: how full the context is.
 
-use goose_extension::Message;
+use goose_extension::{Message, MessageContent};
 use goose_providers::Usage;
 
 use super::tokens;
+
+/// What is believed of a service's count: wilder relations to the estimate are a mistake of the service.
+const LEAST_RATIO: f64 = 0.5;
+const MOST_RATIO: f64 = 3.0;
 
 /// Counts the tokens of a conversation: what the service counted last, and an estimate of what has come since. Counting
 /// costs nothing that grows with the conversation.
@@ -31,15 +35,23 @@ impl Meter {
 
     /// Notes a further message.
     pub fn add(&mut self, message: &Message) {
-        self.estimated += tokens::of_message(message);
+        self.add_parts(&message.content);
+    }
+
+    /// Notes what was added to a message.
+    pub fn add_parts(&mut self, parts: &[MessageContent]) {
+        self.estimated += tokens::of_parts(parts);
     }
 
     /// Notes what the service counted for the last request and its answer. The answer is to be
     /// [added](Self::add) first.
     pub fn count(&mut self, usage: &Usage) {
-        // Some services count nothing.
+        // Some services count nothing, or leave out what they had in a cache.
         if usage.input > 0 {
-            self.counted = Some(Counted { tokens: usage.total(), estimated: self.fixed + self.estimated });
+            let estimated = self.fixed + self.estimated;
+            let believed = scaled(estimated, LEAST_RATIO)..=scaled(estimated, MOST_RATIO);
+            let tokens = usage.total().clamp(*believed.start(), *believed.end());
+            self.counted = Some(Counted { tokens, estimated });
         }
     }
 
@@ -69,12 +81,17 @@ impl Meter {
         meter.used()
     }
 
-    /// How the service's count relates to the estimate. Wild relations are not believed.
+    /// How many tokens a message has by itself, by this service's way to count.
+    pub fn weight(&self, message: &Message) -> u64 {
+        scaled(tokens::of_message(message), self.ratio())
+    }
+
+    /// How the service's count relates to the estimate.
     #[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
     fn ratio(&self) -> f64 {
         match self.counted {
             Some(counted) if counted.estimated > 0 => {
-                (counted.tokens as f64 / counted.estimated as f64).clamp(0.5, 3.0)
+                (counted.tokens as f64 / counted.estimated as f64).clamp(LEAST_RATIO, MOST_RATIO)
             }
             _ => 1.0,
         }
@@ -123,6 +140,18 @@ mod tests {
         meter.restart([&kept]);
 
         assert_eq!(meter.used(), 200, "estimated as 100, and the service counts twice that");
+    }
+
+    #[test]
+    fn a_count_far_off_the_estimate_is_not_believed() {
+        let mut meter = Meter::default();
+        meter.add(&Message::user("a".repeat(4_000)));
+
+        meter.count(&usage(1, 0));
+        assert_eq!(meter.used(), 502, "only what was not in a cache was counted");
+
+        meter.count(&usage(1_000_000, 0));
+        assert_eq!(meter.used(), 3_012);
     }
 
     #[test]

@@ -17,7 +17,12 @@ pub fn of_text(text: &str) -> u64 {
 
 /// A message's tokens.
 pub fn of_message(message: &Message) -> u64 {
-    message.content.iter().map(|part| PART_TOKENS + of_part(part)).sum()
+    of_parts(&message.content)
+}
+
+/// The tokens of parts of a message.
+pub fn of_parts(parts: &[MessageContent]) -> u64 {
+    parts.iter().map(|part| PART_TOKENS + of_part(part)).sum()
 }
 
 /// The tokens of what tools say of themselves.

@@ -1,14 +1,17 @@
 //! Asking a person whether a tool may run. Only the first answer counts, none after a cancel, and no answer is a no.
 
+use std::sync::Arc;
+
 use goose_extension::JsonObject;
 use tokio::sync::oneshot;
 
 use super::{
     bounded::brief,
-    check::{Asked, Call, Checked},
+    check::{Asked, Call, Checked, Settled},
     event::{Approval, Decision, Event},
     work::Work,
 };
+use crate::agents::toolset::Member;
 
 /// What the model reads where a person said no.
 const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
@@ -52,7 +55,7 @@ impl Work {
     }
 
     /// What the answer means for the call.
-    pub(super) async fn after_decision(&self, decided: Decided) -> Checked {
+    pub(super) async fn after_decision(&self, decided: Decided) -> Settled {
         let Decided { call, asked, decision } = decided;
         match decision {
             Decision::Allow => self.allowed(call, &asked),
@@ -64,7 +67,7 @@ impl Work {
                 }
                 self.allowed(call, &asked)
             }
-            Decision::Edited(arguments) => self.edited(call, arguments),
+            Decision::Edited(arguments) => self.edited(call, &asked, arguments),
             Decision::Deny { instead: Some(words) } => {
                 call.denied(&format!("the user did not allow this call and says: {words}"))
             }
@@ -73,23 +76,35 @@ impl Work {
     }
 
     /// What was shown is what runs, or nothing does.
-    fn allowed(&self, call: Call, asked: &Asked) -> Checked {
-        let held = self.core.permissions.still_holds(&asked.shown, &call.to_judge(&self.core.working_dir));
-        match held {
-            Ok(()) => Checked::Run(call),
-            Err(reason) => call.denied(&reason.to_string()),
+    fn allowed(&self, call: Call, asked: &Asked) -> Settled {
+        match self.still_holds(&call, asked) {
+            Ok(member) => Settled::Run(Call { member, ..call }),
+            Err(reason) => call.denied(&reason),
         }
     }
 
+    /// The tool as it is now, where that and everything around the call is what the person was asked about.
+    fn still_holds(&self, call: &Call, asked: &Asked) -> Result<Arc<Member>, String> {
+        let core = &self.core;
+        let member = core.toolset.check(call.name()).map_err(|gone| gone.to_string())?;
+        let now = member.call(&call.arguments, &core.working_dir);
+        core.permissions.still_holds(&asked.shown, &now).map_err(|void| void.to_string())?;
+        Ok(member)
+    }
+
     /// The person wrote other arguments: they are checked as the model's are, but nobody is asked again.
-    fn edited(&self, call: Call, arguments: JsonObject) -> Checked {
+    fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Settled {
+        let call = match self.still_holds(&call, asked) {
+            Ok(member) => Call { member, ..call },
+            Err(reason) => return call.denied(&reason),
+        };
         match call.member.tool.check(arguments) {
             Ok(arguments) => {
                 let changed = serde_json::Value::Object(arguments.clone());
                 let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
                 match self.judge(Call { arguments, note: Some(note), ..call }) {
-                    Checked::Ask(call, _) => Checked::Run(call),
-                    checked => checked,
+                    Checked::Ask(call, _) => Settled::Run(call),
+                    Checked::Settled(decided) => decided,
                 }
             }
             Err(error) => {

@@ -3,6 +3,8 @@
 //! Tools run only when an answer is complete, so a stream that breaks off never runs one twice. Text is shown as it
 //! comes; when the model has to be asked again, what was shown is not shown again, see [`Shown`].
 
+use std::task::Poll;
+
 use futures::StreamExt as _;
 use goose_extension::Message;
 use goose_providers::{ProviderError, ReplyEvent, ReplyStream, Request};
@@ -10,6 +12,7 @@ use goose_providers::{ProviderError, ReplyEvent, ReplyStream, Request};
 use super::{
     answer::{Answer, Incoming},
     event::Event,
+    prepare::get_ready,
     shown::{Kind, Shown},
     work::{Going, Stop, Work},
 };
@@ -38,15 +41,14 @@ impl Work {
                     self.overflows = 0;
                     return Ok(answer);
                 }
-                Err(Missed::Cancelled) => return Err(self.keep_partial(&shown).await),
+                Err(Missed::Cancelled) => return Err(self.keep_partial(&shown, Stop::Cancelled).await),
                 Err(Missed::Failed(error @ ProviderError::ContextLength { .. })) => {
                     self.overflow(error).await?;
                 }
                 Err(Missed::Failed(error)) => {
                     failures += 1;
-                    match self.wait_for_another_try(failures, error).await {
-                        Err(Stop::Cancelled) => return Err(self.keep_partial(&shown).await),
-                        tried => tried?,
+                    if let Err(stop) = self.wait_for_another_try(failures, error).await {
+                        return Err(self.keep_partial(&shown, stop).await);
                     }
                 }
             }
@@ -58,18 +60,22 @@ impl Work {
         let mut stream = self.open_stream().await?;
         let mut incoming = Incoming::default();
         let read = self.read(&mut stream, &mut incoming, shown).await;
-        // What was read has to be paid for, whatever became of it.
-        if read.is_err() {
-            self.core.spent.add(self.core.processor.as_ref(), incoming.usage());
+        let usage = incoming.usage();
+        let answer = read.and_then(|()| Ok(incoming.finish()?));
+        match &answer {
+            Ok(_) => {
+                for event in shown.end() {
+                    self.tell(event).await;
+                }
+            }
+            // What was read has to be paid for, whatever became of it.
+            Err(_) => self.core.spent.add(self.core.processor.as_ref(), usage),
         }
-        read?;
-        for event in shown.end() {
-            self.tell(event).await;
-        }
-        Ok(incoming.finish()?)
+        answer
     }
 
-    async fn open_stream(&self) -> Result<ReplyStream, Missed> {
+    async fn open_stream(&mut self) -> Result<ReplyStream, Missed> {
+        let unready = self.take_unready();
         let request = Request {
             system: &self.state.offer.system,
             messages: self.state.conversation.messages(),
@@ -77,7 +83,15 @@ impl Work {
             options: &self.core.options,
         };
         let stream = self.core.processor.stream(request);
-        let stream = self.cancellation.run_until_cancelled(stream).await;
+        let stream = self.cancellation.run_until_cancelled(stream);
+        let mut stream = std::pin::pin!(stream);
+        // The question is on its way before anything is done for the calls that may follow.
+        let at_once = futures::poll!(stream.as_mut());
+        get_ready(unready);
+        let stream = match at_once {
+            Poll::Ready(stream) => stream,
+            Poll::Pending => stream.await,
+        };
         Ok(stream.ok_or(Missed::Cancelled)??)
     }
 
@@ -113,14 +127,14 @@ impl Work {
         }
     }
 
-    /// The person cancelled in the middle of an answer: what they have read stays in the conversation.
-    async fn keep_partial(&mut self, shown: &Shown) -> Stop {
+    /// The reply stops in the middle of an answer: what the person has read of it stays in the conversation.
+    async fn keep_partial(&mut self, shown: &Shown, stop: Stop) -> Stop {
         let text = shown.text();
         if text.trim().is_empty() {
-            return Stop::Cancelled;
+            return stop;
         }
         match self.record(Step::Message { message: Message::assistant(text) }).await {
-            Ok(()) => Stop::Cancelled,
+            Ok(()) => stop,
             Err(error) => error.into(),
         }
     }

@@ -27,8 +27,8 @@ use crate::{
         manifest::AgentMode,
         toolset::Toolset,
     },
-    config::{self, Paths, Profile, Settings, SettingsSource},
-    context::{Moderator, hints},
+    config::{Paths, Profile, Settings, SettingsSource},
+    context::hints::{self, Places},
     permission::{Mode, PermissionOptions, Permissions},
     services::{PoolOptions, ServicePool},
     session::{Conversation, NewSession, SessionStore},
@@ -39,6 +39,9 @@ type Model = Arc<dyn Provider>;
 
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
+
+/// The working model, the fast one, and what is wrong with others.
+type ModelsAndNotices = (Model, Model, Vec<String>);
 
 impl ExchangeBuilder {
     /// Puts everything together. Extensions whose tools are not known are started in the background.
@@ -54,7 +57,7 @@ impl ExchangeBuilder {
             None => Settings::load(SettingsSource::of_this_process(Paths::from_env()?))?,
         };
         let working_dir = self.folder()?;
-        let (processor, accelerator) = self.models(&settings)?;
+        let (processor, accelerator, mut notices) = self.models(&settings)?;
         prepare(&processor);
         let permissions = self.permissions(&settings)?;
         let Kept { session, steps, is_unfinished } = self.kept(&settings, &working_dir).await?;
@@ -64,12 +67,13 @@ impl ExchangeBuilder {
         let manager = Arc::new(self.manager(&settings, &working_dir, &conversation).await?);
         let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
         let prompt = self.prompt(&settings, &working_dir)?;
+        notices.extend(prompt.hints.problems.iter().cloned());
         let state = State {
             conversation,
             fullness: Fullness::default(),
             services: manager.events(),
             offer: Offer::default(),
-            notices: prompt.hints.problems.clone(),
+            notices,
             is_unfinished,
         };
         let core = Core {
@@ -78,7 +82,7 @@ impl ExchangeBuilder {
             options: self.request_options(&session.id().to_string()),
             retry: self.retry.clone(),
             limits: limits(&self.profile),
-            moderator: moderator(&self.profile),
+            moderator: self.profile.moderator,
             prompt,
             final_output,
             toolset: Arc::new(toolset.with_permissions(Arc::clone(&permissions))),
@@ -106,8 +110,8 @@ impl ExchangeBuilder {
         folder.map_err(|error| BuildError::WorkingDir(error.to_string()))
     }
 
-    /// The working model, and the fast one, which is the same where there is no other.
-    fn models(&self, settings: &Settings) -> Result<(Model, Model), BuildError> {
+    /// The working model, the fast one, which is the same where there is no other, and what a person should know.
+    fn models(&self, settings: &Settings) -> Result<ModelsAndNotices, BuildError> {
         let models = Models::new(settings)?;
         let processor = match &self.processor {
             Some(processor) => Arc::clone(processor),
@@ -118,7 +122,7 @@ impl ExchangeBuilder {
             None => models.accelerator(&self.profile)?,
         };
         let accelerator = accelerator.unwrap_or_else(|| Arc::clone(&processor));
-        Ok((processor, accelerator))
+        Ok((processor, accelerator, models.notices().collect()))
     }
 
     fn permissions(&self, settings: &Settings) -> Result<Arc<Permissions>, BuildError> {
@@ -177,7 +181,7 @@ impl ExchangeBuilder {
         RequestOptions {
             temperature: self.profile.temperature,
             max_tokens: self.profile.max_tokens,
-            effort: None,
+            effort: self.profile.effort,
             conversation: Some(session.to_owned()),
         }
     }
@@ -185,20 +189,13 @@ impl ExchangeBuilder {
     fn prompt(&self, settings: &Settings, working_dir: &Path) -> Result<Prompt, BuildError> {
         let instructions = self.profile.instructions.iter().chain(&self.instructions).cloned().collect();
         let today = Zoned::now().strftime("%Y-%m-%d").to_string();
-        let config = &settings.paths().config;
+        let home = settings.variable("HOME").map(PathBuf::from);
+        let places = Places { config_dir: &settings.paths().config, working_dir, home: home.as_deref() };
         let hints = match settings.get::<Vec<String>>(HINT_FILES)? {
-            Some(names) => hints::load(config, working_dir, &names),
-            None => hints::load(config, working_dir, hints::DEFAULT_NAMES),
+            Some(names) => hints::load(places, &names),
+            None => hints::load(places, hints::DEFAULT_NAMES),
         };
         Ok(Prompt { today, hints, instructions })
-    }
-}
-
-fn moderator(profile: &Profile) -> Moderator {
-    match profile.moderator {
-        config::Moderator::Passive => Moderator::Passive,
-        config::Moderator::Truncate => Moderator::Truncate,
-        config::Moderator::Summarize => Moderator::Summarize,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a tool gave back, made fit for the conversation: bounded, valid, and never nothing.
 
-use goose_extension::{ContentBlock, ResourceContents, ToolOutput};
+use goose_extension::{ContentBlock, ResourceContents, ToolOutput, is_base64};
 use serde_json::Value;
 
 /// How much text of one result the model reads; about 32,000 tokens.
@@ -8,6 +8,9 @@ pub(super) const MAX_RESULT_TEXT: usize = 128 * 1024;
 
 /// How large an image or a sound may be, in base64. Services refuse larger ones.
 pub(super) const MAX_MEDIA: usize = 5 * 1024 * 1024;
+
+/// How large all images and sounds of one result may be together, in base64.
+pub(super) const MAX_ALL_MEDIA: usize = 2 * MAX_MEDIA;
 
 /// How many blocks one result may have.
 pub(super) const MAX_BLOCKS: usize = 64;
@@ -22,7 +25,7 @@ const NO_OUTPUT: &str = "(no output)";
 pub(super) fn bounded(mut output: ToolOutput) -> ToolOutput {
     let too_many = output.content.len().saturating_sub(MAX_BLOCKS);
     output.content.truncate(MAX_BLOCKS);
-    let mut left = MAX_RESULT_TEXT;
+    let mut left = Left { text: MAX_RESULT_TEXT, media: MAX_ALL_MEDIA };
     output.content = output.content.into_iter().filter_map(|block| bounded_block(block, &mut left)).collect();
     if too_many > 0 {
         output.content.push(ContentBlock::text(format!("[{too_many} more parts were left out]")));
@@ -54,12 +57,26 @@ fn written(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// One block; none where it is an empty text. `left` is how much text may still follow.
-fn bounded_block(block: ContentBlock, left: &mut usize) -> Option<ContentBlock> {
-    match &block {
+/// How much may still follow.
+struct Left {
+    text: usize,
+    media: usize,
+}
+
+/// One block; none where it is an empty text.
+fn bounded_block(block: ContentBlock, left: &mut Left) -> Option<ContentBlock> {
+    let missing = match &block {
+        ContentBlock::Image(image) => missing_media("image", &image.mime_type, &image.data, left),
+        ContentBlock::Audio(audio) => missing_media("sound", &audio.mime_type, &audio.data, left),
+        other => return readable(other, left),
+    };
+    Some(missing.map_or(block, ContentBlock::text))
+}
+
+/// What is read as text.
+fn readable(block: &ContentBlock, left: &mut Left) -> Option<ContentBlock> {
+    match block {
         ContentBlock::Text(text) => text_block(&text.text, left),
-        ContentBlock::Image(image) => media(block.clone(), "image", &image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => media(block.clone(), "sound", &audio.mime_type, &audio.data),
         ContentBlock::Resource(resource) => match &resource.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => {
                 text_block(&format!("{uri}:\n{text}"), left)
@@ -73,36 +90,31 @@ fn bounded_block(block: ContentBlock, left: &mut usize) -> Option<ContentBlock> 
     }
 }
 
-fn text_block(text: &str, left: &mut usize) -> Option<ContentBlock> {
-    let text = shortened(&clean(text), *left);
-    *left = left.saturating_sub(text.len());
+fn text_block(text: &str, left: &mut Left) -> Option<ContentBlock> {
+    let text = shortened(&clean(text), left.text);
+    left.text = left.text.saturating_sub(text.len());
     (!text.is_empty()).then(|| ContentBlock::text(text))
 }
 
-/// An image or a sound, or words in its place where it is too large or cannot be decoded.
-fn media(block: ContentBlock, kind: &str, mime_type: &str, data: &str) -> Option<ContentBlock> {
+/// The words in the place of an image or a sound that is too large or cannot be decoded.
+fn missing_media(kind: &str, mime_type: &str, data: &str, left: &mut Left) -> Option<String> {
     let reason = if data.len() > MAX_MEDIA {
         format!("it has {} bytes, at most {} can be sent", decoded_size(data), MAX_MEDIA / 4 * 3)
+    } else if data.len() > left.media {
+        format!("all of this result together have more than {} bytes", MAX_ALL_MEDIA / 4 * 3)
     } else if !is_base64(data) {
         "its data is damaged".to_owned()
     } else {
-        return Some(block);
+        left.media -= data.len();
+        return None;
     };
     let mime_type: String = mime_type.chars().filter(|c| !c.is_control()).take(64).collect();
-    Some(ContentBlock::text(format!("[an {kind} ({mime_type}) was left out: {reason}]")))
+    let article = if kind == "image" { "an" } else { "a" };
+    Some(format!("[{article} {kind} ({mime_type}) was left out: {reason}]"))
 }
 
 fn decoded_size(base64: &str) -> usize {
     base64.len() / 4 * 3
-}
-
-fn is_base64(data: &str) -> bool {
-    let digits = data.trim_end_matches('=');
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    !digits.is_empty()
-        && data.len().is_multiple_of(4)
-        && data.len() - digits.len() <= 2
-        && digits.bytes().all(is_digit)
 }
 
 /// Without the one character that databases and some services cannot hold.
@@ -164,6 +176,15 @@ mod tests {
         let fine = ToolOutput::content([ContentBlock::text("hi"), ContentBlock::image("aGk=", "image/png")])
             .with_structured(json!({"a": 1}));
         assert_eq!(bounded(fine.clone()), fine);
+    }
+
+    #[test]
+    fn images_are_bounded_together_too() {
+        let image = ContentBlock::image("A".repeat(MAX_MEDIA), "image/png");
+        let output = bounded(ToolOutput::content([image.clone(), image.clone(), image]));
+        let kept = output.content.iter().filter(|block| block.as_image().is_some()).count();
+        assert_eq!(kept, 2);
+        assert!(output.as_text().contains("together"), "{}", output.as_text());
     }
 
     proptest! {

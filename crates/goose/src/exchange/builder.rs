@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use goose_extension::{Assembly, BuildExtension, Caller, Notifier, RequirementError};
-use goose_providers::{Provider, RetryPolicy, SetupError};
+use goose_providers::{CustomProviderError, Provider, RetryPolicy, SetupError};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -38,6 +38,14 @@ pub enum BuildError {
     /// The model cannot be asked.
     #[error(transparent)]
     Model(#[from] SetupError),
+    /// The person describes the service in a file, and the file is wrong.
+    #[error("the provider `{name}` cannot be used. {problem}")]
+    Description {
+        /// The service.
+        name: String,
+        /// The file, and what is wrong with it.
+        problem: CustomProviderError,
+    },
     /// The configuration does not fit together.
     #[error(transparent)]
     Config(#[from] ConfigError),

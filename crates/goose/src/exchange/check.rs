@@ -42,10 +42,16 @@ pub(super) struct Asked {
 
 /// What is to be done with a call.
 pub(super) enum Checked {
-    /// Run it.
-    Run(Call),
+    /// It is decided.
+    Settled(Settled),
     /// Ask a person first.
     Ask(Call, Asked),
+}
+
+/// What was decided about a call.
+pub(super) enum Settled {
+    /// Run it.
+    Run(Call),
     /// Do not run it; the model reads why.
     No { id: String, name: String, output: ToolOutput, end: ToolEnd },
 }
@@ -66,7 +72,7 @@ impl Work {
         };
         match checked {
             Ok(call) => self.judge(call),
-            Err((output, end)) => Checked::No { id, name, output, end },
+            Err((output, end)) => Checked::Settled(Settled::No { id, name, output, end }),
         }
     }
 
@@ -112,9 +118,9 @@ impl Work {
     /// The policy.
     pub(super) fn judge(&self, call: Call) -> Checked {
         match self.core.permissions.judge(&call.to_judge(&self.core.working_dir)) {
-            Verdict::Allow => Checked::Run(call),
+            Verdict::Allow => Checked::Settled(Settled::Run(call)),
             Verdict::Ask { reasons, always, shown } => Checked::Ask(call, Asked { reasons, always, shown }),
-            Verdict::Deny { reason } => call.denied(&reason),
+            Verdict::Deny { reason } => Checked::Settled(call.denied(&reason)),
         }
     }
 }
@@ -136,9 +142,9 @@ impl Call {
     }
 
     /// The call is not made because a rule or a person says so.
-    pub(super) fn denied(self, reason: &str) -> Checked {
+    pub(super) fn denied(self, reason: &str) -> Settled {
         let output = ToolOutput::error(format!("Not run: {reason}"));
-        Checked::No { name: self.name().to_owned(), id: self.id, output, end: ToolEnd::Denied }
+        Settled::No { name: self.name().to_owned(), id: self.id, output, end: ToolEnd::Denied }
     }
 }
 

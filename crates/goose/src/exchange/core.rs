@@ -95,6 +95,8 @@ pub(super) struct Offer {
     pub(super) made_from: Option<Arc<[Tool]>>,
     pub(super) tools: Vec<Tool>,
     pub(super) system: String,
+    /// Whether the tools are ready for their first call.
+    pub(super) is_ready: bool,
 }
 
 impl Core {

@@ -1,6 +1,5 @@
 //! What comes after an answer and its tools: another question, or the end.
 
-use goose_extension::Message;
 use goose_providers::StopReason;
 
 use super::{
@@ -9,7 +8,7 @@ use super::{
     structured,
     work::{Going, Stop, Work},
 };
-use crate::session::Step;
+use crate::session::{Step, aside_message};
 
 /// How often a model is reminded that it has to say something before the reply ends.
 const MAX_REMINDERS: u32 = 2;
@@ -64,7 +63,7 @@ impl Work {
             };
         }
         self.reminders += 1;
-        self.record(Step::Message { message: Message::user(words) }).await?;
+        self.record(Step::Message { message: aside_message(words) }).await?;
         Ok(Next::Ask)
     }
 }

@@ -10,7 +10,7 @@ use super::{
     event::{Event, Failure},
     reply::Reply,
     room::Reason,
-    work::{Stop, Work},
+    work::{Going, Stop, Work},
 };
 use crate::{
     agents::extension_manager::ExtensionManager,
@@ -77,7 +77,7 @@ impl Exchange {
     ///
     /// Where the store or the model fails.
     pub async fn compact(&self) -> Result<(u64, u64), Failure> {
-        let mut work = self.command().await;
+        let mut work = self.command().await.map_err(failure)?;
         work.look();
         let before = work.state.fullness.used();
         work.make_room(Reason::Asked).await.map_err(failure)?;
@@ -90,7 +90,7 @@ impl Exchange {
     ///
     /// Where the store fails.
     pub async fn clear(&self) -> Result<(), Failure> {
-        let mut work = self.command().await;
+        let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[]).await.map_err(failure)
     }
 
@@ -102,11 +102,13 @@ impl Exchange {
         self.core.manager.close().await;
     }
 
-    /// What a command between replies works with.
-    async fn command(&self) -> Work {
+    /// What a command between replies works with. What an earlier reply left open is closed first.
+    async fn command(&self) -> Going<Work> {
         let state = Arc::clone(&self.core.state).lock_owned().await;
         let (events, _) = mpsc::channel::<Event>(COMMAND_EVENTS);
-        Work::new(Arc::clone(&self.core), state, events, self.core.begin())
+        let mut work = Work::new(Arc::clone(&self.core), state, events, self.core.begin());
+        work.close_interrupted().await?;
+        Ok(work)
     }
 }
 

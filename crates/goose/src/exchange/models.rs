@@ -1,8 +1,10 @@
 //! The models of a profile: from their names to somebody who can be asked.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
-use goose_providers::{CustomProviders, ModelOverrides, ModelRef, Provider, Registry};
+use goose_providers::{
+    CustomProviderError, CustomProviders, ModelOverrides, ModelRef, Provider, Registry, SetupError,
+};
 
 use super::builder::BuildError;
 use crate::config::{Profile, Settings};
@@ -18,6 +20,8 @@ pub(super) struct Models<'a> {
     settings: &'a Settings,
     registry: Registry,
     overrides: ModelOverrides,
+    /// The descriptions of services that are left out.
+    problems: Vec<CustomProviderError>,
 }
 
 impl<'a> Models<'a> {
@@ -26,12 +30,15 @@ impl<'a> Models<'a> {
     /// Where the settings about models cannot be read.
     pub(super) fn new(settings: &'a Settings) -> Result<Self, BuildError> {
         let custom = CustomProviders::load(&settings.paths().config.join(CUSTOM_PROVIDERS));
-        for problem in &custom.problems {
-            tracing::warn!(%problem, "a description of a service is left out");
-        }
         let overrides =
             ModelOverrides { models: settings.get(MODELS)?.unwrap_or_default(), ..ModelOverrides::default() };
-        Ok(Self { settings, registry: Registry::new(custom.providers), overrides })
+        let (registry, problems) = (Registry::new(custom.providers), custom.problems);
+        Ok(Self { settings, registry, overrides, problems })
+    }
+
+    /// What a person should know of the services that they described themselves.
+    pub(super) fn notices(&self) -> impl Iterator<Item = String> {
+        self.problems.iter().map(|problem| format!("A service cannot be used. {problem}."))
     }
 
     /// The model that works.
@@ -54,7 +61,18 @@ impl<'a> Models<'a> {
 
     fn provider(&self, model: &ModelRef, overrides: ModelOverrides) -> Result<Arc<dyn Provider>, BuildError> {
         let model = self.with_default(model);
-        Ok(self.registry.provider(&model, self.settings, &overrides)?)
+        let provider = self.registry.provider(&model, self.settings, &overrides);
+        provider.map_err(|error| self.explained(error))
+    }
+
+    /// A service is not unknown where its description is only wrong.
+    fn explained(&self, error: SetupError) -> BuildError {
+        let SetupError::UnknownProvider { name, .. } = &error else { return error.into() };
+        let describes = |path: &Path| path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(name));
+        match self.problems.iter().find(|problem| describes(&problem.path)) {
+            Some(problem) => BuildError::Description { name: name.clone(), problem: problem.clone() },
+            None => error.into(),
+        }
     }
 
     /// A service without a model means the one that it is known for.

@@ -55,8 +55,18 @@ impl Work {
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
         state.offer.system = core.system_prompt(&state.offer.tools);
         state.offer.made_from = Some(tools);
+        state.offer.is_ready = false;
         let fixed = tokens::of_text(&state.offer.system) + tokens::of_tools(&state.offer.tools);
         state.fullness.set_fixed(fixed);
+    }
+
+    /// The tools that were not got ready for their first call. From now on they count as ready.
+    pub(super) fn take_unready(&mut self) -> Vec<Tool> {
+        let offer = &mut self.state.offer;
+        match std::mem::replace(&mut offer.is_ready, true) {
+            true => Vec::new(),
+            false => offer.tools.clone(),
+        }
     }
 
     /// Tells what a person should know: what was found in the beginning, and what happened to the extensions since.
@@ -94,6 +104,17 @@ impl Core {
             tools,
         })
     }
+}
+
+/// Gets tools ready for their first call while the model thinks.
+pub(super) fn get_ready(tools: Vec<Tool>) {
+    if tools.is_empty() {
+        return;
+    }
+    tokio::task::spawn_blocking(move || {
+        goose_process::prepare();
+        tools.iter().for_each(Tool::prepare);
+    });
 }
 
 /// What a person should know of an extension's fate.

@@ -1,6 +1,9 @@
 //! Recording: what happened is stored, then it counts, then it is told.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use goose_extension::{Message, MessageContent, ToolOutput};
 use goose_providers::{ToolCall, Usage};
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::session::{Step, StoreError};
 
-/// How long a listener is waited for after a cancel, for each event.
+/// How long a listener is waited for after a cancel. One that has not read by then is not waited for again.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What the model reads where a person cancelled a call.
@@ -36,8 +39,12 @@ impl Work {
         match self.cancellation.run_until_cancelled(self.events.reserve()).await {
             Some(Ok(place)) => place.send(event),
             Some(Err(_)) => {}
+            None if self.is_unheard.load(Ordering::Relaxed) => {
+                let _ = self.events.try_send(event);
+            }
             None => {
-                let _ = self.events.send_timeout(event, LAST_WORDS).await;
+                let told = self.events.send_timeout(event, LAST_WORDS).await;
+                self.is_unheard.store(told.is_err(), Ordering::Relaxed);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     context::{
         Budget, Moderator,
-        moderate::{Making, make_room},
+        moderate::{Making, Pressure, make_room},
     },
     session::Step,
 };
@@ -32,10 +32,20 @@ pub(super) enum Reason {
     Asked,
 }
 
+impl Reason {
+    fn pressure(self) -> Pressure {
+        match self {
+            Self::Near => Pressure::Ahead,
+            Self::Overflow(_) | Self::Asked => Pressure::Now,
+        }
+    }
+}
+
 impl Core {
-    /// How many tokens fit into the context.
+    /// How many tokens fit into the context: what the model was set up with, or less where the profile wants less.
     pub(super) fn limit(&self) -> u64 {
-        self.limits.context.unwrap_or(self.processor.model().context_limit)
+        let limit = self.processor.model().context_limit;
+        self.limits.context.map_or(limit, |wanted| wanted.min(limit))
     }
 
     fn budget(&self, reason: Reason, used: u64) -> Budget {
@@ -59,11 +69,17 @@ impl Work {
     pub(super) async fn keep_within_budget(&mut self) -> Going<()> {
         self.look();
         let used = self.state.fullness.used();
-        if !self.core.budget(Reason::Near, used).is_over(used) {
+        let budget = self.core.budget(Reason::Near, used);
+        if !budget.is_over(used) || self.state.fullness.is_in_vain(used) {
             return Ok(());
         }
         // Where no room can be made, the service has the last word.
-        self.make_room(Reason::Near).await.map(|_| ())
+        self.make_room(Reason::Near).await?;
+        let used = self.state.fullness.used();
+        if budget.is_over(used) {
+            self.state.fullness.was_in_vain(used);
+        }
+        Ok(())
     }
 
     /// Notes the messages that came since the last look.
@@ -94,14 +110,18 @@ impl Work {
     pub(super) async fn make_room(&mut self, reason: Reason) -> Going<bool> {
         let core = Arc::clone(&self.core);
         let before = self.state.fullness.used();
+        let book = |usage| core.spent.add(core.accelerator.as_ref(), usage);
         let making = Making {
             moderator: match (core.moderator, reason) {
                 (Moderator::Passive, Reason::Asked) => Moderator::Summarize,
                 (moderator, _) => moderator,
             },
+            pressure: reason.pressure(),
             meter: self.state.fullness.meter(),
             budget: core.budget(reason, before),
             summarizer: core.accelerator.as_ref(),
+            retry: &core.retry,
+            book: &book,
         };
         let room = make_room(self.state.conversation.messages(), making);
         let room = self.cancellation.run_until_cancelled(room).await.ok_or(Stop::Cancelled)?;
@@ -113,9 +133,6 @@ impl Work {
                 return Ok(false);
             }
         };
-        if let Some(usage) = room.usage {
-            core.spent.add(core.accelerator.as_ref(), usage);
-        }
         if let Some(notice) = room.notice {
             self.tell(Event::Notice(notice)).await;
         }

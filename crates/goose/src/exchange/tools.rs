@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     approve::Pending,
-    check::{Asked, Call, Checked},
+    check::{Asked, Call, Checked, Settled},
     core::Core,
     event::{Event, ToolEnd},
     model::AskedByTool,
@@ -51,12 +51,12 @@ impl Work {
         if checked.is_empty() {
             return Ok(());
         }
-        let mut running = Running::new();
+        let mut running = Running::new(&self.cancellation);
         let mut to_ask = VecDeque::new();
         for checked in checked {
             match checked {
                 Checked::Ask(call, asked) => to_ask.push_back((call, asked)),
-                checked => self.begin_call(checked, &mut running).await?,
+                Checked::Settled(decided) => self.begin_call(decided, &mut running).await?,
             }
         }
         let ended = self.until_all_ended(&mut running, to_ask).await;
@@ -86,24 +86,25 @@ impl Work {
             tokio::select! {
                 biased;
                 () = cancellation.cancelled() => return Err(Stop::Cancelled),
-                Some(event) = running.news.recv() => self.tell(event).await,
                 Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
                     self.take_ended(running, ended).await?;
                 }
                 decided = Pending::decided(&mut pending) => {
-                    let checked = self.after_decision(decided).await;
+                    let decided = self.after_decision(decided).await;
                     pending = None;
-                    self.begin_call(checked, running).await?;
+                    self.begin_call(decided, running).await?;
                 }
+                // Last: a tool that talks without end must not keep results and answers waiting.
+                Some(event) = running.news.recv() => self.tell(event).await,
             }
         }
     }
 
     /// Runs a call, or gives it the result that it has without running.
-    async fn begin_call(&mut self, checked: Checked, running: &mut Running) -> Going<()> {
-        match checked {
-            Checked::No { id, name, output, end } => self.finish_call(id, name, output, end).await,
-            Checked::Run(call) | Checked::Ask(call, _) => {
+    async fn begin_call(&mut self, decided: Settled, running: &mut Running) -> Going<()> {
+        match decided {
+            Settled::No { id, name, output, end } => self.finish_call(id, name, output, end).await,
+            Settled::Run(call) => {
                 let (id, name) = (call.id.clone(), call.name().to_owned());
                 self.tell(Event::ToolStarted { id, name, arguments: call.arguments.clone() }).await;
                 let context = self.context(&call, running);
@@ -138,7 +139,10 @@ impl Work {
         running: &mut Running,
         ended: Result<Ended, tokio::task::JoinError>,
     ) -> Going<()> {
-        while let Ok(event) = running.news.try_recv() {
+        // What was said until now comes before the result, but not what comes meanwhile, and nothing after a cancel.
+        let said = if self.cancellation.is_cancelled() { 0 } else { running.news.len() };
+        for _ in 0..said {
+            let Ok(event) = running.news.try_recv() else { break };
             self.tell(event).await;
         }
         // A task that was aborted has no result; the end of the reply gives it one.
@@ -165,9 +169,9 @@ impl Work {
 }
 
 impl Running {
-    fn new() -> Self {
+    fn new(reply: &CancellationToken) -> Self {
         let (sender, news) = mpsc::channel(SIDE_CAPACITY);
-        Self { calls: JoinSet::new(), news, sender, cancellation: CancellationToken::new() }
+        Self { calls: JoinSet::new(), news, sender, cancellation: reply.child_token() }
     }
 }
 

@@ -6,7 +6,7 @@
 //!             └──────────────────────────────────────────────────────┘
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use goose_extension::{Message, Role};
 use goose_providers::ProviderError;
@@ -19,10 +19,7 @@ use super::{
     event::{Event, Failure, Outcome},
     repetition::Repetition,
 };
-use crate::session::{Step, StoreError};
-
-/// What the model is told where a reply is asked for and nobody has said anything new.
-const GO_ON: &str = "Go on.";
+use crate::session::{GO_ON, Step, StoreError, aside_message, says_nothing};
 
 /// One reply being made.
 pub(super) struct Work {
@@ -39,6 +36,8 @@ pub(super) struct Work {
     pub(super) structured: Option<serde_json::Value>,
     /// How often the service said that the conversation is too long, since it last answered.
     pub(super) overflows: u32,
+    /// Whether nobody read on after a cancel.
+    pub(super) is_unheard: AtomicBool,
     /// Set when the model does the same for ever.
     pub(super) hopeless: Option<Failure>,
 }
@@ -89,6 +88,7 @@ impl Work {
             reminders: 0,
             structured: None,
             overflows: 0,
+            is_unheard: AtomicBool::new(false),
             hopeless: None,
         }
     }
@@ -123,15 +123,20 @@ impl Work {
         self.close_interrupted().await?;
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
+            (Some(message), _) if says_nothing(&message) => return Err(empty()),
             (Some(message), _) => message,
-            (None, Some(Role::Assistant)) => Message::user(GO_ON),
+            (None, Some(Role::Assistant)) => aside_message(GO_ON),
             (None, Some(_)) => return Ok(()),
             (None, None) => return Err(Stop::failed("Nobody has said anything yet.", None)),
         };
         self.record(Step::Message { message }).await?;
         match self.state.conversation.messages().is_empty() {
-            true => Err(Stop::failed("The message is empty.", "Say what is to be done.".to_owned())),
+            true => Err(empty()),
             false => Ok(()),
         }
     }
+}
+
+fn empty() -> Stop {
+    Stop::failed("The message is empty.", "Say what is to be done.".to_owned())
 }

@@ -11,14 +11,14 @@ use std::{collections::HashSet, sync::Arc};
 
 use goose_extension::{ExchangeHistory, ExchangeView, Message, MessageContent, Role, ToolOutput};
 
-use super::Step;
+use super::{Step, aside::aside};
 
 /// What the model reads where a call has no result.
 const UNFINISHED: &str = "Not finished: the work was interrupted before this call had a result. \
                           It may have been carried out in part; look before you repeat it.";
 
 /// What stands where the user would have to speak and did not.
-const GO_ON: &str = "Go on.";
+pub(crate) const GO_ON: &str = "Go on.";
 
 /// The messages of a session, as they are now.
 #[derive(Debug, Default)]
@@ -135,7 +135,7 @@ impl Conversation {
             return;
         }
         if self.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            self.push_user(vec![MessageContent::text(GO_ON)]);
+            self.push_user(vec![aside(GO_ON)]);
         }
         let stored: Vec<String> = message.call_ids().map(str::to_owned).collect();
         let message = Arc::new(self.with_own_ids(message));
@@ -215,6 +215,11 @@ fn unique(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// Whether a part is a text without anything in it, which some services refuse.
 fn is_blank(part: &MessageContent) -> bool {
     part.as_text().is_some_and(|text| text.trim().is_empty())
+}
+
+/// Whether there is nothing in a message of the user's that a model could be told.
+pub(crate) fn says_nothing(message: &Message) -> bool {
+    message.content.iter().all(is_blank)
 }
 
 #[cfg(test)]

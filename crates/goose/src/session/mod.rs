@@ -9,6 +9,7 @@
 //! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point. What the
 //! log means to a model is a [`Conversation`].
 
+mod aside;
 mod conversation;
 pub mod export;
 mod id;
@@ -18,7 +19,9 @@ mod step;
 mod store;
 mod summary;
 
+pub(crate) use aside::{aside, aside_message, is_aside};
 pub use conversation::Conversation;
+pub(crate) use conversation::{GO_ON, says_nothing};
 pub use id::{BadSessionId, SessionId};
 pub use opened::{Opened, SkippedStep, Steps, StoredStep};
 pub use step::Step;

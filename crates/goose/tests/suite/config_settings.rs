@@ -84,6 +84,7 @@ fn values_of_the_environment_are_read_as_what_is_asked_for() -> Result<()> {
         ("VERSION", "1.10"),
         ("LIST", "[a, 'b c']"),
         ("MODERATOR", "truncate"),
+        ("GOOSE_REASONING_EFFORT", "none"),
         ("WORD", "twelve"),
     ]))?;
     assert_eq!(settings.get::<u64>("NUMBER")?, Some(12));
@@ -94,6 +95,7 @@ fn values_of_the_environment_are_read_as_what_is_asked_for() -> Result<()> {
     assert_eq!(settings.get::<String>("NUMBER")?.as_deref(), Some("12"));
     assert_eq!(settings.get::<Vec<String>>("LIST")?, Some(vec!["a".into(), "b c".into()]));
     assert_eq!(settings.get::<Moderator>("MODERATOR")?, Some(Moderator::Truncate));
+    assert_eq!(settings.profile(None)?.effort, Some(goose_providers::Effort::None));
     let error = settings.get::<u64>("WORD").err().context("a word is a number")?.to_string();
     assert_eq!(error, "'WORD' from the environment variable WORD: expected a whole number, 0 or more");
     Ok(())

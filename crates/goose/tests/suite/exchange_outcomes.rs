@@ -5,6 +5,7 @@ use std::sync::Arc;
 use goose::{
     config::{Moderator, Profile, ProfileExtension, Settings, SettingsSource},
     exchange::{Event, Exchange, Outcome},
+    permission::{Mode, PermissionOptions, Permissions},
     session::{Session, Step},
 };
 use goose_extension::{Requirements, SilentNotifier, prelude::*};
@@ -172,8 +173,8 @@ async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()>
         }
         calls += 1;
         match calls {
-            1..=8 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(40_000))}))
-                .costing(5_000 * calls, 10),
+            1..=20 => Turn::call("server__echo", json!({"text": format!("{calls} {}", "x".repeat(2_000))}))
+                .costing(asked.bytes as u64 / 4, 500),
             _ => too_long(Wire::Chat),
         }
     })?;
@@ -181,12 +182,46 @@ async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()>
     stage.add_server(&[]).await?;
     let events = stage.say("Count").await?;
     let Outcome::Failed(failure) = outcome(&events)? else { panic!("{}", short(&events)) };
-    assert!(failure.message.contains("too long"), "{failure:?}");
+    assert!(failure.message.contains("twice"), "{failure:?}");
     let compacted = lines(&events).iter().filter(|line| *line == "compacted").count();
-    assert!((1..=3).contains(&compacted), "{}", short(&events));
-    assert!(stage.model.asked().len() <= 8 + 3 + 3);
+    assert_eq!(compacted, 2, "{}", short(&events));
+    let asked = stage.model.asked();
+    let summaries = asked.iter().filter(|asked| is_summary(asked)).count();
+    assert_eq!((asked.len() - summaries, summaries), (20 + 3, 2));
     assert_eq!(problem(&stage.exchange.messages()), None);
     Ok(())
+}
+
+/// Row 32: the limit is smaller than goose believes, and all that is long is recent: the results are cut.
+#[tokio::test]
+async fn an_overflow_far_below_the_believed_limit_is_mended() -> anyhow::Result<()> {
+    let mut calls = 0;
+    let model = ModelServer::answering(move |asked| {
+        calls += 1;
+        match calls {
+            1..=3 => Turn::call("server__big", json!({"bytes": 40_000})).costing(asked.bytes as u64 / 4, 10),
+            _ if asked.bytes > 32_000 => too_long(Wire::Chat),
+            _ => Turn::text("Done."),
+        }
+    })?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder).await?;
+    stage.exchange.extensions().add_extension(Arc::new(Big))?;
+    let events = stage.say("Look").await?;
+    assert_eq!(outcome(&events)?, &done(), "{}", short(&events));
+    assert_eq!(problem(&stage.exchange.messages()), None);
+    Ok(())
+}
+
+/// A tool with long results.
+struct Big;
+
+#[extension(name = "server", description = "Has much to say")]
+impl Big {
+    /// Says much.
+    #[tool]
+    async fn big(&self, bytes: usize) -> ToolResult<String> {
+        Ok("x".repeat(bytes))
+    }
 }
 
 #[tokio::test]
@@ -199,30 +234,113 @@ async fn a_full_context_makes_room_before_it_overflows() -> anyhow::Result<()> {
             }
             calls += 1;
             match calls {
-                1..=8 => {
-                    Turn::call("server__echo", json!({"text": calls.to_string()})).costing(9_000 * calls, 10)
-                }
-                9 => Turn::call("server__echo", json!({"text": "nine"})).costing(85_000, 10),
+                1..=9 => Turn::call("server__big", json!({"bytes": 40_000 + calls}))
+                    .costing(asked.bytes as u64 / 4, 10),
                 _ => Turn::text("Done."),
             }
         })?;
-        let world = World::new()?;
-        let mut profile = Profile::default();
-        profile.moderator = moderator;
-        let exchange = Exchange::builder(profile, SilentNotifier)
-            .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
-            .in_pool(Arc::clone(&world.pool))
-            .with_provider(provider(&model, Wire::Chat)?)
-            .with_session(Session::unsaved())
-            .with_working_dir(world.file(""))
-            .build()
-            .await?;
-        exchange.extensions().add(&world.server("server", &[])?)?;
+        let (_world, exchange) = moderated(&model, moderator).await?;
         let events = all(exchange.reply_to("Count")).await?;
         assert_eq!(outcome(&events)?, &done(), "{moderator:?}");
-        assert!(lines(&events).contains(&"compacted".to_owned()), "{moderator:?}: {:?}", lines(&events));
+        assert!(lines(&events).contains(&"compacted".to_owned()), "{moderator:?}: {}", short(&events));
         assert_eq!(problem(&exchange.messages()), None);
     }
+    Ok(())
+}
+
+async fn moderated(model: &ModelServer, moderator: Moderator) -> anyhow::Result<(World, Exchange)> {
+    let world = World::new()?;
+    let mut profile = Profile::default();
+    profile.moderator = moderator;
+    let exchange = Exchange::builder(profile, SilentNotifier)
+        .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
+        .in_pool(Arc::clone(&world.pool))
+        .with_provider(provider(model, Wire::Chat)?)
+        .with_session(Session::unsaved())
+        .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
+        .with_working_dir(world.file(""))
+        .build()
+        .await?;
+    exchange.extensions().add_extension(Arc::new(Big))?;
+    Ok((world, exchange))
+}
+
+/// Where what has to stay is nearly too long by itself, no summary is bought at each turn, and the one that was is booked.
+#[tokio::test]
+async fn room_is_not_made_in_vain_again_and_again() -> anyhow::Result<()> {
+    let mut calls = 0;
+    let model = ModelServer::answering(move |asked| {
+        if is_summary(asked) {
+            return Turn::text("They counted.").costing(700, 7);
+        }
+        calls += 1;
+        let (words, bytes) = if calls <= 5 { (4_000, 77_000) } else { (1, 10) };
+        match calls {
+            1..=9 => Turn::text("y".repeat(words))
+                .and_call("server__big", json!({"bytes": bytes + calls}))
+                .costing(asked.bytes as u64 / 4, 10),
+            _ => Turn::text("Done."),
+        }
+    })?;
+    let (_world, exchange) = moderated(&model, Moderator::Summarize).await?;
+    let events = all(exchange.reply_to("Count")).await?;
+    assert_eq!(outcome(&events)?, &done(), "{}", short(&events));
+    let asked = model.asked();
+    let spent: u64 =
+        asked.iter().filter(|asked| !is_summary(asked)).map(|asked| asked.bytes as u64 / 4 + 10).sum();
+    assert_eq!(asked.iter().filter(|asked| is_summary(asked)).count(), 1, "{}", short(&events));
+    let cost = events.iter().rev().find_map(|event| match event {
+        Event::Cost(cost) => Some(cost.session.total()),
+        _ => None,
+    });
+    assert!(cost.is_some_and(|cost| cost > 700 + 7 && cost <= spent + 707 + 100), "{cost:?} {spent}");
+    Ok(())
+}
+
+/// A person who says nothing is told so; nothing is stored, and the model is not asked.
+#[tokio::test]
+async fn an_empty_message_is_not_sent() -> anyhow::Result<()> {
+    let stage = Stage::new([Turn::text("Hello.")]).await?;
+    stage.say("Hi").await?;
+    let before = stage.exchange.messages();
+    let events = stage.say(" \n").await?;
+    assert!(matches!(outcome(&events)?, Outcome::Failed(failure) if failure.message.contains("empty")));
+    assert_eq!((stage.exchange.messages(), stage.model.asked().len()), (before, 1));
+    Ok(())
+}
+
+/// A service that is described in a broken file is not unknown: the file is named.
+#[tokio::test]
+async fn a_broken_description_of_a_service_is_named() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.paths().config.join("custom_providers");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("mine.json"), "{")?;
+    let mut profile = Profile::default();
+    profile.processor = Some("mine:model".parse()?);
+    let settings = Settings::load(SettingsSource::new(world.paths()))?;
+    let built = Exchange::builder(profile, SilentNotifier)
+        .with_settings(settings.clone())
+        .in_pool(Arc::clone(&world.pool))
+        .with_session(Session::unsaved())
+        .build()
+        .await;
+    let error = built.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("mine.json"), "{error}");
+
+    let model = ModelServer::scripted([Turn::text("Hello.")])?;
+    let exchange = Exchange::builder(Profile::default(), SilentNotifier)
+        .with_settings(settings)
+        .in_pool(Arc::clone(&world.pool))
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_session(Session::unsaved())
+        .build()
+        .await?;
+    let events = all(exchange.reply_to("Hi")).await?;
+    assert!(
+        lines(&events).iter().any(|line| line.starts_with("notice") && line.contains("mine.json")),
+        "{events:?}"
+    );
     Ok(())
 }
 

@@ -151,3 +151,18 @@ async fn thoughts_are_shown_and_kept() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// What a person has read of an answer that never came to its end stays in the conversation.
+#[tokio::test]
+async fn what_was_read_of_a_failed_answer_is_kept() -> anyhow::Result<()> {
+    let cut = || Turn::text("Once upon ").and_text("a time").cut_after(4);
+    let model = ModelServer::answering(move |_| cut())?;
+    let stage = Stage::with(Wire::Anthropic, model, |builder| {
+        builder.with_retry(RetryPolicy::default().with_retries(1).with_base(Duration::from_millis(1)))
+    })
+    .await?;
+    let events = stage.say("A story").await?;
+    assert!(matches!(outcome(&events)?, Outcome::Failed(_)), "{events:?}");
+    assert!(stage.exchange.messages()[1].text().starts_with("Once upon"), "{:?}", stage.exchange.messages());
+    Ok(())
+}

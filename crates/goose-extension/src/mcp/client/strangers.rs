@@ -4,6 +4,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 
+use crate::output::is_base64;
+
 /// How long a description or an instruction may be.
 pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
 
@@ -106,13 +108,6 @@ fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<Stri
         return None;
     }
     Some(format!("[The {kind} ({mime_type}) that the server sent is broken: its data is not base64.]"))
-}
-
-/// Whether a text can be base64: its length, its alphabet, its end. Nothing is decoded.
-fn is_base64(text: &str) -> bool {
-    let body = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-    !text.is_empty() && text.len().is_multiple_of(4) && body.bytes().all(fits)
 }
 
 #[cfg(test)]

@@ -100,6 +100,7 @@ pub(super) const CLOUDS: &[Service] = &[
         host: "${DATABRICKS_HOST}",
         path: "serving-endpoints/chat/completions",
         key: Key::Required(&["DATABRICKS_TOKEN"]),
+        dialect: Dialect::Gateway,
         settings: &[Setting {
             name: "DATABRICKS_HOST",
             also: &[],

@@ -1,6 +1,7 @@
 //! Those who run the models of others.
 
 use super::super::service::{CHAT, Key, Service};
+use crate::endpoint::Dialect;
 
 /// Hosts and routers, most used first.
 pub(super) const HOSTS: &[Service] = &[
@@ -11,6 +12,7 @@ pub(super) const HOSTS: &[Service] = &[
         host: "https://openrouter.ai",
         path: "api/v1/chat/completions",
         key: Key::Required(&["OPENROUTER_API_KEY"]),
+        dialect: Dialect::Gateway,
         headers: &[("x-title", "goose")],
         docs: "https://openrouter.ai/keys",
         models: &[
@@ -191,6 +193,7 @@ pub(super) const HOSTS: &[Service] = &[
         prefix: "AI_GATEWAY",
         host: "https://ai-gateway.vercel.sh",
         key: Key::Required(&["AI_GATEWAY_API_KEY"]),
+        dialect: Dialect::Gateway,
         docs: "https://vercel.com/docs/ai-gateway",
         models: &["anthropic/claude-sonnet-5.5", "openai/gpt-5.6-sol", "google/gemini-3.8-flash"],
         ..CHAT

@@ -1,6 +1,7 @@
 //! Programs on this machine or in the house; most want no key.
 
 use super::super::service::{CHAT, Key, Service, Wire};
+use crate::endpoint::Dialect;
 
 /// Local servers, most used first.
 pub(super) const LOCAL: &[Service] = &[
@@ -22,6 +23,7 @@ pub(super) const LOCAL: &[Service] = &[
         prefix: "LITELLM",
         host: "http://localhost:4000",
         key: Key::Optional(&["LITELLM_API_KEY"]),
+        dialect: Dialect::Gateway,
         docs: "https://docs.litellm.ai",
         models: &["gpt-5.6-sol", "claude-sonnet-5-5"],
         ..CHAT

@@ -11,6 +11,7 @@ use crate::{
     endpoint::Dialect,
     request::Effort,
     wires::{
+        caching::{self, CacheControl, Places},
         models::{self, ClaudeThinking},
         schema::Schema,
         wire::{Ask, write_element, write_json, write_list},
@@ -20,14 +21,6 @@ use crate::{
 /// How many tokens an answer may have where nobody says so; the wire wants a number.
 const DEFAULT_MAX_TOKENS: u64 = 8_192;
 const MOST_DEFAULT_TOKENS: u64 = 32_000;
-
-/// How many messages of the user, from the end, are marked: the last, and the one that was the last before.
-const MARKED_MESSAGES: usize = 2;
-
-const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
-
-/// What every message ends with: the end of its last block, of its content, and its own.
-const MESSAGE_END: usize = "}]}".len();
 
 #[derive(Serialize)]
 struct Head<'a> {
@@ -77,17 +70,6 @@ struct SystemBlock<'a> {
     cache_control: Option<CacheControl>,
 }
 
-#[derive(Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-impl CacheControl {
-    fn on(is_marked: bool) -> Option<Self> {
-        is_marked.then_some(Self { r#type: "ephemeral" })
-    }
-}
-
 /// The body of a request. What changes from turn to turn comes last.
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     let request = &ask.request;
@@ -103,7 +85,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     }
     if !request.system.is_empty() {
         out.push(b',');
-        let cache_control = CacheControl::on(marks);
+        let cache_control = marks.then_some(CacheControl::MARK);
         let block = SystemBlock { r#type: "text", text: request.system, cache_control };
         write_list(&mut out, "system", |out| write_element(out, &block));
     }
@@ -112,28 +94,14 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
         let sight = ask.sight();
         let start = out.len();
         let ends =
-            ask.history.write(request.messages, |message, out| messages::write(message, sight, out), out);
+            ask.history.write(request.messages, |message, _, out| messages::write(message, sight, out), out);
         if marks {
-            mark(request.messages, start, &ends, out);
+            let places = Places { messages: request.messages, start, ends: &ends };
+            caching::mark(&places, |_| true, out);
         }
     });
     out.push(b'}');
     out
-}
-
-/// Marks the last block of the last messages of the user, last one first, so that the places before stay where they are.
-fn mark(messages: &[Arc<Message>], start: usize, ends: &[usize], out: &mut Vec<u8>) {
-    let begin_of = |at: usize| at.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or(start);
-    let places: Vec<usize> = (0..messages.len())
-        .rev()
-        .filter(|at| messages.get(*at).is_some_and(|message| message.role == Role::User))
-        .filter_map(|at| ends.get(at).copied().filter(|end| *end > begin_of(at)))
-        .take(MARKED_MESSAGES)
-        .collect();
-    for end in places {
-        let at = end.saturating_sub(MESSAGE_END);
-        out.splice(at..at, MARK.iter().copied());
-    }
 }
 
 fn write_tools(tools: &[Tool], marks_last: bool, out: &mut Vec<u8>) {
@@ -142,7 +110,7 @@ fn write_tools(tools: &[Tool], marks_last: bool, out: &mut Vec<u8>) {
             name: tool.name(),
             description: tool.description(),
             input_schema: Schema(tool.input_schema()),
-            cache_control: CacheControl::on(marks_last && at + 1 == tools.len()),
+            cache_control: (marks_last && at + 1 == tools.len()).then_some(CacheControl::MARK),
         };
         write_element(out, &entry);
     }

@@ -41,8 +41,10 @@ struct Piece {
 struct Said {
     #[serde(default)]
     content: Option<String>,
-    #[serde(default, alias = "reasoning_content")]
+    #[serde(default)]
     thinking: Option<String>,
+    #[serde(default)]
+    reasoning_content: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<Asked>>,
 }
@@ -74,13 +76,6 @@ impl Decoder for OllamaDecoder {
         let piece = serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
         self.piece(piece, reply)
     }
-
-    /// Never called: a whole answer is one line.
-    fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
-        let text = answer.to_string();
-        let piece = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
-        self.piece(piece, reply)
-    }
 }
 
 impl OllamaDecoder {
@@ -103,7 +98,8 @@ impl OllamaDecoder {
 }
 
 fn take(said: &Said, reply: &mut Assembly) -> ProviderResult<()> {
-    reply.think(said.thinking.as_deref().unwrap_or_default(), || None)?;
+    let thinking = said.thinking.as_deref().or(said.reasoning_content.as_deref());
+    reply.think(thinking.unwrap_or_default(), || None)?;
     reply.text(said.content.as_deref().unwrap_or_default())?;
     for asked in said.tool_calls.iter().flatten() {
         let Some(function) = &asked.function else { continue };

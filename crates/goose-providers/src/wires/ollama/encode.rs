@@ -75,9 +75,12 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
         if !request.system.is_empty() {
             write_element(out, &System { role: "system", content: request.system });
         }
-        let names = messages::call_names(request.messages);
         let sight = ask.sight();
-        ask.history.write(request.messages, |message, out| messages::write(message, &names, sight, out), out);
+        ask.history.write(
+            request.messages,
+            |message, before, out| messages::write(message, before, sight, out),
+            out,
+        );
     });
     out.push(b'}');
     out

@@ -1,6 +1,6 @@
 //! A conversation as Ollama wants it: results name their tool, and images stand beside the text.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::borrow::Cow;
 
 use goose_extension::{Message, MessageContent, Role, ToolOutput};
 use serde::Serialize;
@@ -12,9 +12,6 @@ use crate::wires::{
     text::{joined, result_text},
     wire::write_element,
 };
-
-/// The tools by the ids of their calls: results are tied to calls by name here.
-pub(super) type CallNames<'a> = HashMap<&'a str, &'a str>;
 
 #[derive(Serialize, Default)]
 struct Entry<'a> {
@@ -39,28 +36,27 @@ struct FunctionCall<'a> {
     arguments: Cow<'a, Value>,
 }
 
-/// The names of all calls.
-pub(super) fn call_names(messages: &[Arc<Message>]) -> CallNames<'_> {
-    let parts = messages.iter().flat_map(|message| &message.content);
-    let named = parts.filter_map(|part| match part {
-        MessageContent::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
-        _ => None,
-    });
-    named.collect()
-}
-
-/// Writes a message, as none, one or several of the wire's.
-pub(super) fn write(message: &Message, names: &CallNames<'_>, sight: Sight, out: &mut Vec<u8>) {
+/// Writes a message, as none, one or several of the wire's. Results are tied to calls by name here, and the calls are in
+/// the message `before`.
+pub(super) fn write(message: &Message, before: Option<&Message>, sight: Sight, out: &mut Vec<u8>) {
     match message.role {
         Role::Assistant => write_assistant(message, out),
-        _ => write_user(message, names, sight, out),
+        _ => write_user(message, before, sight, out),
     }
 }
 
-fn write_user(message: &Message, names: &CallNames<'_>, sight: Sight, out: &mut Vec<u8>) {
+fn called<'a>(message: &'a Message, wanted: &str) -> Option<&'a str> {
+    message.content.iter().find_map(|part| match part {
+        MessageContent::ToolCall { id, name, .. } if id == wanted => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+fn write_user(message: &Message, before: Option<&Message>, sight: Sight, out: &mut Vec<u8>) {
     for part in &message.content {
         if let MessageContent::ToolResult { id, output } = part {
-            write_result(names.get(id.as_str()).copied().unwrap_or_default(), output, sight, out);
+            let name = before.and_then(|message| called(message, id)).unwrap_or_default();
+            write_result(name, output, sight, out);
         }
     }
     let blocks = message.content.iter().filter_map(|part| match part {

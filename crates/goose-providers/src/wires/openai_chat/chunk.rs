@@ -1,5 +1,6 @@
 //! What the events of OpenAI chat look like, read with tolerance for its many dialects: nulls, missing indices, arguments
-//! as objects, content in parts. A whole answer has the same form, with `message` where an event has `delta`.
+//! as objects, content in parts. A whole answer has the same form, with `message` where an event has `delta`; some events
+//! have both, and repeat in `message` all that came so far.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,8 +25,10 @@ pub(super) struct Chunk {
 
 #[derive(Deserialize)]
 pub(super) struct Choice {
-    #[serde(default, alias = "message")]
+    #[serde(default)]
     pub(super) delta: Option<Delta>,
+    #[serde(default)]
+    pub(super) message: Option<Delta>,
     #[serde(default)]
     pub(super) finish_reason: Option<String>,
     #[serde(default)]

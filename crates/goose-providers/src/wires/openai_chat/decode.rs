@@ -95,7 +95,7 @@ impl ChatDecoder {
     }
 
     fn choice(&mut self, choice: Choice, reply: &mut Assembly) -> ProviderResult<()> {
-        if let Some(delta) = choice.delta {
+        if let Some(delta) = choice.delta.or(choice.message) {
             self.delta(delta, reply)?;
         }
         let is_failed = choice.finish_reason.as_deref() == Some("error");

@@ -3,11 +3,12 @@
 use goose_extension::Tool;
 use serde::Serialize;
 
-use super::messages::{self, Reader};
+use super::messages::{self, Reader, TextForm};
 use crate::{
     endpoint::Dialect,
     request::Effort,
     wires::{
+        caching::{self, CacheControl, Places},
         models,
         schema::Schema,
         wire::{Ask, write_element, write_json, write_list},
@@ -54,7 +55,38 @@ struct Function<'a> {
 #[derive(Serialize)]
 struct System<'a> {
     role: &'static str,
-    content: &'a str,
+    content: SystemText<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum SystemText<'a> {
+    Plain(&'a str),
+    Marked([MarkedText<'a>; 1]),
+}
+
+#[derive(Serialize)]
+struct MarkedText<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    cache_control: CacheControl,
+}
+
+impl<'a> SystemText<'a> {
+    fn of(text: &'a str, form: TextForm) -> Self {
+        match form {
+            TextForm::Plain => Self::Plain(text),
+            TextForm::Parts => {
+                Self::Marked([MarkedText { r#type: "text", text, cache_control: CacheControl::MARK }])
+            }
+        }
+    }
+}
+
+/// Only texts in parts can be marked for Claude's cache, which gateways pass on.
+fn text_form(ask: &Ask<'_>) -> TextForm {
+    let is_marked = ask.dialect == Dialect::Gateway && ask.model.name.contains("claude");
+    if is_marked { TextForm::Parts } else { TextForm::Plain }
 }
 
 /// The body of a request. What changes from turn to turn comes last.
@@ -69,12 +101,19 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
         write_list(&mut out, "tools", |out| request.tools.iter().for_each(|tool| write_tool(tool, out)));
     }
     out.push(b',');
+    let form = text_form(ask);
     write_list(&mut out, "messages", |out| {
         if !request.system.is_empty() {
-            write_element(out, &System { role: "system", content: request.system });
+            write_element(out, &System { role: "system", content: SystemText::of(request.system, form) });
         }
-        let reader = Reader { sight: ask.sight(), dialect: ask.dialect };
-        ask.history.write(request.messages, |message, out| messages::write(message, reader, out), out);
+        let reader = Reader { sight: ask.sight(), dialect: ask.dialect, form };
+        let start = out.len();
+        let ends =
+            ask.history.write(request.messages, |message, _, out| messages::write(message, reader, out), out);
+        if form == TextForm::Parts {
+            let places = Places { messages: request.messages, start, ends: &ends };
+            caching::mark(&places, messages::ends_in_text, out);
+        }
     });
     out.push(b'}');
     out

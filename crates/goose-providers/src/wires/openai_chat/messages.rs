@@ -81,17 +81,33 @@ struct FunctionCall<'a> {
 pub(super) struct Reader {
     pub(super) sight: Sight,
     pub(super) dialect: Dialect,
+    pub(super) form: TextForm,
+}
+
+/// How what the user says is written where it is nothing but text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextForm {
+    /// As such: not everybody takes lists.
+    Plain,
+    /// As a list of one.
+    Parts,
+}
+
+/// Whether the last thing that was written is a text in parts. Results are not.
+pub(super) fn ends_in_text(written: &[u8]) -> bool {
+    written.ends_with(br#""}]}"#)
 }
 
 /// Writes a message, as none, one or several of the wire's.
 pub(super) fn write(message: &Message, reader: Reader, out: &mut Vec<u8>) {
     match message.role {
         Role::Assistant => write_assistant(message, reader.dialect, out),
-        _ => write_user(message, reader.sight, out),
+        _ => write_user(message, reader, out),
     }
 }
 
-fn write_user(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+fn write_user(message: &Message, reader: Reader, out: &mut Vec<u8>) {
+    let sight = reader.sight;
     let mut parts = Vec::new();
     for content in &message.content {
         if let MessageContent::ToolResult { id, output } = content {
@@ -103,7 +119,7 @@ fn write_user(message: &Message, sight: Sight, out: &mut Vec<u8>) {
         _ => None,
     });
     parts.extend(blocks);
-    if let Some(content) = user_content(parts) {
+    if let Some(content) = user_content(parts, reader.form) {
         write_element(out, &UserMessage { role: "user", content });
     }
 }
@@ -118,12 +134,11 @@ fn write_result<'a>(id: &'a str, output: &'a ToolOutput, sight: Sight, out: &mut
     images
 }
 
-/// One text is sent as such: not everybody takes lists.
-fn user_content(parts: Vec<Part<'_>>) -> Option<Content<'_>> {
+fn user_content(parts: Vec<Part<'_>>, form: TextForm) -> Option<Content<'_>> {
     if parts.is_empty() {
         return None;
     }
-    if parts.iter().all(|part| matches!(part, Part::Text(_))) {
+    if form == TextForm::Plain && parts.iter().all(|part| matches!(part, Part::Text(_))) {
         return Some(Content::Text(joined(parts)));
     }
     let entry = |part| match part {

@@ -65,7 +65,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     out.push(b',');
     write_list(&mut out, "input", |out| {
         let sight = ask.sight();
-        ask.history.write(request.messages, |message, out| items::write(message, sight, out), out);
+        ask.history.write(request.messages, |message, _, out| items::write(message, sight, out), out);
     });
     out.push(b'}');
     out

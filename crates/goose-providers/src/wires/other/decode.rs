@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// How many bytes of arguments the library may tell again. It does so for each piece, so many small pieces cost more
-/// than they hold; a call of half a megabyte in pieces of twenty bytes is within it.
-const MAX_RETOLD_BYTES: u64 = 8 * 1024 * 1024 * 1024;
+/// than they hold; a call of a quarter of a megabyte in pieces of twenty bytes is within it.
+const MAX_RETOLD_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// How many signatures of thoughts one answer may have.
 const MAX_SIGNATURES: usize = 256;
@@ -42,7 +42,6 @@ pub(super) struct Decoding {
 struct OpenCall {
     their_id: String,
     call: usize,
-    arguments: String,
 }
 
 impl Decoding {
@@ -119,15 +118,21 @@ impl Decoding {
         if self.retold_bytes > MAX_RETOLD_BYTES {
             return Err(too_much("the arguments come in too many pieces"));
         }
-        if let Some(open) = self.open.as_mut().filter(|open| open.their_id == call.call_id) {
-            open.arguments = arguments;
-            return Ok(());
-        }
+        let number = match self.open.as_ref().filter(|open| open.their_id == call.call_id) {
+            Some(open) => open.call,
+            None => self.begin_call(call.call_id, &call.fn_name)?,
+        };
+        // What is more than may be kept is not kept here either.
+        self.assembly.set_arguments(number, &arguments);
+        Ok(())
+    }
+
+    fn begin_call(&mut self, their_id: String, name: &str) -> ProviderResult<usize> {
         self.end_call();
         self.end_thought()?;
-        let number = self.assembly.begin_call(&call.call_id, &call.fn_name)?;
-        self.open = Some(OpenCall { their_id: call.call_id, call: number, arguments });
-        Ok(())
+        let call = self.assembly.begin_call(&their_id, name)?;
+        self.open = Some(OpenCall { their_id, call });
+        Ok(call)
     }
 
     fn whole_call(&mut self, call: TheirCall) -> ProviderResult<()> {
@@ -149,7 +154,6 @@ impl Decoding {
 
     fn end_call(&mut self) {
         if let Some(open) = self.open.take() {
-            self.assembly.set_arguments(open.call, &open.arguments);
             self.assembly.end_call(open.call);
         }
     }

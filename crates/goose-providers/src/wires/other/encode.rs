@@ -1,12 +1,10 @@
 //! A request in the library's form.
 
-use std::time::Duration;
-
 use genai::{
     Headers,
     chat::{
-        Binary, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart, MessageContent as Content,
-        ReasoningEffort, Tool, ToolCall, ToolName, ToolResponse,
+        Binary, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart,
+        MessageContent as Content, ReasoningEffort, Tool, ToolCall, ToolName, ToolResponse,
     },
 };
 use goose_extension::{JsonObject, Message, MessageContent, Opaque, Reasoning, Role, ToolOutput};
@@ -27,9 +25,6 @@ use crate::{
     request::{Effort, Request, RequestOptions},
 };
 
-/// How long nothing may come, unless the endpoint says otherwise.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-
 pub(super) fn request(style: Style, model: &ModelInfo, request: Request<'_>) -> ChatRequest {
     let sight = if model.sees_images { Sight::Seeing } else { Sight::Blind };
     let mut messages = Vec::with_capacity(request.messages.len());
@@ -39,14 +34,28 @@ pub(super) fn request(style: Style, model: &ModelInfo, request: Request<'_>) -> 
             _ => heard(style, message, sight, &mut messages),
         }
     }
-    let mut asked = ChatRequest::new(messages);
-    if !request.system.is_empty() {
-        asked = asked.with_system(request.system);
-    }
+    let mut asked = match request.system {
+        system if style.has_marks() => ChatRequest::new(marked(system, messages)),
+        "" => ChatRequest::new(messages),
+        system => ChatRequest::new(messages).with_system(system),
+    };
     if !request.tools.is_empty() {
         asked = asked.with_tools(request.tools.iter().map(tool));
     }
     asked
+}
+
+/// With marks for Claude's cache: after the system prompt, and at the last messages that are not the model's own.
+fn marked(system: &str, mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
+    const MARKED_MESSAGES: usize = 2;
+    let heard = messages.iter_mut().rev().filter(|message| message.role != ChatRole::Assistant);
+    for message in heard.take(MARKED_MESSAGES) {
+        message.options = Some(CacheControl::Ephemeral.into());
+    }
+    if !system.is_empty() {
+        messages.insert(0, ChatMessage::system(system).with_options(CacheControl::Ephemeral));
+    }
+    messages
 }
 
 fn tool(tool: &goose_extension::Tool) -> Tool {
@@ -164,7 +173,7 @@ fn content_part(part: Part<'_>) -> ContentPart {
 }
 
 pub(super) fn options(endpoint: &Endpoint, model: &ModelInfo, options: &RequestOptions) -> ChatOptions {
-    let idle = endpoint.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(IDLE_TIMEOUT);
+    let idle = endpoint.patience();
     let mut asked = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_reasoning_content(shows_thoughts(&model.name))

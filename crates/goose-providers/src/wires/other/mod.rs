@@ -6,16 +6,23 @@
 //!
 //! What the library does not do well is kept away from: it is never asked to collect calls (a large index ends the
 //! process), each answer must end with a reason (it makes up ends for streams that were cut), statuses are taken out of
-//! the errors that hide them, URLs end in a slash (or lose their last step), and a panic of its is an error. Two of its
-//! faults remain: one event has no cap but the service's own honesty, and arguments in many small pieces cost quadratic
-//! time.
+//! the errors that hide them, URLs end in a slash (or lose their last step), and a panic of its is an error. What an answer
+//! holds is counted event by event as the library reads it. Three of its faults remain, for it reads the connection itself
+//! and nothing can stand in between: one event, and the text of one refusal, have no cap but the service's own honesty, and
+//! arguments in many small pieces cost quadratic time.
 
 mod client;
 mod decode;
 mod encode;
 mod failure;
 
-use std::{panic::AssertUnwindSafe, sync::OnceLock};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -27,7 +34,7 @@ use genai::{
 };
 
 use self::decode::Decoding;
-use super::{assembly::Assembly, names::TakenIds};
+use super::assembly::{Assembly, too_much};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
@@ -35,6 +42,9 @@ use crate::{
     reply::{ReplyEvent, ReplyStream},
     request::Request,
 };
+
+/// How many bytes one answer may have in all of its events.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// Whom to talk to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +87,11 @@ enum Style {
 }
 
 impl Style {
+    /// Whether the library writes marks for Claude's cache. Amazon's wire has them too, but not from the library.
+    fn has_marks(self) -> bool {
+        self == Self::Claude { wire: "vertex" }
+    }
+
     /// The name under which what belongs to this wire is kept in a conversation.
     fn wire(self) -> &'static str {
         match self {
@@ -91,7 +106,7 @@ pub(crate) struct Gateway {
     cloud: Cloud,
     endpoint: Endpoint,
     model: ModelInfo,
-    client: OnceLock<genai::Client>,
+    client: OnceLock<ProviderResult<genai::Client>>,
 }
 
 impl Gateway {
@@ -105,11 +120,7 @@ impl Gateway {
     }
 
     fn client(&self) -> ProviderResult<&genai::Client> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let client = client::build(&self.endpoint)?;
-        Ok(self.client.get_or_init(|| client))
+        self.client.get_or_init(|| client::build(&self.endpoint)).as_ref().map_err(Clone::clone)
     }
 
     fn target(&self) -> ServiceTarget {
@@ -140,14 +151,21 @@ impl Provider for Gateway {
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let style = self.cloud.style(&self.model.name);
         let asked = encode::request(style, &self.model, request);
-        let options = encode::options(&self.endpoint, &self.model, request.options);
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&taken);
+        let options = encode::options(&self.endpoint, &self.model, request.options).with_raw_frame_fn(
+            move |_, frame| {
+                counted.fetch_add(frame.data.len(), Ordering::Relaxed);
+            },
+        );
         let response = self.client()?.exec_chat_stream(self.target(), asked, Some(&options)).await;
         let events = response.map_err(|error| failure::of(&self.endpoint, error))?.stream;
-        let decoding = Decoding::new(style, Assembly::new(TakenIds::of(request.messages)));
+        let decoding = Decoding::new(style, Assembly::new());
         let mut reading = Reading {
             events: Box::pin(AssertUnwindSafe(events).catch_unwind()),
             decoding,
             endpoint: self.endpoint.clone(),
+            taken,
             ended: false,
         };
         // A refusal is known before the answer begins.
@@ -169,6 +187,8 @@ struct Reading {
     events: Events,
     decoding: Decoding,
     endpoint: Endpoint,
+    /// How many bytes the library has read.
+    taken: Arc<AtomicUsize>,
     ended: bool,
 }
 
@@ -191,7 +211,11 @@ impl Reading {
     /// Takes events until one says something.
     async fn read(&mut self) -> ProviderResult<()> {
         loop {
-            match self.events.next().await {
+            let event = self.events.next().await;
+            if self.taken.load(Ordering::Relaxed) > MAX_ANSWER_BYTES {
+                return Err(too_much(&format!("it is larger than {} MiB", MAX_ANSWER_BYTES >> 20)));
+            }
+            match event {
                 Some(Ok(Ok(ChatStreamEvent::Start | ChatStreamEvent::Heartbeat))) => {}
                 Some(Ok(Ok(event))) => return self.decoding.take(event, &self.endpoint),
                 Some(Ok(Err(error))) => return Err(failure::of(&self.endpoint, error)),

@@ -49,6 +49,24 @@ async fn what_is_no_object_is_told_to_the_model() {
     }
 }
 
+/// A call that the length limit cut off before its arguments is not one without arguments; those before it are whole.
+#[tokio::test]
+async fn a_call_cut_before_its_arguments_is_told_to_the_model() {
+    for tongue in ALL {
+        let (one, two) = (Call { place: 1, id: "a", name: "tree" }, Call { place: 2, id: "b", name: "tree" });
+        let said = [vec![tongue.start()], tongue.call(one, ""), tongue.call(two, "")].concat();
+        let heard = tongue.hear(Answer::events([said.clone(), tongue.stop(Stop::Length)].concat())).await;
+        let none = Arguments::Object(serde_json::Map::new());
+        assert_eq!(calls(&heard)[0].arguments, none, "{tongue:?}");
+        let Arguments::Malformed { why, .. } = &calls(&heard)[1].arguments else { panic!("{tongue:?}") };
+        assert!(why.contains("cut off"), "{tongue:?}: {why}");
+        heard.reply();
+
+        let heard = tongue.hear(Answer::events([said, tongue.stop(Stop::Tools)].concat())).await;
+        assert!(calls(&heard).iter().all(|call| call.arguments == none), "{tongue:?}");
+    }
+}
+
 #[tokio::test]
 async fn five_megabytes_are_refused_and_not_kept() {
     let huge = format!(r#"{{"command":"{}"}}"#, "é".repeat(5 * 512 * 1024));
@@ -91,7 +109,7 @@ async fn every_call_has_an_id_of_its_own() {
         let said: Vec<Vec<u8>> = said.collect();
         let answer = Answer::events([vec![tongue.start()], said, tongue.stop(Stop::Tools)].concat());
         let server = Server::always(answer).await;
-        // An id that an earlier answer used is taken.
+        // One that an earlier answer used is for the conversation to tell apart: what was said before is not searched.
         let earlier = super::talk::call("call_0", "shell", serde_json::json!({}));
         let result = MessageContent::tool_result("call_0", ToolOutput::text("done"));
         let history = [
@@ -105,7 +123,7 @@ async fn every_call_has_an_id_of_its_own() {
         let calls = calls(&heard);
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         assert_eq!((calls.len(), ids.len()), (7, 7), "{tongue:?}: {ids:?}");
-        assert!(ids.contains("same") && !ids.contains("call_0"), "{ids:?}");
+        assert!(ids.contains("same") && ids.contains("call_0"), "{ids:?}");
         let is_valid = |id: &&str| !id.is_empty() && id.len() <= 64 && id.is_ascii() && !id.contains(' ');
         assert!(ids.iter().all(is_valid), "{ids:?}");
     }

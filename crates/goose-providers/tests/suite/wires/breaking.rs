@@ -80,6 +80,21 @@ async fn the_last_words_may_be_missing() {
     }
 }
 
+/// A whole answer is not asked for again because its connection ends badly, or does not end.
+#[tokio::test]
+async fn an_answer_that_has_stopped_is_complete_however_its_connection_ends() {
+    let listen = |(tongue, last): (Tongue, Act)| async move {
+        let mut frames = [vec![tongue.start(), tongue.text("Hello")], tongue.stop(Stop::End)].concat();
+        frames.pop();
+        let reply = tongue.hear(Answer::events(frames).then(last)).await.reply();
+        assert_eq!((reply.message.text(), reply.usage.output), ("Hello".to_owned(), 7), "{tongue:?}");
+    };
+    let endings = [Tongue::Chat, Tongue::Anthropic]
+        .into_iter()
+        .flat_map(|tongue| [(tongue, Act::Cut), (tongue, Act::Stay)]);
+    futures::future::join_all(endings.map(listen)).await;
+}
+
 /// Row 28: an error is passed on at once, though the connection stays open.
 #[tokio::test]
 async fn a_failure_on_an_open_socket_is_told_at_once() {
@@ -131,18 +146,21 @@ async fn a_silent_stream_is_given_up() {
 /// Row 28: signs of life keep an answer alive for longer than the patience, though they say nothing.
 #[tokio::test]
 async fn keep_alives_keep_alive() {
-    let patience = Duration::from_millis(1000);
-    for tongue in ALL {
+    let patience = Duration::from_secs(3);
+    let listen = |tongue: Tongue| async move {
         let mut answer = Answer::events([tongue.start()]);
-        answer.acts.push(Act::Repeat(tongue.keep_alive(), 15, patience / 10));
+        answer.acts.push(Act::Repeat(tongue.keep_alive(), 14, patience / 12));
         answer.acts.push(Act::Send(tongue.text("Hello")));
         answer.acts.extend(tongue.stop(Stop::End).into_iter().map(Act::Send));
         let server = Server::always(answer).await;
         let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_timeout(patience);
         let provider = tongue.provider(endpoint, tongue.model());
+        let begun = Instant::now();
         let reply = ask(&*provider, &[Message::user("hello").into()]).await.reply();
         assert_eq!(reply.message.text(), "Hello", "{tongue:?}");
-    }
+        assert!(begun.elapsed() > patience, "{tongue:?}");
+    };
+    futures::future::join_all(ALL.map(listen)).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goose_extension::{ContentBlock, Message, MessageContent, Role, ToolOutput};
-use goose_providers::{ModelInfo, RequestOptions};
+use goose_providers::{Dialect, ModelInfo, RequestOptions};
 use serde_json::{Value, json};
 
 use super::{
@@ -55,6 +55,38 @@ async fn a_longer_conversation_begins_with_the_same_bytes() {
         let again = answering(tongue).await;
         ask_with(&*tongue.at(&again), "Be good.", &history, &[shell_tool()], &options).await.reply();
         assert_eq!(again.asked()[0].body, *bodies.last().unwrap(), "{tongue:?}");
+    }
+}
+
+/// Behind a gateway Claude's cache is told what to keep: the last two texts of the user, neither results nor images.
+#[tokio::test]
+async fn marks_for_claude_are_put_on_texts() {
+    let tongue = Tongue::Chat;
+    let server = answering(tongue).await;
+    let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_dialect(Dialect::Gateway);
+    let provider = tongue.provider(endpoint, ModelInfo::new("anthropic/claude-sonnet-5.5", 8_000));
+    let image = MessageContent::Block(ContentBlock::image("iVBORw0KGgo=", "image/png"));
+    let [asked, answered] = turn(0);
+    let history = [
+        Message::user("one").into(),
+        Message::user("two").into(),
+        Message::user("three").into(),
+        asked,
+        answered,
+        Message::new(Role::User, [image]).into(),
+    ];
+    for _ in 0..2 {
+        ask(&*provider, &history).await.reply();
+        let body: Value = serde_json::from_str(&server.asked().pop().unwrap().body).unwrap();
+        let messages = body["messages"].as_array().unwrap();
+        let marked: Vec<&str> = messages
+            .iter()
+            .filter(|message| message["content"][0]["cache_control"] == json!({"type": "ephemeral"}))
+            .filter_map(|message| message["content"][0]["text"].as_str())
+            .collect();
+        assert_eq!(marked, ["two", "three"]);
+        assert_eq!(body.to_string().matches("cache_control").count(), 2, "{body}");
+        assert_eq!(messages[4]["content"], "result 0");
     }
 }
 

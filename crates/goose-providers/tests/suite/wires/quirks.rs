@@ -85,6 +85,18 @@ async fn chat_content_may_come_in_parts() {
     assert_eq!(reply.message.content, [MessageContent::Reasoning(thought), MessageContent::text("Hello")]);
 }
 
+/// Perplexity repeats in each event all that came so far.
+#[tokio::test]
+async fn chat_events_may_hold_the_whole_message_too() {
+    let piece = |delta: &str, message: &str| {
+        let choice = json!({ "delta": { "content": delta }, "message": { "content": message } });
+        frame("", &json!({ "choices": [choice] }))
+    };
+    let frames = [piece("Hel", "Hel"), piece("lo", "Hello"), b"data: [DONE]\n\n".to_vec()];
+    let reply = Tongue::Chat.hear(Answer::events(frames)).await.reply();
+    assert_eq!(reply.message.text(), "Hello");
+}
+
 #[tokio::test]
 async fn chat_refusals_are_refusals() {
     let reply = chat(&[json!({ "refusal": "I will not." })]).await;

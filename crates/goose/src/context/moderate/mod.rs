@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! units     the conversation in pieces that can be taken out without breaking it
+//! opening   what is known of the pieces that are gone: the task, a summary, the last request, the plan
 //! shrink    older results of tools become a line; the recent ones stay
 //! truncate  the oldest pieces go, the task and the plan stay
 //! summarize a model writes down what the oldest pieces were about
@@ -9,6 +10,7 @@
 //!
 //! The recent pieces stay as they are, word for word, whatever happens to the older ones.
 
+mod opening;
 mod plan;
 mod shrink;
 mod summarize;
@@ -18,7 +20,7 @@ mod units;
 use std::{fmt, str::FromStr, sync::Arc};
 
 use goose_extension::Message;
-use goose_providers::{Provider, Usage};
+use goose_providers::{Provider, RetryPolicy, Usage};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -71,8 +73,6 @@ impl FromStr for Moderator {
 pub struct Room {
     /// What the model sees from now on.
     pub messages: Vec<Arc<Message>>,
-    /// What making room cost, where a model was asked.
-    pub usage: Option<Usage>,
     /// What did not go as it should have, for the person.
     pub notice: Option<String>,
 }
@@ -94,20 +94,37 @@ pub enum NoRoom {
     },
 }
 
+/// Why room is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressure {
+    /// The context will soon be full: the recent pieces stay as long as they fit.
+    Ahead,
+    /// The conversation is too long as it is, whatever the limit is said to be: also the recent results are cut, as far
+    /// as the goal needs it.
+    Now,
+}
+
 /// What making room needs to know.
 #[derive(Clone, Copy)]
 pub struct Making<'a> {
     /// How to go about it.
     pub moderator: Moderator,
+    /// Why.
+    pub pressure: Pressure,
     /// How full the context is.
     pub meter: &'a Meter,
     /// How full it may be.
     pub budget: Budget,
     /// Who summarizes.
     pub summarizer: &'a dyn Provider,
+    /// How often the summarizer is asked.
+    pub retry: &'a RetryPolicy,
+    /// Is told what asking a model cost, whatever came of it.
+    pub book: &'a (dyn Fn(Usage) + Sync),
 }
 
-/// Makes room: the conversation becomes shorter, and stays valid. Dropping the future leaves everything as it was.
+/// Makes room: the conversation becomes shorter, and stays valid. Where there is nothing to take out, it is given back as
+/// it was. Dropping the future leaves everything as it was.
 ///
 /// # Errors
 ///
@@ -116,31 +133,41 @@ pub async fn make_room(messages: &[Arc<Message>], making: Making<'_>) -> Result<
     if making.moderator == Moderator::Passive {
         return Err(NoRoom::Passive);
     }
-    let units = Units::of(messages);
+    let mut units = Units::of(messages);
     let goal = Goal { meter: making.meter, tokens: making.budget.goal() };
-    let shrunk = shrink::older_results(&units, &goal);
-    if goal.is_met(&shrunk) && shrunk != messages {
-        return Ok(Room { messages: shrunk, usage: None, notice: None });
+    let has_shrunk = shrink::older_results(&mut units, &goal);
+    let mut notice = None;
+    if !has_shrunk || !goal.is_met(&units.messages()) {
+        match making.moderator {
+            Moderator::Summarize => notice = summarize::oldest(&mut units, &goal, &making).await,
+            Moderator::Truncate | Moderator::Passive => truncate::oldest(&mut units, &goal),
+        }
     }
-    let shrunk = Units::of(&shrunk);
-    let room = match making.moderator {
-        Moderator::Summarize => summarize::oldest(&shrunk, &goal, making.summarizer).await,
-        Moderator::Truncate | Moderator::Passive => truncate::oldest(&shrunk, &goal),
-    };
-    check(room, &making)
+    let shorter = fitting(units.messages(), &goal, &making)?;
+    // What is known of a few short pieces can be longer than they were.
+    let is_shorter = goal.used(&shorter) < goal.used(messages);
+    Ok(Room { messages: if is_shorter { shorter } else { messages.to_vec() }, notice })
 }
 
 /// What must fit, fits: where the recent results are too long themselves, they are cut too. Or it is said.
-fn check(room: Room, making: &Making<'_>) -> Result<Room, NoRoom> {
-    let limit = making.budget.limit.saturating_sub(making.budget.reserve);
-    let used = |messages: &[Arc<Message>]| making.meter.would_use(messages.iter().map(AsRef::as_ref));
-    if used(&room.messages) <= limit {
-        return Ok(room);
+fn fitting(
+    messages: Vec<Arc<Message>>,
+    goal: &Goal<'_>,
+    making: &Making<'_>,
+) -> Result<Vec<Arc<Message>>, NoRoom> {
+    let limit = match making.pressure {
+        Pressure::Ahead => making.budget.limit.saturating_sub(making.budget.reserve),
+        Pressure::Now => goal.tokens,
+    };
+    if goal.used(&messages) <= limit {
+        return Ok(messages);
     }
-    let messages = shrink::all_results(&room.messages);
-    match used(&messages) {
-        needed if needed > limit => Err(NoRoom::TooLong { needed, limit }),
-        _ => Ok(Room { messages, ..room }),
+    let messages = shrink::all_results(&messages);
+    match goal.used(&messages) {
+        needed if needed > limit && making.pressure == Pressure::Ahead => {
+            Err(NoRoom::TooLong { needed, limit })
+        }
+        _ => Ok(messages),
     }
 }
 
@@ -150,13 +177,30 @@ struct Goal<'a> {
     tokens: u64,
 }
 
+/// How long a part of an opening may be, in characters: no more than this,
+const MAX_OPENING_CHARS: u64 = 8_000;
+/// and no more than a share of the goal, but never less than this.
+const MIN_OPENING_CHARS: u64 = 800;
+
 impl Goal<'_> {
     fn is_met(&self, messages: &[Arc<Message>]) -> bool {
         self.used(messages) <= self.tokens
     }
 
+    /// How many tokens these messages have, with everything around them.
     fn used(&self, messages: &[Arc<Message>]) -> u64 {
         self.meter.would_use(messages.iter().map(AsRef::as_ref))
+    }
+
+    /// How many tokens a message has by itself, by the same measure.
+    fn weight(&self, message: &Message) -> u64 {
+        self.meter.weight(message)
+    }
+
+    /// How many characters a part of an opening may have: all four together leave a third of the goal to the rest.
+    fn max_part_chars(&self) -> usize {
+        let share = self.tokens / 6 * 4;
+        usize::try_from(share.clamp(MIN_OPENING_CHARS, MAX_OPENING_CHARS)).unwrap_or(usize::MAX)
     }
 }
 

@@ -1,6 +1,18 @@
-//! Tests of making room that need no model: shrinking and leaving out.
+//! Tests of making room, with a model that answers from a list.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use goose_extension::{MessageContent, Role, ToolOutput};
+use goose_providers::{
+    ModelInfo, ProviderError, ProviderResult, ReplyEvent, ReplyStream, Request, StopReason,
+};
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -25,24 +37,46 @@ fn long_work(steps: usize, result_bytes: usize) -> Vec<Arc<Message>> {
     messages
 }
 
-fn making(messages: &[Arc<Message>], limit: u64) -> (Meter, Budget) {
+/// A meter for a service that counts so many times what is estimated.
+fn meter(messages: &[Arc<Message>], ratio: u64) -> Meter {
     let mut meter = Meter::default();
     messages.iter().for_each(|message| meter.add(message));
-    (meter, Budget::new(limit, None, None))
+    meter.count(&Usage { input: meter.used() * ratio, ..Usage::default() });
+    meter
 }
 
-fn room(
+fn goal(meter: &Meter, limit: u64) -> Goal<'_> {
+    Goal { meter, tokens: Budget::new(limit, None, None).goal() }
+}
+
+fn shrunk(messages: &[Arc<Message>], limit: u64, ratio: u64) -> Vec<Arc<Message>> {
+    let (meter, mut units) = (meter(messages, ratio), Units::of(messages));
+    shrink::older_results(&mut units, &goal(&meter, limit));
+    units.messages()
+}
+
+/// Makes room with a model that summarizes as it is told.
+async fn made(
     messages: &[Arc<Message>],
     limit: u64,
-    cut: fn(&Units<'_>, &Goal<'_>) -> Vec<Arc<Message>>,
-) -> Vec<Arc<Message>> {
-    let (meter, budget) = making(messages, limit);
-    cut(&Units::of(messages), &Goal { meter: &meter, tokens: budget.goal() })
+    how: (Moderator, Pressure),
+    model: &Scripted,
+    ratio: u64,
+) -> Result<Room, NoRoom> {
+    let meter = meter(messages, ratio);
+    let (moderator, pressure) = how;
+    let retry = RetryPolicy::default().with_base(std::time::Duration::from_millis(1));
+    let book = |usage: Usage| {
+        model.booked.fetch_add(usage.total(), Ordering::Relaxed);
+    };
+    let budget = Budget::new(limit, None, None);
+    let making =
+        Making { moderator, pressure, meter: &meter, budget, summarizer: model, retry: &retry, book: &book };
+    make_room(messages, making).await
 }
 
-fn truncated(units: &Units<'_>, goal: &Goal<'_>) -> Vec<Arc<Message>> {
-    truncate::oldest(units, goal).messages
-}
+const TRUNCATE: (Moderator, Pressure) = (Moderator::Truncate, Pressure::Ahead);
+const SUMMARIZE: (Moderator, Pressure) = (Moderator::Summarize, Pressure::Ahead);
 
 /// Each call has exactly one result, in the message after it, and each result its call.
 fn is_valid(messages: &[Arc<Message>]) -> bool {
@@ -68,7 +102,7 @@ fn is_valid(messages: &[Arc<Message>]) -> bool {
 fn older_results_shrink_first_and_the_recent_ones_stay_word_for_word() {
     let messages = long_work(20, 4_000);
 
-    let shorter = room(&messages, 30_000, shrink::older_results);
+    let shorter = shrunk(&messages, 30_000, 1);
 
     assert!(is_valid(&shorter));
     assert_eq!(shorter.len(), messages.len());
@@ -77,79 +111,283 @@ fn older_results_shrink_first_and_the_recent_ones_stay_word_for_word() {
 }
 
 #[test]
-fn only_as_many_results_shrink_as_it_takes() {
+fn only_as_many_results_shrink_as_it_takes_whatever_the_service_counts() {
     let messages = long_work(20, 4_000);
-    let all = making(&messages, 1).0.used();
+    for ratio in [1, 2, 3] {
+        let all = meter(&messages, ratio).used();
 
-    let shorter = room(&messages, all * 2 - 1_000, shrink::older_results);
+        let shorter = shrunk(&messages, all * 2 - 1_000 * ratio, ratio);
 
-    let shrunk = shorter.iter().zip(&messages).filter(|(now, before)| now != before).count();
-    assert_eq!(shrunk, 1, "the goal was half a result below what there was");
+        let changed = shorter.iter().zip(&messages).filter(|(now, before)| now != before).count();
+        assert_eq!(changed, 1, "the goal was half a result below what there was ({ratio})");
+    }
 }
 
-#[test]
-fn what_is_left_out_leaves_the_task_and_the_plan() {
+#[tokio::test]
+async fn what_is_left_out_leaves_the_task_and_the_plan() {
     let mut messages = long_work(10, 4_000);
     messages.insert(1, result("p", "noted".into()));
     messages.insert(1, call("p", "developer__plan", json!({"plan": "- [ ] look up"})));
 
-    let shorter = room(&messages, 12_000, truncated);
-
-    assert!(is_valid(&shorter));
-    assert!(shorter.len() < messages.len());
-    let opening = shorter[0].text();
-    assert!(opening.contains("Count the stars.") && opening.contains("- [ ] look up"), "{opening}");
-    assert_eq!(shorter[shorter.len() - 8..], messages[messages.len() - 8..]);
-}
-
-#[test]
-fn a_recent_result_that_fills_the_context_alone_is_cut_at_last() {
-    let messages = long_work(1, 400_000);
-    let (meter, budget) = making(&messages, 20_000);
-    let room = Room { messages: messages.clone(), usage: None, notice: None };
-    let nobody = Nobody(goose_providers::ModelInfo::new("nobody", 1));
-    let making = Making { moderator: Moderator::Truncate, meter: &meter, budget, summarizer: &nobody };
-
-    let room = check(room, &making).unwrap();
+    let room = made(&messages, 9_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap();
 
     assert!(is_valid(&room.messages));
-    assert!(meter.would_use(room.messages.iter().map(AsRef::as_ref)) < 20_000);
+    assert!(room.messages.len() < messages.len());
+    let opening = room.messages[0].text();
+    assert!(opening.contains("Count the stars.") && opening.contains("- [ ] look up"), "{opening}");
+    assert_eq!(room.messages[room.messages.len() - 8..], messages[messages.len() - 8..]);
 }
 
-#[test]
-fn a_request_that_never_fits_is_an_honest_error() {
-    let messages = vec![Arc::new(Message::user("x".repeat(400_000)))];
-    let (meter, budget) = making(&messages, 20_000);
-    let room = Room { messages, usage: None, notice: None };
-    let nobody = Nobody(goose_providers::ModelInfo::new("nobody", 1));
-    let making = Making { moderator: Moderator::Truncate, meter: &meter, budget, summarizer: &nobody };
+/// What a person says after a cancelled call stands beside the results; it is a request like any other.
+#[tokio::test]
+async fn a_request_beside_results_outlives_them() {
+    for how in [TRUNCATE, SUMMARIZE] {
+        let mut messages = long_work(12, 4_000);
+        Arc::make_mut(&mut messages[4]).content.push(MessageContent::text("Rather count the planets."));
 
-    let error = check(room, &making).unwrap_err();
+        let room = made(&messages, 9_000, how, &Scripted::saying("They counted."), 1).await.unwrap();
+
+        let opening = room.messages[0].text();
+        assert!(opening.contains("Count the stars."), "{opening}");
+        assert!(opening.contains("Rather count the planets."), "{opening}");
+        assert!(!opening.contains("xxx"), "the result is gone: {opening}");
+    }
+}
+
+/// What goose itself said in the user's place is nobody's request.
+#[tokio::test]
+async fn a_reminder_is_no_request() {
+    let mut messages = long_work(12, 4_000);
+    Arc::make_mut(&mut messages[4]).content.push(crate::session::aside("Your last answer was empty."));
+
+    let room = made(&messages, 9_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap();
+
+    assert!(!room.messages[0].text().contains("empty"), "{}", room.messages[0].text());
+}
+
+/// A service whose limit is smaller than it is believed to be: recent results are cut, too.
+#[tokio::test]
+async fn what_was_refused_becomes_shorter_although_it_should_fit() {
+    let messages = long_work(3, 100_000);
+    let before = meter(&messages, 1).used();
+    let half = Budget::new(before, None, None).limit;
+    let how = (Moderator::Summarize, Pressure::Now);
+
+    let room = made(&messages, half, how, &Scripted::silent(), 1).await.unwrap();
+
+    assert!(is_valid(&room.messages));
+    assert!(meter(&room.messages, 1).used() < before / 2);
+}
+
+#[tokio::test]
+async fn a_recent_result_that_fills_the_context_alone_is_cut_at_last() {
+    let messages = long_work(1, 400_000);
+
+    let room = made(&messages, 20_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap();
+
+    assert!(is_valid(&room.messages));
+    assert!(meter(&room.messages, 1).used() < 20_000);
+}
+
+#[tokio::test]
+async fn a_request_that_never_fits_is_an_honest_error() {
+    let messages = vec![Arc::new(Message::user("x".repeat(400_000)))];
+
+    let error = made(&messages, 20_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap_err();
 
     assert_eq!(error, NoRoom::TooLong { needed: 100_004, limit: 18_000 });
+}
+
+#[tokio::test]
+async fn a_summarizer_that_stumbles_is_asked_again_and_paid() {
+    let messages = long_work(12, 4_000);
+    let model = Scripted::new([None, None, Some(("They counted.", StopReason::EndTurn))]);
+
+    let room = made(&messages, 9_000, SUMMARIZE, &model, 1).await.unwrap();
+
+    assert!(room.messages[0].text().contains("They counted."));
+    assert_eq!((room.notice, model.booked.load(Ordering::Relaxed)), (None, 10));
+}
+
+#[tokio::test]
+async fn a_refusal_is_no_summary() {
+    let messages = long_work(12, 4_000);
+    let model = Scripted::new([Some(("I would rather not.", StopReason::Refused))]);
+
+    let room = made(&messages, 9_000, SUMMARIZE, &model, 1).await.unwrap();
+
+    assert!(!room.messages[0].text().contains("rather not"));
+    assert!(room.notice.is_some_and(|notice| notice.contains("refused")));
+    assert_eq!(model.booked.load(Ordering::Relaxed), 10);
+}
+
+#[tokio::test]
+async fn the_summarizer_is_not_asked_about_its_own_words() {
+    let messages = made(&long_work(12, 4_000), 6_000, SUMMARIZE, &Scripted::saying("They counted."), 1).await;
+    let messages = messages.unwrap().messages;
+    let model = Scripted::saying("again");
+
+    let room = made(&messages, 5_000, SUMMARIZE, &model, 1).await.unwrap();
+
+    assert_eq!((model.booked.load(Ordering::Relaxed), room.messages), (0, messages));
+}
+
+/// What happens between two compactions.
+#[derive(Debug, Clone)]
+enum Piece {
+    Call(usize),
+    Plan(usize),
+    /// Words beside the last results, as after a cancel.
+    Interjection(usize),
+    Talk(usize),
+}
+
+fn pieces() -> impl Strategy<Value = Vec<Piece>> {
+    let piece = prop_oneof![
+        6 => (0..9_000_usize).prop_map(Piece::Call),
+        1 => (0..600_usize).prop_map(Piece::Plan),
+        1 => (0..900_usize).prop_map(Piece::Interjection),
+        1 => (0..900_usize).prop_map(Piece::Talk),
+    ];
+    prop::collection::vec(piece, 3..14)
+}
+
+/// A conversation that goes on, and what must never be forgotten of it.
+struct Story {
+    messages: Vec<Arc<Message>>,
+    next: usize,
+    request: String,
+    plan: Option<String>,
+}
+
+impl Story {
+    fn new(task: &str) -> Self {
+        Self { messages: vec![Arc::new(Message::user(task))], next: 0, request: task.to_owned(), plan: None }
+    }
+
+    fn words(&mut self, kind: &str, filler: usize) -> String {
+        self.next += 1;
+        format!("{kind} {} {}", self.next, "w".repeat(filler))
+    }
+
+    fn ask(&mut self, words: String) {
+        match self.messages.last_mut().filter(|last| last.role == Role::User) {
+            Some(last) => Arc::make_mut(last).content.push(MessageContent::text(&words)),
+            None => self.messages.push(Arc::new(Message::user(&words))),
+        }
+        self.request = words;
+    }
+
+    fn go_on(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Call(bytes) => {
+                let id = self.words("id", 0);
+                self.messages.push(call(&id, "developer__shell", json!({"command": "count"})));
+                self.messages.push(result(&id, "x".repeat(*bytes)));
+            }
+            Piece::Plan(filler) => {
+                let (id, plan) = (self.words("id", 0), self.words("plan", *filler));
+                self.messages.push(call(&id, "developer__plan", json!({"plan": &plan})));
+                self.messages.push(result(&id, "noted".to_owned()));
+                self.plan = Some(plan);
+            }
+            Piece::Interjection(filler) => {
+                let words = self.words("request", *filler);
+                self.ask(words);
+            }
+            Piece::Talk(filler) => {
+                if self.messages.last().is_some_and(|last| last.role == Role::User) {
+                    self.messages.push(Arc::new(Message::assistant("Here you are.")));
+                }
+                let words = self.words("request", *filler);
+                self.ask(words);
+            }
+        }
+    }
+}
+
+fn alternates(messages: &[Arc<Message>]) -> bool {
+    messages.windows(2).all(|pair| pair[0].role != pair[1].role)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However often room is made: the task, the newest request and the newest plan stay, and it gets shorter.
+    #[test]
+    fn what_matters_outlives_every_compaction(
+        rounds in prop::collection::vec(pieces(), 1..6),
+        ratio in 1..4_u64,
+        is_summarized: bool,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let how = if is_summarized { SUMMARIZE } else { TRUNCATE };
+        let mut story = Story::new("the task: count the stars");
+        for round in &rounds {
+            round.iter().for_each(|piece| story.go_on(piece));
+            if story.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+                continue;
+            }
+            let before = meter(&story.messages, ratio).used();
+            let model = Scripted::saying("The stars were counted.");
+            let Ok(room) = runtime.block_on(made(&story.messages, before, how, &model, ratio)) else { continue };
+            prop_assert!(is_valid(&room.messages) && alternates(&room.messages));
+            let all = serde_json::to_string(&room.messages).unwrap();
+            prop_assert!(all.contains("the task: count the stars"), "{all}");
+            prop_assert!(all.contains(&story.request), "{} in {all}", story.request);
+            prop_assert!(story.plan.as_ref().is_none_or(|plan| all.contains(plan)), "{all}");
+            let after = meter(&story.messages, ratio).would_use(room.messages.iter().map(AsRef::as_ref));
+            prop_assert!(after < before || room.messages == story.messages, "{before} {after}");
+            story.messages = room.messages;
+        }
+    }
 }
 
 fn tokens(message: &Message) -> u64 {
     crate::context::tokens::of_message(message)
 }
 
-/// A model that is not asked.
-struct Nobody(goose_providers::ModelInfo);
+/// A model that answers from a list; nothing is an error that may pass. Each answer costs 10 tokens.
+struct Scripted {
+    info: ModelInfo,
+    answers: Mutex<VecDeque<Option<(&'static str, StopReason)>>>,
+    booked: AtomicU64,
+}
+
+impl Scripted {
+    fn new(answers: impl IntoIterator<Item = Option<(&'static str, StopReason)>>) -> Self {
+        let answers = Mutex::new(answers.into_iter().collect());
+        Self { info: ModelInfo::new("scripted", 100_000), answers, booked: AtomicU64::new(0) }
+    }
+
+    fn silent() -> Self {
+        Self::new([])
+    }
+
+    fn saying(text: &'static str) -> Self {
+        Self::new([Some((text, StopReason::EndTurn))])
+    }
+}
 
 #[async_trait::async_trait]
-impl Provider for Nobody {
+impl Provider for Scripted {
     fn name(&self) -> &str {
-        "nobody"
+        "scripted"
     }
 
-    fn model(&self) -> &goose_providers::ModelInfo {
-        &self.0
+    fn model(&self) -> &ModelInfo {
+        &self.info
     }
 
-    async fn stream(
-        &self,
-        _: goose_providers::Request<'_>,
-    ) -> goose_providers::ProviderResult<goose_providers::ReplyStream> {
-        Err(goose_providers::ProviderError::Network { message: "nobody is there".to_owned() })
+    async fn stream(&self, _: Request<'_>) -> ProviderResult<ReplyStream> {
+        let answer = self.answers.lock().unwrap().pop_front().flatten();
+        let (text, stop) =
+            answer.ok_or_else(|| ProviderError::Network { message: "nobody is there".to_owned() })?;
+        let events = [
+            Ok(ReplyEvent::Text(text.to_owned())),
+            Ok(ReplyEvent::Usage(Usage { input: 10, ..Usage::default() })),
+            Ok(ReplyEvent::Finished(stop)),
+        ];
+        Ok(Box::pin(futures::stream::iter(events)))
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use goose_extension::{Message, MessageContent, ToolOutput};
 
 use super::{Goal, units::Units};
-use crate::context::tokens;
 
 /// What stays of a result.
 #[derive(Clone, Copy)]
@@ -22,24 +21,21 @@ const OLDER: Kept = Kept { head: 160, tail: 0 };
 /// A recent one that does not fit otherwise: enough to go on with.
 const RECENT: Kept = Kept { head: 2_000, tail: 2_000 };
 
-/// The conversation with results shrunk, the oldest first, as many as the goal needs; never the recent ones.
-pub(super) fn older_results(units: &Units<'_>, goal: &Goal<'_>) -> Vec<Arc<Message>> {
-    let (older, recent) = units.split();
-    let mut messages = older.concat();
-    let end = messages.len();
-    messages.extend(recent.concat());
-    let mut excess = goal.used(&messages).saturating_sub(goal.tokens);
-    for message in &mut messages[..end] {
+/// Shrinks results, the oldest first, as many as the goal needs; never the recent ones. Tells whether there were any.
+pub(super) fn older_results(units: &mut Units, goal: &Goal<'_>) -> bool {
+    let mut excess = goal.used(&units.messages()).saturating_sub(goal.tokens);
+    let mut has_shrunk = false;
+    for message in units.older_messages() {
         if excess == 0 {
             break;
         }
         if let Some(shrunk) = shrunk(message, OLDER) {
-            let saved = tokens::of_message(message).saturating_sub(tokens::of_message(&shrunk));
-            excess = excess.saturating_sub(saved);
+            excess = excess.saturating_sub(goal.weight(message).saturating_sub(goal.weight(&shrunk)));
             *message = Arc::new(shrunk);
+            has_shrunk = true;
         }
     }
-    messages
+    has_shrunk
 }
 
 /// The conversation with every long result cut.

@@ -2,7 +2,7 @@
 
 use goose_extension::{ContentBlock, Message, MessageContent, Role, ToolOutput};
 
-use crate::session::{SessionSummary, Step, Steps};
+use crate::session::{SessionSummary, Step, Steps, is_aside};
 
 /// How much of a tool's arguments or result is shown.
 const MAX_SHOWN_BYTES: usize = 20_000;
@@ -49,9 +49,9 @@ impl Page {
     }
 
     fn message(&mut self, message: &Message) {
-        let is_only_results =
-            message.content.iter().all(|part| matches!(part, MessageContent::ToolResult { .. }));
-        if self.speaker.as_ref() != Some(&message.role) && !is_only_results {
+        let is_said =
+            |part: &MessageContent| !matches!(part, MessageContent::ToolResult { .. }) && !is_aside(part);
+        if self.speaker.as_ref() != Some(&message.role) && message.content.iter().any(is_said) {
             self.block(if message.role == Role::User { "## You" } else { "## goose" });
             self.speaker = Some(message.role.clone());
         }
@@ -62,6 +62,7 @@ impl Page {
 
     fn part(&mut self, part: &MessageContent) {
         match part {
+            part if is_aside(part) => self.note(part.as_text().unwrap_or_default()),
             MessageContent::Block(block) => self.content(block),
             MessageContent::Reasoning(reasoning) if reasoning.text.is_empty() => {}
             MessageContent::Reasoning(reasoning) => self.note(&reasoning.text),

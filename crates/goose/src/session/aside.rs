@@ -1,0 +1,25 @@
+//! Asides: what goose itself says in the user's place, for the model alone. MCP's mark for "not for the user" tells them
+//! from what a person said.
+
+use goose_extension::{ContentBlock, Message, MessageContent, Role};
+
+/// A text for the model that no person has said.
+pub(crate) fn aside(text: impl Into<String>) -> MessageContent {
+    let mut block = ContentBlock::text(text);
+    if let ContentBlock::Text(text) = &mut block {
+        text.annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
+    }
+    MessageContent::Block(block)
+}
+
+/// The same as a message.
+pub(crate) fn aside_message(text: impl Into<String>) -> Message {
+    Message::new(Role::User, [aside(text)])
+}
+
+/// Whether a part is for the model alone.
+pub(crate) fn is_aside(part: &MessageContent) -> bool {
+    let MessageContent::Block(ContentBlock::Text(text)) = part else { return false };
+    let audience = text.annotations.as_ref().and_then(|annotations| annotations.audience.as_deref());
+    audience == Some(&[Role::Assistant])
+}

@@ -105,7 +105,7 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         .with_permissions(Arc::clone(&permissions))
         .with_working_dir(folder);
     if aside::can_ask() {
-        builder = builder.with_caller(Arc::new(Person::at(Arc::clone(input) as _)));
+        builder = builder.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
     }
     let exchange = said(builder, &wanted)?.build().await?;
     for config in &flags {
@@ -134,7 +134,12 @@ fn said(mut builder: ExchangeBuilder, wanted: &Wanted<'_>) -> anyhow::Result<Exc
     Ok(builder)
 }
 
-async fn settings(paths: &Paths, folder: &Path, args: &ModelArgs, input: &Input) -> anyhow::Result<Settings> {
+async fn settings(
+    paths: &Paths,
+    folder: &Path,
+    args: &ModelArgs,
+    input: &Arc<Input>,
+) -> anyhow::Result<Settings> {
     let asked = aside::can_ask().then_some(input);
     let project = project::trusted(paths, folder, Consent::of(args.trust_project), asked).await?;
     let source = SettingsSource::of_this_process(paths.clone())

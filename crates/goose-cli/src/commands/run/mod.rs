@@ -139,7 +139,7 @@ async fn once(
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
     let stop = reply.cancellation();
-    let input_or_nobody = aside::can_ask().then_some(&**input);
+    let input_or_nobody = aside::can_ask().then_some(input);
     let follower = Follower { view, signals: &mut signals, input: input_or_nobody };
     let ended = follower.follow(reply, stop).await;
     input.restore();

@@ -124,6 +124,11 @@ impl Chat {
                     was_interrupted = false;
                     self.line(&line).await?
                 }
+                Typed::Dropped => {
+                    was_interrupted = false;
+                    After::Line
+                }
+                Typed::Lost => After::Leave(ExitCode::FAILURE),
                 Typed::Interrupted if !was_interrupted => {
                     was_interrupted = true;
                     aside::line(format_args!("{FAINT}Ctrl-C once more leaves.{FAINT:#}"));
@@ -177,7 +182,7 @@ impl Chat {
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
         let stop = reply.cancellation();
-        let input = aside::can_ask().then_some(&*self.input);
+        let input = aside::can_ask().then_some(&self.input);
         let follower = Follower { view: &mut self.screen, signals: &mut self.signals, input };
         match follower.follow(reply, stop).await? {
             Ending::Leave(code) => Ok(Some(code)),

@@ -39,7 +39,16 @@ pub(crate) async fn trusted(
     consent: Consent,
     input: Option<&Arc<Input>>,
 ) -> anyhow::Result<Option<ProjectFile>> {
-    let Some(file) = ProjectFile::find(folder)? else { return Ok(None) };
+    let file = match (ProjectFile::find(folder), consent) {
+        (Ok(Some(file)), _) => file,
+        (Ok(None), _) => return Ok(None),
+        (Err(error), Consent::Given) => return Err(error.into()),
+        (Err(error), Consent::Ask) => {
+            let why = visible::text(&error.to_string()).into_owned();
+            aside::line(format_args!("{WARNING}The project's configuration is not used: {why}{WARNING:#}"));
+            return Ok(None);
+        }
+    };
     let store = TrustStore::new(paths);
     let trust = store.check(&file)?;
     if trust == Trust::Trusted {

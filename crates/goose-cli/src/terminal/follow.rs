@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// How long a cancelled reply may take to end.
-const DRAIN_TIME: Duration = Duration::from_secs(5);
+const DRAIN_TIME: Duration = Duration::from_secs(3);
 
 /// How following a reply ended.
 #[derive(Debug)]

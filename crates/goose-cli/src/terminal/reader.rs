@@ -121,7 +121,7 @@ impl Reader {
                 if purpose == Purpose::Message {
                     self.remember(&text);
                 }
-                Typed::Text(joined(&text))
+                Typed::Text(text)
             }
             Err(ReadlineError::Interrupted) if self.dropped.load(Ordering::SeqCst) => Typed::Dropped,
             Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
@@ -158,11 +158,6 @@ impl Reader {
             let _ = editor.append_history(history);
         }
     }
-}
-
-/// A line that went on after a backslash, without it.
-fn joined(text: &str) -> String {
-    text.replace("\\\n", "\n")
 }
 
 /// A line as the terminal gives it, unless the asker goes away first.

@@ -152,25 +152,26 @@ fn ctrl_c_at_a_question_cancels_the_reply() -> anyhow::Result<()> {
 #[test]
 fn ctrl_c_cancels_a_command_and_the_conversation_goes_on() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let long = "goose ".repeat(400);
-    let server = ModelServer::scripted([
-        Turn::text(long.clone()),
-        Turn::text(long),
-        Turn::text("A summary.").after(Duration::from_secs(600)),
-        Turn::text("Still here."),
-    ])?;
+    let server = ModelServer::answering(|asked| match asked.last_user_text() {
+        Some(text) if text.contains("quack 1") && text.contains("quack 2") => {
+            Turn::text("A summary.").after(Duration::from_secs(600))
+        }
+        Some(text) if text.contains("Are you there?") => Turn::text("Still here."),
+        _ => Turn::text("A long answer. ".repeat(100)).costing(asked.bytes as u64 / 4, 375),
+    })?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     prompted(&terminal)?;
-    for question in ["One\r", "Two\r"] {
-        terminal.send(question)?;
-        terminal
-            .wait_until("no answer is", |screen| screen.contains("tokens") && last_line(screen) == "›")?;
+    for number in 1..=5 {
+        terminal.send(&format!("quack {number}\r"))?;
+        wait_until(LIMIT, "it is asked", || Ok(server.asked().len() == number))?;
+        terminal.wait_until("no new prompt is", |screen| {
+            screen.lines().rev().nth(1).is_some_and(|line| line.contains("tokens"))
+                && last_line(screen) == "›"
+        })?;
     }
-    wait_until(LIMIT, "both are asked", || Ok(server.asked().len() == 2))?;
-    prompted(&terminal)?;
     terminal.send("/compact\r")?;
     terminal.wait_for("making room")?;
-    wait_until(LIMIT, "a summary is asked for", || Ok(server.asked().len() == 3))?;
+    wait_until(LIMIT, "a summary is asked for", || Ok(server.asked().len() == 6))?;
     terminal.send("\x03")?;
     terminal.wait_for("Cancelled.")?;
     prompted(&terminal)?;

@@ -26,8 +26,18 @@ const ERASE_LINE_ABOVE: &str = "\x1b[1A\x1b[2K";
 const LABEL: &str = "error:";
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// How many lines of status are on the screen.
-static STATUS_SHOWN: Mutex<usize> = Mutex::new(0);
+/// How questions look.
+const QUESTION: Style = Style::new().bold();
+
+/// What is on the screen besides lines.
+static SHOWN: Mutex<Shown> = Mutex::new(Shown { status: 0, question: false });
+
+struct Shown {
+    /// How many lines of status there are.
+    status: usize,
+    /// Whether the person is at a question, on the last line. No status takes its place.
+    question: bool,
+}
 
 /// Whether a person sees standard error.
 pub(crate) fn is_seen() -> bool {
@@ -50,8 +60,9 @@ pub(crate) fn error(text: &str) {
 
 /// Writes a line. Where standard error cannot be written to, nobody can be told either.
 pub(crate) fn line(line: impl Display) {
-    let shown = clear();
-    let _ = writeln!(anstream::stderr(), "{line}");
+    let mut shown = clear();
+    let line_end = if std::mem::take(&mut shown.question) { "\n" } else { "" };
+    let _ = writeln!(anstream::stderr(), "{line_end}{line}");
     drop(shown);
 }
 
@@ -63,6 +74,22 @@ pub(crate) fn prompt(text: impl Display) {
     drop(shown);
 }
 
+/// Writes a question, which the person goes on with. Until [`end_question`] the line is theirs.
+pub(crate) fn question(text: impl Display) {
+    let mut shown = clear();
+    shown.question = true;
+    let mut stderr = anstream::stderr();
+    let _ = write!(stderr, "{QUESTION}{text}{QUESTION:#}").and_then(|()| stderr.flush());
+}
+
+/// The person is no longer at a question. What ends it is written where it is still the last line.
+pub(crate) fn end_question(line_end: &str) {
+    let mut shown = clear();
+    if std::mem::take(&mut shown.question) {
+        let _ = write!(io::stderr(), "{line_end}");
+    }
+}
+
 /// Shows what is going on, in place of what was shown before. For terminals only.
 pub(crate) fn status(text: &str) {
     status_lines(&[text], STATUS_WIDTH);
@@ -71,11 +98,14 @@ pub(crate) fn status(text: &str) {
 /// The same with several lines, each cut at a width.
 pub(crate) fn status_lines(lines: &[&str], width: usize) {
     let mut shown = clear();
+    if shown.question {
+        return;
+    }
     let cut = |line: &&str| visible::line(line).chars().take(width).collect::<String>();
     let text = lines.iter().map(cut).collect::<Vec<_>>().join("\n");
     let mut stderr = io::stderr();
     let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
-    *shown = lines.len();
+    shown.status = lines.len();
 }
 
 /// Takes the status away.
@@ -83,9 +113,9 @@ pub(crate) fn end_status() {
     drop(clear());
 }
 
-fn clear() -> MutexGuard<'static, usize> {
-    let mut shown = STATUS_SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let lines = std::mem::take(&mut *shown);
+fn clear() -> MutexGuard<'static, Shown> {
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = std::mem::take(&mut shown.status);
     if lines > 0 {
         let _ = write!(io::stderr(), "{ERASE_LINE}{}", ERASE_LINE_ABOVE.repeat(lines - 1));
     }

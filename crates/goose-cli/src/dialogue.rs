@@ -1,6 +1,9 @@
 //! A conversation with the person: forms field by field, and pages to open.
 
-use std::io::{self, BufRead as _, Read as _};
+use std::{
+    io::{self, BufRead as _, Read as _},
+    sync::Arc,
+};
 
 use goose_extension::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, ToolResult,
@@ -8,7 +11,7 @@ use goose_extension::{
     prelude::async_trait,
 };
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;
 
 use crate::{aside, form::Field, visible};
@@ -18,6 +21,13 @@ const CANCEL: &str = "!cancel";
 
 /// The longest answer that is read.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// Where the person answers.
+#[async_trait]
+pub(crate) trait Keyboard: Send + Sync {
+    /// Waits for it. Nobody else asks before the conversation is dropped.
+    async fn turn(&self) -> Box<dyn Dialogue>;
+}
 
 /// The other side of a conversation.
 #[async_trait]
@@ -32,22 +42,35 @@ pub(crate) trait Dialogue: Send + Sync {
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()>;
 }
 
-/// The person at the terminal.
-pub(crate) struct Terminal;
+/// The terminal of a command that asks nothing by itself.
+#[derive(Default)]
+pub(crate) struct Terminal {
+    turns: Arc<Mutex<()>>,
+}
 
 #[async_trait]
-impl Dialogue for Terminal {
+impl Keyboard for Terminal {
+    async fn turn(&self) -> Box<dyn Dialogue> {
+        Box::new(AtTerminal { _turn: Arc::clone(&self.turns).lock_owned().await })
+    }
+}
+
+/// The person at the terminal.
+struct AtTerminal {
+    _turn: OwnedMutexGuard<()>,
+}
+
+#[async_trait]
+impl Dialogue for AtTerminal {
     fn tell(&self, line: &str) {
         aside::line(line);
     }
 
     async fn ask(&self, prompt: &str) -> Option<String> {
-        aside::prompt(prompt);
+        aside::question(prompt);
         let answer = read_line().await;
-        if answer.is_none() {
-            // Ctrl-D leaves the cursor where it is.
-            aside::line("");
-        }
+        // Ctrl-D leaves the cursor where it is.
+        aside::end_question(if answer.is_some() { "" } else { "\n" });
         answer
     }
 

@@ -9,11 +9,10 @@ use goose_extension::{
     ToolError, ToolResult, prelude::async_trait,
 };
 use serde_json::Value;
-use tokio::sync::Mutex;
 
 use crate::{
     aside,
-    dialogue::{self, Dialogue, Terminal},
+    dialogue::{self, Keyboard, Terminal},
     visible,
 };
 
@@ -35,10 +34,8 @@ pub(crate) struct Person {
     can_answer: bool,
     /// What a tool logs below this is not shown.
     least_level: LogLevel,
-    /// One question at a time.
-    conversation: Mutex<()>,
-    /// How the person is asked.
-    dialogue: Arc<dyn Dialogue>,
+    /// Where the person answers, one question at a time.
+    keyboard: Arc<dyn Keyboard>,
 }
 
 impl Person {
@@ -50,13 +47,13 @@ impl Person {
             (false, false) => View::Nothing,
         };
         let least_level = if verbose { LogLevel::Debug } else { LogLevel::Info };
-        let conversation = Mutex::default();
-        Self { view, can_answer: aside::can_ask(), least_level, conversation, dialogue: Arc::new(Terminal) }
+        let keyboard = Arc::new(Terminal::default());
+        Self { view, can_answer: aside::can_ask(), least_level, keyboard }
     }
 
     /// The person at a keyboard that others read, too.
-    pub(crate) fn at(dialogue: Arc<dyn Dialogue>) -> Self {
-        Self { dialogue, ..Self::new(false) }
+    pub(crate) fn at(keyboard: Arc<dyn Keyboard>) -> Self {
+        Self { keyboard, ..Self::new(false) }
     }
 
     /// The same person, for what tools tell besides.
@@ -86,8 +83,8 @@ impl Caller for Person {
         let extension = key.split_once('/').map_or(key, |(extension, _)| extension);
         match question {
             Question::Elicit(question) if self.can_answer => {
-                let _turn = self.conversation.lock().await;
-                Ok(Answer::Elicited(dialogue::elicit(&*self.dialogue, extension, question).await))
+                let turn = self.keyboard.turn().await;
+                Ok(Answer::Elicited(dialogue::elicit(&*turn, extension, question).await))
             }
             _ => Err(ToolError::Denied("There is nobody at a terminal who could answer this.".to_owned())),
         }

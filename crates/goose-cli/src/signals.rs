@@ -72,6 +72,23 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// Does some work, unless a signal comes first; the work is dropped then.
+    ///
+    /// # Errors
+    ///
+    /// Where signals cannot be waited for any more.
+    pub(crate) async fn unless_asked<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> io::Result<Result<T, Asked>> {
+        tokio::select! {
+            done = work => Ok(Ok(done)),
+            asked = self.next() => asked.map(Err),
+        }
+    }
+}
+
 /// Waits for a signal that asks to end, and returns the exit code that tells of it. From the first poll on, these
 /// signals do not end the process by themselves any more.
 ///

@@ -28,6 +28,14 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("goose could not start")
 }
 
+/// Runs to the end; what still goes on in other threads then, ends with the process and is not waited for.
+pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(work);
+    runtime.shutdown_background();
+    ended
+}
+
 async fn supervised<W>(paths: &Paths, configs: Vec<ExtensionConfig>, work: W) -> anyhow::Result<ExitCode>
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,

@@ -7,6 +7,37 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_misleading(c) && c != '\n' && c != '\t')
 }
 
+/// The same for prose, in which joiners belong to the writing: between letters of Persian or Hindi, or the parts of an
+/// emoji. Nothing that is compared or agreed to is prose.
+pub(crate) fn prose(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_joiner) {
+        return self::text(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let joins =
+            is_joiner(c) && before.is_some_and(can_join) && chars.peek().copied().is_some_and(can_join);
+        if is_misleading(c) && c != '\n' && c != '\t' && !joins {
+            safe.extend(escape(c));
+        } else {
+            safe.push(c);
+        }
+        before = Some(c);
+    }
+    Cow::Owned(safe)
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a joiner next to it can be a part of the writing.
+fn can_join(c: char) -> bool {
+    !c.is_ascii() && !c.is_whitespace() && !is_misleading(c)
+}
+
 /// The same for a text that belongs on one line.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_misleading)
@@ -71,6 +102,19 @@ fn is_misleading(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn joiners_stay_where_they_belong_to_the_writing() {
+        let cases = [
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("👨\u{200d}👩\u{200d}👧", "👨\u{200d}👩\u{200d}👧"),
+            ("pass\u{200d}word", "pass\\u{200d}word"),
+            ("👨\u{200d}\u{200d}👩 \u{200c}\u{1b}[2J", "👨\\u{200d}\\u{200d}👩 \\u{200c}\\u{1b}[2J"),
+        ];
+        for (given, shown) in cases {
+            assert_eq!(prose(given), shown);
+        }
+    }
 
     #[test]
     fn what_could_mislead_is_escaped() {

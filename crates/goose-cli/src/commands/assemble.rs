@@ -8,7 +8,7 @@ use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::{Context as _, anyhow, ensure};
 use goose::{
     config::{ExtensionConfig, Paths, Profile, Settings, SettingsSource},
-    exchange::{Exchange, ExchangeBuilder},
+    exchange::{BuildError, Exchange, ExchangeBuilder},
     permission::{Mode, PermissionOptions, Permissions},
     services::{PoolOptions, ServicePool},
     session::{NewSession, Opened, Session, SessionStore},
@@ -26,7 +26,13 @@ use super::{
 use crate::{aside, cli::Which, login::login, person::Person, selection, terminal::input::Input};
 
 /// How long everything may take to end.
-const END_TIME: Duration = Duration::from_secs(5);
+pub(crate) const END_TIME: Duration = Duration::from_secs(5);
+
+/// How long it may take where goose is asked to end, after the reply had its time already: five seconds in all.
+pub(crate) const LEAVE_TIME: Duration = Duration::from_secs(2);
+
+/// The setting that says what may be done without asking.
+const MODE: &str = "GOOSE_MODE";
 
 /// The largest schema.
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
@@ -71,13 +77,13 @@ pub(crate) struct Before {
 
 impl Assembled {
     /// Ends everything in good order, or at least in time.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(self, within: Duration) {
         let all = async {
             self.exchange.close().await;
             self.pool.shutdown().await;
         };
         // What has not ended by then is ended with the process.
-        let _ = tokio::time::timeout(END_TIME, all).await;
+        let _ = tokio::time::timeout(within, all).await;
     }
 }
 
@@ -105,9 +111,9 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         .with_permissions(Arc::clone(&permissions))
         .with_working_dir(folder);
     if aside::can_ask() {
-        builder = builder.with_caller(Arc::new(Person::at(Arc::clone(input) as _)));
+        builder = builder.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
     }
-    let exchange = said(builder, &wanted)?.build().await?;
+    let exchange = said(builder, &wanted)?.build().await.map_err(with_hint)?;
     for config in &flags {
         exchange.extensions().add(config)?;
     }
@@ -115,6 +121,14 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         aside::line(format_args!("{}", crate::visible::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, model, before, pool })
+}
+
+/// What is wrong, and what to do about it.
+fn with_hint(error: BuildError) -> anyhow::Error {
+    match error.hint() {
+        Some(hint) => anyhow!("{error}\n{hint}"),
+        None => error.into(),
+    }
 }
 
 /// What the command line says besides.
@@ -134,7 +148,12 @@ fn said(mut builder: ExchangeBuilder, wanted: &Wanted<'_>) -> anyhow::Result<Exc
     Ok(builder)
 }
 
-async fn settings(paths: &Paths, folder: &Path, args: &ModelArgs, input: &Input) -> anyhow::Result<Settings> {
+async fn settings(
+    paths: &Paths,
+    folder: &Path,
+    args: &ModelArgs,
+    input: &Arc<Input>,
+) -> anyhow::Result<Settings> {
     let asked = aside::can_ask().then_some(input);
     let project = project::trusted(paths, folder, Consent::of(args.trust_project), asked).await?;
     let source = SettingsSource::of_this_process(paths.clone())
@@ -142,7 +161,7 @@ async fn settings(paths: &Paths, folder: &Path, args: &ModelArgs, input: &Input)
         .with_config_file(args.config.clone())
         .with_flag("GOOSE_PROVIDER", args.provider.as_deref())
         .with_flag("GOOSE_MODEL", args.model.as_deref())
-        .with_flag("GOOSE_MODE", args.mode.as_deref());
+        .with_flag(MODE, args.mode.as_deref());
     Ok(Settings::load(source)?)
 }
 
@@ -161,12 +180,22 @@ fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<(Profile,
 }
 
 fn permissions(settings: &Settings, profile: &Profile) -> anyhow::Result<Arc<Permissions>> {
-    let mode = profile.mode.as_deref().map(str::parse::<Mode>).transpose()?.unwrap_or_default();
+    let mode = profile.mode.as_deref().map(|mode| parsed(mode, settings)).transpose()?.unwrap_or_default();
     let mut options = PermissionOptions::new(mode).with_paths(settings.paths());
     if let Some(home) = settings.variable("HOME") {
         options = options.with_home(home);
     }
     Ok(Permissions::new(options))
+}
+
+/// The mode; where it is none, the error says where it stands.
+fn parsed(mode: &str, settings: &Settings) -> anyhow::Result<Mode> {
+    mode.parse::<Mode>().map_err(|error| match settings.origin(MODE) {
+        Some(origin) if settings.get::<String>(MODE).is_ok_and(|said| said.as_deref() == Some(mode)) => {
+            anyhow!("{MODE} from {origin}: {error}")
+        }
+        _ => error.into(),
+    })
 }
 
 fn pool(settings: &Settings, folder: &Path) -> anyhow::Result<Arc<ServicePool>> {

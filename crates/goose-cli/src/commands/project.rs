@@ -1,8 +1,8 @@
 //! The configuration that comes with a project: it counts only where the person trusts it.
 
-use std::{env, path::Path};
+use std::{env, path::Path, sync::Arc};
 
-use goose::config::{Paths, ProjectFile, Trust, TrustStore};
+use goose::config::{ConfigFile, Paths, ProjectFile, Trust, TrustStore};
 
 use crate::{
     aside,
@@ -13,9 +13,6 @@ use crate::{
 
 /// The variable that trusts projects without asking.
 const TRUST_PROJECT: &str = "GOOSE_TRUST_PROJECT";
-
-/// How many lines of the file are shown.
-const MAX_LINES: usize = 60;
 
 /// What the command line says about trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +37,18 @@ pub(crate) async fn trusted(
     paths: &Paths,
     folder: &Path,
     consent: Consent,
-    input: Option<&Input>,
+    input: Option<&Arc<Input>>,
 ) -> anyhow::Result<Option<ProjectFile>> {
-    let Some(file) = ProjectFile::find(folder)? else { return Ok(None) };
+    let file = match (ProjectFile::find(folder), consent) {
+        (Ok(Some(file)), _) => file,
+        (Ok(None), _) => return Ok(None),
+        (Err(error), Consent::Given) => return Err(error.into()),
+        (Err(error), Consent::Ask) => {
+            let why = visible::text(&error.to_string()).into_owned();
+            aside::line(format_args!("{WARNING}The project's configuration is not used: {why}{WARNING:#}"));
+            return Ok(None);
+        }
+    };
     let store = TrustStore::new(paths);
     let trust = store.check(&file)?;
     if trust == Trust::Trusted {
@@ -64,21 +70,28 @@ pub(crate) async fn trusted(
     Ok(None)
 }
 
-/// Shows what the file says, and asks.
-async fn asked(file: &ProjectFile, trust: Trust, input: &Input) -> bool {
+/// Shows all that the file says, as it would be trusted, and asks. What does not fit on the screen is above it; what
+/// the file starts is said again below.
+async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
+    let turn = input.turn().await;
     let path = file.path().display().to_string();
     let what =
         if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
     aside::line(format_args!("{NAME}{}{NAME:#} {what}. It says:", visible::line(&path)));
-    let text = std::fs::read_to_string(file.path()).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    for line in lines.iter().take(MAX_LINES) {
+    for line in file.text().lines() {
         aside::line(format_args!("    {FAINT}{}{FAINT:#}", visible::text(line)));
     }
-    if let Some(left @ 1..) = lines.len().checked_sub(MAX_LINES) {
-        aside::line(format_args!("    … {left} more lines"));
+    if let Some(names) = extensions(file) {
+        aside::line(format_args!("{WARNING}It has extensions: {}.{WARNING:#}", visible::line(&names)));
     }
     aside::line("It can start programs and choose where your messages go.");
-    let typed = input.answer("Trust it as it is? (y/n) ", "").await;
+    let typed = turn.answer("Trust it as it is? (y/n) ").await;
     matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes"))
+}
+
+/// The extensions that it has, which may stand far above.
+fn extensions(file: &ProjectFile) -> Option<String> {
+    let config: ConfigFile = file.clone().parse().ok()?;
+    let names: Vec<&str> = config.extensions().iter().map(|entry| entry.key.as_str()).collect();
+    Some(names.join(", ")).filter(|names| !names.is_empty())
 }

@@ -49,7 +49,7 @@ impl Answer {
                 let text = markdown.push(text);
                 self.write(&text)
             }
-            Form::Escaped => self.write(&visible::text(text)),
+            Form::Escaped => self.write(&visible::prose(text)),
             Form::AsItIs => self.write(text),
         }
     }

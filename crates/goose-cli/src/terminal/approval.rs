@@ -7,7 +7,7 @@ use goose_extension::JsonObject;
 use serde_json::Value;
 
 use super::{
-    input::{Input, Typed},
+    input::{Turn, Typed},
     tool_call,
 };
 use crate::{
@@ -40,24 +40,25 @@ enum Answer {
     Unclear,
 }
 
-/// Asks the person.
-pub(crate) async fn ask(input: &Input, approval: &Approval) -> Said {
+/// Asks the person, whose keyboard it is for as long.
+pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
     for line in question(approval) {
         aside::line(line);
     }
     loop {
-        let answer = match input.answer(PROMPT, "").await {
+        let answer = match turn.answer(PROMPT).await {
             Typed::Text(text) => answer(&text, approval.always.is_some()),
-            Typed::Ended => Answer::No(None),
-            Typed::Interrupted => return Said::Cancel,
+            Typed::Ended | Typed::Lost => Answer::No(None),
+            Typed::Interrupted | Typed::Dropped => return Said::Cancel,
         };
         let decision = match answer {
             Answer::Yes => Decision::Allow,
             Answer::Always => Decision::Always,
             Answer::No(instead) => Decision::Deny { instead },
-            Answer::Edit => match edit(input, &approval.arguments).await {
-                Some(arguments) => Decision::Edited(arguments),
-                None => continue,
+            Answer::Edit => match edit(turn, &approval.arguments).await {
+                Edited::Arguments(arguments) => Decision::Edited(arguments),
+                Edited::Unusable => continue,
+                Edited::Interrupted => return Said::Cancel,
             },
             Answer::Unclear => {
                 aside::line(format_args!("  {}", choices(approval)));
@@ -164,31 +165,44 @@ fn answer(text: &str, can_always: bool) -> Answer {
     }
 }
 
-/// Other arguments: in the person's editor, or on the line where there is none. `None` where they are no object.
-async fn edit(input: &Input, arguments: &JsonObject) -> Option<JsonObject> {
+/// What came of changing the arguments.
+enum Edited {
+    Arguments(JsonObject),
+    /// They are not changed, or are no object.
+    Unusable,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Other arguments: in the person's editor, or on the line where there is none.
+async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
     let pretty = visible::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
-    let mut typed = input.edit(&pretty).await;
+    let mut typed = turn.edit(&pretty).await;
     if typed == Typed::Ended {
         let line = visible::json(&serde_json::to_string(arguments).unwrap_or_default());
-        typed = input.answer("Arguments as JSON: ", &line).await;
+        typed = turn.change("Arguments as JSON: ", &line).await;
     }
-    let Typed::Text(text) = typed else { return None };
+    let text = match typed {
+        Typed::Text(text) => text,
+        Typed::Interrupted | Typed::Dropped => return Edited::Interrupted,
+        Typed::Ended | Typed::Lost => return Edited::Unusable,
+    };
     match serde_json::from_str(&text) {
         Ok(Value::Object(arguments)) => {
             aside::line(format_args!("{FAINT}It is given:{FAINT:#}"));
             for line in shown(&arguments).lines() {
                 aside::line(format_args!("    {line}"));
             }
-            Some(arguments)
+            Edited::Arguments(arguments)
         }
         Ok(_) => unusable("they are no object"),
         Err(error) => unusable(&error.to_string()),
     }
 }
 
-fn unusable(why: &str) -> Option<JsonObject> {
+fn unusable(why: &str) -> Edited {
     aside::line(format_args!("  These arguments cannot be used: {}.", visible::line(why)));
-    None
+    Edited::Unusable
 }
 
 #[cfg(test)]

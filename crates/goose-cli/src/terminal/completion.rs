@@ -70,8 +70,9 @@ fn candidates(typed: &str) -> (usize, Vec<Pair>) {
         let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
         return (0, fitting.map(|command| pair(command.name, format!("{} ", command.name))).collect());
     }
-    let begin = typed.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-    match typed[begin..].strip_prefix(FILE_MARK) {
+    let word = typed.rsplit(char::is_whitespace).next().unwrap_or(typed);
+    let begin = typed.len() - word.len();
+    match word.strip_prefix(FILE_MARK) {
         Some(path) => (begin + FILE_MARK.len_utf8(), files(path)),
         None => (typed.len(), Vec::new()),
     }
@@ -120,5 +121,7 @@ mod tests {
         assert_eq!(completed("@src/terminal/mark"), (1, vec!["src/terminal/markdown/".to_owned()]));
         assert_eq!(completed("plain words"), (11, vec![]));
         assert_eq!(completed("@nothing/here"), (1, vec![]));
+        assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));
+        assert_eq!(completed("look\u{a0}"), (6, vec![]));
     }
 }

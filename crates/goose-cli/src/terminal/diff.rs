@@ -14,7 +14,7 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// The lines that show a unified diff of a file.
 pub(crate) fn lines(path: &str, unified: &str) -> Vec<String> {
-    let body: Vec<&str> = unified.lines().filter(|line| !is_file_name(line)).collect();
+    let body: Vec<&str> = unified.lines().skip_while(|line| is_file_name(line)).collect();
     let (added, removed) = (count(&body, '+'), count(&body, '-'));
     let path = visible::line(path);
     let mut lines = vec![format!("  {NAME}{path}{NAME:#} {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}")];
@@ -29,7 +29,7 @@ fn count(lines: &[&str], mark: char) -> usize {
     lines.iter().filter(|line| line.starts_with(mark)).count()
 }
 
-/// The name is in the first line already.
+/// The name is in the first line already. Below the first place, the same marks are a change like any other.
 fn is_file_name(line: &str) -> bool {
     line.starts_with("--- ") || line.starts_with("+++ ")
 }
@@ -58,6 +58,14 @@ mod tests {
             shown,
             "  x.rs +1 -1\n  @@ -1,2 +1,2 @@\n   fn main() {\n  -    old();\n  +    new();\\u{1b}[2J"
         );
+    }
+
+    /// Comments of SQL and Lua, and rules of Markdown, look like names of files.
+    #[test]
+    fn a_change_that_looks_like_a_file_name_is_shown() {
+        let unified = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n select 1;\n--- old comment\n+++ new\n";
+        let shown = anstream::adapter::strip_str(&lines("q.sql", unified).join("\n")).to_string();
+        assert_eq!(shown, "  q.sql +1 -1\n  @@ -1,2 +1,2 @@\n   select 1;\n  --- old comment\n  +++ new");
     }
 
     #[test]

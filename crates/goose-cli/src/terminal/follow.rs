@@ -1,5 +1,7 @@
 //! One reply from its begin to its end: events to the view, questions to the person, signals to the reply.
 //!
+//! While an extension asks the person something, the screen is that question's: events wait, and nothing moves.
+//!
 //! | signal | the first | then |
 //! | --- | --- | --- |
 //! | Ctrl-C (SIGINT) | the reply is cancelled, its history stays valid | goose leaves at once |
@@ -8,6 +10,7 @@
 use std::{
     io,
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     approval::{self, Said},
-    input::Input,
+    input::{Input, Turn},
     screen::View,
     status::FRAME_TIME,
 };
@@ -28,7 +31,7 @@ use crate::{
 };
 
 /// How long a cancelled reply may take to end.
-const DRAIN_TIME: Duration = Duration::from_secs(5);
+const DRAIN_TIME: Duration = Duration::from_secs(3);
 
 /// How following a reply ended.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) view: &'a mut dyn View,
     pub(crate) signals: &'a mut Signals,
     /// Who can be asked; `None` where nobody can.
-    pub(crate) input: Option<&'a Input>,
+    pub(crate) input: Option<&'a Arc<Input>>,
 }
 
 /// A reply that may have been told to stop.
@@ -74,6 +77,8 @@ impl Stopping {
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Next {
     Event(Option<Event>),
+    /// The event that waits may be shown.
+    Free(Option<Turn>),
     Asked(Asked),
     Tick,
     TooLate,
@@ -92,26 +97,32 @@ impl Follower<'_> {
         let mut ticks = interval(FRAME_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut stopping = Stopping { stop, deadline: None, leave: None };
+        let mut waiting = None;
         loop {
             let until = stopping.deadline.unwrap_or_else(far_away);
             let next = tokio::select! {
                 biased;
                 asked = self.signals.next() => Next::Asked(asked?),
-                event = reply.next() => Next::Event(event),
                 () = sleep_until(until), if stopping.deadline.is_some() => Next::TooLate,
+                turn = turn(self.input), if waiting.is_some() => Next::Free(turn),
+                event = reply.next(), if waiting.is_none() => Next::Event(event),
                 _ = ticks.tick(), if aside::is_seen() => Next::Tick,
             };
             match next {
                 Next::Event(None) => return Ok(stopping.ending(Outcome::Cancelled)),
-                Next::Event(Some(event)) => match self.event(event, &mut stopping).await {
-                    Ok(None) => {}
-                    Ok(Some(ending)) => return Ok(ending),
-                    Err(error) => {
-                        stopping.stop.cancel();
-                        drain(reply).await;
-                        return Err(error);
+                Next::Event(event) => waiting = event,
+                Next::Free(turn) => {
+                    let Some(event) = waiting.take() else { continue };
+                    match self.event(event, turn, &mut stopping).await {
+                        Ok(None) => {}
+                        Ok(Some(ending)) => return Ok(ending),
+                        Err(error) => {
+                            stopping.stop.cancel();
+                            drain(reply).await;
+                            return Err(error);
+                        }
                     }
-                },
+                }
                 Next::Asked(asked) if stopping.deadline.is_none() => {
                     stopping.begin(asked);
                     if asked == Asked::Interrupt && self.input.is_some() {
@@ -120,16 +131,22 @@ impl Follower<'_> {
                 }
                 Next::Asked(asked) => return Ok(Ending::Leave(asked.code())),
                 Next::TooLate => return Ok(Ending::Leave(stopping.leave.unwrap_or(Asked::Interrupt.code()))),
+                Next::Tick if self.input.is_some_and(|input| input.is_asking()) => {}
                 Next::Tick => self.view.tick(Instant::now()),
             }
         }
     }
 
     /// Shows an event, or puts it to the person. `Some` where it is the last.
-    async fn event(&mut self, event: Event, stopping: &mut Stopping) -> io::Result<Option<Ending>> {
+    async fn event(
+        &mut self,
+        event: Event,
+        turn: Option<Turn>,
+        stopping: &mut Stopping,
+    ) -> io::Result<Option<Ending>> {
         match event {
             Event::Approval(approval) => {
-                if let Some(asked) = self.approve(&approval, &stopping.stop).await? {
+                if let Some(asked) = self.approve(&approval, turn, &stopping.stop).await? {
                     stopping.begin(asked);
                 }
                 Ok(None)
@@ -143,17 +160,22 @@ impl Follower<'_> {
     }
 
     /// Puts an approval to the person. `Some` where the reply is to stop instead.
-    async fn approve(&mut self, approval: &Approval, stop: &CancellationToken) -> io::Result<Option<Asked>> {
+    async fn approve(
+        &mut self,
+        approval: &Approval,
+        turn: Option<Turn>,
+        stop: &CancellationToken,
+    ) -> io::Result<Option<Asked>> {
         if stop.is_cancelled() {
             return Ok(None);
         }
         self.view.before_question()?;
-        let Some(input) = self.input else {
+        let Some(turn) = turn else {
             approval.answer(approval::refuse(approval));
             return Ok(None);
         };
         tokio::select! {
-            said = approval::ask(input, approval) => Ok(match said {
+            said = approval::ask(&turn, approval) => Ok(match said {
                 Said::Decided(decision) => {
                     approval.answer(decision);
                     None
@@ -162,6 +184,14 @@ impl Follower<'_> {
             }),
             asked = self.signals.next() => asked.map(Some),
         }
+    }
+}
+
+/// The keyboard, and with it the screen; `None` where nobody can be asked.
+async fn turn(input: Option<&Arc<Input>>) -> Option<Turn> {
+    match input {
+        Some(input) => Some(input.turn().await),
+        None => None,
     }
 }
 

@@ -1,18 +1,21 @@
-//! What the person types: one thread reads all of it, so that no two questions wait for the same line.
+//! The person's keyboard: one question at a time has it, and one thread reads all that is typed.
 //!
-//! The line editor blocks, and replies run on the main thread; so the editor has a thread of its own, which begins with
-//! the first question. While a line is read the terminal is in raw mode; between lines of a conversation what is typed
-//! is neither shown nor changed, see [`Input::hold`], so that it does not stand in the answer and is there for the next
-//! line. [`Input::restore`] leaves the terminal as it was, however goose ends.
+//! Whoever asks takes the keyboard's [`Turn`] before the first word of the question is shown, and keeps it until the
+//! answer is there; so no answer goes to another question than the one the person sees. What was typed before a
+//! question was seen is no answer to it and is dropped. A question whose asker goes away is withdrawn, see
+//! [`Turn::answer`].
+//!
+//! Between the lines of a conversation what is typed is neither shown nor changed, see [`Input::hold`], so that it does
+//! not stand in the answer and is there for the next line. [`Input::restore`] leaves the terminal as it was, however
+//! goose ends.
 
 use std::{
-    env, fs,
     io::{self, Write as _},
     path::PathBuf,
-    process::Command,
     sync::{
-        OnceLock,
-        mpsc::{Receiver, SyncSender, sync_channel},
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{SyncSender, sync_channel},
     },
     thread,
 };
@@ -22,25 +25,23 @@ use goose_extension::{
     mcp::{Browser as _, SystemBrowser},
     prelude::async_trait,
 };
-use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use rustyline::{
-    Behavior, Cmd, Config, Editor, KeyEvent, config::Configurer as _, error::ReadlineError,
-    history::DefaultHistory,
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;
 
-use super::completion::{Assistant, Purpose};
-use crate::{aside, dialogue::Dialogue};
+use super::{
+    completion::Purpose,
+    reader::{Reader, Request, What},
+};
+use crate::{
+    aside,
+    dialogue::{Dialogue, Keyboard},
+};
 
-/// How many lines of earlier sessions are remembered.
-const MAX_HISTORY: usize = 2_000;
-
-/// How many questions may wait; there is never more than one.
-const QUEUE: usize = 4;
-
-/// The longest text that an editor may give back.
-const MAX_EDITED_BYTES: u64 = 4 * 1024 * 1024;
+/// How many questions may wait for the thread: one, and those that were withdrawn a moment ago.
+const QUEUE: usize = 16;
 
 /// Ends the mode in which terminals mark what is pasted.
 const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
@@ -50,10 +51,14 @@ const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
 pub(crate) enum Typed {
     /// A line, or several.
     Text(String),
-    /// Ctrl-C.
+    /// Ctrl-C on an empty line.
     Interrupted,
+    /// Ctrl-C that took a line back.
+    Dropped,
     /// Ctrl-D, or there is no more.
     Ended,
+    /// The keyboard cannot be read any more. The person was told.
+    Lost,
 }
 
 /// The person's keyboard.
@@ -62,50 +67,50 @@ pub(crate) struct Input {
     history: Option<PathBuf>,
     requests: OnceLock<SyncSender<Request>>,
     terminal: OnceLock<Option<Termios>>,
-}
-
-struct Request {
-    what: What,
-    answer: oneshot::Sender<Typed>,
-}
-
-enum What {
-    Line { prompt: String, initial: String, purpose: Purpose },
-    Edit { text: String },
+    /// Whether what is typed between questions waits unseen.
+    is_held: AtomicBool,
+    turns: Arc<Mutex<()>>,
 }
 
 impl Input {
     /// Nothing is read, and no thread begun, before the first question.
     pub(crate) fn new(history: Option<PathBuf>) -> Self {
-        Self { history, requests: OnceLock::new(), terminal: OnceLock::new() }
+        Self {
+            history,
+            requests: OnceLock::new(),
+            terminal: OnceLock::new(),
+            is_held: AtomicBool::new(false),
+            turns: Arc::default(),
+        }
+    }
+
+    /// Waits for the keyboard. Nobody else asks while the turn is kept.
+    pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
+        let turn = Arc::clone(&self.turns).lock_owned().await;
+        Turn { input: Arc::clone(self), is_begun: AtomicBool::new(false), _turn: turn }
+    }
+
+    /// Whether somebody asks now.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.turns.try_lock().is_err()
     }
 
     /// Asks for a message to the model: with history, completion and several lines.
     pub(crate) async fn message(&self, prompt: &str) -> Typed {
-        let line =
-            What::Line { prompt: prompt.to_owned(), initial: String::new(), purpose: Purpose::Message };
-        self.ask(line).await
-    }
-
-    /// Asks for a short answer, which may be given in part.
-    pub(crate) async fn answer(&self, prompt: &str, initial: &str) -> Typed {
-        let (prompt, initial) = (prompt.to_owned(), initial.to_owned());
-        self.ask(What::Line { prompt, initial, purpose: Purpose::Answer }).await
-    }
-
-    /// Lets the person change a text in their own editor; [`Typed::Ended`] where there is none or it failed.
-    pub(crate) async fn edit(&self, text: &str) -> Typed {
-        self.ask(What::Edit { text: text.to_owned() }).await
-    }
-
-    async fn ask(&self, what: What) -> Typed {
+        let _turn = self.turns.lock().await;
         aside::end_status();
+        self.request(What::line(prompt, "", Purpose::Message)).await
+    }
+
+    async fn request(&self, what: What) -> Typed {
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.get_or_init(|| self.begin());
-        if requests.try_send(Request { what, answer }).is_err() {
-            return Typed::Ended;
+        let sent = requests.try_send(Request { what, answer }).is_ok();
+        if sent && let Ok(typed) = answered.await {
+            return typed;
         }
-        answered.await.unwrap_or(Typed::Ended)
+        aside::error("The keyboard cannot be read any more.");
+        Typed::Lost
     }
 
     fn begin(&self) -> SyncSender<Request> {
@@ -121,15 +126,23 @@ impl Input {
         self.terminal.get_or_init(|| tcgetattr(io::stdin()).ok()).as_ref()
     }
 
-    /// From now on what is typed between questions waits for the next one, unseen. Ctrl-C stays a signal.
+    /// From now on what is typed between questions waits for the next line, unseen. Ctrl-C stays a signal.
     pub(crate) fn hold(&self) {
+        self.is_held.store(true, Ordering::SeqCst);
+        self.rest();
+    }
+
+    /// The terminal as it is between questions.
+    fn rest(&self) {
         if let Some(original) = self.original() {
-            set(&quiet(original));
+            let is_held = self.is_held.load(Ordering::SeqCst);
+            set(&if is_held { quiet(original) } else { original.clone() });
         }
     }
 
     /// Leaves the terminal as it was, also where a line is still being read.
     pub(crate) fn restore(&self) {
+        self.is_held.store(false, Ordering::SeqCst);
         if let Some(Some(terminal)) = self.terminal.get() {
             set(terminal);
             let _ = write!(io::stderr(), "{END_BRACKETED_PASTE}");
@@ -138,7 +151,7 @@ impl Input {
 }
 
 /// Where this fails there is no terminal any more.
-fn set(terminal: &Termios) {
+pub(super) fn set(terminal: &Termios) {
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal);
 }
 
@@ -149,115 +162,113 @@ fn quiet(original: &Termios) -> Termios {
     quiet
 }
 
+/// The terminal itself edits the line, shows it, and makes a signal of Ctrl-C.
+fn answering(original: &Termios) -> Termios {
+    let mut answering = original.clone();
+    answering.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    answering.input_modes |= InputModes::ICRNL;
+    answering
+}
+
+/// The keyboard, for one question.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    input: Arc<Input>,
+    is_begun: AtomicBool,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Turn {
+    /// Asks for a short answer. Dropped before it is there, the question is withdrawn: what was typed of an answer is
+    /// taken back, and the next question has the keyboard. Ctrl-C is a signal meanwhile, as it is without a question.
+    pub(crate) async fn answer(&self, prompt: &str) -> Typed {
+        self.begin();
+        let open = Open::new(&self.input, prompt);
+        let typed = self.input.request(What::Answer).await;
+        open.answered(&typed);
+        typed
+    }
+
+    /// Lets the person change a line.
+    pub(crate) async fn change(&self, prompt: &str, line: &str) -> Typed {
+        self.begin();
+        self.input.request(What::line(prompt, line, Purpose::Answer)).await
+    }
+
+    /// Lets the person change a text in their own editor; [`Typed::Ended`] where there is none or it failed.
+    pub(crate) async fn edit(&self, text: &str) -> Typed {
+        self.begin();
+        self.input.request(What::Edit { text: text.to_owned() }).await
+    }
+
+    /// What was typed before the first question of a turn is no answer to it.
+    fn begin(&self) {
+        aside::end_status();
+        if !self.is_begun.swap(true, Ordering::SeqCst) {
+            discard();
+        }
+    }
+}
+
+/// Where this fails there is no terminal any more.
+fn discard() {
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
+/// A question that stands on the screen.
+struct Open<'a> {
+    input: &'a Input,
+    is_answered: bool,
+}
+
+impl<'a> Open<'a> {
+    fn new(input: &'a Input, prompt: &str) -> Self {
+        if let Some(original) = input.original() {
+            set(&answering(original));
+        }
+        aside::question(prompt);
+        Self { input, is_answered: false }
+    }
+
+    fn answered(mut self, typed: &Typed) {
+        self.is_answered = true;
+        // Ctrl-D leaves the cursor where it is.
+        let line_end = if matches!(typed, Typed::Text(_)) { "" } else { "\n" };
+        aside::end_question(line_end);
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            discard();
+            aside::end_question(" (withdrawn)\n");
+        }
+        self.input.rest();
+    }
+}
+
 #[async_trait]
-impl Dialogue for Input {
+impl Keyboard for Arc<Input> {
+    async fn turn(&self) -> Box<dyn Dialogue> {
+        Box::new(Input::turn(self).await)
+    }
+}
+
+#[async_trait]
+impl Dialogue for Turn {
     fn tell(&self, line: &str) {
         aside::line(line);
     }
 
     async fn ask(&self, prompt: &str) -> Option<String> {
-        match self.answer(prompt, "").await {
+        match self.answer(prompt).await {
             Typed::Text(text) => Some(text),
-            Typed::Interrupted | Typed::Ended => None,
+            _ => None,
         }
     }
 
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
         SystemBrowser.open(server, url).await
     }
-}
-
-/// The thread's own.
-struct Reader {
-    editor: Option<Editor<Assistant, DefaultHistory>>,
-    history: Option<PathBuf>,
-    /// The terminal as it was.
-    terminal: Option<Termios>,
-}
-
-impl Reader {
-    fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
-        let mut editor = editor().ok();
-        if let (Some(editor), Some(history)) = (&mut editor, &history) {
-            // There is none at first.
-            let _ = editor.load_history(history);
-        }
-        Self { editor, history, terminal }
-    }
-
-    fn answer_all(mut self, requests: &Receiver<Request>) {
-        while let Ok(request) = requests.recv() {
-            let typed = match request.what {
-                What::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
-                What::Edit { text } => self.edited(&text).map_or(Typed::Ended, Typed::Text),
-            };
-            // Who asked may be gone.
-            let _ = request.answer.send(typed);
-        }
-    }
-
-    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
-        let Some(editor) = &mut self.editor else { return Typed::Ended };
-        if let Some(assistant) = editor.helper_mut() {
-            assistant.purpose = purpose;
-        }
-        let styled = format!("\x1b[1m{prompt}\x1b[0m");
-        match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
-            Ok(text) => {
-                if purpose == Purpose::Message {
-                    self.remember(&text);
-                }
-                Typed::Text(text)
-            }
-            Err(ReadlineError::Interrupted) => Typed::Interrupted,
-            Err(_) => Typed::Ended,
-        }
-    }
-
-    /// The text as the person's editor gives it back; the editor has the terminal as it was.
-    fn edited(&self, text: &str) -> Option<String> {
-        let now = tcgetattr(io::stdin()).ok();
-        self.terminal.iter().for_each(set);
-        let edited = edited(text);
-        now.iter().for_each(set);
-        edited
-    }
-
-    /// What cannot be remembered is no reason to stop.
-    fn remember(&mut self, text: &str) {
-        let (Some(editor), Some(history)) = (&mut self.editor, &self.history) else { return };
-        if matches!(editor.add_history_entry(text), Ok(true)) {
-            let _ = history.parent().map(fs::create_dir_all);
-            let _ = editor.append_history(history);
-        }
-    }
-}
-
-fn editor() -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
-    let behavior = if aside::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
-    let config = Config::builder()
-        .history_ignore_space(true)
-        .history_ignore_dups(true)?
-        .max_history_size(MAX_HISTORY)?
-        .completion_type(rustyline::CompletionType::List)
-        .behavior(behavior)
-        .build();
-    let mut editor = Editor::with_config(config)?;
-    editor.set_auto_add_history(false);
-    editor.set_helper(Some(Assistant::default()));
-    editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
-    editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
-    Ok(editor)
-}
-
-/// The text as the person's editor gives it back.
-fn edited(text: &str) -> Option<String> {
-    let command =
-        ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
-    let mut words = command.split_whitespace();
-    let file = tempfile::Builder::new().prefix("goose-").suffix(".json").tempfile().ok()?;
-    fs::write(file.path(), text).ok()?;
-    let ended = Command::new(words.next()?).args(words).arg(file.path()).status().ok()?;
-    let is_small = file.path().metadata().ok()?.len() <= MAX_EDITED_BYTES;
-    if ended.success() && is_small { fs::read_to_string(file.path()).ok() } else { None }
 }

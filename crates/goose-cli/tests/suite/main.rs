@@ -9,6 +9,7 @@ mod help;
 mod info;
 mod list;
 mod mcp;
+mod questions;
 mod recorded;
 mod run;
 mod sessions;

@@ -44,6 +44,18 @@ fn last_message(server: &ModelServer) -> anyhow::Result<String> {
 }
 
 #[test]
+fn what_is_missing_is_said_with_what_to_do() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([])?;
+    let mut command = goose(&home, &server, &["run", "-t", "hi"]);
+    let run: crate::support::Run = command.env_remove("OPENAI_API_KEY").output()?.try_into()?;
+    assert_eq!(run.code, Some(1));
+    ensure!(run.stderr.contains("OPENAI_API_KEY is not set"), "{}", run.stderr);
+    ensure!(run.stderr.contains("goose configure"), "{}", run.stderr);
+    Ok(())
+}
+
+#[test]
 fn the_answer_goes_to_standard_output_as_it_came() -> anyhow::Result<()> {
     let (home, server) = (Home::new()?, ModelServer::scripted([Turn::text("It is **bold**\n\n# And more")])?);
     let run = run(&home, &server, &["run", "-t", "Say it"])?;

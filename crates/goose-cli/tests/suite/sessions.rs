@@ -93,6 +93,10 @@ fn a_conversation_can_be_renamed_copied_and_removed() -> anyhow::Result<()> {
     assert_eq!(home.run(&["session", "remove", "ports", "--yes"])?.code, Some(0));
     ensure!(!ids(&home, &[])?.contains(&"20261102_1".to_owned()));
 
+    let unnamed = home.run(&["session", "remove", "--yes"])?;
+    assert_eq!(unnamed.code, Some(1), "a script whose variable is empty removes nothing");
+    assert_eq!(ids(&home, &[])?.len(), 2);
+
     let gone = home.run(&["session", "export", "ports"])?;
     assert_eq!(gone.code, Some(1));
     ensure!(gone.stderr.contains("there is no session 'ports'"), "{}", gone.stderr);

@@ -94,6 +94,11 @@ impl Exchange {
         work.replace_messages(&[]).await.map_err(failure)
     }
 
+    /// Tells the reply or the command that is being made to stop. Nothing of it is left half done.
+    pub fn stop(&self) {
+        self.core.stop();
+    }
+
     /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.
     pub async fn close(&self) {
         self.core.stop();

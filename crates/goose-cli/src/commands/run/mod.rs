@@ -14,14 +14,14 @@ use goose_extension::Message;
 
 use self::args::{OutputFormat, RunArgs};
 use super::{
-    assemble::{self, Assembled, Keep, Wanted, assemble},
+    assemble::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
     session::Chat,
 };
 use crate::{
     aside,
     cli::Cli,
     signals::{Asked, Signals},
-    supervise::runtime,
+    supervise::run_to_end,
     terminal::{
         follow::{Ending, Follower},
         input::Input,
@@ -41,12 +41,15 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
             "Recipes are not a part of goose yet. Say what to do with --text or --instructions.",
         ));
     }
+    if args.interactive && args.output_format != OutputFormat::Text {
+        return Ok(usage("A conversation is text: --interactive does not go with another --output-format."));
+    }
     let message = match instructions::read(&args)? {
         Some(message) => message,
         None if args.conversation.resume || args.interactive => String::new(),
         None => return Ok(usage("Say what to do: goose run 'TEXT', --text TEXT or --instructions FILE.")),
     };
-    runtime()?.block_on(task(args, message))
+    run_to_end(task(args, message))
 }
 
 /// Says what is wrong with the command line, as clap does.
@@ -60,7 +63,7 @@ fn usage(message: &str) -> ExitCode {
 async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let input = Arc::new(Input::new(args.interactive.then(|| assemble::history(&paths))));
-    let signals = Signals::listen()?;
+    let mut signals = Signals::listen()?;
     let wanted = Wanted {
         model: &args.model,
         conversation: &args.conversation,
@@ -69,7 +72,10 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
     };
-    let assembled = assemble(wanted, &input).await?;
+    let assembled = match signals.unless_asked(assemble(wanted, &input)).await? {
+        Ok(assembled) => assembled?,
+        Err(asked) => return Ok(asked.code()),
+    };
     match args.output_format {
         OutputFormat::Text if args.interactive => {
             interactive(&args, assembled, input, signals, message).await
@@ -139,11 +145,13 @@ async fn once(
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
     let stop = reply.cancellation();
-    let input_or_nobody = aside::can_ask().then_some(&**input);
+    let input_or_nobody = aside::can_ask().then_some(input);
     let follower = Follower { view, signals: &mut signals, input: input_or_nobody };
     let ended = follower.follow(reply, stop).await;
     input.restore();
-    assembled.close().await;
+    let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };
+    // Asked again, goose does not wait for anything.
+    signals.unless_asked(assembled.close(within)).await?.ok();
     Ok(match ended? {
         Ending::Leave(code) => code,
         Ending::Finished(outcome) => code(&outcome),

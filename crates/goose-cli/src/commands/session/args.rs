@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 
 use crate::cli::{Form, Which};
 
@@ -35,7 +35,7 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
     /// Show what was said before, where a conversation goes on
-    #[arg(long, requires = "resume", help_heading = CONVERSATION)]
+    #[arg(long, requires = "goes_on", help_heading = CONVERSATION)]
     pub(crate) history: bool,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -50,16 +50,16 @@ pub(crate) struct ConversationArgs {
     #[arg(short, long, help_heading = CONVERSATION)]
     pub(crate) name: Option<String>,
     /// The id of the conversation to go on with
-    #[arg(long, value_name = "ID", help_heading = CONVERSATION)]
+    #[arg(long, value_name = "ID", group = "goes_on", help_heading = CONVERSATION)]
     pub(crate) session_id: Option<String>,
     /// Go on with a conversation: the named one, or the last one of this folder
-    #[arg(short, long, help_heading = CONVERSATION)]
+    #[arg(short, long, group = "goes_on", help_heading = CONVERSATION)]
     pub(crate) resume: bool,
     /// Go on with a copy of it, and leave it as it is
-    #[arg(long, help_heading = CONVERSATION)]
+    #[arg(long, group = "goes_on", help_heading = CONVERSATION)]
     pub(crate) fork: bool,
     /// How often the model may be asked for one reply
-    #[arg(long, value_name = "N", help_heading = CONVERSATION)]
+    #[arg(long, value_name = "N", help_heading = CONVERSATION, value_parser = value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
     /// How often it may make the same call in a row
     #[arg(long, value_name = "N", help_heading = CONVERSATION)]

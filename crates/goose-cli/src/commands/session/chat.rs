@@ -1,8 +1,14 @@
 //! The conversation at the terminal: a line, a reply, a line.
 
-use std::{pin::pin, process::ExitCode, sync::Arc};
+use std::{
+    pin::pin,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use goose::{config::Paths, permission::Mode};
+use tokio::time::interval;
 
 use super::{
     args::ChatArgs,
@@ -11,15 +17,16 @@ use super::{
 };
 use crate::{
     aside,
-    commands::assemble::{self, Assembled, Keep, Wanted, assemble},
+    commands::assemble::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
     output::{FAINT, NAME},
     signals::{Asked, Signals},
-    supervise::runtime,
+    supervise::run_to_end,
     terminal::{
         follow::{Ending, Follower},
         input::{Input, Typed},
         screen::{Detail, Screen},
-        status::standing,
+        size,
+        status::{Activity, FRAME_TIME, standing},
     },
     visible,
 };
@@ -34,6 +41,8 @@ pub(crate) struct Chat {
     pub(super) screen: Screen,
     /// The mode to go back to, while only plans are made.
     pub(super) before_plan: Option<Mode>,
+    /// How long everything may take to end.
+    end_time: Duration,
 }
 
 /// What comes after a line.
@@ -48,10 +57,10 @@ pub(super) enum After {
 
 /// Begins or resumes a conversation.
 pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
-    runtime()?.block_on(async {
+    run_to_end(async {
         let paths = Paths::from_env()?;
         let input = Arc::new(Input::new(Some(assemble::history(&paths))));
-        let signals = Signals::listen()?;
+        let mut signals = Signals::listen()?;
         let wanted = Wanted {
             model: &args.model,
             conversation: &args.conversation,
@@ -60,7 +69,10 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             schema: None,
             keep: Keep::Saved,
         };
-        let assembled = assemble(wanted, &input).await?;
+        let assembled = match signals.unless_asked(assemble(wanted, &input)).await? {
+            Ok(assembled) => assembled?,
+            Err(asked) => return Ok(asked.code()),
+        };
         let detail = if args.conversation.debug { Detail::Full } else { Detail::Usual };
         let extent = if args.history { Extent::Whole } else { Extent::Short };
         let chat = Chat::new(assembled, input, signals, Screen::new(detail));
@@ -72,7 +84,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
 impl Chat {
     /// A conversation with what it needs.
     pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
-        Self { assembled, input, signals, screen, before_plan: None }
+        Self { assembled, input, signals, screen, before_plan: None, end_time: END_TIME }
     }
 
     /// Says who is there, in two lines.
@@ -107,9 +119,10 @@ impl Chat {
     }
 
     /// Ends everything.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(mut self) {
         self.input.restore();
-        self.assembled.close().await;
+        // Asked again, goose does not wait for anything.
+        let _ = self.signals.unless_asked(self.assembled.close(self.end_time)).await;
     }
 
     async fn lines(&mut self) -> anyhow::Result<ExitCode> {
@@ -124,6 +137,11 @@ impl Chat {
                     was_interrupted = false;
                     self.line(&line).await?
                 }
+                Typed::Dropped => {
+                    was_interrupted = false;
+                    After::Line
+                }
+                Typed::Lost => After::Leave(ExitCode::FAILURE),
                 Typed::Interrupted if !was_interrupted => {
                     was_interrupted = true;
                     aside::line(format_args!("{FAINT}Ctrl-C once more leaves.{FAINT:#}"));
@@ -160,6 +178,32 @@ impl Chat {
         }
     }
 
+    /// Works at something the person asked for, and shows that. Ctrl-C ends it; another signal ends goose.
+    pub(super) async fn working<T>(
+        &mut self,
+        what: &str,
+        work: impl Future<Output = T>,
+    ) -> anyhow::Result<Result<T, Asked>> {
+        let activity = Activity::new(what, Instant::now());
+        let mut ticks = interval(FRAME_TIME);
+        let mut work = pin!(work);
+        let done = loop {
+            tokio::select! {
+                done = &mut work => break Ok(done),
+                asked = self.signals.next() => break Err(asked?),
+                _ = ticks.tick(), if aside::is_seen() && !self.input.is_asking() => {
+                    let width = size::columns() - 1;
+                    aside::status_lines(&[&activity.line(Instant::now(), width)], width);
+                }
+            }
+        };
+        aside::end_status();
+        if done.is_err() {
+            aside::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
+        }
+        Ok(done)
+    }
+
     async fn line(&mut self, line: &str) -> anyhow::Result<After> {
         if line.trim().is_empty() {
             return Ok(After::Line);
@@ -177,10 +221,13 @@ impl Chat {
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
         let stop = reply.cancellation();
-        let input = aside::can_ask().then_some(&*self.input);
+        let input = aside::can_ask().then_some(&self.input);
         let follower = Follower { view: &mut self.screen, signals: &mut self.signals, input };
         match follower.follow(reply, stop).await? {
-            Ending::Leave(code) => Ok(Some(code)),
+            Ending::Leave(code) => {
+                self.end_time = LEAVE_TIME;
+                Ok(Some(code))
+            }
             Ending::Finished(outcome) => {
                 if outcome == goose::exchange::Outcome::Cancelled {
                     aside::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use goose::{config::ExtensionConfig, permission::Mode};
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
+use goose_mcp::BUILTINS;
 use serde_json::Value;
 
 use super::{
@@ -13,6 +14,7 @@ use super::{
 use crate::{
     aside,
     output::{FAINT, NAME},
+    signals::Asked,
     terminal::{
         screen::Detail,
         status::{dollars, standing, tokens},
@@ -33,7 +35,7 @@ impl Chat {
             Slash::Later(why) => aside::line(why),
             Slash::Unclear(why) => aside::line(visible::text(&why)),
             Slash::Clear => self.clear().await,
-            Slash::Compact => self.compact().await,
+            Slash::Compact => return self.compact().await,
             Slash::Model => self.show_model(),
             Slash::Cost => self.show_cost(),
             Slash::Mode(mode) => self.mode(mode.as_deref()),
@@ -41,11 +43,11 @@ impl Chat {
             Slash::Extension(line) => self.add(ExtensionConfig::from_command_line(&line)),
             Slash::Builtins(names) => {
                 for name in names {
-                    self.add(Ok(ExtensionConfig::builtin(name)));
+                    self.add_builtin(name);
                 }
             }
-            Slash::Prompts(extension) => self.prompts(extension.as_deref()).await,
-            Slash::Prompt { name, arguments } => return Ok(self.prompt(&name, arguments).await),
+            Slash::Prompts(extension) => return self.prompts(extension.as_deref()).await,
+            Slash::Prompt { name, arguments } => return self.prompt(&name, arguments).await,
             Slash::Plan(text) => return Ok(self.plan(text)),
             Slash::EndPlan => self.end_plan(),
         }
@@ -59,13 +61,25 @@ impl Chat {
         }
     }
 
-    async fn compact(&mut self) {
-        match self.assembled.exchange.compact().await {
-            Ok((before, after)) => {
+    async fn compact(&mut self) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
+        // A task of its own: stopped, it ends in good order, and the next reply waits for that.
+        let compacting = tokio::spawn({
+            let exchange = exchange.clone();
+            async move { exchange.compact().await }
+        });
+        match self.working("making room", compacting).await? {
+            Ok(Ok(Ok((before, after)))) => {
                 aside::line(format_args!("{} → {} tokens, about.", tokens(before), tokens(after)));
             }
-            Err(failure) => aside::error(&failure.message),
+            Ok(Ok(Err(failure))) => aside::error(&failure.message),
+            Ok(Err(error)) => aside::error(&format!("No room was made: {error}")),
+            Err(asked) => {
+                exchange.stop();
+                return Ok(cancelled(asked));
+            }
         }
+        Ok(After::Line)
     }
 
     fn show_model(&self) {
@@ -109,6 +123,14 @@ impl Chat {
         aside::line(format_args!("Results of tools are {words}."));
     }
 
+    fn add_builtin(&self, name: String) {
+        if BUILTINS.iter().any(|builtin| builtin.name == name) {
+            return self.add(Ok(ExtensionConfig::builtin(name)));
+        }
+        let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+        aside::error(&format!("There is no built-in extension '{name}'. There are: {}.", known.join(", ")));
+    }
+
     fn add(&self, config: Result<ExtensionConfig, goose::config::ConfigError>) {
         let added = config.map_err(anyhow::Error::from).and_then(|config| {
             config.check()?;
@@ -116,15 +138,20 @@ impl Chat {
             Ok(config.key())
         });
         match added {
-            Ok(name) => aside::line(format_args!("{} is added.", visible::line(&name))),
+            Ok(name) => {
+                aside::line(format_args!("{} is added; it starts when it is needed.", visible::line(&name)));
+            }
             Err(error) => aside::error(&format!("{error:#}")),
         }
     }
 
-    async fn prompts(&self, extension: Option<&str>) {
-        let listed = match self.assembled.exchange.extensions().list_prompts(extension).await {
-            Ok(listed) => listed,
-            Err(error) => return aside::error(&error.to_string()),
+    async fn prompts(&mut self, extension: Option<&str>) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
+        let listed = exchange.extensions().list_prompts(extension);
+        let listed = match self.working("asking the extensions", listed).await? {
+            Ok(Ok(listed)) => listed,
+            Ok(Err(error)) => return Ok(failed(&error.to_string())),
+            Err(asked) => return Ok(cancelled(asked)),
         };
         if listed.items.is_empty() {
             aside::line("There is no prompt.");
@@ -139,20 +166,24 @@ impl Chat {
                 visible::line(about)
             ));
         }
+        Ok(After::Line)
     }
 
     /// A prompt of an extension becomes the next message.
-    async fn prompt(&self, name: &str, arguments: Vec<(String, String)>) -> After {
-        let manager = self.assembled.exchange.extensions();
+    async fn prompt(&mut self, name: &str, arguments: Vec<(String, String)>) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
         let arguments: JsonObject =
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
-        match manager.get_prompt(name, arguments, &CallContext::new()).await {
-            Ok(prompt) => {
+        let context = CallContext::new();
+        let prompt = exchange.extensions().get_prompt(name, arguments, &context);
+        Ok(match self.working("asking the extension", prompt).await? {
+            Ok(Ok(prompt)) => {
                 let parts = prompt.messages.into_iter().map(|message| MessageContent::Block(message.content));
                 After::Reply(Message::new(Role::User, parts))
             }
-            Err(error) => failed(&error.to_string()),
-        }
+            Ok(Err(error)) => failed(&error.to_string()),
+            Err(asked) => cancelled(asked),
+        })
     }
 
     fn plan(&mut self, text: Option<String>) -> After {
@@ -176,6 +207,11 @@ impl Chat {
             None => aside::line("No plan is being made."),
         }
     }
+}
+
+/// Ctrl-C ends only the command.
+fn cancelled(asked: Asked) -> After {
+    asked.leaves().map_or(After::Line, After::Leave)
 }
 
 fn failed(why: &str) -> After {

@@ -1,6 +1,6 @@
 //! `goose session remove`, `rename` and `fork`.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::bail;
 use goose::session::SessionStore;
@@ -19,7 +19,7 @@ pub(super) async fn remove(
     which: &WhichSession,
     yes: bool,
 ) -> anyhow::Result<ExitCode> {
-    if which.named().is_none() && !yes {
+    if which.named().is_none() {
         bail!("Say which session: its id or its name (`goose session list` shows them).");
     }
     let session = chosen(store, which).await?;
@@ -35,7 +35,7 @@ async fn agreed(question: &str) -> anyhow::Result<bool> {
     if !aside::can_ask() {
         bail!("Nobody can be asked whether to remove it. Say --yes to remove it without being asked.");
     }
-    let typed = Input::new(None).answer(question, "").await;
+    let typed = Arc::new(Input::new(None)).turn().await.answer(question).await;
     Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn export(
 fn shown(text: &str, format: ExportFormat) -> String {
     match format {
         ExportFormat::Json => visible::json(text),
-        ExportFormat::Markdown => visible::text(text).into_owned(),
+        ExportFormat::Markdown => visible::prose(text).into_owned(),
     }
 }
 

@@ -81,7 +81,7 @@ impl Layout {
     pub(super) fn spans(&mut self, spans: &[Span]) {
         let mut word: Vec<(Style, String)> = Vec::new();
         for span in spans {
-            let text = visible::text(&span.text);
+            let text = visible::prose(&span.text);
             for (index, line) in text.split('\n').enumerate() {
                 if index > 0 {
                     self.word(&mut word);

@@ -1,0 +1,257 @@
+//! The thread that reads what the person types: messages with a line editor, answers as the terminal gives them.
+
+use std::{
+    env, fs, io,
+    path::PathBuf,
+    process::{Child, Command},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::Receiver,
+    },
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    termios::{Termios, tcgetattr},
+};
+use rustyline::{
+    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent,
+    RepeatCount,
+    config::Configurer as _,
+    error::{ReadlineError, Signal},
+    history::DefaultHistory,
+};
+use tokio::sync::oneshot;
+
+use super::{
+    completion::{Assistant, Purpose},
+    input::{Typed, set},
+};
+use crate::aside;
+
+/// How many lines of earlier sessions are remembered.
+const MAX_HISTORY: usize = 2_000;
+
+/// The longest text that an editor may give back.
+const MAX_EDITED_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The longest answer; terminals themselves allow about 4 KB a line.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// How often it is looked whether the asker is still there.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A question to the person.
+pub(super) struct Request {
+    pub(super) what: What,
+    pub(super) answer: oneshot::Sender<Typed>,
+}
+
+/// What is read.
+pub(super) enum What {
+    /// A line in the line editor, which may be given in part.
+    Line { prompt: String, initial: String, purpose: Purpose },
+    /// A line as the terminal gives it; the question is on the screen.
+    Answer,
+    /// A text in the person's own editor.
+    Edit { text: String },
+}
+
+impl What {
+    /// A line in the line editor.
+    pub(super) fn line(prompt: &str, initial: &str, purpose: Purpose) -> Self {
+        Self::Line { prompt: prompt.to_owned(), initial: initial.to_owned(), purpose }
+    }
+}
+
+/// Whoever waits for an answer.
+struct Asker<'a>(&'a oneshot::Sender<Typed>);
+
+impl Asker<'_> {
+    fn is_gone(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+/// The thread's own.
+pub(super) struct Reader {
+    editor: Option<Editor<Assistant, DefaultHistory>>,
+    /// Whether the last Ctrl-C took a line back.
+    dropped: Arc<AtomicBool>,
+    history: Option<PathBuf>,
+    /// The terminal as it was.
+    terminal: Option<Termios>,
+}
+
+impl Reader {
+    pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
+        Self { editor: None, dropped: Arc::default(), history, terminal }
+    }
+
+    /// Answers until nobody can ask any more. Questions that were withdrawn meanwhile are left out.
+    pub(super) fn answer_all(mut self, requests: &Receiver<Request>) {
+        while let Ok(Request { what, answer }) = requests.recv() {
+            let asker = Asker(&answer);
+            if asker.is_gone() {
+                continue;
+            }
+            let typed = match what {
+                What::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
+                What::Answer => answered(&asker),
+                What::Edit { text } => self.edited(&text, &asker).map_or(Typed::Ended, Typed::Text),
+            };
+            // Who asked may be gone.
+            let _ = answer.send(typed);
+        }
+    }
+
+    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
+        self.dropped.store(false, Ordering::SeqCst);
+        let Some(editor) = self.editor() else { return Typed::Ended };
+        if let Some(assistant) = editor.helper_mut() {
+            assistant.purpose = purpose;
+        }
+        let styled = format!("\x1b[1m{prompt}\x1b[0m");
+        match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
+            Ok(text) => {
+                if purpose == Purpose::Message {
+                    self.remember(&text);
+                }
+                Typed::Text(text)
+            }
+            Err(ReadlineError::Interrupted) if self.dropped.load(Ordering::SeqCst) => Typed::Dropped,
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
+            Err(_) => Typed::Ended,
+        }
+    }
+
+    fn editor(&mut self) -> Option<&mut Editor<Assistant, DefaultHistory>> {
+        if self.editor.is_none() {
+            let mut editor = editor(Interrupt { dropped: Arc::clone(&self.dropped) }).ok()?;
+            if let Some(history) = &self.history {
+                // There is none at first.
+                let _ = editor.load_history(history);
+            }
+            self.editor = Some(editor);
+        }
+        self.editor.as_mut()
+    }
+
+    /// The text as the person's editor gives it back; the editor has the terminal as it was.
+    fn edited(&self, text: &str, asker: &Asker<'_>) -> Option<String> {
+        let now = tcgetattr(io::stdin()).ok();
+        self.terminal.iter().for_each(set);
+        let edited = edited(text, asker);
+        now.iter().for_each(set);
+        edited
+    }
+
+    /// What cannot be remembered is no reason to stop.
+    fn remember(&mut self, text: &str) {
+        let (Some(editor), Some(history)) = (&mut self.editor, &self.history) else { return };
+        if matches!(editor.add_history_entry(text), Ok(true)) {
+            let _ = history.parent().map(fs::create_dir_all);
+            let _ = editor.append_history(history);
+        }
+    }
+}
+
+/// A line as the terminal gives it, unless the asker goes away first.
+fn answered(asker: &Asker<'_>) -> Typed {
+    let (stdin, mut line) = (io::stdin(), Vec::new());
+    while line.len() < MAX_ANSWER_BYTES {
+        let is_there = is_typed(&stdin);
+        if asker.is_gone() {
+            return Typed::Ended;
+        }
+        match is_there {
+            Ok(false) => continue,
+            Ok(true) => {}
+            Err(_) => return Typed::Ended,
+        }
+        let mut part = [0; 4096];
+        match rustix::io::read(&stdin, &mut part) {
+            Ok(0) if line.is_empty() => return Typed::Ended,
+            Ok(0) => break,
+            Ok(count) => line.extend_from_slice(part.get(..count).unwrap_or_default()),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return Typed::Ended,
+        }
+        if line.ends_with(b"\n") {
+            break;
+        }
+    }
+    Typed::Text(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// Whether there is something to read, after a moment at most.
+fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
+    let moment = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&moment)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Notes whether Ctrl-C takes a line back.
+struct Interrupt {
+    dropped: Arc<AtomicBool>,
+}
+
+impl ConditionalEventHandler for Interrupt {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        self.dropped.store(!context.line().is_empty(), Ordering::SeqCst);
+        Some(Cmd::Interrupt)
+    }
+}
+
+fn editor(interrupt: Interrupt) -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
+    let behavior = if aside::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
+    let config = Config::builder()
+        .history_ignore_space(true)
+        .history_ignore_dups(true)?
+        .max_history_size(MAX_HISTORY)?
+        .completion_type(rustyline::CompletionType::List)
+        .behavior(behavior)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_auto_add_history(false);
+    editor.set_helper(Some(Assistant::default()));
+    editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
+    editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
+    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(interrupt)));
+    Ok(editor)
+}
+
+/// The text as the person's editor gives it back.
+fn edited(text: &str, asker: &Asker<'_>) -> Option<String> {
+    let command =
+        ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
+    let mut words = command.split_whitespace();
+    let file = tempfile::Builder::new().prefix("goose-").suffix(".json").tempfile().ok()?;
+    fs::write(file.path(), text).ok()?;
+    let mut child = Command::new(words.next()?).args(words).arg(file.path()).spawn().ok()?;
+    let is_done = ended_well(&mut child, asker);
+    let is_small = file.path().metadata().ok()?.len() <= MAX_EDITED_BYTES;
+    if is_done && is_small { fs::read_to_string(file.path()).ok() } else { None }
+}
+
+/// Waits for the editor's end. It is ended where nobody waits for the text any more.
+fn ended_well(child: &mut Child, asker: &Asker<'_>) -> bool {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if !asker.is_gone() => thread::sleep(LOOK),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return false;
+            }
+        }
+    }
+}

@@ -130,6 +130,9 @@ impl ExchangeBuilder {
         if let Some(home) = settings.variable("HOME") {
             options = options.with_home(home);
         }
+        if let Some(shell) = settings.variable("GOOSE_SHELL") {
+            options = options.with_shell(shell);
+        }
         Ok(Permissions::new(options))
     }
 

@@ -38,7 +38,7 @@
 //! | where | what for |
 //! | --- | --- |
 //! | `mode.rs`, `permissions.rs`, `verdict.rs` | the modes; what is shared; what comes out |
-//! | `call.rs`, `judge.rs`, `judge_shell.rs` | a call, and how it is judged |
+//! | `call.rs`, `judge.rs`, `judge_shell.rs`, `judge_words.rs` | a call, and how it is judged |
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules, and what they mean |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
 //! | `shell/` | what a command line would do |
@@ -51,6 +51,7 @@ mod glob;
 mod inspector;
 mod judge;
 mod judge_shell;
+mod judge_words;
 mod matching;
 mod mode;
 mod paths;

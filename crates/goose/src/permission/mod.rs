@@ -34,6 +34,8 @@
 //!
 //! A bare name allows only goose's own tools: any server may call a tool `shell`. Rules that ask or deny take it widely,
 //! and also count where they *may* be meant. A command is allowed when each of its segments is; what cannot be read asks.
+//! The `*` at the end of a rule that allows is no option that makes a program run another one, as `cargo build --config …`:
+//! that is written out in a rule, or asked.
 //!
 //! | where | what for |
 //! | --- | --- |

@@ -33,6 +33,8 @@ fn row_40_what_a_program_puts_into_words_is_not_known() -> anyhow::Result<()> {
         "find . -exec sh -c 'ls {}' \\;",
         "find . -exec {} \\;",
         "fd -x sh -c 'ls {/}'",
+        "/bin/[r]m x",
+        "/bin/r[m] x",
     ] {
         let verdict = plain.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
@@ -63,8 +65,9 @@ fn with_key() -> anyhow::Result<Desk> {
 }
 
 #[test]
-fn row_40_a_word_that_may_be_a_protected_file_is_asked() -> anyhow::Result<()> {
+fn row_40_a_word_that_may_be_a_protected_file_never_runs_unasked() -> anyhow::Result<()> {
     let desk = with_key()?;
+    let mut bypasses = Vec::new();
     for command in [
         "cat $HOME/.ssh/id",
         "cat \"$HOME\"/.ssh/id",
@@ -73,6 +76,7 @@ fn row_40_a_word_that_may_be_a_protected_file_is_asked() -> anyhow::Result<()> {
         "cat ~/.s*/id",
         "cat ~/*/id",
         "cat ../.[s]sh/id",
+        "cat ~/.ss[h]/id",
         "cat src/.*/.*/.ssh/id",
         "cat ~/.ssh/{id,x}",
         "cat src/*",
@@ -91,11 +95,19 @@ fn row_40_a_word_that_may_be_a_protected_file_is_asked() -> anyhow::Result<()> {
         "rg KEY src",
     ] {
         for mode in [Mode::Auto, Mode::SmartApprove] {
-            let verdict = desk.shell(mode, command);
-            ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
+            if desk.shell(mode, command) == Verdict::Allow {
+                bypasses.push((mode, command));
+            }
         }
     }
-    for command in ["grep -f../.ssh/id x", "grep -nf../.ssh/id x", "git show HEAD:.env", "cat a,../.ssh/id"] {
+    ensure!(bypasses.is_empty(), "{bypasses:#?}");
+    for command in [
+        "cat ~/.ssh/*",
+        "grep -f../.ssh/id x",
+        "grep -nf../.ssh/id x",
+        "git show HEAD:.env",
+        "cat a,../.ssh/id",
+    ] {
         let verdict = desk.shell(Mode::Auto, command);
         ensure!(is_deny(&verdict), "{command}: {verdict:?}");
     }

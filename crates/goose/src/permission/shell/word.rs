@@ -102,7 +102,7 @@ impl Word {
     /// Reads a word of the tree.
     pub(super) fn read(node: Node<'_>, source: &str) -> Self {
         let mut reader = Reader { pieces: vec![String::new()], splits: false, only_names: true };
-        reader.read(node, source, Position::Start);
+        reader.read(node, source, Position::Alone);
         reader.finish()
     }
 }
@@ -114,6 +114,8 @@ pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
+    /// The whole word.
+    Alone,
     Start,
     Middle,
 }
@@ -162,7 +164,8 @@ impl Reader {
                 self.lose(true);
             }
             end = child.end_byte();
-            self.read(child, source, if index == 0 { position } else { Position::Middle });
+            let starts = index == 0 && position != Position::Middle;
+            self.read(child, source, if starts { Position::Start } else { Position::Middle });
         }
         if end != node.end_byte() {
             self.lose(true);
@@ -194,7 +197,7 @@ impl Reader {
     }
 
     fn unquoted(&mut self, text: &str, position: Position) {
-        if position == Position::Start && text.starts_with('~') && text != "~" && !text.starts_with("~/") {
+        if position != Position::Middle && text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             self.lose(false);
         }
         let mut chars = text.chars();
@@ -205,7 +208,10 @@ impl Reader {
                     Some(next) => self.push_char(next),
                     None => self.lose(true),
                 },
-                '*' | '?' | '[' if text != "[" => self.pieces.push(String::new()),
+                // `[` alone is a program; in a word it begins a choice of letters.
+                '*' | '?' | '[' if text != "[" || position != Position::Alone => {
+                    self.pieces.push(String::new())
+                }
                 '$' | '`' | '"' | '\'' => self.lose(true),
                 _ => self.push_char(c),
             }

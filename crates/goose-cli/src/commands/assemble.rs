@@ -185,6 +185,9 @@ fn permissions(settings: &Settings, profile: &Profile) -> anyhow::Result<Arc<Per
     if let Some(home) = settings.variable("HOME") {
         options = options.with_home(home);
     }
+    if let Some(shell) = settings.variable("GOOSE_SHELL") {
+        options = options.with_shell(shell);
+    }
     Ok(Permissions::new(options))
 }
 

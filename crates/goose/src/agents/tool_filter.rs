@@ -31,9 +31,15 @@ pub(super) fn allows(mode: &AgentMode, candidate: Candidate<'_>) -> bool {
 }
 
 fn is_in(group: &str, mode: &AgentMode, candidate: Candidate<'_>) -> bool {
-    group == candidate.extension
+    is_named(group, candidate)
         || (group == ALL_SERVICES && is_service(candidate))
         || group.parse().is_ok_and(|group| is_in_semantic(group, mode, candidate))
+}
+
+/// The name of an extension. What is the name of a semantic group is nobody else's.
+fn is_named(group: &str, candidate: Candidate<'_>) -> bool {
+    let is_semantic = group.parse::<ToolGroup>().is_ok();
+    group == candidate.extension && (candidate.origin == Origin::Own || !is_semantic)
 }
 
 fn is_service(candidate: Candidate<'_>) -> bool {

@@ -134,6 +134,9 @@ impl ExchangeBuilder {
         if let Some(home) = settings.variable("HOME") {
             options = options.with_home(home);
         }
+        if let Some(shell) = settings.variable("GOOSE_SHELL") {
+            options = options.with_shell(shell);
+        }
         Ok(Permissions::new(options))
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     judge::{Judge, Leeway, Means},
+    judge_words::Watch,
     matching::Certainty,
     paths,
     rule::{Effect, Rule},
@@ -12,19 +13,36 @@ use super::{
 /// Files that swallow what is written, or pass it on.
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
 
+/// What a command is looked at for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Nothing.
+    None,
+    /// Only whether it writes to the file of rules.
+    ForRulesFile,
+    ForAll,
+}
+
 impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
-        // Without a rule that could be broken, there is nothing to look for.
-        let restricted = self.rules.iter().any(|rule| self.could_restrict(rule));
-        if self.leeway == Leeway::Everything && !restricted {
+        let look = self.look();
+        if look == Look::None {
             return;
         }
         let script = shell::read(command);
+        let mut watch = self.watch();
         for segment in &script.segments {
-            self.segment(segment, &script);
+            self.segment(segment, &script, &mut watch);
         }
         for file in &script.files {
-            self.redirection(file, &script);
+            self.redirection(file, &script, look);
+        }
+        if look == Look::ForRulesFile {
+            return;
+        }
+        if let Some(shell) = self.permissions.odd_shell() {
+            self.opinions
+                .ask(format!("commands are run by `{shell}`, whose language is not understood here"));
         }
         for doubt in &script.doubts {
             if doubt.weight == Weight::Opaque || self.leeway != Leeway::Everything {
@@ -36,16 +54,29 @@ impl Judge<'_> {
         }
     }
 
-    fn could_restrict(&self, rule: &Rule) -> bool {
-        let is_about_files = rule.is_about_access(Access::Read) || rule.is_about_access(Access::Write);
-        let is_guard = self.permissions.guard() == Some(rule);
-        rule.restricts() && !is_guard && (is_about_files || rule.is_about(self.call))
+    /// Without a rule that could be broken, there is nothing to look for. Where all rules are about other tools, they
+    /// must not be changed unasked all the same.
+    fn look(&self) -> Look {
+        let mut restricting =
+            self.rules.iter().filter(|rule| rule.restricts() && !self.is_guard(rule)).peekable();
+        let is_guarded = self.permissions.guard().is_some() && restricting.peek().is_some();
+        match self.leeway == Leeway::Everything {
+            false => Look::ForAll,
+            true if restricting.any(|rule| self.could_restrict(rule)) => Look::ForAll,
+            true if is_guarded => Look::ForRulesFile,
+            true => Look::None,
+        }
     }
 
-    fn segment(&mut self, segment: &Segment, script: &Script) {
+    fn could_restrict(&self, rule: &Rule) -> bool {
+        let is_about_files = rule.is_about_access(Access::Read) || rule.is_about_access(Access::Write);
+        is_about_files || rule.is_about(self.call)
+    }
+
+    fn segment(&mut self, segment: &Segment, script: &Script, watch: &mut Watch) {
         for form in &segment.forms {
             self.restrict_command(form);
-            self.restrict_words(form);
+            self.restrict_words(form, watch);
         }
         if segment.kind == SegmentKind::Carrier || self.leeway == Leeway::Everything {
             return;
@@ -67,7 +98,7 @@ impl Judge<'_> {
                 Leeway::Reading => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
             };
-            self.opinions.ask_unless(reason, suggest::command(self.call, &outer.words));
+            self.opinions.ask_unless(reason, suggest::command(self.call, segment));
         }
     }
 
@@ -81,35 +112,6 @@ impl Judge<'_> {
         for rule in rules {
             let certainty = rule.command().map_or(Certainty::Maybe, |pattern| pattern.restricts(&form.words));
             self.restriction(&rule, certainty, &line(&form.words));
-        }
-    }
-
-    /// A word that is a path which a rule protects. What the command does with it is not known, so this asks; where the
-    /// command only reads, and reading is denied, it is.
-    fn restrict_words(&mut self, form: &Form) {
-        let rules: Vec<(Rule, Access)> = [Access::Read, Access::Write]
-            .into_iter()
-            .flat_map(|access| self.rules.iter().map(move |rule| (rule, access)))
-            .filter(|(rule, access)| rule.restricts() && !rule.is_whole() && rule.is_about_access(*access))
-            .map(|(rule, access)| (rule.clone(), access))
-            .collect();
-        let reads = shell::is_read_only(&form.words);
-        for (rule, access) in rules {
-            let Some(pattern) = rule.path() else { continue };
-            let words = form.words.iter().skip(1).filter_map(|word| word.text.as_deref());
-            for text in words.flat_map(path_parts) {
-                let (Ok(written), Ok(resolved)) = (self.bases.absolute(text), self.bases.resolve(text))
-                else {
-                    continue;
-                };
-                let certainty = pattern.restricts(&written, &resolved, self.bases);
-                match (access, reads) {
-                    (Access::Read, true) => self.restriction(&rule, certainty, text),
-                    // What only reads writes nothing.
-                    (Access::Write, true) => {}
-                    _ => self.restriction(&rule, certainty.min(Certainty::Maybe), text),
-                }
-            }
         }
     }
 
@@ -132,15 +134,23 @@ impl Judge<'_> {
         program.text.as_deref() == Some("cd") && is_only_move && target.text.as_deref().is_some_and(inside)
     }
 
-    fn redirection(&mut self, file: &FileUse, script: &Script) {
+    fn redirection(&mut self, file: &FileUse, script: &Script, look: Look) {
         let Some(path) = &file.path else {
-            let matters = file.access == Access::Write || self.leeway != Leeway::Reading;
+            let is_restricted = |rule: &Rule| rule.restricts() && rule.is_about_access(Access::Read);
+            let matters = match look {
+                Look::ForRulesFile => file.access == Access::Write && self.hints_at_guard(&file.word),
+                _ if file.access == Access::Write || self.leeway != Leeway::Reading => true,
+                _ => self.rules.iter().any(is_restricted),
+            };
             return if matters {
                 self.opinions.ask(format!("it is not known which file `{}` is", file.source))
             };
         };
         if HARMLESS_FILES.contains(&path.as_str()) {
             return;
+        }
+        if look == Look::ForRulesFile {
+            return self.path(file.access, path, Means::Shell);
         }
         if path.starts_with("/dev/") {
             return self.opinions.ask(format!("`{path}` is no ordinary file"));
@@ -162,14 +172,6 @@ fn moves(segment: &Segment) -> bool {
 fn reads_only(words: &[Word], script: &Script) -> bool {
     let is_git = words.first().and_then(Word::program) == Some("git");
     shell::is_read_only(words) && !(is_git && script.moves())
-}
-
-/// A word, and what stands behind an `=` in it: `--file=/etc/passwd`.
-fn path_parts(word: &str) -> impl Iterator<Item = &str> {
-    [Some(word), word.split_once('=').map(|(_, value)| value)]
-        .into_iter()
-        .flatten()
-        .filter(|text| !text.is_empty())
 }
 
 /// A command as a reason shows it.

@@ -3,7 +3,10 @@
 //! A rule that allows must match for certain. A rule that restricts also counts where it may match: behind a variable,
 //! with options in between, under another path of the same program.
 
-use super::{glob::Glob, shell::Word};
+use super::{
+    glob::Glob,
+    shell::{self, Word},
+};
 
 /// How sure it is that something is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +49,7 @@ impl CommandPattern {
                 .iter()
                 .zip(words)
                 .all(|(glob, word)| word.text.as_deref().is_some_and(|text| glob.matches(text)))
+            && !words.first().is_some_and(|program| shell::is_steered(program, &words[self.words.len()..]))
     }
 
     /// Whether this command is what the rule restricts.

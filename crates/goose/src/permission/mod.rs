@@ -34,11 +34,13 @@
 //!
 //! A bare name allows only goose's own tools: any server may call a tool `shell`. Rules that ask or deny take it widely,
 //! and also count where they *may* be meant. A command is allowed when each of its segments is; what cannot be read asks.
+//! The `*` at the end of a rule that allows is no option that makes a program run another one, as `cargo build --config …`:
+//! that is written out in a rule, or asked.
 //!
 //! | where | what for |
 //! | --- | --- |
 //! | `mode.rs`, `permissions.rs`, `verdict.rs` | the modes; what is shared; what comes out |
-//! | `call.rs`, `judge.rs`, `judge_shell.rs` | a call, and how it is judged |
+//! | `call.rs`, `judge.rs`, `judge_shell.rs`, `judge_words.rs` | a call, and how it is judged |
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules, and what they mean |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
 //! | `shell/` | what a command line would do |
@@ -51,6 +53,7 @@ mod glob;
 mod inspector;
 mod judge;
 mod judge_shell;
+mod judge_words;
 mod matching;
 mod mode;
 mod paths;

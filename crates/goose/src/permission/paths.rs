@@ -151,18 +151,20 @@ impl PathPattern {
         self.below(&base, resolved, &|glob, name| glob.matches(name))
     }
 
-    /// Whether a rule that restricts means this place: by its real path or the written one, with the pattern's own links
-    /// resolved or not. A folder that holds what is meant, and a name that differs in case only, may be meant.
+    /// Whether a rule that restricts means this place. See [`Places::certainty`].
     pub(super) fn restricts(&self, written: &Path, resolved: &Path, bases: Bases<'_>) -> Certainty {
-        let Some(base) = self.base(bases) else { return Certainty::Maybe };
-        let mut found = Certainty::No;
-        for (base, pattern) in [(base.clone(), self.clone()), self.with_literals_resolved(&base)] {
-            let real = resolve(&base).unwrap_or_else(|_| base.clone());
-            for (base, path) in [(&real, resolved), (&base, written), (&real, written), (&base, resolved)] {
-                found = found.max(pattern.certainty(base, path));
-            }
-        }
-        found
+        self.places(bases).map_or(Certainty::Maybe, |places| places.certainty(written, resolved))
+    }
+
+    /// The places that a rule means which restricts, with the pattern's own links resolved and not; `None` where it is
+    /// not known what it is relative to.
+    pub(super) fn places(&self, bases: Bases<'_>) -> Option<Places> {
+        let base = self.base(bases)?;
+        let real = |base: &Path| resolve(base).unwrap_or_else(|_| base.to_owned());
+        let (folder, rest) = self.with_literals_resolved(&base);
+        let mut variants = vec![(real(&base), self.clone()), (base, self.clone()), (folder, rest)];
+        variants.dedup();
+        Some(Places { variants })
     }
 
     fn certainty(&self, base: &Path, path: &Path) -> Certainty {
@@ -200,10 +202,62 @@ impl PathPattern {
         (resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
     }
 
+    /// Whether something below a folder can be meant.
+    fn goes_on(&self, base: &Path, folder: &Path) -> bool {
+        if base.starts_with(folder) {
+            return true;
+        }
+        let Ok(rest) = folder.strip_prefix(base) else { return false };
+        // How much of the pattern may be used up by the names so far.
+        let mut used: Vec<usize> = vec![0];
+        for name in rest.components() {
+            let mut next = Vec::new();
+            for at in used {
+                // After any number of `**`, which may stand for nothing.
+                let depth =
+                    self.components[at..].iter().take_while(|part| **part == PatternPart::AnyDepth).count();
+                next.extend((0..depth).map(|skipped| at + skipped));
+                match (self.components.get(at + depth), name.as_os_str().to_str()) {
+                    (None, _) => return true,
+                    (Some(PatternPart::Name(glob)), Some(name)) if !glob.matches_any_case(name) => {}
+                    _ => next.push(at + depth + 1),
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            used = next;
+        }
+        !used.is_empty()
+    }
+
     fn below(&self, base: &Path, path: &Path, same: &dyn Fn(&Glob, &str) -> bool) -> bool {
         let Ok(rest) = path.strip_prefix(base) else { return false };
         let names: Option<Vec<&str>> = rest.components().map(|part| part.as_os_str().to_str()).collect();
         names.is_some_and(|names| parts_match(&self.components, &names, same))
+    }
+}
+
+/// Where a pattern leads, looked up once.
+#[derive(Debug)]
+pub(super) struct Places {
+    variants: Vec<(PathBuf, PathPattern)>,
+}
+
+impl Places {
+    /// Whether this place is meant: by its real path or the written one. A folder that holds what is meant, and a name
+    /// that differs in case only, may be meant.
+    pub(super) fn certainty(&self, written: &Path, resolved: &Path) -> Certainty {
+        let of = |(base, pattern): &(PathBuf, PathPattern)| {
+            pattern.certainty(base, resolved).max(pattern.certainty(base, written))
+        };
+        self.variants.iter().map(of).max().unwrap_or(Certainty::No)
+    }
+
+    /// Whether something in this folder, or deeper, may be meant.
+    pub(super) fn may_be_below(&self, written: &Path, resolved: &Path) -> bool {
+        self.variants.iter().any(|(base, pattern)| {
+            [written, resolved].into_iter().any(|folder| pattern.goes_on(base, folder))
+        })
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     pin::ToolPin,
     rule::{Effect, Rule},
     rules_file::{RulesFile, Stamp},
+    shell,
     shown::{Shown, Void},
     verdict::Verdict,
 };
@@ -38,6 +39,7 @@ pub struct PermissionOptions {
     home: Option<PathBuf>,
     rules: Vec<Rule>,
     inspectors: Vec<Arc<dyn Inspector>>,
+    shell: Option<String>,
 }
 
 impl PermissionOptions {
@@ -65,6 +67,13 @@ impl PermissionOptions {
         self
     }
 
+    /// The shell that runs commands, by its name or path, where it is not `sh`. Only the language of `sh` and `bash` is
+    /// read here: a command for another shell is a doubt.
+    pub fn with_shell(mut self, shell: impl Into<String>) -> Self {
+        self.shell = Some(shell.into());
+        self
+    }
+
     /// Somebody else who looks at every call.
     pub fn with_inspector(mut self, inspector: Arc<dyn Inspector>) -> Self {
         self.inspectors.push(inspector);
@@ -88,6 +97,8 @@ struct Shared {
     /// Nothing may change the rules by writing to their file, unless a person says so.
     guard: Option<Rule>,
     inspectors: Vec<Arc<dyn Inspector>>,
+    /// The shell, where its language is not read here.
+    odd_shell: Option<String>,
     known: RwLock<Option<Known>>,
     was_told: AtomicBool,
     /// The tools of others as they were first seen.
@@ -116,6 +127,7 @@ impl Permissions {
             given: options.rules,
             guard,
             inspectors: options.inspectors,
+            odd_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_language_of(shell)),
             known: RwLock::default(),
             was_told: AtomicBool::new(false),
             seen: Mutex::default(),
@@ -229,6 +241,11 @@ impl Permissions {
 
     pub(super) fn inspectors(&self) -> &[Arc<dyn Inspector>] {
         &self.shared.inspectors
+    }
+
+    /// The shell that runs commands, where its language is not read here.
+    pub(super) fn odd_shell(&self) -> Option<&str> {
+        self.shared.odd_shell.as_deref()
     }
 
     pub(super) fn approved_tools(&self) -> &Path {

@@ -7,7 +7,7 @@ use super::{
     paths::{self, Bases},
     pin::ToolPin,
     rule::{Effect, Rule},
-    shell::{self, Access, Word},
+    shell::{self, Access, Form, Says, Segment},
 };
 
 /// Commands that are allowed with any further words. They build and test what the person works on, or only show something.
@@ -126,8 +126,17 @@ const NEVER: [&str; 74] = [
     "zsh",
 ];
 
-/// A rule for a command that was asked about.
-pub(super) fn command(call: &CallToJudge<'_>, words: &[Word]) -> Option<Rule> {
+/// A rule for a command that was asked about: for what is left of it without what is wrapped around.
+pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule> {
+    let starts_never = |form: &Form| {
+        let start = form.words.iter().take(2).map(|word| word.text.as_deref()).collect::<Option<Vec<_>>>();
+        let is_open = start.is_some_and(|start| OPEN.contains(&start.join(" ").as_str()));
+        !is_open && form.words.first().and_then(|word| word.text.as_deref()).is_none_or(is_never)
+    };
+    if segment.forms.iter().any(starts_never) {
+        return None;
+    }
+    let words = &segment.forms.iter().rfind(|form| form.says == Says::All)?.words;
     let texts: Option<Vec<&str>> = words.iter().map(|word| word.text.as_deref()).collect();
     let first_words = |count: usize| -> Option<String> {
         let texts: Option<Vec<&str>> = words.get(..count)?.iter().map(|word| word.text.as_deref()).collect();

@@ -5,6 +5,9 @@ use super::{rule::Rule, shown::Shown};
 /// How many reasons a person is shown.
 const MAX_REASONS: usize = 8;
 
+/// How many reasons are kept; more are counted.
+const MAX_KEPT: usize = 64;
+
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -31,6 +34,8 @@ pub enum Verdict {
 pub(super) struct Opinions {
     denied: Option<String>,
     asks: Vec<Ask>,
+    /// How many more there were.
+    more: usize,
 }
 
 #[derive(Debug)]
@@ -52,8 +57,10 @@ impl Opinions {
     /// Asks, and says which rule would make it unnecessary.
     pub(super) fn ask_unless(&mut self, reason: impl Into<String>, rule: Option<Rule>) {
         let reason = reason.into();
-        if !self.asks.iter().any(|ask| ask.reason == reason) {
-            self.asks.push(Ask { reason, rule });
+        match self.asks.len() < MAX_KEPT {
+            _ if self.asks.iter().any(|ask| ask.reason == reason) => {}
+            true => self.asks.push(Ask { reason, rule }),
+            false => self.more += 1,
         }
     }
 
@@ -65,7 +72,7 @@ impl Opinions {
             return Verdict::Allow;
         }
         let always = self.always();
-        let left = self.asks.len().saturating_sub(MAX_REASONS);
+        let left = self.asks.len().saturating_sub(MAX_REASONS) + self.more;
         let mut reasons: Vec<String> =
             self.asks.into_iter().map(|ask| ask.reason).take(MAX_REASONS).collect();
         if left > 0 {
@@ -76,7 +83,7 @@ impl Opinions {
 
     /// One rule that would answer everything.
     fn always(&self) -> Option<Rule> {
-        let first = self.asks.first()?.rule.as_ref()?;
+        let first = self.asks.first()?.rule.as_ref().filter(|_| self.more == 0)?;
         self.asks.iter().all(|ask| ask.rule.as_ref() == Some(first)).then(|| first.clone())
     }
 }

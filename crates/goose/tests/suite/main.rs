@@ -27,6 +27,7 @@ mod kinds;
 mod leftovers;
 mod listing_cache;
 mod permission;
+mod permission_bypasses;
 mod permission_changes;
 mod permission_file;
 mod permission_paths;

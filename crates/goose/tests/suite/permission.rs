@@ -67,6 +67,11 @@ impl Desk {
         self.permissions(mode).judge(&call.in_folder(&self.work()))
     }
 
+    /// What becomes of a command that runs at home.
+    pub(crate) fn shell_at_home(&self, mode: Mode, command: &str) -> Verdict {
+        self.permissions(mode).judge(&Call::shell(command).in_folder(self.home()))
+    }
+
     /// What becomes of a call.
     pub(crate) fn judge(&self, mode: Mode, call: &Call) -> Verdict {
         self.permissions(mode).judge(&call.in_folder(&self.work()))

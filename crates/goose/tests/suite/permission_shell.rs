@@ -34,7 +34,7 @@ const READS: &[&str] = &[
     "while true; do pwd; sleep 1; done",
     "bash -c 'ls && pwd'",
     "files=$(ls); echo \"$files\"",
-    "cargo --version",
+    "git --version",
     "# a remark\nls",
     "(ls; pwd)",
     "{ ls; pwd; }",
@@ -390,7 +390,7 @@ fn a_rule_allows_exactly_its_words() -> anyhow::Result<()> {
     for command in [
         "cargo test",
         "cargo test -p goose -- --nocapture",
-        "cargo test \"$NAME\"",
+        "cargo test -- \"$NAME\"",
         "RUST_BACKTRACE=1 timeout 60 cargo test",
         "bash -c 'cargo test'",
         "make check",

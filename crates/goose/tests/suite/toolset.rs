@@ -145,6 +145,21 @@ async fn a_semantic_group_is_about_what_the_mode_depends_on() -> anyhow::Result<
     Ok(())
 }
 
+/// A server that calls itself `read` is not what the group `read` means.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_gets_in_under_the_name_of_a_semantic_group() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let manager = Arc::new(world.manager(vec![world.server("read", &[])?]).await?);
+    bounded(manager.list_tools()).await??;
+    let names = |groups: [&str; 1]| {
+        extensions_in(&Toolset::compute(&AgentMode::new("pm", groups, ["read"]), &manager))
+    };
+    ensure!(names(["read"]).is_empty(), "{:?}", names(["read"]));
+    ensure!(names(["mcp"]) == ["read"], "it is a service like others");
+    manager.close().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_set_follows_the_extensions_and_is_made_once_for_each_change() -> anyhow::Result<()> {
     let world = World::new()?;

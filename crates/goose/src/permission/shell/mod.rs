@@ -2,23 +2,28 @@
 //!
 //! - `word`: a word as the shell would see it; `tree`: from source to [`Script`]; `heredoc`, `distrust`: where the parser is
 //!   checked, because shells differ; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and what they run;
-//! - `read_only`, `git`: what is known to change nothing.
+//! - `read_only`, `git`: what is known to change nothing; `folders`: what is looked into besides the words that are written;
+//! - `steering`: options that make a program run another one.
 //!
 //! Whatever is not understood is a [`Doubt`]. Nothing here allows or forbids; that is for the judge.
 
 mod assignments;
 mod distrust;
+mod folders;
 mod git;
 mod heredoc;
 mod read_only;
+mod steering;
 mod tree;
 mod word;
 mod wrappers;
 
 pub(super) use assignments::is_harmless as is_harmless_variable;
+pub(super) use folders::{looks_below, takes_files, unnamed as unnamed_folder};
 pub(super) use read_only::{is_always_read_only, is_read_only};
+pub(super) use steering::is_steered;
 pub(super) use tree::read;
-pub(super) use word::Word;
+pub(super) use word::{Reach, Word};
 
 /// The longest command that is looked into.
 pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
@@ -31,6 +36,11 @@ const MAX_SEGMENTS_READ: usize = 20_000;
 
 /// How many shells in shells are looked into.
 const MAX_NESTING: usize = 5;
+
+/// Whether what is read here is the language of a shell, by its name or path.
+pub(super) fn is_language_of(shell: &str) -> bool {
+    shell.rsplit('/').next().is_some_and(|name| matches!(name, "sh" | "bash" | "dash" | "ash"))
+}
 
 /// What a command line would do.
 #[derive(Debug, Default)]
@@ -98,6 +108,8 @@ pub(super) enum Says {
 pub(super) struct FileUse {
     /// The path as it is written; `None` where it is not known before the command runs.
     pub(super) path: Option<String>,
+    /// What is known of it.
+    pub(super) word: Word,
     /// As it stands in the command.
     pub(super) source: String,
     pub(super) access: Access,

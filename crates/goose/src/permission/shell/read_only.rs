@@ -20,7 +20,7 @@ const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
 
 fn check_of(program: &str) -> Option<Check> {
     Some(match program {
-        "arch" | "basename" | "cat" | "cksum" | "cmp" | "comm" | "cut" | "df" | "dirname" | "du" | "echo"
+        "basename" | "cat" | "cksum" | "cmp" | "comm" | "cut" | "df" | "dirname" | "du" | "echo"
         | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold" | "free" | "grep" | "groups"
         | "head" | "id" | "join" | "ls" | "md5sum" | "nl" | "nproc" | "od" | "paste" | "pgrep"
         | "printenv" | "ps" | "pwd" | "readlink" | "realpath" | "rev" | "seq" | "sha1sum" | "sha256sum"
@@ -79,17 +79,15 @@ pub(super) fn avoids(word: &Word, short: &str, long: &[&str]) -> bool {
     !text[1..].chars().any(|letter| short.contains(letter))
 }
 
-/// `node --version`, which every program of this list answers and does nothing else.
+/// `git --version`, which every program of this list answers and does nothing else. Programs that a folder's own files
+/// can replace by others, as those of rustup, pyenv or nvm, are not in it.
 fn asks_version(program: &str, rest: &[Word]) -> bool {
-    const PROGRAMS: [&str; 22] = [
-        "bash", "cargo", "clang", "cmake", "deno", "docker", "gcc", "gh", "git", "go", "java", "just",
-        "make", "node", "npm", "pip", "pnpm", "python", "python3", "ruby", "rustc", "uv",
-    ];
+    const PROGRAMS: [&str; 6] = ["bash", "clang", "docker", "gcc", "git", "make"];
     let only = match rest {
         [one] => one.text.as_deref(),
         _ => None,
     };
-    PROGRAMS.contains(&program) && matches!((program, only), (_, Some("--version")) | ("go", Some("version")))
+    PROGRAMS.contains(&program) && only == Some("--version")
 }
 
 /// `-v` looks a variable up, and evaluates what stands in brackets.

@@ -24,7 +24,7 @@ const MAX_WRAPPERS: usize = 8;
 const MAX_HEREDOCS: usize = 8;
 
 /// How long parsing may take, on a machine that has much else to do.
-const PARSE_TIME: Duration = Duration::from_secs(10);
+const PARSE_TIME: Duration = Duration::from_secs(2);
 
 /// How much of the source a doubt shows.
 const SHOWN_CHARS: usize = 60;
@@ -287,11 +287,11 @@ impl Walk<'_> {
     }
 
     fn file(&mut self, destination: Node<'_>, access: Access) {
-        let path = Word::read(destination, self.source).text;
+        let word = Word::read(destination, self.source);
         let source = text_of(destination, self.source).to_owned();
         // In quotes it is a name and no home.
-        let path = path.filter(|path| !path.starts_with('~') || source.starts_with('~'));
-        self.script.files.push(FileUse { path, source, access });
+        let path = word.text.clone().filter(|path| !path.starts_with('~') || source.starts_with('~'));
+        self.script.files.push(FileUse { path, word, source, access });
     }
 
     pub(super) fn unknown(&mut self, node: Node<'_>, reason: &str) {

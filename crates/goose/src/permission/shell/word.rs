@@ -2,26 +2,46 @@
 
 use tree_sitter::Node;
 
+use crate::permission::glob::Glob;
+
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::permission) struct Word {
     /// Its text; `None` where it is not known before the command runs.
     pub(in crate::permission) text: Option<String>,
-    /// What it begins with, as far as that is known.
-    prefix: String,
+    /// What is known of it: the texts around what is not.
+    pieces: Vec<String>,
     /// Whether it may become several words, or none.
     splits: bool,
+    /// Whether all that is not known are names of files that a shell looks up: `src/*.rs`.
+    only_names: bool,
+}
+
+/// Which files a word may stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::permission) enum Reach<'w> {
+    /// What it says.
+    Exactly(&'w str),
+    /// Something in this folder, or deeper.
+    Within(&'w str),
+    /// Anything.
+    Anywhere,
 }
 
 impl Word {
     pub(super) fn literal(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { prefix: text.clone(), text: Some(text), splits: false }
+        Self { pieces: vec![text.clone()], text: Some(text), splits: false, only_names: true }
     }
 
     /// Any words, also none.
     pub(super) fn anything() -> Self {
-        Self { text: None, prefix: String::new(), splits: true }
+        Self { text: None, pieces: vec![String::new(); 2], splits: true, only_names: false }
+    }
+
+    /// What it begins with, as far as that is known.
+    fn prefix(&self) -> &str {
+        self.pieces.first().map_or("", String::as_str)
     }
 
     /// The name of the program that this word starts, without its folder.
@@ -31,17 +51,58 @@ impl Word {
     }
 
     /// Whether it is, or may become, an option.
-    pub(super) fn may_be_option(&self) -> bool {
+    pub(in crate::permission) fn may_be_option(&self) -> bool {
         match &self.text {
             Some(text) => text.starts_with('-'),
-            None => self.splits || self.prefix.is_empty() || self.prefix.starts_with('-'),
+            None => self.splits || self.prefix().is_empty() || self.prefix().starts_with('-'),
         }
+    }
+
+    /// Whether this text may be in it.
+    pub(super) fn may_hold(&self, text: &str) -> bool {
+        self.text.as_ref().is_none_or(|own| own.contains(text))
+    }
+
+    /// Which files it may stand for.
+    pub(in crate::permission) fn reach(&self) -> Reach<'_> {
+        if let Some(text) = &self.text {
+            return Reach::Exactly(text);
+        }
+        // `.*` may be `..`, which leads out again.
+        let leads_out = self.pieces.iter().any(|piece| piece.contains("..") || piece.ends_with('.'));
+        if self.splits || !self.only_names || leads_out {
+            return Reach::Anywhere;
+        }
+        match self.prefix().rfind('/') {
+            Some(end) => Reach::Within(&self.prefix()[..=end]),
+            None => Reach::Within("."),
+        }
+    }
+
+    /// Whether what is known of it fits this absolute path. Where nothing is known, nothing fits.
+    pub(in crate::permission) fn hints_at(&self, path: &str, home: Option<&str>) -> bool {
+        let says_something = |piece: &String| piece.contains(char::is_alphanumeric);
+        if self.text.is_some() || !self.pieces.iter().any(says_something) {
+            return false;
+        }
+        let mut pieces = self.pieces.clone();
+        let first = pieces.first_mut().map(std::mem::take).unwrap_or_default();
+        match (first.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => pieces[0] = format!("{home}/{rest}"),
+            _ if first.starts_with('/') => pieces[0] = first,
+            // Relative to what, is not looked into.
+            _ => {
+                pieces[0] = first.rsplit("../").next().unwrap_or(&first).trim_start_matches("./").to_owned();
+                pieces.insert(0, String::new());
+            }
+        }
+        Glob::of_pieces(pieces).matches_any_case(path)
     }
 
     /// Reads a word of the tree.
     pub(super) fn read(node: Node<'_>, source: &str) -> Self {
-        let mut reader = Reader { known: true, ..Reader::default() };
-        reader.read(node, source, Position::Start);
+        let mut reader = Reader { pieces: vec![String::new()], splits: false, only_names: true };
+        reader.read(node, source, Position::Alone);
         reader.finish()
     }
 }
@@ -53,15 +114,17 @@ pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
+    /// The whole word.
+    Alone,
     Start,
     Middle,
 }
 
-#[derive(Default)]
 struct Reader {
-    text: String,
-    known: bool,
+    /// The texts around what is not known; one piece means that all is.
+    pieces: Vec<String>,
     splits: bool,
+    only_names: bool,
 }
 
 impl Reader {
@@ -101,10 +164,14 @@ impl Reader {
                 self.lose(true);
             }
             end = child.end_byte();
-            self.read(child, source, if index == 0 { position } else { Position::Middle });
+            let starts = index == 0 && position != Position::Middle;
+            self.read(child, source, if starts { Position::Start } else { Position::Middle });
         }
-        if end != node.end_byte() || has_braces(text_of(node, source)) {
+        if end != node.end_byte() {
             self.lose(true);
+        }
+        if has_braces(text_of(node, source)) {
+            self.lose_from_brace();
         }
     }
 
@@ -130,11 +197,8 @@ impl Reader {
     }
 
     fn unquoted(&mut self, text: &str, position: Position) {
-        if position == Position::Start && text.starts_with('~') && text != "~" && !text.starts_with("~/") {
+        if position != Position::Middle && text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             self.lose(false);
-        }
-        if has_braces(text) {
-            self.lose(true);
         }
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
@@ -144,33 +208,51 @@ impl Reader {
                     Some(next) => self.push_char(next),
                     None => self.lose(true),
                 },
-                '*' | '?' | '[' if text != "[" => self.lose(false),
+                // `[` alone is a program; in a word it begins a choice of letters.
+                '*' | '?' | '[' if text != "[" || position != Position::Alone => {
+                    self.pieces.push(String::new())
+                }
                 '$' | '`' | '"' | '\'' => self.lose(true),
                 _ => self.push_char(c),
             }
         }
+        if has_braces(text) {
+            self.lose_from_brace();
+        }
     }
 
     fn push(&mut self, text: &str) {
-        if self.known {
-            self.text.push_str(text);
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.push_str(text);
         }
     }
 
     fn push_char(&mut self, c: char) {
-        if self.known {
-            self.text.push(c);
-        }
+        self.push(c.encode_utf8(&mut [0; 4]));
     }
 
-    /// From here on it is not known.
+    /// Here is something that is not known.
     fn lose(&mut self, splits: bool) {
-        self.known = false;
+        self.pieces.push(String::new());
         self.splits |= splits;
+        self.only_names = false;
+    }
+
+    /// From the first brace on nothing is known.
+    fn lose_from_brace(&mut self) {
+        if let Some(at) = self.pieces.iter().position(|piece| piece.contains('{')) {
+            self.pieces.truncate(at + 1);
+            self.pieces[at] = self.pieces[at].split('{').next().unwrap_or_default().to_owned();
+        }
+        self.lose(true);
     }
 
     fn finish(self) -> Word {
-        Word { text: self.known.then(|| self.text.clone()), prefix: self.text, splits: self.splits }
+        let text = match self.pieces.as_slice() {
+            [one] => Some(one.clone()),
+            _ => None,
+        };
+        Word { text, pieces: self.pieces, splits: self.splits, only_names: self.only_names }
     }
 }
 

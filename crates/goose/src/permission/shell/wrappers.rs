@@ -28,6 +28,8 @@ const NONE: Options = Options { flags: &[], valued: &[], operands: 0 };
 
 const UNCLEAR: Unwrapped = Unwrapped::Opaque("runs a command in a way that is not understood");
 
+const ODD_SHELL: &str = "starts a shell in a way that is not understood";
+
 /// Takes the outermost wrapper off.
 pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     let Some(program) = words.first().and_then(Word::program) else { return Unwrapped::Plain };
@@ -72,20 +74,48 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
 
 /// Commands that a program runs besides itself: what stands behind `find -exec`.
 pub(super) fn carried(words: &[Word]) -> Vec<Vec<Word>> {
-    const STARTS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-    let is = |word: &Word, texts: &[&str]| word.text.as_deref().is_some_and(|text| texts.contains(&text));
-    if !words.first().and_then(Word::program).is_some_and(|name| matches!(name, "find" | "fd" | "fdfind")) {
+    let is_end = |word: &Word| matches!(word.text.as_deref(), Some(";" | "+"));
+    let program = words.first().and_then(Word::program);
+    if !program.is_some_and(|name| matches!(name, "find" | "fd" | "fdfind")) {
         return Vec::new();
     }
     let mut carried = Vec::new();
-    for (index, _) in words.iter().enumerate().filter(|(_, word)| is(word, &STARTS)) {
-        let mut inner: Vec<Word> =
-            words[index + 1..].iter().take_while(|word| !is(word, &[";", "+"])).cloned().collect();
+    for (index, word) in words.iter().enumerate() {
+        let Some(first) = word.text.as_deref().and_then(|text| starts_command(text, program)) else {
+            continue;
+        };
+        let glued = (!first.is_empty()).then(|| Word::literal(first));
+        let rest = words[index + 1..].iter().take_while(|word| !is_end(word)).cloned();
+        // `find` has `{}`, `fd` has `{/}` and others.
+        let mut inner = with_input(glued.into_iter().chain(rest), &["{"]);
         // The files that were found.
         inner.push(Word::anything());
         carried.push(inner);
     }
     carried
+}
+
+/// What is glued to an option that a command follows; `None` where it is no such option.
+fn starts_command<'t>(text: &'t str, program: Option<&str>) -> Option<&'t str> {
+    const OF_FIND: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+    if program == Some("find") {
+        return OF_FIND.contains(&text).then_some("");
+    }
+    match ["--exec-batch", "--exec"].into_iter().find_map(|option| text.strip_prefix(option)) {
+        Some("") => Some(""),
+        Some(value) => value.strip_prefix('='),
+        None if text.starts_with("--") => None,
+        None => {
+            text.strip_prefix('-')?.split_once(['x', 'X']).map(|(_, value)| value.trim_start_matches('='))
+        }
+    }
+}
+
+/// Words into which a program puts what it reads or finds: where the placeholder stands, anything may be.
+fn with_input(words: impl IntoIterator<Item = Word>, placeholders: &[&str]) -> Vec<Word> {
+    let is_filled = |word: &Word| placeholders.iter().any(|placeholder| word.may_hold(placeholder));
+    let filled = |word: Word| if is_filled(&word) { Word::anything() } else { word };
+    words.into_iter().map(filled).collect()
 }
 
 /// The command behind a wrapper's own options.
@@ -104,7 +134,10 @@ fn skip<'w>(mut words: &'w [Word], options: &Options) -> Option<&'w [Word]> {
         words = match text {
             "--" => return rest.get(options.operands..),
             _ if options.flags.contains(&text) => rest,
-            _ if options.valued.contains(&text) => rest.get(1..)?,
+            // A value that may become several words may bring the command along.
+            _ if options.valued.contains(&text) => {
+                rest.split_first().filter(|(value, _)| value.text.is_some())?.1
+            }
             _ if options.valued.iter().any(|option| has_value(text, option)) => rest,
             _ if is_number(text) => rest,
             _ => return None,
@@ -164,11 +197,24 @@ fn xargs(rest: &[Word]) -> Unwrapped {
     match skip(rest, &OPTIONS) {
         Some([]) => Unwrapped::Plain,
         Some(words) => {
-            let mut words = words.to_vec();
+            let own = &rest[..rest.len() - words.len()];
+            let mut words = with_input(words.to_vec(), &placeholders(own));
             words.push(Word::anything());
             Unwrapped::Inner { words, variables: Vec::new(), says: Says::All }
         }
         None => UNCLEAR,
+    }
+}
+
+/// What `xargs -I` may replace by its input, also within words: any of its own words might be the value of this option.
+/// Other ways to say so are not understood by [`xargs`].
+fn placeholders(own: &[Word]) -> Vec<&str> {
+    let texts = || own.iter().filter_map(|word| word.text.as_deref());
+    match texts().any(|text| text.starts_with("-I")) {
+        true => texts()
+            .map(|text| text.strip_prefix("-I").filter(|text| !text.is_empty()).unwrap_or(text))
+            .collect(),
+        false => Vec::new(),
     }
 }
 
@@ -180,15 +226,21 @@ fn shell(rest: &[Word]) -> Unwrapped {
             return Unwrapped::Opaque("starts a shell with what is not known before");
         };
         match text.strip_prefix('-') {
+            // `+x` takes an option back.
+            None if text.starts_with('+') => match &text[1..] {
+                "o" if words.next().is_some_and(|name| name.text.is_some()) => {}
+                letters if !letters.is_empty() && letters.bytes().all(|byte| b"euxlv".contains(&byte)) => {}
+                _ => return Unwrapped::Opaque(ODD_SHELL),
+            },
             Some("" | "-") | None => return Unwrapped::Plain,
-            Some("o") => drop(words.next()),
+            Some("o") if words.next().is_some_and(|name| name.text.is_some()) => {}
             Some(letters)
                 if letters.contains('c') && letters.bytes().all(|byte| b"ceuxlv".contains(&byte)) =>
             {
                 return script(words.as_slice());
             }
             Some(letters) if letters.bytes().all(|byte| b"euxlv".contains(&byte)) => {}
-            Some(_) => return Unwrapped::Opaque("starts a shell in a way that is not understood"),
+            Some(_) => return Unwrapped::Opaque(ODD_SHELL),
         }
     }
     Unwrapped::Opaque("starts a shell that reads commands")
@@ -200,7 +252,7 @@ fn script(words: &[Word]) -> Unwrapped {
             Some(text) => Unwrapped::Script(text.clone()),
             None => Unwrapped::Opaque("starts a shell with what is not known before"),
         },
-        _ => Unwrapped::Opaque("starts a shell in a way that is not understood"),
+        _ => Unwrapped::Opaque(ODD_SHELL),
     }
 }
 

@@ -1,0 +1,91 @@
+//! Which folders a command looks into: below those that it names, and the one that it means when it names none.
+
+use super::word::Word;
+
+/// Programs that go through whole folders.
+const WALKERS: [&str; 16] = [
+    "ack", "ag", "cp", "du", "fd", "fdfind", "find", "mv", "rg", "rsync", "scp", "tar", "tree", "zip", "7z",
+    "git",
+];
+
+/// Letters of options that stand alone in all programs that search.
+const PLAIN_LETTERS: &str = "rRniIlLcHhosvwxEFPaqb";
+
+/// Whether it looks into all that is in a folder.
+pub(in crate::permission) fn looks_below(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(Word::program) else { return true };
+    match program {
+        "grep" | "egrep" | "fgrep" => {
+            has_letter(words, "rRd") || has_long(words, &["--rec", "--der", "--dir"])
+        }
+        "ls" => has_letter(words, "R") || has_long(words, &["--rec"]),
+        _ => WALKERS.contains(&program),
+    }
+}
+
+/// The folder that is meant though it is not written.
+pub(in crate::permission) fn unnamed(words: &[Word]) -> Option<&'static str> {
+    let (program, rest) = (words.first().and_then(Word::program)?, &words[1..]);
+    let is_meant = match program {
+        "cd" | "pushd" => return rest.iter().all(Word::may_be_option).then_some("~"),
+        "find" => rest.first().is_none_or(Word::may_be_option),
+        "rg" | "ag" | "ack" => !names_where(rest),
+        "grep" | "egrep" | "fgrep" => looks_below(words) && !names_where(rest),
+        "ls" => looks_below(words) && !has_operand(rest),
+        "tree" | "du" | "fd" | "fdfind" => !has_operand(rest),
+        "git" => git_means_all(rest),
+        _ => false,
+    };
+    is_meant.then_some(".")
+}
+
+/// Programs whose words are no files.
+pub(in crate::permission) fn takes_files(words: &[Word]) -> bool {
+    const OTHERS: [&str; 22] = [
+        ":", "[", "basename", "declare", "dirname", "echo", "exit", "export", "expr", "false", "kill",
+        "local", "printf", "pwd", "readonly", "return", "seq", "sleep", "test", "true", "typeset", "unset",
+    ];
+    !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
+}
+
+/// What is searched for and where, with no option in between that might take one of the two as its value.
+fn names_where(rest: &[Word]) -> bool {
+    let is_plain = |word: &Word| {
+        word.text.as_deref().is_some_and(|text| match text.strip_prefix("--") {
+            Some(long) => long.contains('='),
+            None => text[1..].chars().all(|letter| PLAIN_LETTERS.contains(letter)),
+        })
+    };
+    let (options, operands): (Vec<&Word>, Vec<&Word>) = rest.iter().partition(|word| word.may_be_option());
+    options.into_iter().all(is_plain) && operands.len() >= 2
+}
+
+/// A word that is neither an option nor, perhaps, the value of one.
+fn has_operand(rest: &[Word]) -> bool {
+    let mut after_option = false;
+    rest.iter().any(|word| {
+        let is_operand = !word.may_be_option() && !after_option;
+        after_option = word.may_be_option();
+        is_operand
+    })
+}
+
+/// `git grep` and `git diff` show what is in files of the whole folder, unless they are told which.
+fn git_means_all(rest: &[Word]) -> bool {
+    let text = |word: &Word| word.text.clone().unwrap_or_default();
+    let searches = rest.iter().any(|word| matches!(text(word).as_str(), "grep" | "diff"));
+    let names = rest.iter().position(|word| text(word) == "--").is_some_and(|at| at + 1 < rest.len());
+    searches && !names
+}
+
+fn has_letter(words: &[Word], letters: &str) -> bool {
+    words[1..].iter().filter(|word| word.may_be_option()).any(|word| match word.text.as_deref() {
+        Some(text) => !text.starts_with("--") && text.contains(|c| letters.contains(c)),
+        None => true,
+    })
+}
+
+fn has_long(words: &[Word], starts: &[&str]) -> bool {
+    let texts = words[1..].iter().filter_map(|word| word.text.as_deref());
+    texts.filter(|text| text.starts_with("--")).any(|text| starts.iter().any(|start| text.starts_with(start)))
+}

@@ -111,8 +111,8 @@ async fn results_stay_small() {
     let desk = Desk::new();
     desk.put("lines.txt", format!("{}\n", "ä honk".repeat(60)).repeat(5_000));
     let mut code = String::new();
-    for number in 0..10_000 {
-        let _ = writeln!(code, "fn a_function_with_a_rather_long_name_{number}() {{}}");
+    for number in 0..2_000 {
+        let _ = writeln!(code, "fn {}_{number}() {{}}", "long".repeat(35));
     }
     desk.put("code.rs", code);
     let arguments = json!({ "pattern": "honk", "path": "lines.txt", "limit": 1000, "context_lines": 10 });

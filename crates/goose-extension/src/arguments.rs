@@ -69,8 +69,10 @@ impl Validator {
                 "Tool `{tool}` cannot be called: its input schema is not valid ({reason}). Use another tool."
             ))
         })?;
-        let arguments = Value::Object(arguments);
-        if !validator.is_valid(&arguments) {
+        let mut arguments = Value::Object(arguments);
+        if !validator.is_valid(&arguments)
+            && (!drop_nulls(schema, &mut arguments) || !validator.is_valid(&arguments))
+        {
             return Err(ToolError::InvalidParameters(explain(tool, schema, validator, &arguments)));
         }
         match arguments {
@@ -78,6 +80,21 @@ impl Validator {
             _ => Ok(JsonObject::new()),
         }
     }
+}
+
+/// Leaves out optional arguments that are `null`, which is how some models leave out an argument. Whether there were
+/// any.
+fn drop_nulls(schema: &JsonObject, arguments: &mut Value) -> bool {
+    let Value::Object(arguments) = arguments else { return false };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_optional = |name: &str| {
+        properties.is_some_and(|all| all.contains_key(name))
+            && !required.is_some_and(|names| names.iter().any(|it| it == name))
+    };
+    let before = arguments.len();
+    arguments.retain(|name, value| !(value.is_null() && is_optional(name)));
+    arguments.len() < before
 }
 
 /// Refuses arguments that are too deep or too large and turns integral floats into integers.

@@ -134,8 +134,10 @@ impl Process {
     /// Where the system cannot tell how the program ended.
     pub async fn release(mut self) -> io::Result<ExitStatus> {
         let status = self.wait().await?;
-        if let Some(mut child) = self.child.take() {
+        if let Some(child) = self.child.as_mut() {
             let reaped = child.wait().await;
+            // Only now: until here, a drop kills all.
+            self.child = None;
             if is_anybody_in(self.leader) {
                 tokio::spawn(linger(self.leader, self.id));
             } else {

@@ -1,4 +1,6 @@
 //! What a path in an argument means: relative to the working folder of the call, `~` the person's home.
+//!
+//! It is taken as it is written: who judged the call read the same path. Blanks at its ends are refused, never taken off.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,8 @@ use super::Developer;
 
 /// How long a path may be.
 const MAX_PATH_BYTES: usize = 4096;
+/// How much of something that is no path an error quotes.
+const MAX_QUOTED_CHARS: usize = 80;
 
 /// A file or folder that an argument names.
 #[derive(Debug, Clone)]
@@ -30,11 +34,17 @@ impl Developer {
 }
 
 fn place(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<Place> {
-    let given = given.trim();
+    if given.trim() != given {
+        return Err(ToolError::ExecutionError(format!(
+            "The path has blanks at its ends: {:?}. Nothing was done. Give it without them; for a file whose name has \
+             such blanks, use the shell.",
+            given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
+        )));
+    }
     if given.is_empty() || given.contains('\0') || given.len() > MAX_PATH_BYTES {
         return Err(ToolError::ExecutionError(format!(
             "This is no path: {:?}. Give the path of a file or folder, relative to the working folder or absolute.",
-            given.chars().take(80).collect::<String>()
+            given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
         )));
     }
     let path = match (given.strip_prefix('~'), home) {
@@ -57,8 +67,9 @@ mod tests {
         assert_eq!(at("~"), Path::new("/home/me"));
         assert_eq!(at("~/a"), Path::new("/home/me/a"));
         assert_eq!(at("~you/a"), Path::new("/work/~you/a"));
-        for bad in ["", " ", "a\0b", &"x".repeat(MAX_PATH_BYTES + 1)] {
-            assert!(place(bad, Path::new("/"), None).is_err());
+        let blanks = ["", " ", " /etc/x", "/etc/x ", "\t~/a", "a\n", "\u{a0}a"];
+        for bad in blanks.into_iter().chain(["a\0b", &"x".repeat(MAX_PATH_BYTES + 1)]) {
+            assert!(place(bad, Path::new("/"), None).is_err(), "{bad:?}");
         }
     }
 }

@@ -27,7 +27,8 @@ fn is_needed(key: &str, value: &Value) -> bool {
     }
 }
 
-/// An optional argument is left out, so nobody needs to know that it may also be `null`.
+/// An optional argument is left out, so nobody needs to know that it may also be `null`; where it is, it counts as left
+/// out (see `Tool::check`).
 fn slim_value(key: &str, value: &Value) -> Value {
     match value {
         Value::Array(kinds) if key == "type" => match kinds.as_slice() {

@@ -65,6 +65,28 @@ async fn several_places_are_listed_or_all_replaced() {
     assert_eq!(desk.text("code.rs"), CODE.replace("let a", "let x"));
 }
 
+/// Each place is replaced in the time that it takes itself: with the whole file read for each, this would take minutes.
+#[tokio::test]
+async fn very_many_places_are_replaced() {
+    let desk = Desk::new();
+    let text = "some word of text\r\n".repeat(30_000);
+    desk.put("long.txt", &text);
+    let arguments = json!({ "path": "long.txt", "before": "word", "after": "piece", "replace_all": true });
+    desk.ok("edit", arguments).await;
+    assert_eq!(desk.text("long.txt"), text.replace("word", "piece"));
+}
+
+#[tokio::test]
+async fn no_edit_makes_a_file_larger_than_files_may_be() {
+    let desk = Desk::new();
+    desk.put("a.txt", "a\n");
+    let doublings = vec![json!({ "before": "a", "after": "aa" }); 100];
+    let arguments = json!({ "path": "a.txt", "edits": doublings, "replace_all": true });
+    let message = desk.err("edit", arguments).await;
+    assert!(message.contains("it would become larger than 16777216 bytes"), "{message}");
+    assert_eq!(desk.text("a.txt"), "a\n");
+}
+
 #[tokio::test]
 async fn what_does_not_fit_is_explained() {
     let desk = Desk::new();

@@ -7,6 +7,7 @@ mod builtins;
 mod developer_edit;
 mod developer_files;
 mod developer_find;
+mod developer_hostile;
 mod developer_server;
 mod developer_shell;
 mod developer_support;

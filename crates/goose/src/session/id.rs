@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The longest id.
 const MAX_BYTES: usize = 64;
 
+/// The highest number that is believed: an id may come from anywhere, and others are counted up from it.
+const MAX_NUMBER: i64 = 1_000_000_000;
+
 /// A session's id: letters, digits, `_`, `-` and `.`. New ones are the day (UTC) and a number that counts up from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -29,7 +32,7 @@ impl SessionId {
     pub(super) fn day_and_number(&self) -> Option<(&str, i64)> {
         let (day, number) = self.0.split_once('_')?;
         let is_day = day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit());
-        Some((day, number.parse().ok().filter(|number| is_day && *number > 0)?))
+        Some((day, number.parse().ok().filter(|number| is_day && (1..=MAX_NUMBER).contains(number))?))
     }
 
     /// The id as text.
@@ -89,7 +92,16 @@ mod tests {
 
     #[test]
     fn ids_of_other_forms_are_kept_but_not_counted() -> Result<(), BadSessionId> {
-        for text in ["a", "20261115", "2026_1", "20261115_x", "20261115_-1", "2026111a_1"] {
+        for text in [
+            "a",
+            "20261115",
+            "2026_1",
+            "20261115_x",
+            "20261115_-1",
+            "20261115_0",
+            "20261115_1000000001",
+            "2026111a_1",
+        ] {
             assert_eq!(text.parse::<SessionId>()?.day_and_number(), None, "{text}");
         }
         Ok(())

@@ -314,6 +314,23 @@ async fn an_export_comes_back_as_it_was() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The number in the id of an import is not believed without limit: others have to come after it.
+#[tokio::test]
+async fn an_imported_id_leaves_room_for_others() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let session = shelf.session(&["hi"]).await?;
+    let text = export::json(&shelf.store, session.id()).await?;
+    let (day, _) = session.id().as_str().split_once('_').context("a day and a number")?;
+    let highest = format!("{day}_{}", i64::MAX);
+    let imported = import::json(&shelf.store, &text.replace(session.id().as_str(), &highest)).await?;
+    assert_eq!(imported.as_str(), highest);
+    for _ in 0..2 {
+        let new = shelf.session(&["more"]).await?;
+        assert_eq!(shelf.store.open_session(new.id()).await?.steps.len(), 1);
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_session_can_be_read_as_markdown() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;

@@ -141,6 +141,17 @@ async fn a_torn_log_gives_what_came_before() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Overwrites a page with steps in the middle.
+async fn damage_a_leaf(shelf: &Shelf) -> anyhow::Result<()> {
+    let query = "SELECT pageno FROM dbstat WHERE name = 'steps' AND pagetype = 'leaf' ORDER BY pageno";
+    let pages = raw(&shelf.file()).await?.fetch_all(query).await?;
+    let page: i64 = pages.get(pages.len() / 2).context("there are leaves")?.try_get(0)?;
+    let mut file = std::fs::OpenOptions::new().write(true).open(shelf.file())?;
+    file.seek(SeekFrom::Start((u64::try_from(page)? - 1) * 4096))?;
+    file.write_all(&[0x55; 4096])?;
+    Ok(())
+}
+
 /// Row 34: in a damaged file, what the damage does not reach is read; nothing comes up blank.
 #[tokio::test]
 async fn a_damaged_page_costs_its_steps() -> anyhow::Result<()> {
@@ -149,12 +160,7 @@ async fn a_damaged_page_costs_its_steps() -> anyhow::Result<()> {
     let steps: Vec<_> = (0..100).map(|number| user(&format!("{number} {}", "x".repeat(400)))).collect();
     session.append_all(&steps).await?;
     shelf.store.close().await?;
-    let query = "SELECT pageno FROM dbstat WHERE name = 'steps' AND pagetype = 'leaf' ORDER BY pageno";
-    let pages = raw(&shelf.file()).await?.fetch_all(query).await?;
-    let page: i64 = pages.get(pages.len() / 2).context("there are leaves")?.try_get(0)?;
-    let mut file = std::fs::OpenOptions::new().write(true).open(shelf.file())?;
-    file.seek(SeekFrom::Start((u64::try_from(page)? - 1) * 4096))?;
-    file.write_all(&[0x55; 4096])?;
+    damage_a_leaf(&shelf).await?;
 
     let found = shelf.another().check().await;
     assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
@@ -172,6 +178,27 @@ async fn a_damaged_page_costs_its_steps() -> anyhow::Result<()> {
         shelf.another().list(Default::default()).await.err().context("there is nothing left to read")?;
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     assert!(error.hint().unwrap_or_default().contains(".recover"), "{error:?}");
+    Ok(())
+}
+
+/// How many steps a session has can be damaged too: only those that are there are looked up.
+#[tokio::test]
+async fn a_damaged_number_of_steps_is_not_counted_to() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let session = shelf.store.create(NewSession::in_folder("/work")).await?;
+    let steps: Vec<_> = (0..100).map(|number| user(&format!("{number} {}", "x".repeat(400)))).collect();
+    session.append_all(&steps).await?;
+    shelf.store.close().await?;
+    let mut connection = raw(&shelf.file()).await?;
+    connection.execute("UPDATE sessions SET last_seq = 4611686018427387904").await?;
+    connection.close().await?;
+    damage_a_leaf(&shelf).await?;
+
+    let opened = shelf.store.open_session(session.id()).await?;
+    ensure!(opened.steps.len() > 80, "{} steps", opened.steps.len());
+    assert_eq!(opened.steps.len() + opened.skipped.len(), 101);
+    let rest = opened.skipped.last().context("some were skipped")?;
+    assert!(rest.seq == 101 && rest.reason.contains("all that should follow"), "{rest:?}");
     Ok(())
 }
 

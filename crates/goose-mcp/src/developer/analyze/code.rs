@@ -1,11 +1,18 @@
 //! [`Code`]: all files of a folder that are understood.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use super::{super::find::Walk, language::Grammar, symbols::Symbols};
 
 /// How many files of code one call reads.
 const MAX_FILES: usize = 3_000;
+/// How many definitions and calls it keeps.
+const MAX_SYMBOLS: usize = 500_000;
+/// How long it reads.
+const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// Files and what they define and call, by name.
 pub(super) struct Code {
@@ -19,6 +26,8 @@ impl Code {
     pub(super) fn under(root: &Path, depth: Option<usize>, walk: &Walk) -> Self {
         let entries = Walk::builder(root).max_depth(depth).sort_by_file_name(Ord::cmp).build();
         let mut code = Self { files: Vec::new(), remark: None };
+        let mut left = MAX_SYMBOLS;
+        let begin = Instant::now();
         for entry in entries.filter_map(Result::ok) {
             if !walk.goes_on() {
                 break;
@@ -26,11 +35,13 @@ impl Code {
             if Grammar::of(entry.path()).is_none() || !entry.file_type().is_some_and(|kind| kind.is_file()) {
                 continue;
             }
-            if code.files.len() == MAX_FILES {
-                code.remark = Some(format!("[Stopped after {MAX_FILES} files. Name a smaller folder.]"));
+            if code.files.len() == MAX_FILES || left == 0 || begin.elapsed() > MAX_TIME {
+                let files = code.files.len();
+                code.remark = Some(format!("[Stopped after {files} files. Name a smaller folder.]"));
                 break;
             }
             if let Some(symbols) = Symbols::of_file(entry.path()) {
+                left = left.saturating_sub(symbols.count());
                 code.files.push((shown(root, entry.path()), symbols));
             }
         }

@@ -50,8 +50,8 @@ impl<'a> Graph<'a> {
                 let place = (at(definition.line), definition.signature.as_str());
                 graph.defined.entry(&definition.name).or_default().push(place);
             }
-            for call in &symbols.calls {
-                let caller = symbols.function_at(call.line).map_or("(top level)", |it| it.name.as_str());
+            for (call, function) in symbols.calls_with_callers() {
+                let caller = function.map_or("(top level)", |it| it.name.as_str());
                 graph.callers.entry(&call.name).or_default().entry(caller).or_insert_with(|| at(call.line));
                 graph.callees.entry(caller).or_default().entry(&call.name).or_insert_with(|| at(call.line));
             }

@@ -1,6 +1,7 @@
 //! `analyze`: a map of code. The outline of a file, an overview of a folder, or who calls a symbol and whom it calls.
 //!
-//! - `language`: what is understood; `symbols`: what a file defines and calls; `code`: all files of a folder;
+//! - `language`: what is understood; `tame`: what of a file its parser may get; `symbols`: what a file defines and calls;
+//!   `code`: all files of a folder;
 //! - `outline`, `overview`, `focus`: the three maps.
 
 mod code;
@@ -9,12 +10,14 @@ mod language;
 mod outline;
 mod overview;
 mod symbols;
+mod tame;
 
 use goose_extension::prelude::*;
 
 use self::{code::Code, language::Grammar, symbols::Symbols};
 use super::{
     Developer, blocking,
+    cut::cut,
     find::{Walk, must_be_there},
 };
 
@@ -23,6 +26,8 @@ const DEFAULT_FOLLOW: usize = 2;
 const MAX_FOLLOW: usize = 5;
 /// How much is shown.
 const MAX_BYTES: usize = 32 * 1024;
+/// How much is shown where all is asked for.
+const MAX_FORCED_BYTES: usize = 256 * 1024;
 
 impl Developer {
     /// Map code: a file's outline, a folder's overview, or with `focus` who calls a symbol and what it calls.
@@ -36,7 +41,7 @@ impl Developer {
         max_depth: Option<usize>,
         /// Call levels, default 2
         follow_depth: Option<usize>,
-        /// Show all, however long
+        /// Show more, up to 256 KiB
         force: Option<bool>,
         context: &CallContext,
     ) -> ToolResult<String> {
@@ -58,7 +63,11 @@ impl Developer {
             Ok(map)
         })
         .await?;
-        Ok(if force.unwrap_or(false) { map } else { cut(map) })
+        Ok(if force.unwrap_or(false) {
+            cut(map, MAX_FORCED_BYTES, "[Cut here. Name a smaller folder, a file or a focus.]")
+        } else {
+            cut(map, MAX_BYTES, "[Cut here. Name a smaller folder, a file or a focus; `force` shows more.]")
+        })
     }
 }
 
@@ -67,17 +76,4 @@ fn not_understood(path: &str) -> ToolError {
     ToolError::ExecutionError(format!(
         "`{path}` is no code that can be analyzed (that is {languages}, up to 1 MiB, and not too broken). Use `read` or `search`."
     ))
-}
-
-fn cut(mut map: String) -> String {
-    if map.len() > MAX_BYTES {
-        let mut end = MAX_BYTES;
-        while !map.is_char_boundary(end) {
-            end -= 1;
-        }
-        let end = map[..end].rfind('\n').unwrap_or(end);
-        map.truncate(end);
-        map.push_str("\n[Cut here. Name a smaller folder, a file or a focus; `force` shows all.]");
-    }
-    map
 }

@@ -1,7 +1,6 @@
 //! What a file of code defines and calls.
 
 use std::{
-    fs::File,
     io::Read as _,
     ops::ControlFlow,
     path::Path,
@@ -10,7 +9,7 @@ use std::{
 
 use tree_sitter::{Node, ParseOptions, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree};
 
-use super::language::Grammar;
+use super::{super::files::open_regular, language::Grammar, tame::tame};
 
 /// A larger file is not code that people write.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -18,6 +17,8 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 const MAX_TIME: Duration = Duration::from_secs(1);
 /// How many definitions and calls of one file count.
 const MAX_SYMBOLS: usize = 20_000;
+/// How much of a name counts.
+const MAX_NAME_BYTES: usize = 256;
 /// How much of a definition's first line is shown.
 const MAX_SIGNATURE_CHARS: usize = 160;
 
@@ -51,12 +52,15 @@ pub(super) struct Call {
 }
 
 impl Symbols {
-    /// Reads a file; nothing where it is no code that is understood, or too large.
+    /// Reads a file; nothing where it is no code that is understood, too large, or not fit for its parser.
     pub(super) fn of_file(file: &Path) -> Option<Self> {
         let grammar = Grammar::of(file)?;
         let mut code = Vec::new();
-        File::open(file).ok()?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
-        (code.len() as u64 <= MAX_FILE_BYTES).then(|| Self::of_code(grammar, &code))?
+        open_regular(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
+        if code.len() as u64 > MAX_FILE_BYTES {
+            return None;
+        }
+        Self::of_code(grammar, &tame(grammar.name, &code)?)
     }
 
     fn of_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
@@ -88,7 +92,7 @@ impl Symbols {
             {
                 symbols.define(names[whole.index as usize], whole.node, &text(name, code), code);
             }
-            if symbols.definitions.len() + symbols.calls.len() >= MAX_SYMBOLS {
+            if symbols.count() >= MAX_SYMBOLS {
                 break;
             }
         }
@@ -107,23 +111,35 @@ impl Symbols {
         });
     }
 
-    /// Sorts the definitions and finds out which stand in which.
+    /// Sorts all and finds out which definitions stand in which.
     fn nest(&mut self) {
+        self.calls.sort_by_key(|call| call.line);
         self.definitions.sort_by(|a, b| a.line.cmp(&b.line).then(b.end.cmp(&a.end)));
         self.definitions.dedup_by(|a, b| a.line == b.line && a.name == b.name);
         let mut open: Vec<usize> = Vec::new();
         for definition in &mut self.definitions {
-            open.retain(|end| *end >= definition.end && *end >= definition.line);
+            while open.pop_if(|end| *end < definition.end).is_some() {}
             definition.depth = open.len();
             open.push(definition.end);
         }
     }
 
-    /// The innermost function that a line stands in.
-    pub(super) fn function_at(&self, line: usize) -> Option<&Definition> {
-        let around =
-            self.definitions.iter().filter(|it| it.is_function() && it.line <= line && line <= it.end);
-        around.max_by_key(|definition| definition.line)
+    /// All calls, each with the innermost function that it stands in.
+    pub(super) fn calls_with_callers(&self) -> impl Iterator<Item = (&Call, Option<&Definition>)> {
+        let mut coming = self.definitions.iter().filter(|it| it.is_function()).peekable();
+        let mut open: Vec<&Definition> = Vec::new();
+        self.calls.iter().map(move |call| {
+            while let Some(function) = coming.next_if(|it| it.line <= call.line) {
+                open.push(function);
+            }
+            while open.pop_if(|it| it.end < call.line).is_some() {}
+            (call, open.last().copied())
+        })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.definitions.len() + self.calls.len()
     }
 }
 
@@ -152,7 +168,8 @@ fn line(node: Node<'_>) -> usize {
 }
 
 fn text(node: Node<'_>, code: &[u8]) -> String {
-    String::from_utf8_lossy(&code[node.byte_range()]).into_owned()
+    let text = &code[node.byte_range()];
+    String::from_utf8_lossy(&text[..text.len().min(MAX_NAME_BYTES)]).into_owned()
 }
 
 /// The first line, without what opens a body.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
+    MAX_FILE_BYTES,
     line_ends::plain,
     matching::{Mismatch, Replacement, line_numbers},
     region::{Likeness, Region, closest, typed},
@@ -33,6 +34,9 @@ pub(super) fn explain(mismatch: &Mismatch, replacement: &Replacement<'_>, text: 
                 .to_owned()
         }
         Mismatch::Same => "`before` and `after` are the same, so there is nothing to change.".to_owned(),
+        Mismatch::TooLarge => format!(
+            "it would become larger than {MAX_FILE_BYTES} bytes. Replace less at once, or use a program in the shell."
+        ),
         Mismatch::Several(lines) => several(&text, lines),
         Mismatch::Missing => missing(&text, &plain(replacement.before), &plain(replacement.after)),
     }

@@ -1,6 +1,9 @@
 //! Changing one place of a text: exactly what was named, and only where it is named once.
 
-use super::line_ends::{LineEnd, Plain, plain};
+use super::{
+    MAX_FILE_BYTES,
+    line_ends::{LineEnd, Plain, plain},
+};
 
 /// What is to be replaced by what.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +30,8 @@ pub(super) enum Mismatch {
     Missing,
     /// It is there more than once: in these lines, counted from 1.
     Several(Vec<usize>),
+    /// The text would be larger than a file may be.
+    TooLarge,
 }
 
 impl Replacement<'_> {
@@ -51,12 +56,13 @@ impl Replacement<'_> {
             ([_, _, ..], Places::One) => return Err(Mismatch::Several(line_numbers(&known.text, &found))),
             _ => {}
         }
-        let mut changed = String::with_capacity(text.len() + after.len());
+        let usual = LineEnd::of(text);
+        let mut changed = String::with_capacity(room(text, found.len(), &before, &after)?);
         let mut copied = 0;
         for at in found {
             let (start, end) = (known.original(at), known.original(at + before.len()));
             changed.push_str(&text[copied..start]);
-            changed.push_str(&line_end(&text[start..end], text).apply(&after));
+            changed.push_str(&line_end(&text[start..end], usual).apply(&after));
             copied = end;
         }
         changed.push_str(&text[copied..]);
@@ -64,12 +70,21 @@ impl Replacement<'_> {
     }
 }
 
-/// How new lines end in the place of some that go.
-fn line_end(replaced: &str, text: &str) -> LineEnd {
+/// How many bytes a text takes at most when so many places of it are replaced.
+fn room(text: &str, places: usize, before: &str, after: &str) -> Result<usize, Mismatch> {
+    // Each new line may end with one byte more than it does here.
+    let longest = after.len() + after.matches('\n').count();
+    let more = places.checked_mul(longest.saturating_sub(before.len()));
+    let room = more.and_then(|more| more.checked_add(text.len()));
+    room.filter(|room| *room as u64 <= MAX_FILE_BYTES.max(text.len() as u64)).ok_or(Mismatch::TooLarge)
+}
+
+/// How new lines end in the place of some that go; where none goes, as usual.
+fn line_end(replaced: &str, usual: LineEnd) -> LineEnd {
     match replaced.find('\n') {
         Some(at) if replaced[..at].ends_with('\r') => LineEnd::CrLf,
         Some(_) => LineEnd::Lf,
-        None => LineEnd::of(text),
+        None => usual,
     }
 }
 
@@ -113,6 +128,14 @@ mod tests {
         assert_eq!(apply("a\r\nb\nc\n", "b\nc\n", "x\n").as_deref(), Ok("a\r\nx\n"));
         assert_eq!(apply("a\nb\n", "a\r\nb", "x\r\ny").as_deref(), Ok("x\ny\n"));
         assert_eq!(apply("a\r\n", "a\n", "a").as_deref(), Ok("a"));
+    }
+
+    #[test]
+    fn no_text_grows_beyond_what_a_file_may_be() {
+        let after = "x".repeat(1024 * 1024);
+        let all = |text: &str| Replacement { before: "a", after: &after }.apply(text, Places::All);
+        assert_eq!(all(&"a".repeat(17)), Err(Mismatch::TooLarge));
+        assert_eq!(all(&"a".repeat(16)).map(|changed| changed.len()), Ok(16 * 1024 * 1024));
     }
 
     proptest! {

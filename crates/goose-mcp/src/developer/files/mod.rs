@@ -28,5 +28,7 @@ mod region;
 mod replace;
 mod write;
 
+pub(super) use open::open_regular;
+
 /// How large a file may be that is read or changed. Larger ones are for the shell.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

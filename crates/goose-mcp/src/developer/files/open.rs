@@ -62,6 +62,12 @@ pub(super) fn try_open(place: &Place) -> ToolResult<Option<Opened>> {
     Ok(Some(Opened { bytes, stamp: Stamp::of(&metadata) }))
 }
 
+/// A file to be read, where there is one: nothing else is waited for.
+pub(in super::super) fn open_regular(path: &Path) -> Option<File> {
+    let file = open_file(path).ok()?;
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+}
+
 /// A pipe that nobody writes into must not hold us up.
 fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;

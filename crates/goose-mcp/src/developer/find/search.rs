@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -19,7 +21,7 @@ use ignore::{
 };
 
 use super::walk::{Walk, must_be_there};
-use crate::developer::{Developer, blocking};
+use crate::developer::{Developer, blocking, cut::cut, files::open_regular};
 
 /// How many matches are shown where nobody says otherwise.
 const DEFAULT_LIMIT: usize = 100;
@@ -27,6 +29,8 @@ const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
 /// How much of a line is shown.
 const MAX_LINE_CHARS: usize = 300;
+/// How much is shown.
+const MAX_BYTES: usize = 48 * 1024;
 /// How many lines around a match can be asked for.
 const MAX_CONTEXT: usize = 10;
 /// How large a compiled expression may get.
@@ -149,7 +153,9 @@ impl Hunt {
     /// A file that cannot be read is passed over, as ripgrep does after a word about it.
     fn search(&self, searcher: &mut Searcher, file: &Path) {
         let mut lines = Lines { hunt: self, shown: String::new() };
-        let searched = searcher.search_path(&self.matcher, file, &mut lines);
+        let Some(opened) = open_regular(file) else { return };
+        let reader = Cancellable { file: opened, walk: &self.walk };
+        let searched = searcher.search_reader(&self.matcher, reader, &mut lines);
         if searched.is_ok() && !lines.shown.is_empty() {
             let name = file.strip_prefix(&self.root).unwrap_or(file);
             let name = if name.as_os_str().is_empty() { file } else { name };
@@ -162,7 +168,15 @@ impl Hunt {
         let mut shown = String::new();
         for (file, lines) in &*found {
             let _ = writeln!(shown, "{}\n{lines}", file.display());
+            if shown.len() > MAX_BYTES {
+                break;
+            }
         }
+        shown = cut(
+            shown,
+            MAX_BYTES,
+            "[Cut here: too much to show. Narrow the pattern, the path or the glob, or ask for fewer lines around.]\n",
+        );
         if found.is_empty() {
             shown.push_str(
                 "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n",
@@ -175,6 +189,18 @@ impl Hunt {
         }
         shown.extend(self.walk.remark());
         shown.trim_end().to_owned()
+    }
+}
+
+/// A file that ends early when the call is cancelled.
+struct Cancellable<'a> {
+    file: File,
+    walk: &'a Walk,
+}
+
+impl Read for Cancellable<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.walk.is_cancelled() { Ok(0) } else { self.file.read(into) }
     }
 }
 
@@ -197,7 +223,7 @@ impl Lines<'_> {
 }
 
 impl Sink for Lines<'_> {
-    type Error = std::io::Error;
+    type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
         if self.hunt.count.fetch_add(1, Ordering::Relaxed) >= self.hunt.limit {

@@ -42,9 +42,14 @@ impl Walk {
         builder
     }
 
+    /// Whether the call was cancelled.
+    pub(in crate::developer) fn is_cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
     /// Whether to look at one more entry.
     pub(in crate::developer) fn goes_on(&self) -> bool {
-        if self.cancelled.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        if self.is_cancelled() {
             return false;
         }
         let taken = self.left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));

@@ -37,6 +37,11 @@ const STEPS: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 ORDER
 
 const ONE_STEP: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 AND seq = $2";
 
+const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) FROM steps WHERE session_id = $1";
+
+/// How many steps of a damaged session are looked up: how many it has can be damaged too.
+const MAX_LOOKED_UP: u64 = 200_000;
+
 /// How many sessions of one name are told apart.
 const MAX_NAMESAKES: i64 = 20;
 
@@ -189,7 +194,9 @@ async fn read_steps(lease: &mut Lease, id: &SessionId, into: &mut Steps) -> Resu
 /// For a damaged file: each step is looked up on its own, and what the damage does not reach is saved.
 async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Steps, StoreError> {
     let mut steps = Steps::default();
-    for seq in 1..=last {
+    let known = lease.number(sqlx::query(LAST_STEP).bind(id.to_string())).await.map_or(u64::MAX, count);
+    let end = last.min(known).min(MAX_LOOKED_UP);
+    for seq in 1..=end {
         let query = sqlx::query(ONE_STEP).bind(id.to_string()).bind(stored_count(seq));
         let found = lease.stream(query).try_next().await;
         match found.map_err(|error| lease.explain(&error)) {
@@ -198,6 +205,9 @@ async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Step
             Err(StoreError::Damaged { reason, .. }) => steps.skip(seq, reason),
             Err(other) => return Err(other),
         }
+    }
+    if end < last {
+        steps.skip(end + 1, "it and all that should follow are missing");
     }
     Ok(steps)
 }

@@ -28,9 +28,9 @@ const MAX_WORD_CHARS: usize = 64;
 
 const UNINDEXED_SESSIONS: &str = "SELECT id FROM sessions WHERE indexed_seq < last_seq ORDER BY updated_at";
 
-const UNINDEXED_STEPS: &str = "SELECT steps.seq, steps.body FROM sessions \
-     JOIN steps ON steps.session_id = sessions.id AND steps.seq > sessions.indexed_seq \
-     WHERE sessions.id = $1 ORDER BY steps.seq LIMIT $2";
+const NEXT_UNINDEXED: &str = "SELECT steps.seq, steps.body FROM sessions \
+     JOIN steps ON steps.session_id = sessions.id AND steps.seq > MAX(sessions.indexed_seq, $2) \
+     WHERE sessions.id = $1 ORDER BY steps.seq LIMIT 1";
 
 const INDEX_STEP: &str = "INSERT INTO searchable (session_id, seq, text) VALUES ($1, $2, $3); \
      INSERT INTO search (rowid, text) VALUES (last_insert_rowid(), $3)";
@@ -101,22 +101,25 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Indexes some steps and tells how many.
+    /// Indexes some steps and tells how many. Each is read on its own: one with pictures takes many megabytes.
     async fn index_some(&self, id: &SessionId) -> Result<usize, StoreError> {
         let mut lease = self.database().begin().await?;
-        let query = sqlx::query(UNINDEXED_STEPS).bind(id.to_string()).bind(BATCH as i64);
-        let rows = lease.rows(query, numbered_text).await?;
-        let last = rows.last().map(|(seq, _)| *seq);
-        let count = rows.len();
-        for (seq, text) in rows {
-            let Some(text) = text else { continue };
-            lease.change(sqlx::query(INDEX_STEP).bind(id.to_string()).bind(seq).bind(text)).await?;
+        let mut last = 0;
+        let mut done = 0;
+        while done < BATCH {
+            let next = sqlx::query(NEXT_UNINDEXED).bind(id.to_string()).bind(last);
+            let Some((seq, text)) = lease.rows(next, numbered_text).await?.pop() else { break };
+            if let Some(text) = text {
+                lease.change(sqlx::query(INDEX_STEP).bind(id.to_string()).bind(seq).bind(text)).await?;
+            }
+            last = seq;
+            done += 1;
         }
-        if let Some(last) = last {
+        if done > 0 {
             lease.change(sqlx::query(IS_INDEXED).bind(id.to_string()).bind(last)).await?;
         }
         lease.commit().await?;
-        Ok(count)
+        Ok(done)
     }
 }
 

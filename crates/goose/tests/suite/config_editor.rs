@@ -370,6 +370,7 @@ proptest! {
 }
 
 /// What the file says, read through the public door.
+#[expect(clippy::expect_used, reason = "a test fails by panicking")]
 fn said(scratch: &Scratch) -> Value {
     let file = ConfigFile::load(&scratch.path).expect("it can be read");
     let get = |key: &str| file.get::<Value>(key).expect("a value").unwrap_or_default();

@@ -273,8 +273,9 @@ impl Buggy {
     /// Panics.
     #[tool]
     async fn panic(&self) -> ToolResult<String> {
-        let nothing: Option<String> = None;
-        Ok(nothing.expect("nothing is there"))
+        let none: [String; 0] = [];
+        let first = std::hint::black_box(0);
+        Ok(none[first].clone())
     }
 }
 

@@ -28,7 +28,7 @@ impl Fates {
     async fn meet(&self, fate: String, context: &CallContext) -> ToolResult<String> {
         match fate.as_str() {
             "fail" => Err(ToolError::execution("It failed.")),
-            "panic" => panic!("it panicked"),
+            "panic" => std::panic::panic_any("it panicked"),
             "hang" => {
                 context.cancelled().await;
                 std::future::pending().await

@@ -29,6 +29,8 @@ pub struct Arguments<T>(pub T);
 
 /// How many problems one error lists.
 const MAX_PROBLEMS: usize = 5;
+/// How many problems are counted.
+const MAX_LOOKED_AT: usize = 1_000;
 
 /// How much of an offending value an error quotes.
 const MAX_QUOTE_CHARS: usize = 80;
@@ -213,15 +215,12 @@ fn integral(number: &Number) -> Option<Number> {
 }
 
 fn explain(tool: &str, schema: &JsonObject, validator: &jsonschema::Validator, arguments: &Value) -> String {
-    let mut problems: Vec<String> = Vec::new();
-    let mut more = 0;
-    for error in validator.iter_errors(arguments) {
-        if problems.len() == MAX_PROBLEMS {
-            more += 1;
-            continue;
-        }
-        problems.push(problem(schema, &error));
-    }
+    let mut problems: Vec<String> =
+        validator.iter_errors(arguments).take(MAX_LOOKED_AT).map(|error| problem(schema, &error)).collect();
+    // The order of a schema's properties may differ from path to path.
+    problems.sort();
+    let more = problems.len().saturating_sub(MAX_PROBLEMS);
+    problems.truncate(MAX_PROBLEMS);
     let mut text = format!("Invalid arguments for `{tool}`: {}", problems.join("; "));
     if more > 0 {
         let _ = write!(text, "; and {more} more");

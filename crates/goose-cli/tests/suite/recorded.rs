@@ -6,8 +6,13 @@ use serde_json::json;
 
 use crate::{
     support::Home,
-    talk::{at_terminal, shell},
+    talk::{self, at_terminal},
 };
+
+/// A model that counts about as a real one would, so that its count is believed.
+fn model(turns: impl IntoIterator<Item = Turn>) -> anyhow::Result<ModelServer> {
+    ModelServer::scripted(turns.into_iter().map(|turn| turn.costing(1_200, 10)))
+}
 
 /// The screen with everything replaced that differs from run to run.
 fn screen(terminal: &Terminal, home: &Home) -> String {
@@ -34,7 +39,7 @@ fn prompted(terminal: &Terminal) -> anyhow::Result<()> {
 fn a_run() -> anyhow::Result<()> {
     let home = Home::new()?;
     let answer = "## Found\n\nThere is **one** file, `a.txt`:\n\n```sh\ncat a.txt\n```\n\n| file | lines |\n| --- | --- |\n| a.txt | 3 |\n\n1. read it\n2. done\n";
-    let server = ModelServer::scripted([
+    let server = model([
         Turn::text("I look around.")
             .and_call("developer__shell", json!({"command": "printf 'one\\ntwo\\n'"})),
         Turn::text(answer),
@@ -50,7 +55,7 @@ fn a_run() -> anyhow::Result<()> {
 #[test]
 fn an_approval() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::scripted([shell("cargo test --workspace"), Turn::text("As you wish.")])?;
+    let server = model([talk::shell("cargo test --workspace"), Turn::text("As you wish.")])?;
     let terminal = at_terminal(&home, &server, "approve", &["session"])?;
     terminal.wait_for("›")?;
     terminal.send("Test it\r")?;
@@ -68,7 +73,7 @@ fn a_diff() -> anyhow::Result<()> {
     let home = Home::new()?;
     std::fs::write(home.path().join("pond.txt"), "one goose\ntwo geese\nthree geese\n")?;
     let edit = json!({"path": "pond.txt", "before": "two geese", "after": "two ducks"});
-    let server = ModelServer::scripted([Turn::call("developer__edit", edit), Turn::text("Changed.")])?;
+    let server = model([Turn::call("developer__edit", edit), Turn::text("Changed.")])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     terminal.wait_for("›")?;
     terminal.send("Ducks, please\r")?;
@@ -82,7 +87,7 @@ fn a_diff() -> anyhow::Result<()> {
 #[test]
 fn a_cancel() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::scripted([shell("echo begun; sleep 600")])?;
+    let server = model([talk::shell("echo begun; sleep 600")])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     terminal.wait_for("›")?;
     terminal.send("Sleep\r")?;
@@ -98,8 +103,7 @@ fn a_cancel() -> anyhow::Result<()> {
 #[test]
 fn a_resume() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server =
-        ModelServer::scripted([shell("echo hi"), Turn::text("It said **hi**."), Turn::text("Bye.")])?;
+    let server = model([talk::shell("echo hi"), Turn::text("It said **hi**."), Turn::text("Bye.")])?;
     let mut first = at_terminal(&home, &server, "auto", &["run", "-t", "Say hi"])?;
     assert_eq!(first.wait()?.code(), Some(0));
     let terminal = at_terminal(&home, &server, "auto", &["session", "--resume"])?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum, value_parser};
 
 use crate::cli::{Form, Which};
 
@@ -45,6 +45,7 @@ pub(crate) struct ChatArgs {
 
 /// Which conversation, and how far it may go.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("goes_on").multiple(true)))]
 pub(crate) struct ConversationArgs {
     /// The conversation's name: of a new one, or of the one to go on with
     #[arg(short, long, help_heading = CONVERSATION)]

@@ -142,7 +142,7 @@ async fn what_is_left_out_leaves_the_task_and_the_plan() {
 #[tokio::test]
 async fn a_request_beside_results_outlives_them() {
     for how in [TRUNCATE, SUMMARIZE] {
-        let mut messages = long_work(12, 4_000);
+        let mut messages = long_work(40, 4_000);
         Arc::make_mut(&mut messages[4]).content.push(MessageContent::text("Rather count the planets."));
 
         let room = made(&messages, 9_000, how, &Scripted::saying("They counted."), 1).await.unwrap();
@@ -200,7 +200,7 @@ async fn a_request_that_never_fits_is_an_honest_error() {
 
 #[tokio::test]
 async fn a_summarizer_that_stumbles_is_asked_again_and_paid() {
-    let messages = long_work(12, 4_000);
+    let messages = long_work(40, 4_000);
     let model = Scripted::new([None, None, Some(("They counted.", StopReason::EndTurn))]);
 
     let room = made(&messages, 9_000, SUMMARIZE, &model, 1).await.unwrap();
@@ -211,7 +211,7 @@ async fn a_summarizer_that_stumbles_is_asked_again_and_paid() {
 
 #[tokio::test]
 async fn a_refusal_is_no_summary() {
-    let messages = long_work(12, 4_000);
+    let messages = long_work(40, 4_000);
     let model = Scripted::new([Some(("I would rather not.", StopReason::Refused))]);
 
     let room = made(&messages, 9_000, SUMMARIZE, &model, 1).await.unwrap();

@@ -28,7 +28,7 @@ impl Fates {
     async fn meet(&self, fate: String, context: &CallContext) -> ToolResult<String> {
         match fate.as_str() {
             "fail" => Err(ToolError::execution("It failed.")),
-            "panic" => std::panic::panic_any("it panicked"),
+            "panic" => Ok(["it panicked"][std::hint::black_box(1)].to_owned()),
             "hang" => {
                 context.cancelled().await;
                 std::future::pending().await

@@ -169,7 +169,7 @@ async fn a_removed_extension_that_does_nothing_is_gone_at_once() -> anyhow::Resu
     let manager = world.manager(vec![world.server("a", &["--ignore-eof", "--ignore-term"])?]).await?;
     let process = pid(&manager, "a").await?;
     bounded(manager.remove("a")).await??;
-    until("removing ends it", || !is_alive(process)).await?;
+    ensure!(!is_alive(process), "removing waits for the end");
     Ok(())
 }
 

@@ -267,7 +267,7 @@ impl Story {
 
     fn words(&mut self, kind: &str, filler: usize) -> String {
         self.next += 1;
-        format!("{kind} {} {}", self.next, "w".repeat(filler))
+        format!("{kind} {}{}", self.next, "w".repeat(filler))
     }
 
     fn ask(&mut self, words: String) {

@@ -1,0 +1,1 @@
+//! A small language model inside goose, for machines with no key and no server.

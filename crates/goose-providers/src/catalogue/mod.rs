@@ -73,6 +73,24 @@ mod tests {
     }
 
     #[test]
+    fn every_row_makes_sense() {
+        let faulty: Vec<(&str, Vec<&str>)> = MODELS
+            .iter()
+            .map(|entry| (entry.prefix, entry.problems()))
+            .filter(|(_, problems)| !problems.is_empty())
+            .collect();
+        assert_eq!(faulty, []);
+    }
+
+    #[test]
+    fn every_row_can_be_found() {
+        for entry in MODELS {
+            let found = find(entry.prefix).map(|found| found.prefix);
+            assert_eq!(found, Some(entry.prefix), "no name leads to {}", entry.prefix);
+        }
+    }
+
+    #[test]
     fn models_are_found_under_every_name_they_go_by() {
         for (name, family) in [
             ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),

@@ -31,7 +31,7 @@ pub(crate) const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION")));
 
 /// How much of a refusal is read, and for how long.
-pub(crate) const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait for the end of an answer whose last event has come: first while somebody waits, then on the side. A

@@ -16,7 +16,7 @@ use self::{entry::Entry, table::MODELS};
 use crate::provider::ModelInfo;
 
 /// How large a model is taken to be that nobody knows.
-pub const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
+const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
 
 /// How much of a model's name is looked at.
 const MAX_NAME_BYTES: usize = 256;

@@ -26,6 +26,8 @@ pub(crate) enum Form {
 #[derive(Debug)]
 pub(crate) struct JsonView {
     form: Form,
+    /// What the person said, while it is not stored yet. A message is written when it is kept, and not before.
+    said: Option<Message>,
     messages: Vec<Value>,
     cost: Cost,
     status: &'static str,
@@ -38,6 +40,7 @@ impl JsonView {
     pub(crate) fn new(form: Form) -> Self {
         Self {
             form,
+            said: None,
             messages: Vec::new(),
             cost: Cost::default(),
             status: "completed",
@@ -46,8 +49,13 @@ impl JsonView {
         }
     }
 
+    /// What the person says. It is stored before the first event of the reply.
+    pub(crate) fn says(&mut self, message: Message) {
+        self.said = Some(message);
+    }
+
     /// A message of the conversation.
-    pub(crate) fn message(&mut self, message: &Message) -> io::Result<()> {
+    fn message(&mut self, message: &Message) -> io::Result<()> {
         let message = message_json(message);
         match self.form {
             Form::Document => {
@@ -112,6 +120,9 @@ impl JsonView {
 
 impl View for JsonView {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let Some(said) = self.said.take_if(|_| !matches!(event, Event::Finished(_))) {
+            self.message(&said)?;
+        }
         match event {
             Event::Answered(message) => self.message(message),
             Event::ToolFinished { id, output, .. } => {

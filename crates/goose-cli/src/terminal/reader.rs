@@ -19,8 +19,8 @@ use rustix::{
     termios::{Termios, tcgetattr},
 };
 use rustyline::{
-    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent,
-    RepeatCount,
+    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyCode, KeyEvent,
+    Modifiers, Movement, RepeatCount,
     config::Configurer as _,
     error::{ReadlineError, Signal},
     history::DefaultHistory,
@@ -28,7 +28,7 @@ use rustyline::{
 use tokio::sync::oneshot;
 
 use super::{
-    completion::{Assistant, Purpose},
+    completion::{Assistant, GOES_ON, Purpose},
     input::{Typed, set},
 };
 use crate::aside;
@@ -82,6 +82,8 @@ pub(super) struct Reader {
     editor: Option<Editor<Assistant, DefaultHistory>>,
     /// Whether the last Ctrl-C took a line back.
     dropped: Arc<AtomicBool>,
+    /// Whether the line that is typed is a message, which may have several lines.
+    is_message: Arc<AtomicBool>,
     history: Option<PathBuf>,
     /// The terminal as it was.
     terminal: Option<Termios>,
@@ -89,7 +91,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
-        Self { editor: None, dropped: Arc::default(), history, terminal }
+        Self { editor: None, dropped: Arc::default(), is_message: Arc::default(), history, terminal }
     }
 
     /// Answers until nobody can ask any more. Questions that were withdrawn meanwhile are left out.
@@ -111,13 +113,18 @@ impl Reader {
 
     fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
         self.dropped.store(false, Ordering::SeqCst);
+        self.is_message.store(purpose == Purpose::Message, Ordering::SeqCst);
         let Some(editor) = self.editor() else { return Typed::Ended };
         if let Some(assistant) = editor.helper_mut() {
-            assistant.purpose = purpose;
+            assistant.begin(purpose);
         }
         let styled = format!("\x1b[1m{prompt}\x1b[0m");
         match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
             Ok(text) => {
+                let text = match editor.helper() {
+                    Some(assistant) => assistant.joined(text),
+                    None => text,
+                };
                 if purpose == Purpose::Message {
                     self.remember(&text);
                 }
@@ -131,7 +138,14 @@ impl Reader {
 
     fn editor(&mut self) -> Option<&mut Editor<Assistant, DefaultHistory>> {
         if self.editor.is_none() {
-            let mut editor = editor(Interrupt { dropped: Arc::clone(&self.dropped) }).ok()?;
+            let mut editor = editor().ok()?;
+            let interrupt = Box::new(Interrupt { dropped: Arc::clone(&self.dropped) });
+            editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(interrupt));
+            let enter = Box::new(Enter { is_message: Arc::clone(&self.is_message) });
+            editor.bind_sequence(
+                KeyEvent(KeyCode::Enter, Modifiers::NONE),
+                EventHandler::Conditional(enter),
+            );
             if let Some(history) = &self.history {
                 // There is none at first.
                 let _ = editor.load_history(history);
@@ -210,7 +224,22 @@ impl ConditionalEventHandler for Interrupt {
     }
 }
 
-fn editor(interrupt: Interrupt) -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
+/// Lets a message go on after a backslash, which is not part of it. What is pasted stays as it is.
+struct Enter {
+    is_message: Arc<AtomicBool>,
+}
+
+impl ConditionalEventHandler for Enter {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        if !self.is_message.load(Ordering::SeqCst) || !context.line().ends_with(GOES_ON) {
+            return None;
+        }
+        let is_at_end = context.pos() == context.line().len();
+        Some(if is_at_end { Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned())) } else { Cmd::AcceptLine })
+    }
+}
+
+fn editor() -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
     let behavior = if aside::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
@@ -224,7 +253,6 @@ fn editor(interrupt: Interrupt) -> rustyline::Result<Editor<Assistant, DefaultHi
     editor.set_helper(Some(Assistant::default()));
     editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
     editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
-    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(interrupt)));
     Ok(editor)
 }
 

@@ -7,6 +7,7 @@ mod endings;
 mod guided;
 mod help;
 mod info;
+mod kills;
 mod list;
 mod mcp;
 mod questions;

@@ -16,7 +16,7 @@ use crate::support::{Home, wait_until};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// `goose` in a home, with a scripted model.
-fn goose(home: &Home, server: &ModelServer, arguments: &[&str]) -> Command {
+pub(crate) fn goose(home: &Home, server: &ModelServer, arguments: &[&str]) -> Command {
     let mut command = home.goose(arguments);
     command
         .env("OPENAI_HOST", server.url())

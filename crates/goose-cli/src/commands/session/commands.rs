@@ -13,11 +13,12 @@ use super::{
 };
 use crate::{
     aside,
+    commands::assemble::with_hint,
     output::{FAINT, NAME},
     signals::Asked,
     terminal::{
         screen::Detail,
-        status::{dollars, standing, tokens},
+        status::{dollars, tokens},
     },
     visible,
 };
@@ -36,7 +37,8 @@ impl Chat {
             Slash::Unclear(why) => aside::line(visible::text(&why)),
             Slash::Clear => self.clear().await,
             Slash::Compact => return self.compact().await,
-            Slash::Model => self.show_model(),
+            Slash::Model(None) => self.show_model(),
+            Slash::Model(Some(name)) => return self.set_model(&name).await,
             Slash::Cost => self.show_cost(),
             Slash::Mode(mode) => self.mode(mode.as_deref()),
             Slash::Full => self.toggle_detail(),
@@ -83,9 +85,22 @@ impl Chat {
     }
 
     fn show_model(&self) {
-        let mode = self.assembled.permissions.mode().to_string();
-        aside::line(visible::line(&standing(&self.assembled.model, &mode, self.screen.cost())));
-        aside::line(format_args!("{FAINT}Another model: goose session --resume --model NAME{FAINT:#}"));
+        aside::line(visible::line(&self.standing()));
+        aside::line(format_args!("{FAINT}Another one: /model NAME, or /model SERVICE:NAME{FAINT:#}"));
+    }
+
+    /// Another model goes on with the conversation.
+    async fn set_model(&mut self, name: &str) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
+        Ok(match self.working("asking for the model's key", exchange.set_model(name)).await? {
+            Ok(Ok(model)) => {
+                aside::line(format_args!("The model is {} now.", visible::line(&model.to_string())));
+                self.show_standing();
+                After::Line
+            }
+            Ok(Err(error)) => failed(&format!("{:#}", with_hint(error))),
+            Err(asked) => cancelled(asked),
+        })
     }
 
     fn show_cost(&self) {
@@ -109,6 +124,7 @@ impl Chat {
                 self.before_plan = None;
                 self.assembled.permissions.set_mode(mode);
                 aside::line(format_args!("The mode is {mode} now."));
+                self.show_standing();
             }
             Some(Err(error)) => aside::error(&error.to_string()),
         }

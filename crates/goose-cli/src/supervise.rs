@@ -16,7 +16,11 @@ use crate::{aside, login::login, signals};
 const END_TIME: Duration = Duration::from_secs(2);
 
 /// Does work with extensions. A signal that asks to end cancels the token, and is the exit code then.
-pub(crate) fn supervise<W>(settings: &Settings, configs: Vec<ExtensionConfig>, work: W) -> anyhow::Result<ExitCode>
+pub(crate) fn supervise<W>(
+    settings: &Settings,
+    configs: Vec<ExtensionConfig>,
+    work: W,
+) -> anyhow::Result<ExitCode>
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
@@ -36,7 +40,11 @@ pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -
     ended
 }
 
-async fn supervised<W>(settings: &Settings, configs: Vec<ExtensionConfig>, work: W) -> anyhow::Result<ExitCode>
+async fn supervised<W>(
+    settings: &Settings,
+    configs: Vec<ExtensionConfig>,
+    work: W,
+) -> anyhow::Result<ExitCode>
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {

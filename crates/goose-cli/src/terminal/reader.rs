@@ -19,8 +19,8 @@ use rustix::{
     termios::{Termios, tcgetattr},
 };
 use rustyline::{
-    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyCode, KeyEvent,
-    Modifiers, Movement, RepeatCount,
+    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyCode,
+    KeyEvent, Modifiers, Movement, RepeatCount,
     config::Configurer as _,
     error::{ReadlineError, Signal},
     history::DefaultHistory,
@@ -142,10 +142,7 @@ impl Reader {
             let interrupt = Box::new(Interrupt { dropped: Arc::clone(&self.dropped) });
             editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(interrupt));
             let enter = Box::new(Enter { is_message: Arc::clone(&self.is_message) });
-            editor.bind_sequence(
-                KeyEvent(KeyCode::Enter, Modifiers::NONE),
-                EventHandler::Conditional(enter),
-            );
+            editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::NONE), EventHandler::Conditional(enter));
             if let Some(history) = &self.history {
                 // There is none at first.
                 let _ = editor.load_history(history);
@@ -235,7 +232,11 @@ impl ConditionalEventHandler for Enter {
             return None;
         }
         let is_at_end = context.pos() == context.line().len();
-        Some(if is_at_end { Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned())) } else { Cmd::AcceptLine })
+        Some(if is_at_end {
+            Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned()))
+        } else {
+            Cmd::AcceptLine
+        })
     }
 }
 

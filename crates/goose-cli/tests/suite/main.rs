@@ -1,7 +1,10 @@
 //! The `goose` command, run as people run it: a real program, in a home of its own.
 
 mod call;
+mod commands;
 mod configure;
+mod decisions;
+mod display;
 mod doctor;
 mod endings;
 mod guided;
@@ -10,6 +13,7 @@ mod info;
 mod kills;
 mod list;
 mod mcp;
+mod project;
 mod questions;
 mod recorded;
 mod run;

@@ -1,6 +1,6 @@
 //! What the commands of a conversation do.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use goose::{config::ExtensionConfig, permission::Mode};
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
@@ -15,6 +15,7 @@ use crate::{
     aside,
     commands::assemble::with_hint,
     output::{FAINT, NAME},
+    person::Person,
     signals::Asked,
     terminal::{
         screen::Detail,
@@ -190,7 +191,10 @@ impl Chat {
         let exchange = self.assembled.exchange.clone();
         let arguments: JsonObject =
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
-        let context = CallContext::new();
+        let mut context = CallContext::new();
+        if aside::can_ask() {
+            context = context.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(&self.input)))));
+        }
         let prompt = exchange.extensions().get_prompt(name, arguments, &context);
         Ok(match self.working("asking the extension", prompt).await? {
             Ok(Ok(prompt)) => {

@@ -163,6 +163,18 @@ pub(crate) enum ExtensionCommand {
     },
 }
 
+impl ExtensionCommand {
+    /// Which extensions it is about.
+    pub(crate) fn which(&self) -> &Which {
+        match self {
+            Self::List { which, .. }
+            | Self::Status { which, .. }
+            | Self::Tools { which, .. }
+            | Self::Call { which, .. } => which,
+        }
+    }
+}
+
 /// Which extensions are there besides, or instead of, the configured ones.
 #[derive(Debug, Args)]
 pub(crate) struct Which {

@@ -1,13 +1,13 @@
-//! Help with typing: commands and files are completed, and a message may have several lines.
+//! Help with typing: commands and files are completed.
 
-use std::{cell::Cell, fs, path::MAIN_SEPARATOR};
+use std::{fs, path::MAIN_SEPARATOR};
 
 use rustyline::{
     Context, Helper,
     completion::{Completer, Pair},
     highlight::Highlighter,
     hint::Hinter,
-    validate::{ValidationContext, ValidationResult, Validator},
+    validate::Validator,
 };
 
 use crate::{commands::session::slash::COMMANDS, visible};
@@ -35,40 +35,14 @@ pub(crate) enum Purpose {
 #[derive(Debug, Default)]
 pub(crate) struct Assistant {
     pub(crate) purpose: Purpose,
-    /// Whether a line was let go on here, with its backslash in it. At a terminal the key does it, see `reader`.
-    has_gone_on: Cell<bool>,
-}
-
-/// What ends a line that goes on.
-pub(crate) const GOES_ON: char = '\\';
-
-impl Assistant {
-    /// For the next line.
-    pub(crate) fn begin(&mut self, purpose: Purpose) {
-        self.purpose = purpose;
-        self.has_gone_on.set(false);
-    }
-
-    /// What was typed, without the backslashes that only let lines go on.
-    pub(crate) fn joined(&self, text: String) -> String {
-        if self.has_gone_on.get() { text.replace("\\\n", "\n") } else { text }
-    }
 }
 
 impl Helper for Assistant {}
 impl Highlighter for Assistant {}
+impl Validator for Assistant {}
 
 impl Hinter for Assistant {
     type Hint = String;
-}
-
-impl Validator for Assistant {
-    /// A line that ends with a backslash goes on.
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let goes_on = self.purpose == Purpose::Message && context.input().ends_with(GOES_ON);
-        self.has_gone_on.set(goes_on || self.has_gone_on.get());
-        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
-    }
 }
 
 impl Completer for Assistant {

@@ -19,8 +19,8 @@ use rustix::{
     termios::{Termios, tcgetattr},
 };
 use rustyline::{
-    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyCode,
-    KeyEvent, Modifiers, Movement, RepeatCount,
+    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent,
+    RepeatCount,
     config::Configurer as _,
     error::{ReadlineError, Signal},
     history::DefaultHistory,
@@ -28,7 +28,7 @@ use rustyline::{
 use tokio::sync::oneshot;
 
 use super::{
-    completion::{Assistant, GOES_ON, Purpose},
+    completion::{Assistant, Purpose},
     input::{Typed, set},
 };
 use crate::aside;
@@ -44,6 +44,14 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// How often it is looked whether the asker is still there.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// What ends a line that goes on, and is no part of it.
+const GOES_ON: char = '\\';
+
+/// The prompt of a line that goes on.
+const GOES_ON_PROMPT: &str = "… ";
+
+type LineEditor = Editor<Assistant, DefaultHistory>;
 
 /// A question to the person.
 pub(super) struct Request {
@@ -79,11 +87,10 @@ impl Asker<'_> {
 
 /// The thread's own.
 pub(super) struct Reader {
-    editor: Option<Editor<Assistant, DefaultHistory>>,
+    /// The one for messages, with their history.
+    editor: Option<LineEditor>,
     /// Whether the last Ctrl-C took a line back.
     dropped: Arc<AtomicBool>,
-    /// Whether the line that is typed is a message, which may have several lines.
-    is_message: Arc<AtomicBool>,
     history: Option<PathBuf>,
     /// The terminal as it was.
     terminal: Option<Termios>,
@@ -91,7 +98,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
-        Self { editor: None, dropped: Arc::default(), is_message: Arc::default(), history, terminal }
+        Self { editor: None, dropped: Arc::default(), history, terminal }
     }
 
     /// Answers until nobody can ask any more. Questions that were withdrawn meanwhile are left out.
@@ -111,45 +118,55 @@ impl Reader {
         }
     }
 
+    /// A message may have several lines: one that ends with a backslash goes on.
     fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
-        self.dropped.store(false, Ordering::SeqCst);
-        self.is_message.store(purpose == Purpose::Message, Ordering::SeqCst);
-        let Some(editor) = self.editor() else { return Typed::Ended };
-        if let Some(assistant) = editor.helper_mut() {
-            assistant.begin(purpose);
+        if purpose == Purpose::Answer {
+            return self.read_answer(prompt, initial);
         }
-        let styled = format!("\x1b[1m{prompt}\x1b[0m");
-        match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
-            Ok(text) => {
-                let text = match editor.helper() {
-                    Some(assistant) => assistant.joined(text),
-                    None => text,
-                };
-                if purpose == Purpose::Message {
-                    self.remember(&text);
-                }
-                Typed::Text(text)
+        let mut begun = String::new();
+        loop {
+            let prompt = if begun.is_empty() { prompt } else { GOES_ON_PROMPT };
+            match self.read_message(prompt) {
+                Typed::Text(text) => match text.strip_suffix(GOES_ON) {
+                    Some(line) => begun.extend([line, "\n"]),
+                    None => {
+                        begun.push_str(&text);
+                        break;
+                    }
+                },
+                Typed::Interrupted if !begun.is_empty() => return Typed::Dropped,
+                Typed::Ended if !begun.is_empty() => break,
+                other => return other,
             }
-            Err(ReadlineError::Interrupted) if self.dropped.load(Ordering::SeqCst) => Typed::Dropped,
-            Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
-            Err(_) => Typed::Ended,
         }
+        self.remember(&begun);
+        Typed::Text(begun)
     }
 
-    fn editor(&mut self) -> Option<&mut Editor<Assistant, DefaultHistory>> {
+    fn read_message(&mut self, prompt: &str) -> Typed {
         if self.editor.is_none() {
-            let mut editor = editor().ok()?;
-            let interrupt = Box::new(Interrupt { dropped: Arc::clone(&self.dropped) });
-            editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(interrupt));
-            let enter = Box::new(Enter { is_message: Arc::clone(&self.is_message) });
-            editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::NONE), EventHandler::Conditional(enter));
-            if let Some(history) = &self.history {
+            self.editor = self.new_editor(Purpose::Message);
+            if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
                 // There is none at first.
                 let _ = editor.load_history(history);
             }
-            self.editor = Some(editor);
         }
-        self.editor.as_mut()
+        match &mut self.editor {
+            Some(editor) => read(editor, prompt, "", &self.dropped),
+            None => Typed::Ended,
+        }
+    }
+
+    /// By an editor of its own: what was typed ahead is for the next message, and no answer.
+    fn read_answer(&self, prompt: &str, initial: &str) -> Typed {
+        match self.new_editor(Purpose::Answer) {
+            Some(mut editor) => read(&mut editor, prompt, initial, &self.dropped),
+            None => Typed::Ended,
+        }
+    }
+
+    fn new_editor(&self, purpose: Purpose) -> Option<LineEditor> {
+        editor(purpose, Interrupt { dropped: Arc::clone(&self.dropped) }).ok()
     }
 
     /// The text as the person's editor gives it back; the editor has the terminal as it was.
@@ -168,6 +185,18 @@ impl Reader {
             let _ = history.parent().map(fs::create_dir_all);
             let _ = editor.append_history(history);
         }
+    }
+}
+
+/// A line of a line editor, which may be given in part.
+fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBool) -> Typed {
+    dropped.store(false, Ordering::SeqCst);
+    let styled = format!("\x1b[1m{prompt}\x1b[0m");
+    match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
+        Ok(text) => Typed::Text(text),
+        Err(ReadlineError::Interrupted) if dropped.load(Ordering::SeqCst) => Typed::Dropped,
+        Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
+        Err(_) => Typed::Ended,
     }
 }
 
@@ -221,26 +250,7 @@ impl ConditionalEventHandler for Interrupt {
     }
 }
 
-/// Lets a message go on after a backslash, which is not part of it. What is pasted stays as it is.
-struct Enter {
-    is_message: Arc<AtomicBool>,
-}
-
-impl ConditionalEventHandler for Enter {
-    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        if !self.is_message.load(Ordering::SeqCst) || !context.line().ends_with(GOES_ON) {
-            return None;
-        }
-        let is_at_end = context.pos() == context.line().len();
-        Some(if is_at_end {
-            Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned()))
-        } else {
-            Cmd::AcceptLine
-        })
-    }
-}
-
-fn editor() -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
+fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEditor> {
     let behavior = if aside::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
@@ -251,9 +261,10 @@ fn editor() -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
         .build();
     let mut editor = Editor::with_config(config)?;
     editor.set_auto_add_history(false);
-    editor.set_helper(Some(Assistant::default()));
+    editor.set_helper(Some(Assistant { purpose }));
     editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
     editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
+    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(interrupt)));
     Ok(editor)
 }
 

@@ -85,7 +85,7 @@ fn next(asked: &Asked) -> Turn {
     }
 }
 
-fn store(home: &Home) -> PathBuf {
+pub(crate) fn store(home: &Home) -> PathBuf {
     home.path().join("data/sessions/goose.db")
 }
 
@@ -176,7 +176,7 @@ fn limited(command: &Command, blocks: u64) -> Command {
 }
 
 /// What SQLite finds wrong with the store.
-fn integrity(file: &Path) -> anyhow::Result<String> {
+pub(crate) fn integrity(file: &Path) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let options = SqliteConnectOptions::new().filename(file);

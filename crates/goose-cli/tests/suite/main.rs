@@ -7,6 +7,7 @@ mod decisions;
 mod display;
 mod doctor;
 mod endings;
+mod faults;
 mod guided;
 mod help;
 mod info;

@@ -9,20 +9,23 @@ mod tools;
 
 use std::process::ExitCode;
 
-use goose::config::{Paths, Settings, Trust};
+use goose::config::{Paths, Settings, SettingsSource, Trust};
 
 use crate::{
     aside,
-    cli::ExtensionCommand,
+    cli::{ExtensionCommand, Which},
     output::WARNING,
     selection::Selection,
     settings::{self, ConfigArgs, Here},
     visible,
 };
 
+/// What stands in the place of a file that is not read.
+const NO_FILE: &str = "/dev/null";
+
 /// Does one of these commands.
 pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
-    let settings = configured(&Paths::from_env()?, config)?;
+    let settings = configured(&Paths::from_env()?, config, command.which())?;
     match command {
         ExtensionCommand::List { which, form } => list::run(&Selection::load(&settings, &which)?, &form),
         ExtensionCommand::Status { names, which, form } => {
@@ -41,8 +44,12 @@ pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Res
 }
 
 /// The settings that a conversation here would have. A project's file that is not trusted does not count, and that is
-/// said.
-fn configured(paths: &Paths, args: &ConfigArgs) -> anyhow::Result<Settings> {
+/// said. Where only the flags count, no file is read.
+fn configured(paths: &Paths, args: &ConfigArgs, which: &Which) -> anyhow::Result<Settings> {
+    if which.no_profile {
+        let source = SettingsSource::of_this_process(paths.clone());
+        return Ok(Settings::load(source.with_config_file(Some(NO_FILE.into())))?);
+    }
     let Here { settings, project } = settings::look(paths, args);
     let settings = settings?;
     let left_out = match project {

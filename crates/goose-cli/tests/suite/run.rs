@@ -151,8 +151,20 @@ fn every_event_is_a_line() -> anyhow::Result<()> {
     let lines: Vec<Value> = run.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let kinds: Vec<&str> =
         lines.iter().filter_map(|line| line["type"].as_str()).filter(|it| *it != "notification").collect();
-    assert_eq!(kinds, ["message", "message", "message", "message", "complete"]);
-    assert_eq!(lines.last().context("a line")?["status"], "completed");
+    assert_eq!(kinds, ["message", "message", "message", "complete"], "what the person said they know");
+    let messages: Vec<&Value> =
+        lines.iter().filter(|line| line["type"] == "message").map(|line| &line["message"]).collect();
+    let shapes: Vec<(&Value, &Value)> =
+        messages.iter().map(|message| (&message["role"], &message["content"][0]["type"])).collect();
+    let of = |role: &'static str, part: &'static str| (json!(role), json!(part));
+    let expected = [of("assistant", "toolRequest"), of("user", "toolResponse"), of("assistant", "text")];
+    assert_eq!(shapes, expected.iter().map(|(role, part)| (role, part)).collect::<Vec<_>>());
+    ensure!(messages.iter().all(|message| message["id"].is_string() && message["created"].is_u64()));
+    let complete = lines.last().context("a line")?;
+    assert_eq!(
+        (&complete["total_tokens"], &complete["input_tokens"], &complete["status"]),
+        (&json!(220), &json!(200), &json!("completed"))
+    );
     ensure!(!run.stdout.contains('\u{1b}'));
     Ok(())
 }

@@ -13,7 +13,7 @@ use goose_test_support::{ModelServer, Turn};
 use serde_json::json;
 
 use crate::{
-    kills::{integrity, store},
+    kept::{integrity, store},
     run::goose,
     support::{Home, Run, program, wait_until},
     talk::{at_terminal_with, prompted, shell},

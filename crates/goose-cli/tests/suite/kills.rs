@@ -10,7 +10,6 @@ use std::{
     collections::{BTreeSet, VecDeque},
     io::{BufRead as _, BufReader, Read as _},
     os::unix::process::ExitStatusExt as _,
-    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -22,9 +21,9 @@ use std::{
 use anyhow::{Context as _, ensure};
 use goose_test_support::{ModelServer, Turn, model_server::Asked};
 use serde_json::{Value, json};
-use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 use crate::{
+    kept::{exported, integrity, is_kept, is_valid, parts, results, store},
     run::goose,
     support::{Home, wait_until},
     talk::at_terminal,
@@ -83,10 +82,6 @@ fn next(asked: &Asked) -> Turn {
         }),
         None => Turn::text(DONE),
     }
-}
-
-pub(crate) fn store(home: &Home) -> PathBuf {
-    home.path().join("data/sessions/goose.db")
 }
 
 /// What came of a run that was killed.
@@ -175,72 +170,6 @@ fn limited(command: &Command, blocks: u64) -> Command {
     limited
 }
 
-/// What SQLite finds wrong with the store.
-pub(crate) fn integrity(file: &Path) -> anyhow::Result<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let options = SqliteConnectOptions::new().filename(file);
-        let mut connection = SqliteConnection::connect_with(&options).await?;
-        let row = connection.fetch_one("PRAGMA integrity_check").await?;
-        let found = row.try_get(0)?;
-        connection.close().await?;
-        Ok(found)
-    })
-}
-
-/// The last session, or nothing where there is none.
-fn exported(home: &Home) -> anyhow::Result<Option<Vec<Value>>> {
-    let listed = home.run(&["session", "list", "--json"])?;
-    ensure!(listed.code == Some(0), "{listed:?}");
-    if listed.json()?["sessions"].as_array().is_none_or(Vec::is_empty) {
-        return Ok(None);
-    }
-    let exported = home.run(&["session", "export"])?;
-    ensure!(exported.code == Some(0), "{exported:?}");
-    let document = exported.json()?;
-    ensure!(document["skipped"] == json!([]), "{document}");
-    let steps = document["steps"].as_array().context("steps")?;
-    Ok(Some(steps.iter().map(|stored| stored["step"].clone()).collect()))
-}
-
-/// Parts of messages of a kind.
-fn parts<'a>(steps: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    let messages = steps.iter().filter(|step| step["step"] == "message");
-    let parts = messages.filter_map(|step| step["message"]["content"].as_array()).flatten();
-    parts.filter(move |part| part["type"] == kind)
-}
-
-fn results(steps: &[Value]) -> impl Iterator<Item = &Value> {
-    steps.iter().filter(|step| step["step"] == "tool_result")
-}
-
-/// Everything that was shown is stored.
-fn is_kept(lines: &[Value], steps: &[Value]) -> anyhow::Result<()> {
-    let messages = lines.iter().filter(|line| line["type"] == "message");
-    let shown = messages.filter_map(|line| line["message"]["content"].as_array()).flatten();
-    for part in shown {
-        let found = match part["type"].as_str().context("a type")? {
-            "text" => parts(steps, "text").any(|stored| stored == part),
-            "toolRequest" => parts(steps, "tool_call").any(|stored| {
-                let call = &part["toolCall"]["value"];
-                stored["id"] == part["id"]
-                    && stored["name"] == call["name"]
-                    && stored["arguments"] == call["arguments"]
-            }),
-            "toolResponse" => results(steps).any(|stored| {
-                let result = &part["toolResult"]["value"];
-                stored["id"] == part["id"] && stored["output"]["content"] == result["content"]
-            }),
-            _ => false,
-        };
-        ensure!(found, "shown, and not stored: {part}\n{steps:#?}");
-    }
-    let is_complete = lines.iter().any(|line| line["type"] == "complete");
-    let is_ended = steps.last().is_some_and(|step| step["step"] == "reply_ended");
-    ensure!(is_ended || !is_complete, "shown as complete, and not stored as ended: {steps:#?}");
-    Ok(())
-}
-
 /// How often each call was carried out.
 fn times(home: &Home, call: &str) -> usize {
     let ran = std::fs::read_to_string(home.path().join("ran")).unwrap_or_default();
@@ -254,25 +183,6 @@ fn ran_what_is_stored(home: &Home, steps: &[Value]) -> anyhow::Result<()> {
             parts(steps, "tool_call").any(|stored| stored["arguments"]["command"] == command(call));
         ensure!(is_stored || times(home, call) == 0, "{call} ran before it was stored");
     }
-    Ok(())
-}
-
-/// Each call in a request has exactly one result, right after it.
-fn is_valid(asked: &Asked) -> anyhow::Result<()> {
-    let messages = asked.body["messages"].as_array().context("messages")?;
-    let mut open: VecDeque<&str> = VecDeque::new();
-    for message in messages {
-        if message["role"] == "tool" {
-            let id = message["tool_call_id"].as_str().context("an id")?;
-            let at = open.iter().position(|call| *call == id).context("a result that nobody waits for")?;
-            open.remove(at);
-            continue;
-        }
-        ensure!(open.is_empty(), "no result of {open:?}: {messages:#?}");
-        let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
-        open.extend(calls.iter().filter_map(|call| call["id"].as_str()));
-    }
-    ensure!(open.is_empty(), "no result of {open:?}: {messages:#?}");
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod faults;
 mod guided;
 mod help;
 mod info;
+mod kept;
 mod kills;
 mod list;
 mod mcp;

@@ -8,12 +8,13 @@
 
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [goose, aimock] = process.argv.slice(2);
-const { LLMock } = await import(pathToFileURL(resolve(aimock, "dist/index.js")));
+const [goose, aimock] = process.argv.slice(2).map((path) => resolve(path));
+const { LLMock } = await import(pathToFileURL(join(aimock, "dist/index.js")));
 
 const CALLS = 20;
 // One red pixel.
@@ -61,18 +62,18 @@ const TASKS = [
         ask: "Count one by one.",
         check: ({ stdout, requests }) =>
             stdout.includes("Twenty done.") && requests.length === CALLS + 1 &&
-            body(requests.at(-1)).includes(`number ${CALLS - 1}`),
+            requests.at(-1).includes(`number ${CALLS - 1}`),
     },
     {
         name: "calls side by side",
         ask: "Do it side by side.",
         check: ({ stdout, requests }) =>
-            stdout.includes("Both done.") && ["left", "right"].every((side) => body(requests.at(-1)).includes(`${side}\\n`)),
+            stdout.includes("Both done.") && ["left", "right"].every((side) => requests.at(-1).includes(`"${side}"`)),
     },
     {
         name: "an image that a tool read",
         ask: "Look at the picture.",
-        check: ({ stdout, requests }) => stdout.includes("It is red.") && body(requests.at(-1)).includes(PIXEL.slice(0, 60)),
+        check: ({ stdout, requests }) => stdout.includes("It is red.") && requests.at(-1).includes(PIXEL.slice(0, 60)),
     },
     { name: "reasoning", ask: "Please think first.", check: ({ stdout }) => stdout.includes("It is 42.") },
     {
@@ -88,7 +89,22 @@ const TASKS = [
     },
 ];
 
-const body = (request) => JSON.stringify(request.body);
+// Stands between goose and the mock and keeps each body as it was sent: the mock itself keeps only its own reading.
+async function listenBetween(url, path) {
+    const requests = [];
+    const server = createServer(async (asked, answer) => {
+        const body = Buffer.concat(await asked.toArray());
+        if (asked.url.startsWith(path)) requests.push(body.toString());
+        const onward = request(new URL(asked.url, url), { method: asked.method, headers: asked.headers }, (answered) => {
+            answer.writeHead(answered.statusCode, answered.headers);
+            answered.pipe(answer);
+        });
+        onward.on("error", () => answer.destroy());
+        onward.end(body);
+    });
+    await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+    return { requests, url: `http://127.0.0.1:${server.address().port}`, stop: () => server.closeAllConnections() ?? server.close() };
+}
 
 function run(wire, url, home, ask) {
     const env = {
@@ -111,9 +127,11 @@ async function checkWire(wire) {
         const mock = new LLMock({ port: 0 });
         script(mock);
         await mock.start();
-        const ran = await run(wire, mock.url, home, task.ask);
-        const requests = mock.getRequests().filter((request) => request.path?.startsWith(wire.path));
+        const between = await listenBetween(mock.url, wire.path);
+        const ran = await run(wire, between.url, home, task.ask);
+        between.stop();
         await mock.stop();
+        const { requests } = between;
         const good = (ran.code !== 0) === Boolean(task.fails) && task.check({ ...ran, requests }, wire);
         console.log(good ? `ok    ${wire.name}: ${task.name}` : `FAIL  ${wire.name}: ${task.name}`);
         if (!good) {

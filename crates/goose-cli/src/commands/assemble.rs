@@ -60,8 +60,6 @@ pub(crate) enum Keep {
 pub(crate) struct Assembled {
     pub(crate) exchange: Exchange,
     pub(crate) permissions: Arc<Permissions>,
-    /// The model's name.
-    pub(crate) model: String,
     /// What is known of the conversation, where it goes on.
     pub(crate) before: Option<Before>,
     pool: Arc<ServicePool>,
@@ -102,7 +100,6 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     let (profile, flags) = profile(&settings, &wanted)?;
     let permissions = permissions(&settings, &profile)?;
     let pool = pool(&settings, &folder)?;
-    let model = profile.processor.as_ref().map(ToString::to_string).unwrap_or_default();
     let (kept, before) = split(kept);
     let mut builder = Exchange::builder(profile, SilentNotifier)
         .with_settings(settings)
@@ -120,11 +117,11 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     if let Some(problem) = permissions.problem() {
         aside::line(format_args!("{}", crate::visible::text(&problem)));
     }
-    Ok(Assembled { exchange, permissions, model, before, pool })
+    Ok(Assembled { exchange, permissions, before, pool })
 }
 
 /// What is wrong, and what to do about it.
-fn with_hint(error: BuildError) -> anyhow::Error {
+pub(crate) fn with_hint(error: BuildError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
         None => error.into(),

@@ -1,14 +1,21 @@
 //! The `goose` command, run as people run it: a real program, in a home of its own.
 
 mod call;
+mod commands;
 mod configure;
+mod decisions;
+mod display;
 mod doctor;
 mod endings;
+mod faults;
 mod guided;
 mod help;
 mod info;
+mod kept;
+mod kills;
 mod list;
 mod mcp;
+mod project;
 mod questions;
 mod recorded;
 mod run;

@@ -26,7 +26,7 @@ pub struct CustomProvider {
     #[serde(default)]
     pub(crate) api_key_env: Option<String>,
     /// Where it is: a host, a base URL or the whole URL. May hold `${VARIABLE}`.
-    pub(crate) base_url: String,
+    pub base_url: String,
     /// What is asked there, where it is not the usual.
     #[serde(default)]
     pub(crate) base_path: Option<String>,

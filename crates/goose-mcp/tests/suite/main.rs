@@ -8,6 +8,7 @@ mod developer_edit;
 mod developer_files;
 mod developer_find;
 mod developer_hostile;
+mod developer_kept;
 mod developer_server;
 mod developer_shell;
 mod developer_support;

@@ -253,6 +253,34 @@ async fn what_is_removed_is_gone_everywhere() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Neither in free pages nor in the index nor in the log; also while others have the store open.
+#[tokio::test]
+async fn what_is_removed_leaves_nothing_in_the_files() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let kept = shelf.session(&["the kept walrus"]).await?;
+    let words: String = (0..20_000).map(|number| format!("qzx{number} ")).collect();
+    let gone = shelf.session(&["Qzxtitle of it", &words]).await?;
+    shelf.session(&["another walrus"]).await?;
+    assert_eq!(shelf.store.search("qzx100", 10).await?.len(), 1);
+    assert!(traces(&shelf.file(), b"qzx")? > 20_000);
+    shelf.another().remove(gone.id()).await?;
+    assert_eq!(traces(&shelf.file(), b"qzx")?, 0);
+    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    assert_eq!(shelf.store.steps(kept.id()).await?.steps.len(), 1);
+    Ok(())
+}
+
+/// How often a word is in the files of a store, in small letters or with a large one.
+fn traces(store: &Path, word: &[u8]) -> anyhow::Result<usize> {
+    let mut found = 0;
+    for ending in ["", "-wal"] {
+        let path = PathBuf::from(format!("{}{ending}", store.display()));
+        let bytes = std::fs::read(path).unwrap_or_default();
+        found += bytes.windows(word.len()).filter(|window| window.eq_ignore_ascii_case(word)).count();
+    }
+    Ok(found)
+}
+
 #[tokio::test]
 async fn words_are_found_in_messages_and_results() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;

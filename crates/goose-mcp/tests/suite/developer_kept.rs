@@ -98,7 +98,7 @@ fn a_file_is_written_in_place_where_nothing_can_be_put_beside_it() {
     fs::create_dir(&sealed).unwrap();
     fs::write(sealed.join("file"), "old\n").unwrap();
     fs::write(sealed.join("closed"), "secret\n").unwrap();
-    fs::set_permissions(sealed.join("closed"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(sealed.join("closed"), Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(&sealed, Permissions::from_mode(0o555)).unwrap();
     let mut server = Server::start(folder.path(), WITHOUT_PRIVILEGES);
     let edited = server.call("edit", &json!({ "path": "sealed/file", "before": "old", "after": "newer" }));

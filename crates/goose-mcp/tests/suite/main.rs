@@ -13,6 +13,7 @@ mod developer_server;
 mod developer_shell;
 mod developer_support;
 mod developer_tools;
+mod developer_wrong;
 mod example;
 mod memory_concurrency;
 mod memory_files;

@@ -119,7 +119,9 @@ pub(super) fn not_regular(place: &Place, metadata: &Metadata) -> ToolError {
     let kind = metadata.file_type();
     let given = &place.given;
     if kind.is_dir() {
-        return ToolError::ExecutionError(format!("{given} is a folder. Use `tree` to see what is in it."));
+        return ToolError::ExecutionError(format!(
+            "{given} is a folder. Name a file in it. Use `tree` to see what is there."
+        ));
     }
     let what = if kind.is_fifo() {
         "a pipe"
@@ -134,14 +136,17 @@ pub(super) fn not_regular(place: &Place, metadata: &Metadata) -> ToolError {
 }
 
 fn missing(place: &Place) -> ToolError {
-    let lines = if place.given.contains('\n') { " The path has several lines; give one path." } else { "" };
-    ToolError::ExecutionError(format!("There is no file {}.{}{lines}", place.given, near::hint(&place.path)))
+    let given = &place.given;
+    ToolError::ExecutionError(match place.path.read_link() {
+        Ok(target) => format!("{given} is a link to {}, which is not there.", target.display()),
+        Err(_) => format!("There is no file {given}.{}", near::hint(&place.path)),
+    })
 }
 
 fn too_large(place: &Place, size: u64) -> ToolError {
     ToolError::ExecutionError(format!(
         "{} is too large: {size} bytes, at most {MAX_FILE_BYTES} are read. Use `search`, or `sed -n` in the shell, to \
-         see parts of it.",
+         see parts of it, and a program in the shell to change it.",
         place.given
     ))
 }

@@ -44,6 +44,12 @@ struct Written {
 }
 
 fn write_file(place: &Place, content: &str) -> ToolResult<Written> {
+    if place.given.ends_with('/') {
+        return Err(ToolError::ExecutionError(format!(
+            "{} names a folder, so nothing was written. Name a file in it; folders are made with it.",
+            place.given
+        )));
+    }
     match look(place)? {
         Found::File(old) => write_over(place, old, content),
         Found::Nothing => {

@@ -75,6 +75,7 @@ impl Developer {
                 around,
                 limit,
                 root,
+                given: place.given,
                 walk,
                 found: Mutex::default(),
                 count: AtomicUsize::new(0),
@@ -88,6 +89,12 @@ impl Developer {
 }
 
 fn matcher(pattern: &str, ignore_case: bool) -> ToolResult<RegexMatcher> {
+    if pattern.is_empty() {
+        return Err(
+            "The pattern is empty, and would match every line. Use `read` for a file, `tree` for a folder."
+                .into(),
+        );
+    }
     RegexMatcherBuilder::new()
         .case_insensitive(ignore_case)
         .line_terminator(Some(b'\n'))
@@ -96,7 +103,7 @@ fn matcher(pattern: &str, ignore_case: bool) -> ToolResult<RegexMatcher> {
         .build(pattern)
         .map_err(|error| {
             ToolError::ExecutionError(format!(
-                "The pattern is no regular expression: {error}. It has Rust's syntax, without look-around; escape \
+                "The pattern is no regular expression: {error}. It has Rust's syntax, without look-around, and matches within one line; escape \
                  `( ) [ ] {{ }} . * + ? |` with a backslash to find them as they are."
             ))
         })
@@ -108,6 +115,8 @@ struct Hunt {
     around: usize,
     limit: usize,
     root: PathBuf,
+    /// The root as it was given.
+    given: String,
     walk: Walk,
     found: Mutex<BTreeMap<PathBuf, String>>,
     count: AtomicUsize,
@@ -175,7 +184,7 @@ impl Hunt {
         }
         if !lines.shown.is_empty() {
             let name = file.strip_prefix(&self.root).unwrap_or(file);
-            let name = if name.as_os_str().is_empty() { file } else { name };
+            let name = if name.as_os_str().is_empty() { Path::new(&self.given) } else { name };
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_path_buf(), lines.shown);
         }
     }
@@ -196,6 +205,8 @@ impl Hunt {
         );
         if self.met_binary.load(Ordering::Relaxed) && !self.root.is_dir() {
             shown.push_str("[It is no text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
+        } else if found.is_empty() && !self.root.is_dir() {
+            shown.push_str("No match in it.\n");
         } else if found.is_empty() {
             shown.push_str(
                 "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n",

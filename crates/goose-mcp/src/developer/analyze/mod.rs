@@ -54,7 +54,7 @@ impl Developer {
         let map = blocking(move || {
             let path = must_be_there(&place)?;
             let map = match focus {
-                Some(symbol) => focus::map(&Code::under(&path, None, &walk), symbol.trim(), follow)?,
+                Some(symbol) => focus::map(&Code::about(&path, symbol.trim(), &walk), symbol.trim(), follow)?,
                 None if path.is_dir() => overview::map(&Code::under(&path, Some(depth), &walk)),
                 None => {
                     check_readable(&place)?;

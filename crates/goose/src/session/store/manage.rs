@@ -127,7 +127,7 @@ impl SessionStore {
         if lease.change(sqlx::query(REMOVE).bind(id.to_string())).await? == 0 {
             return Err(StoreError::missing(id));
         }
-        lease.run("PRAGMA secure_delete = OFF").await?;
+        lease.run("PRAGMA secure_delete = FAST").await?;
         lease.commit().await?;
         self.empty_log().await
     }

@@ -298,7 +298,7 @@ async fn long_commands_are_judged_on_another_thread() -> anyhow::Result<()> {
     assert_eq!(outcome(&events)?, &done());
     let results = stage.results_in(1);
     assert_eq!(results[..2], ["echo short", "echo long"]);
-    assert!(results[2].starts_with("Not run:") && results[2].contains("rm"), "{results:?}");
+    assert!(results[2].contains("Not run:") && results[2].contains("rm x"), "{results:?}");
     let here = std::thread::current().id();
     let judged: Vec<(usize, std::thread::ThreadId)> =
         threads.0.lock().map(|judged| judged.clone()).unwrap_or_default();

@@ -90,7 +90,7 @@ impl Work {
                     self.take_ended(running, ended).await?;
                 }
                 decided = Pending::decided(&mut pending) => {
-                    let decided = self.after_decision(decided).await;
+                    let decided = self.after_decision(decided).await?;
                     pending = None;
                     self.begin_call(decided, running).await?;
                 }

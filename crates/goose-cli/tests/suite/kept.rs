@@ -99,3 +99,28 @@ pub(crate) fn is_valid(asked: &Asked) -> anyhow::Result<()> {
     ensure!(open.is_empty(), "no result of {open:?}: {messages:#?}");
     Ok(())
 }
+
+/// Keeps every other program from writing to the store until it is dropped.
+pub(crate) struct Locked {
+    runtime: tokio::runtime::Runtime,
+    connection: Option<SqliteConnection>,
+}
+
+pub(crate) fn lock(store: &Path) -> anyhow::Result<Locked> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let connection = runtime.block_on(async {
+        let options = SqliteConnectOptions::new().filename(store);
+        let mut connection = SqliteConnection::connect_with(&options).await?;
+        connection.execute("BEGIN IMMEDIATE").await?;
+        anyhow::Ok(connection)
+    })?;
+    Ok(Locked { runtime, connection: Some(connection) })
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            let _ = self.runtime.block_on(connection.close());
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The developer's tools as a small model sees them: examples and words made by hand, and only the arguments that it
+//! handles well.
+
+use goose_extension::JsonObject;
+use serde_json::{Value, json};
+
+/// How a tool is shown to the model.
+pub(super) struct Known {
+    /// The tool's full name.
+    pub(super) name: &'static str,
+    /// The arguments of the example, as JSON.
+    example: &'static str,
+    /// What it does, in a few words.
+    pub(super) words: &'static str,
+    /// The schema of each argument, in the order in which it is written; the names end with `?` where they may be left
+    /// out.
+    arguments: &'static [(&'static str, Kind)],
+    /// What is passed besides, without the model's doing.
+    besides: &'static [(&'static str, bool)],
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Line,
+    Text,
+    Number,
+}
+
+/// How long a path, a pattern or a command may be, in characters.
+const MAX_LINE_CHARS: usize = 1_000;
+
+/// Always offered, in this order.
+pub(super) const KNOWN: [Known; 6] = [
+    Known {
+        name: "developer__shell",
+        example: r#"{"command":"wc -l notes.txt"}"#,
+        words: "runs a command",
+        arguments: &[("command", Kind::Text)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__read",
+        example: r#"{"path":"docs/notes.txt"}"#,
+        words: "shows a file",
+        arguments: &[("path", Kind::Line), ("offset?", Kind::Number)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__write",
+        example: r#"{"path":"docs/notes.txt","content":"one\ntwo\n"}"#,
+        words: "makes a file, or replaces all of it",
+        arguments: &[("path", Kind::Line), ("content", Kind::Text)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__edit",
+        example: r#"{"path":"docs/notes.txt","before":"one","after":"three"}"#,
+        words: "replaces text in a file",
+        arguments: &[("path", Kind::Line), ("before", Kind::Text), ("after", Kind::Text)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__search",
+        example: r#"{"pattern":"one"}"#,
+        words: "finds text in all files",
+        arguments: &[("pattern", Kind::Line)],
+        besides: &[("ignore_case", true)],
+    },
+    Known {
+        name: "developer__tree",
+        example: r#"{"path":"docs"}"#,
+        words: "lists a folder",
+        arguments: &[("path", Kind::Line)],
+        besides: &[],
+    },
+];
+
+impl Known {
+    /// The tool of this name.
+    pub(super) fn of(name: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| known.name == name)
+    }
+
+    /// The arguments of the example.
+    pub(super) fn example(&self) -> JsonObject {
+        serde_json::from_str(self.example).unwrap_or_default()
+    }
+
+    /// What is passed besides.
+    pub(super) fn besides(&self) -> JsonObject {
+        self.besides.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect()
+    }
+
+    /// What the model may pass.
+    pub(super) fn schema(&self) -> JsonObject {
+        let properties: JsonObject = self
+            .arguments
+            .iter()
+            .map(|(name, kind)| (name.trim_end_matches('?').to_owned(), kind.schema()))
+            .collect();
+        let required: Vec<Value> =
+            self.arguments.iter().filter(|(name, _)| !name.ends_with('?')).map(|(name, _)| Value::from(*name)).collect();
+        JsonObject::from_iter([
+            ("type".to_owned(), json!("object")),
+            ("properties".to_owned(), Value::Object(properties)),
+            ("required".to_owned(), Value::Array(required)),
+        ])
+    }
+}
+
+impl Kind {
+    fn schema(self) -> Value {
+        match self {
+            Self::Line => json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE_CHARS }),
+            Self::Text => json!({ "type": "string" }),
+            Self::Number => json!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 }),
+        }
+    }
+}

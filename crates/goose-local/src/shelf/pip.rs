@@ -179,9 +179,9 @@ fn judged(status: ExitStatus, said: &str) -> Result<Ran, String> {
     if said.contains(NO_PIP) {
         return Ok(Ran::NotThere);
     }
-    let errors = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR"));
+    let mut errors = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR"));
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let reason = errors.last().or(last).unwrap_or("it does not say why");
+    let reason = errors.next_back().or(last).unwrap_or("it does not say why");
     let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
     Err(format!("pip failed ({status}): {reason}"))
 }

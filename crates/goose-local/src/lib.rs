@@ -4,6 +4,7 @@ mod error;
 mod generate;
 pub mod model;
 pub mod provider;
+pub mod shelf;
 pub mod tokenizer;
 
 pub use error::EngineError;

@@ -1,6 +1,7 @@
 //! The `goose` command, run as people run it: a real program, in a home of its own.
 
 mod call;
+mod choosing;
 mod configure;
 mod doctor;
 mod endings;
@@ -9,6 +10,8 @@ mod help;
 mod info;
 mod list;
 mod mcp;
+#[cfg(feature = "local")]
+mod models;
 mod questions;
 mod recorded;
 mod run;

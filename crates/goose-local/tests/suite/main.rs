@@ -1,0 +1,3 @@
+//! The small model inside goose, through its public door.
+
+mod shelf;

@@ -2,9 +2,11 @@
 
 mod error;
 mod generate;
-pub mod model;
+mod model;
 pub mod provider;
 pub mod shelf;
-pub mod tokenizer;
+mod tokenizer;
 
 pub use error::EngineError;
+pub use model::{Model, ModelFacts, ModelOptions, Sequence};
+pub use tokenizer::Tokenizer;

@@ -171,7 +171,7 @@ async fn local_models(
     let mut models = LocalModels { processor: None, accelerator: None };
     let Some(processor) = &profile.processor else { return Ok(models) };
     if local::is_meant(processor) {
-        models.processor = Some(local::provider(processor, settings, &fetching).await?);
+        models.processor = Some(local::provider(processor, settings, &fetching, wanted.keep).await?);
     }
     let accelerator = profile.accelerator.clone();
     let accelerator = accelerator
@@ -180,7 +180,7 @@ async fn local_models(
     models.accelerator = match accelerator.filter(local::is_meant) {
         // The same file need not be in memory twice.
         Some(model) if model == *processor => models.processor.clone(),
-        Some(model) => Some(local::provider(&model, settings, &fetching).await?),
+        Some(model) => Some(local::provider(&model, settings, &fetching, wanted.keep).await?),
         None => None,
     };
     Ok(models)

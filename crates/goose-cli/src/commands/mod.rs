@@ -1,6 +1,6 @@
 //! The commands, a file each.
 
-mod assemble;
+pub(crate) mod assemble;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod doctor;

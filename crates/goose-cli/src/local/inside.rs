@@ -1,22 +1,25 @@
 //! The model inside: where its file is, how it comes there, and the provider that runs it.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
-use anyhow::bail;
 use goose::config::{Paths, Settings};
-use goose_local::shelf::{Catalogue, DEFAULT_MODEL, Place, Shelf, ShelfError};
+use goose_local::{
+    provider::{LocalOptions, LocalProvider},
+    shelf::{Catalogue, DEFAULT_MODEL, Place, Shelf, ShelfError},
+};
 use goose_providers::{ModelRef, Provider, ProviderInfo};
 
 use super::{Fetching, PROVIDER, Standing};
 use crate::{
-    choice::WAYS,
+    aside,
+    choice::{Voice, WAYS},
     commands::{
+        assemble::Keep,
         info::size,
         models::{explained, fetch::fetch},
     },
+    output::FAINT,
+    visible,
 };
 
 /// The folder with models' files, in the data folder.
@@ -24,6 +27,19 @@ const FOLDER: &str = "models";
 
 /// The file with models that people add to the catalogue, in the config folder.
 const OWN: &str = "models.json";
+
+/// The setting that says how many threads compute.
+const THREADS: &str = "GOOSE_LOCAL_THREADS";
+
+/// The setting that says how many tokens are kept in mind.
+const CONTEXT: &str = "GOOSE_CONTEXT_LIMIT";
+
+/// The folder with conversations as the model remembers them, in the cache folder.
+const KEPT: &str = "local";
+
+/// What people should expect of it.
+const GOOD_FOR: &str =
+    "Good for small steps in a folder: look, search, create, edit, run. Check what it does.";
 
 /// The models' files of this person.
 ///
@@ -80,9 +96,15 @@ pub(crate) async fn provider(
     model: &ModelRef,
     settings: &Settings,
     fetching: &Fetching,
+    keep: Keep,
 ) -> anyhow::Result<Arc<dyn Provider>> {
     let model = named(model.clone());
-    made(&file(&model, settings, fetching).await?)
+    let file = file(&model, settings, fetching).await?;
+    if fetching.voice == Voice::Aloud && aside::is_seen() {
+        let name = visible::line(model.model());
+        aside::line(format_args!("{FAINT}{name}: a small local model. {GOOD_FOR}{FAINT:#}"));
+    }
+    made(&model, file, settings, keep)
 }
 
 async fn file(model: &ModelRef, settings: &Settings, fetching: &Fetching) -> anyhow::Result<PathBuf> {
@@ -93,7 +115,20 @@ async fn file(model: &ModelRef, settings: &Settings, fetching: &Fetching) -> any
     }
 }
 
-/// The one place where the provider is made from a file.
-fn made(file: &Path) -> anyhow::Result<Arc<dyn Provider>> {
-    bail!("the model is here ({}), but this goose cannot run it yet.\nUntil it can, {WAYS}.", file.display())
+/// The one place where the provider is made from a file. The file is not opened before the model is asked.
+fn made(
+    model: &ModelRef,
+    file: PathBuf,
+    settings: &Settings,
+    keep: Keep,
+) -> anyhow::Result<Arc<dyn Provider>> {
+    let options = LocalOptions::new(model.model(), file)
+        .with_threads(settings.get(THREADS)?)
+        .with_context(settings.get(CONTEXT)?)
+        .with_cache(settings.paths().cache.join(KEPT));
+    let options = match keep {
+        Keep::Saved => options,
+        Keep::Unsaved => options.without_memory(),
+    };
+    Ok(Arc::new(LocalProvider::new(options)))
 }

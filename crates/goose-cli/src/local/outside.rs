@@ -7,7 +7,7 @@ use goose::config::Settings;
 use goose_providers::{ModelRef, Provider, ProviderInfo};
 
 use super::{Fetching, PROVIDER, Standing};
-use crate::choice::WAYS;
+use crate::{choice::WAYS, commands::assemble::Keep};
 
 /// None.
 pub(crate) fn embedded() -> Option<ModelRef> {
@@ -36,6 +36,7 @@ pub(crate) async fn provider(
     _model: &ModelRef,
     _settings: &Settings,
     _fetching: &Fetching,
+    _keep: Keep,
 ) -> anyhow::Result<Arc<dyn Provider>> {
     bail!(
         "this goose was built without a model of its own, so `{PROVIDER}` cannot be used.\nTo get a model, {WAYS}."

@@ -17,7 +17,8 @@ impl Grammar {
     /// A document that fits the schema.
     pub(crate) fn for_schema(vocabulary: &Vocabulary, schema: &Value) -> Result<Self, GenerateError> {
         let grammar = TopLevelGrammar::from_json_schema(schema.clone());
-        let parser = vocabulary.factory.create_parser(grammar).map_err(|error| GenerateError::grammar(&error))?;
+        let parser =
+            vocabulary.factory.create_parser(grammar).map_err(|error| GenerateError::grammar(&error))?;
         let matcher = Matcher::new(Ok(parser));
         match matcher.get_error() {
             Some(error) => Err(GenerateError::Grammar(error)),

@@ -3,10 +3,7 @@
 use thiserror::Error;
 
 use super::{grammar::Grammar, repetition::goes_round, sample::Sampler};
-use crate::{
-    EngineError,
-    model::{Model, Sequence},
-};
+use crate::{EngineError, Model, Sequence};
 
 /// How often it is checked whether the text goes round in circles, in tokens.
 const CHECK_EVERY: usize = 16;

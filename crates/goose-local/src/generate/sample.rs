@@ -86,8 +86,8 @@ impl Sampler {
 fn top(logits: &[f32], width: usize) -> Vec<(u32, f32)> {
     let mut best: Vec<(u32, f32)> = Vec::with_capacity(width + 1);
     for (token, &logit) in (0_u32..).zip(logits) {
-        let is_among = logit.is_finite()
-            && (best.len() < width || best.last().is_some_and(|(_, least)| logit > *least));
+        let is_among =
+            logit.is_finite() && (best.len() < width || best.last().is_some_and(|(_, least)| logit > *least));
         if is_among {
             let place = best.partition_point(|(_, other)| *other >= logit);
             best.insert(place, (token, logit));

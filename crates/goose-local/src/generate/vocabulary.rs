@@ -8,7 +8,7 @@ use llguidance::{
 };
 
 use super::run::GenerateError;
-use crate::model::Model;
+use crate::Model;
 
 /// How much of a grammar is accepted: schemas of tools come from anywhere.
 const MAX_GRAMMAR_SYMBOLS: usize = 100_000;

@@ -1,8 +1,6 @@
 //! One question and its answer, on a thread that may block.
 
-use goose_providers::{
-    ProviderError, ProviderResult, ReplyEvent, Request, StopReason, Usage,
-};
+use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopReason, Usage};
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
@@ -13,6 +11,8 @@ use super::{
     offer::Offer,
     prompt,
     reading::{FreeText, Reading},
+    saved::common,
+    stuck::is_stuck,
 };
 use crate::{
     EngineError,
@@ -42,6 +42,8 @@ pub(super) struct Question {
 /// The question as tokens.
 pub(super) struct Prompt {
     tokens: Vec<u32>,
+    /// How many tokens at the beginning are the same in every conversation.
+    base: usize,
     /// How long the answer may get.
     room: usize,
 }
@@ -50,12 +52,17 @@ impl Question {
     pub(super) fn of(request: Request<'_>, id: String) -> Self {
         let offer = Offer::of(request.tools, &last_asked(request.messages));
         let has_tools = !offer.tools.is_empty();
-        let system = if has_tools { prompt::system(&offer, request.system) } else { request.system.to_owned() };
+        let system =
+            if has_tools { prompt::system(&offer, request.system) } else { request.system.to_owned() };
         let turns = turns(&offer, system, request.messages);
-        let form = has_tools.then(|| form::schema(&offer));
+        let form = has_tools.then(|| match is_stuck(request.messages) {
+            true => form::ending(&offer),
+            false => form::schema(&offer),
+        });
         let options = request.options;
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
-        let longest = options.max_tokens.map_or(DEFAULT_ANSWER, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let longest =
+            options.max_tokens.map_or(DEFAULT_ANSWER, |most| usize::try_from(most).unwrap_or(usize::MAX));
         Self { id, offer, turns, form, sampling, longest, conversation: options.conversation.clone() }
     }
 
@@ -64,9 +71,18 @@ impl Question {
         let tokens = loaded.tokens(&self.turns);
         let room = loaded.capacity.saturating_sub(tokens.len());
         if room >= LEAST_ANSWER.min(self.longest) {
-            return Ok(Prompt { tokens, room: room.min(self.longest) });
+            let base = self.base(loaded, &tokens);
+            return Ok(Prompt { tokens, base, room: room.min(self.longest) });
         }
         Err(self.too_long(loaded, tokens.len()))
+    }
+
+    fn base(&self, loaded: &Loaded, tokens: &[u32]) -> usize {
+        if self.form.is_none() {
+            return 0;
+        }
+        let start = Turn { speaker: Speaker::System, text: prompt::system(&self.offer, "") };
+        common(&loaded.tokens(&[start]), tokens)
     }
 
     /// Making the conversation shorter helps, unless the last message alone is too long.
@@ -111,7 +127,9 @@ fn written(
         Some(form) => Some(Grammar::for_schema(loaded.vocabulary()?, form)?),
         None => None,
     };
+    let is_cancelled = || events.is_closed();
     let known = loaded.recall(&prompt.tokens);
+    let read = loaded.read_base(&prompt.tokens[..prompt.base], known, &is_cancelled)?;
     let mut voice = Voice::new(question);
     let mut hand_out = |bytes: &[u8]| {
         for event in voice.push(bytes) {
@@ -125,7 +143,7 @@ fn written(
         sampler: Sampler::new(question.sampling),
         limits: Limits { tokens: prompt.room },
     };
-    let generated = writing.write(&prompt.tokens[known..], &|| events.is_closed(), &mut hand_out)?;
+    let generated = writing.write(&prompt.tokens[read..], &is_cancelled, &mut hand_out)?;
     let stop = voice.end(generated.ended, prompt.room, events);
     if let (StopReason::EndTurn, Some(conversation)) = (&stop, &question.conversation) {
         loaded.remember(conversation);

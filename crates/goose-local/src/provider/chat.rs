@@ -2,7 +2,7 @@
 //! `<|im_end|>` in a file does not end a turn.
 
 use super::history::{Speaker, Turn};
-use crate::{model::ModelFacts, tokenizer::Tokenizer};
+use crate::{ModelFacts, Tokenizer};
 
 /// How a model was trained to see turns.
 #[derive(Debug, Clone, PartialEq, Eq)]

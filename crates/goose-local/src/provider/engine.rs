@@ -12,9 +12,8 @@ use super::{
     saved::{Saved, common},
 };
 use crate::{
-    EngineError,
+    EngineError, Model, ModelOptions, Sequence,
     generate::{GenerateError, Vocabulary},
-    model::{Model, ModelOptions, Sequence},
 };
 
 /// How much more a saved conversation must have in common with a question than the one in mind, to be worth loading.
@@ -26,8 +25,10 @@ pub(super) struct EngineOptions {
     pub(super) file: PathBuf,
     pub(super) threads: Option<usize>,
     pub(super) context: usize,
-    /// Where conversations are kept between runs; nowhere where there is none.
+    /// Where what was computed is kept between runs; nowhere where there is none.
     pub(super) cache: Option<PathBuf>,
+    /// Whether that includes conversations.
+    pub(super) keeps_conversations: bool,
 }
 
 /// The model, whether it is loaded yet or not.
@@ -50,6 +51,7 @@ pub(super) struct Loaded {
     pub(super) sequence: Sequence,
     vocabulary: Option<Vocabulary>,
     saved: Option<Saved>,
+    keeps_conversations: bool,
     /// How many tokens fit.
     pub(super) capacity: usize,
 }
@@ -97,7 +99,8 @@ impl Loaded {
         let format = ChatFormat::of(model.tokenizer(), model.info());
         let sequence = Sequence::new(Arc::clone(&model), capacity)?;
         let saved = options.cache.clone().map(|folder| Saved::in_folder(folder, &options.file));
-        Ok(Self { model, format, sequence, vocabulary: None, saved, capacity })
+        let keeps_conversations = options.keeps_conversations;
+        Ok(Self { model, format, sequence, vocabulary: None, saved, keeps_conversations, capacity })
     }
 
     /// The tokens, ready for grammars.
@@ -118,7 +121,8 @@ impl Loaded {
     pub(super) fn recall(&mut self, tokens: &[u32]) -> usize {
         let in_mind = common(self.sequence.tokens(), tokens);
         let saved = self.saved.as_ref();
-        let better = saved.and_then(|saved| saved.best(&self.model, tokens, in_mind + WORTH_LOADING, self.capacity));
+        let better =
+            saved.and_then(|saved| saved.best(&self.model, tokens, in_mind + WORTH_LOADING, self.capacity));
         if let Some(better) = better {
             self.sequence = better;
         }
@@ -127,9 +131,25 @@ impl Loaded {
         known
     }
 
-    /// Keeps the conversation for another run.
+    /// Reads what every conversation begins with, and keeps it for other runs, unless that was done before. Gives how many
+    /// tokens are known then.
+    pub(super) fn read_base(
+        &mut self,
+        base: &[u32],
+        known: usize,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<usize, EngineError> {
+        let Some(saved) = self.saved.as_ref().filter(|_| base.len() > known + WORTH_LOADING) else {
+            return Ok(known);
+        };
+        self.sequence.feed(&base[known..], is_cancelled)?;
+        saved.keep_base(&self.sequence);
+        Ok(base.len())
+    }
+
+    /// Keeps the conversation for another run, where that may be.
     pub(super) fn remember(&self, conversation: &str) {
-        if let Some(saved) = &self.saved {
+        if let Some(saved) = self.saved.as_ref().filter(|_| self.keeps_conversations) {
             saved.keep(conversation, &self.sequence);
         }
     }

@@ -113,9 +113,12 @@ mod tests {
 
     #[test]
     fn odd_schemas_give_something() {
-        for schema in [json!({}), json!({"properties": []}), json!({"properties": {"a": true}, "required": ["a"]}),
-            json!({"properties": {"a": {"$ref": "#/nowhere/at/all"}}, "required": ["a", 3]})]
-        {
+        for schema in [
+            json!({}),
+            json!({"properties": []}),
+            json!({"properties": {"a": true}, "required": ["a"]}),
+            json!({"properties": {"a": {"$ref": "#/nowhere/at/all"}}, "required": ["a", 3]}),
+        ] {
             arguments(&Tool::new("t", "", schema.as_object().cloned().unwrap()));
         }
     }

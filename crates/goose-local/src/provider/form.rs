@@ -4,7 +4,7 @@
 use goose_extension::JsonObject;
 use serde_json::{Value, json};
 
-use super::offer::{FINAL_ANSWER, Offer, Offered, TEXT};
+use super::offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT};
 
 /// How long a text may get for which the tool says nothing, in characters.
 const MAX_TEXT_CHARS: usize = 20_000;
@@ -14,9 +14,18 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// The schema of an answer to this offer.
 pub(super) fn schema(offer: &Offer) -> Value {
+    one_of(offer, |_| true)
+}
+
+/// The schema of an answer that can only be the last.
+pub(super) fn ending(offer: &Offer) -> Value {
+    one_of(offer, |tool| !offer.takes_text && tool.name == FINAL_OUTPUT)
+}
+
+fn one_of(offer: &Offer, is_allowed: impl Fn(&Offered) -> bool) -> Value {
     let mut definitions = JsonObject::new();
-    let mut calls: Vec<Value> =
-        offer.tools.iter().enumerate().map(|(index, tool)| call(index, tool, &mut definitions)).collect();
+    let allowed = offer.tools.iter().enumerate().filter(|(_, tool)| is_allowed(tool));
+    let mut calls: Vec<Value> = allowed.map(|(index, tool)| call(index, tool, &mut definitions)).collect();
     if offer.takes_text {
         calls.push(final_answer());
     }
@@ -51,12 +60,17 @@ fn call(index: usize, tool: &Offered, definitions: &mut JsonObject) -> Value {
     }
     for key in DEFINITIONS {
         if let Some(Value::Object(own)) = tool.schema.get(key) {
-            definitions.extend(own.iter().map(|(name, schema)| (format!("{index}_{name}"), moved(schema, index))));
+            definitions
+                .extend(own.iter().map(|(name, schema)| (format!("{index}_{name}"), moved(schema, index))));
         }
     }
     let mut required = vec![json!("tool")];
     if let Some(Value::Array(own)) = tool.schema.get("required") {
-        required.extend(own.iter().filter(|name| name.as_str().is_some_and(|name| properties.contains_key(name))).cloned());
+        required.extend(
+            own.iter()
+                .filter(|name| name.as_str().is_some_and(|name| properties.contains_key(name)))
+                .cloned(),
+        );
     }
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
@@ -66,7 +80,8 @@ fn moved(schema: &Value, index: usize) -> Value {
     match schema {
         Value::Object(object) => {
             let moved_entry = |(key, value): (&String, &Value)| {
-                let target = value.as_str().filter(|_| key == "$ref").and_then(|place| moved_place(place, index));
+                let target =
+                    value.as_str().filter(|_| key == "$ref").and_then(|place| moved_place(place, index));
                 (key.clone(), target.map_or_else(|| moved(value, index), Value::from))
             };
             Value::Object(object.iter().map(moved_entry).collect())
@@ -98,6 +113,9 @@ mod tests {
         assert!(!fits(json!({"tool": "read"})));
         assert!(!fits(json!({"tool": "shell", "command": "ls"})));
         assert!(!fits(json!({"tool": "final_answer", "text": "Done.", "path": "x"})));
+        let ending = ending(&offer);
+        assert!(jsonschema::is_valid(&ending, &json!({"tool": "final_answer", "text": "Done."})));
+        assert!(!jsonschema::is_valid(&ending, &json!({"tool": "read", "path": "a.txt"})));
     }
 
     #[test]

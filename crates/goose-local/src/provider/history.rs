@@ -23,8 +23,14 @@ const MAX_MESSAGE_CHARS: usize = 200_000;
 /// The tool that shows files.
 const READ: &str = "developer__read";
 
+/// The tool that finds text, how it says that it found none, and what a small model can do about it.
+const SEARCH: &str = "developer__search";
+const NO_MATCH: &str = "No match";
+const AFTER_NO_MATCH: &str = "No match. Try a shorter word, or read the files.";
+
 /// What a model is told that makes a call again.
-const AGAIN: &str = "You made this call before, and this is the same result. Do something else, or end the task.";
+const AGAIN: &str =
+    "You made this call before, and this is the same result. Do something else, or end the task.";
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +53,8 @@ pub(super) fn turns(offer: &Offer, system: String, messages: &[Arc<Message>]) ->
     let mut turns = vec![Turn { speaker: Speaker::System, text: system }];
     for message in messages {
         let speaker = if message.role == Role::Assistant { Speaker::Model } else { Speaker::User };
-        let texts: Vec<String> = message.content.iter().filter_map(|part| history.shown(part, speaker)).collect();
+        let texts: Vec<String> =
+            message.content.iter().filter_map(|part| history.shown(part, speaker)).collect();
         add(&mut turns, speaker, texts.join("\n"));
     }
     turns
@@ -55,7 +62,8 @@ pub(super) fn turns(offer: &Offer, system: String, messages: &[Arc<Message>]) ->
 
 /// The last thing that the user said, without results.
 pub(super) fn last_asked(messages: &[Arc<Message>]) -> String {
-    let said = messages.iter().rev().filter(|message| message.role == Role::User).map(|message| message.text());
+    let said =
+        messages.iter().rev().filter(|message| message.role == Role::User).map(|message| message.text());
     said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default()
 }
 
@@ -99,6 +107,8 @@ impl<'a> History<'a> {
         let (tool, call) = self.calls.get(id).cloned().unwrap_or_default();
         let text = result_text(output);
         let text = if tool == READ && !output.is_error { without_numbers(&text) } else { text };
+        let text =
+            if tool == SEARCH && text.starts_with(NO_MATCH) { AFTER_NO_MATCH.to_owned() } else { text };
         let most = if tool == READ { MAX_FILE_CHARS } else { MAX_RESULT_CHARS };
         let text = shortened(text.trim_end(), most);
         let text = if text.is_empty() { "(nothing)" } else { &text };
@@ -117,7 +127,9 @@ impl<'a> History<'a> {
 
 /// What somebody said besides calls. The model's own text was its final answer.
 fn said(block: &ContentBlock, speaker: Speaker, offer: &Offer) -> Option<String> {
-    let Some(text) = block.as_text() else { return Some("[an image or a file, which this model cannot see]".to_owned()) };
+    let Some(text) = block.as_text() else {
+        return Some("[an image or a file, which this model cannot see]".to_owned());
+    };
     let text = shortened(&text.text, MAX_MESSAGE_CHARS);
     match speaker {
         Speaker::Model if text.is_empty() => None,
@@ -145,8 +157,10 @@ fn without_numbers(text: &str) -> String {
         let (number, rest) = line.split_once('\t')?;
         number.bytes().all(|digit| digit.is_ascii_digit()).then(|| rest.to_owned())
     };
-    let lines: Option<Vec<String>> =
-        text.lines().map(|line| bare(line).or_else(|| line.starts_with("[lines ").then(|| line.to_owned()))).collect();
+    let lines: Option<Vec<String>> = text
+        .lines()
+        .map(|line| bare(line).or_else(|| line.starts_with("[lines ").then(|| line.to_owned())))
+        .collect();
     lines.map_or_else(|| text.to_owned(), |lines| lines.join("\n"))
 }
 

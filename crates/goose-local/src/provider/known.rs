@@ -32,31 +32,10 @@ const MAX_LINE_CHARS: usize = 1_000;
 /// Always offered, in this order.
 pub(super) const KNOWN: [Known; 6] = [
     Known {
-        name: "developer__shell",
-        example: r#"{"command":"wc -l notes.txt"}"#,
-        words: "runs a command",
-        arguments: &[("command", Kind::Text)],
-        besides: &[],
-    },
-    Known {
         name: "developer__read",
         example: r#"{"path":"docs/notes.txt"}"#,
         words: "shows a file",
         arguments: &[("path", Kind::Line), ("offset?", Kind::Number)],
-        besides: &[],
-    },
-    Known {
-        name: "developer__write",
-        example: r#"{"path":"docs/notes.txt","content":"one\ntwo\n"}"#,
-        words: "makes a file, or replaces all of it",
-        arguments: &[("path", Kind::Line), ("content", Kind::Text)],
-        besides: &[],
-    },
-    Known {
-        name: "developer__edit",
-        example: r#"{"path":"docs/notes.txt","before":"one","after":"three"}"#,
-        words: "replaces text in a file",
-        arguments: &[("path", Kind::Line), ("before", Kind::Text), ("after", Kind::Text)],
         besides: &[],
     },
     Known {
@@ -71,6 +50,27 @@ pub(super) const KNOWN: [Known; 6] = [
         example: r#"{"path":"docs"}"#,
         words: "lists a folder",
         arguments: &[("path", Kind::Line)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__edit",
+        example: r#"{"path":"docs/notes.txt","before":"one","after":"three"}"#,
+        words: "replaces text in a file",
+        arguments: &[("path", Kind::Line), ("before", Kind::Text), ("after", Kind::Text)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__write",
+        example: r#"{"path":"docs/notes.txt","content":"one\ntwo\n"}"#,
+        words: "makes a new file",
+        arguments: &[("path", Kind::Line), ("content", Kind::Text)],
+        besides: &[],
+    },
+    Known {
+        name: "developer__shell",
+        example: r#"{"command":"wc -l docs/notes.txt"}"#,
+        words: "runs a command",
+        arguments: &[("command", Kind::Text)],
         besides: &[],
     },
 ];
@@ -98,8 +98,12 @@ impl Known {
             .iter()
             .map(|(name, kind)| (name.trim_end_matches('?').to_owned(), kind.schema()))
             .collect();
-        let required: Vec<Value> =
-            self.arguments.iter().filter(|(name, _)| !name.ends_with('?')).map(|(name, _)| Value::from(*name)).collect();
+        let required: Vec<Value> = self
+            .arguments
+            .iter()
+            .filter(|(name, _)| !name.ends_with('?'))
+            .map(|(name, _)| Value::from(*name))
+            .collect();
         JsonObject::from_iter([
             ("type".to_owned(), json!("object")),
             ("properties".to_owned(), Value::Object(properties)),

@@ -36,14 +36,23 @@ pub struct LocalOptions {
     pub threads: Option<usize>,
     /// How many tokens are kept in mind.
     pub context: usize,
-    /// The folder in which conversations are kept between runs; without one they are not.
+    /// The folder in which what was computed is kept between runs; without one it is not.
     pub cache: Option<PathBuf>,
+    /// Whether that includes conversations, and not only what is the same in all of them.
+    pub keeps_conversations: bool,
 }
 
 impl LocalOptions {
     /// The model in this file.
     pub fn new(name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), name: name.into(), threads: None, context: DEFAULT_CONTEXT, cache: None }
+        Self {
+            file: file.into(),
+            name: name.into(),
+            threads: None,
+            context: DEFAULT_CONTEXT,
+            cache: None,
+            keeps_conversations: true,
+        }
     }
 
     /// With this many threads.
@@ -60,7 +69,14 @@ impl LocalOptions {
         self
     }
 
-    /// With conversations kept in this folder.
+    /// With nothing kept of what is said.
+    #[must_use]
+    pub fn without_memory(mut self) -> Self {
+        self.keeps_conversations = false;
+        self
+    }
+
+    /// With what was computed kept in this folder.
     #[must_use]
     pub fn with_cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
@@ -77,11 +93,14 @@ pub struct LocalProvider {
 impl LocalProvider {
     /// The model that the options say. The file is not looked at yet.
     pub fn new(options: LocalOptions) -> Self {
-        let LocalOptions { file, name, threads, context, cache } = options;
+        let LocalOptions { file, name, threads, context, cache, keeps_conversations } = options;
         let mut info = ModelInfo::new(name, context as u64);
         info.sees_images = false;
         info.is_small = true;
-        Self { info, engine: Engine::new(EngineOptions { file, threads, context, cache }) }
+        Self {
+            info,
+            engine: Engine::new(EngineOptions { file, threads, context, cache, keeps_conversations }),
+        }
     }
 }
 

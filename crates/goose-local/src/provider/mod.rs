@@ -14,6 +14,7 @@
 //! prompt.rs    what the model is told about its tools
 //! history.rs   the conversation as turns; calls as the literal JSON, results shortened
 //! shorten.rs   long texts, with their beginning and end
+//! stuck.rs     a model that gets nowhere may only end
 //! chat.rs      turns as tokens, as the model was trained to see them
 //! reading.rs   the answer as it comes: text to stream, or a call
 //! saved.rs     conversations kept between runs, in the cache folder
@@ -32,5 +33,6 @@ mod prompt;
 mod reading;
 mod saved;
 mod shorten;
+mod stuck;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};

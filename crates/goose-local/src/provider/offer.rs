@@ -15,7 +15,7 @@ const MAX_TOOLS: usize = 8;
 
 /// The tool through which the loop takes answers of a given form. Where it is offered, it takes the place of the final
 /// answer.
-const FINAL_OUTPUT: &str = "recipe__final_output";
+pub(super) const FINAL_OUTPUT: &str = "recipe__final_output";
 
 /// The words of the final answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -75,10 +75,24 @@ impl Offered {
         let (name, short) = (tool.name().to_owned(), short(tool.name(), all));
         if let Some(known) = Known::of(&name) {
             let words = known.words.to_owned();
-            return Self { short, name, words, example: known.example(), schema: known.schema(), besides: known.besides() };
+            return Self {
+                short,
+                name,
+                words,
+                example: known.example(),
+                schema: known.schema(),
+                besides: known.besides(),
+            };
         }
         let schema = tool.input_schema().clone();
-        Self { short, name, words: words(tool), example: example::arguments(tool), schema, besides: JsonObject::new() }
+        Self {
+            short,
+            name,
+            words: words(tool),
+            example: example::arguments(tool),
+            schema,
+            besides: JsonObject::new(),
+        }
     }
 
     /// The arguments as the tool gets them.
@@ -95,7 +109,9 @@ pub(super) fn literal(offer: &Offer, name: &str, arguments: &JsonObject) -> Stri
     let tool = offer.tools.iter().find(|tool| tool.name == name);
     let is_own = |argument: &str| tool.is_none_or(|tool| !tool.besides.contains_key(argument));
     let mut call = JsonObject::from_iter([("tool".to_owned(), Value::from(offer.short_of(name)))]);
-    call.extend(arguments.iter().filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())));
+    call.extend(
+        arguments.iter().filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())),
+    );
     Value::Object(call).to_string()
 }
 
@@ -119,14 +135,16 @@ fn chosen<'a>(tools: &'a [Tool], asked: &str) -> Vec<&'a Tool> {
 }
 
 fn shared(tool: &Tool, asked: &HashSet<String>) -> usize {
-    let own = words_of(&format!("{} {}", tool.name(), tool.description().unwrap_or_default()));
+    let own = words_of(&format!("{} {}", tool.name(), tool.description()));
     own.intersection(asked).count()
 }
 
 /// The words that say something: longer than three letters, in lower case, without an ending.
 fn words_of(text: &str) -> HashSet<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 3);
-    words.map(|word| word.to_lowercase().trim_end_matches("ing").trim_end_matches(['s', 'e', 'd']).to_owned()).collect()
+    words
+        .map(|word| word.to_lowercase().trim_end_matches("ing").trim_end_matches(['s', 'e', 'd']).to_owned())
+        .collect()
 }
 
 fn bare(name: &str) -> &str {
@@ -136,13 +154,14 @@ fn bare(name: &str) -> &str {
 /// The tool's own name where no other has it, else the whole.
 fn short(name: &str, all: &[&Tool]) -> String {
     let own = bare(name);
-    let is_taken = own == FINAL_ANSWER || all.iter().any(|tool| tool.name() != name && bare(tool.name()) == own);
+    let is_taken =
+        own == FINAL_ANSWER || all.iter().any(|tool| tool.name() != name && bare(tool.name()) == own);
     if is_taken || own.is_empty() { name.to_owned() } else { own.to_owned() }
 }
 
 /// The first sentence of the description.
 fn words(tool: &Tool) -> String {
-    let text = tool.description().unwrap_or_default();
+    let text = tool.description();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let sentence = line.split_once(". ").map_or(line, |(first, _)| first).trim_end_matches('.');
     let cut = sentence.char_indices().nth(MAX_WORDS_CHARS).map_or(sentence, |(at, _)| &sentence[..at]);

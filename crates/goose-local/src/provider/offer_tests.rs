@@ -23,7 +23,7 @@ fn the_developers_tools_come_first_and_others_by_what_was_asked() {
         tool("developer__shell", "Run"),
     ];
     let offer = Offer::of(&tools, "What will the weather be tomorrow?");
-    assert_eq!(shorts(&offer), ["shell", "tree", "forecast"]);
+    assert_eq!(shorts(&offer), ["tree", "shell", "forecast"]);
     assert!(offer.takes_text);
     assert_eq!(offer.by_short("shell").map(|tool| tool.name.as_str()), Some("developer__shell"));
     assert_eq!(offer.short_of("gone__away"), "away");
@@ -39,13 +39,17 @@ fn there_are_eight_at_most_and_all_where_nothing_is_known() {
 
 #[test]
 fn names_that_two_have_stay_whole() {
-    let tools = [tool("a__open", "Open a door"), tool("b__open", "Open a door"), tool("c__final_answer", "A door")];
+    let tools =
+        [tool("a__open", "Open a door"), tool("b__open", "Open a door"), tool("c__final_answer", "A door")];
     assert_eq!(shorts(&Offer::of(&tools, "open the door")), ["a__open", "b__open", "c__final_answer"]);
 }
 
 #[test]
 fn an_answer_of_a_given_form_takes_the_place_of_text() {
-    let offer = Offer::of(&[tool("recipe__final_output", "Gives the final answer"), tool("developer__read", "")], "go");
+    let offer = Offer::of(
+        &[tool("recipe__final_output", "Gives the final answer"), tool("developer__read", "")],
+        "go",
+    );
     assert_eq!(shorts(&offer), ["read", "final_output"]);
     assert!(!offer.takes_text);
 }

@@ -77,7 +77,9 @@ impl<'a> Reading<'a> {
         match (serde_json::from_slice::<Value>(&self.raw), why_cut) {
             (Ok(Value::Object(mut call)), None) => {
                 let short = call.shift_remove("tool").and_then(|name| name.as_str().map(str::to_owned))?;
-                let Some(tool) = self.offer.by_short(&short) else { return self.malformed(&short, "There is no such tool.") };
+                let Some(tool) = self.offer.by_short(&short) else {
+                    return self.malformed(&short, "There is no such tool.");
+                };
                 let arguments = Arguments::Object(tool.completed(call));
                 Some(ToolCall { id, name: tool.name.clone(), arguments, opaque: None })
             }
@@ -135,7 +137,8 @@ fn whole_part(bytes: &[u8]) -> usize {
 fn escape(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1)? {
         b'u' => {
-            let code = std::str::from_utf8(bytes.get(2..6)?).ok().and_then(|hex| u16::from_str_radix(hex, 16).ok());
+            let code =
+                std::str::from_utf8(bytes.get(2..6)?).ok().and_then(|hex| u16::from_str_radix(hex, 16).ok());
             let is_first_half = code.is_some_and(|code| (0xD800..0xDC00).contains(&code));
             Some(if is_first_half { 12 } else { 6 })
         }

@@ -49,7 +49,8 @@ fn a_call_is_announced_and_then_whole() {
     let started = ReplyEvent::CallStarted { id: "id".to_owned(), name: "developer__shell".to_owned() };
     assert_eq!(events, [started]);
     let arguments = Arguments::Object(json!({"command": "ls \"a b\""}).as_object().cloned().unwrap());
-    let whole = ToolCall { id: "id".to_owned(), name: "developer__shell".to_owned(), arguments, opaque: None };
+    let whole =
+        ToolCall { id: "id".to_owned(), name: "developer__shell".to_owned(), arguments, opaque: None };
     assert_eq!(call, Some(whole));
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use crate::model::{Model, Sequence};
+use crate::{Model, Sequence};
 
 /// How many conversations are kept.
 const MAX_KEPT: usize = 8;
@@ -38,7 +38,13 @@ impl Saved {
     }
 
     /// The conversation that has the most of these tokens at its beginning, where that is more than `least`.
-    pub(super) fn best(&self, model: &Arc<Model>, tokens: &[u32], least: usize, capacity: usize) -> Option<Sequence> {
+    pub(super) fn best(
+        &self,
+        model: &Arc<Model>,
+        tokens: &[u32],
+        least: usize,
+        capacity: usize,
+    ) -> Option<Sequence> {
         let mut found: Vec<(usize, PathBuf)> = self
             .files(TOKENS)
             .into_iter()
@@ -66,6 +72,11 @@ impl Saved {
             let _ = self.write(conversation, sequence);
             self.make_room();
         }
+    }
+
+    /// Keeps what conversations begin with. Nobody's words are in it.
+    pub(super) fn keep_base(&self, sequence: &Sequence) {
+        self.keep("what conversations begin with", sequence);
     }
 
     fn write(&self, conversation: &str, sequence: &Sequence) -> io::Result<()> {
@@ -100,7 +111,8 @@ impl Saved {
 
     fn files(&self, kind: &str) -> Vec<Found> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let of_kind = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == kind));
+        let of_kind =
+            entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == kind));
         of_kind.filter_map(|entry| Found::of(&entry)).collect()
     }
 
@@ -148,14 +160,17 @@ fn touch(path: &Path) {
 fn identity(model: &Path) -> u64 {
     let facts = fs::metadata(model).ok();
     let changed = facts.as_ref().and_then(|facts| facts.modified().ok());
-    let since = changed.and_then(|changed| changed.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    let since =
+        changed.and_then(|changed| changed.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
     let text = format!("{}\n{}\n{since:?}", model.display(), facts.map_or(0, |facts| facts.len()));
     hash(text.as_bytes())
 }
 
 /// FNV-1a: a name for a file, no protection.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
+    bytes
+        .iter()
+        .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 /// What was said is in these files, so they are their owner's alone.

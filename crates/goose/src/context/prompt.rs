@@ -64,7 +64,9 @@ const MAX_BRIEF_CHARS: usize = 1_200;
 /// tools is told by whoever knows the model.
 pub fn brief(parts: &PromptParts<'_>) -> String {
     let mut prompt = vec![format!("Folder: {}\nToday: {}", parts.working_dir.display(), parts.today)];
-    prompt.extend(parts.hints.iter().map(|hint| brief_section(&format!("From {}:", hint.shown_path), &hint.text)));
+    prompt.extend(
+        parts.hints.iter().map(|hint| brief_section(&format!("From {}:", hint.shown_path), &hint.text)),
+    );
     prompt.extend(parts.instructions.map(|instructions| brief_section("Instructions:", instructions)));
     prompt.join("\n\n")
 }

@@ -8,6 +8,7 @@ use goose_providers::{ModelRef, Provider, ProviderError, Reply, Request, Request
 
 use crate::{
     choice::Voice,
+    commands::assemble::Keep,
     local::{self, Consent, Fetching},
     supervise::runtime,
     terminal::input::Input,
@@ -47,7 +48,7 @@ fn provider(model: &ModelRef, settings: &Settings) -> anyhow::Result<Result<Arc<
     if local::is_meant(model) {
         let input = Arc::new(Input::new(None));
         let fetching = Fetching { consent: Consent::of(false, settings), voice: Voice::Aloud, input };
-        let made = runtime()?.block_on(local::provider(model, settings, &fetching));
+        let made = runtime()?.block_on(local::provider(model, settings, &fetching, Keep::Unsaved));
         return Ok(made.map_err(|error| failed(&error.to_string(), None)));
     }
     let provider = settings.registry().provider(model, settings, &settings.model_overrides()?);

@@ -32,6 +32,8 @@ pub(super) struct Question {
     id: String,
     offer: Offer,
     turns: Vec<Turn>,
+    /// What the turns begin with before anybody says something.
+    opening: Vec<Turn>,
     /// What the answer must fit; none where it is free text.
     form: Option<Value>,
     sampling: Sampling,
@@ -52,9 +54,11 @@ impl Question {
     pub(super) fn of(request: Request<'_>, id: String) -> Self {
         let offer = Offer::of(request.tools, &last_asked(request.messages));
         let has_tools = !offer.tools.is_empty();
-        let system =
-            if has_tools { prompt::system(&offer, request.system) } else { request.system.to_owned() };
-        let turns = turns(&offer, system, request.messages);
+        let (opening, surroundings) = match has_tools {
+            true => (prompt::opening(&offer), request.system),
+            false => (vec![Turn { speaker: Speaker::System, text: request.system.to_owned() }], ""),
+        };
+        let turns = turns(&offer, opening.clone(), surroundings, request.messages);
         let form = has_tools.then(|| match is_stuck(request.messages) {
             true => form::ending(&offer),
             false => form::schema(&offer),
@@ -63,7 +67,16 @@ impl Question {
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
         let longest =
             options.max_tokens.map_or(DEFAULT_ANSWER, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        Self { id, offer, turns, form, sampling, longest, conversation: options.conversation.clone() }
+        Self {
+            id,
+            offer,
+            turns,
+            opening,
+            form,
+            sampling,
+            longest,
+            conversation: options.conversation.clone(),
+        }
     }
 
     /// The question as tokens, where it fits.
@@ -77,17 +90,14 @@ impl Question {
         Err(self.too_long(loaded, tokens.len()))
     }
 
+    /// How many tokens at the beginning are the same in every conversation.
     fn base(&self, loaded: &Loaded, tokens: &[u32]) -> usize {
-        if self.form.is_none() {
-            return 0;
-        }
-        let start = Turn { speaker: Speaker::System, text: prompt::system(&self.offer, "") };
-        common(&loaded.tokens(&[start]), tokens)
+        if self.form.is_some() { common(&loaded.tokens(&self.opening), tokens) } else { 0 }
     }
 
     /// Making the conversation shorter helps, unless the last message alone is too long.
     fn too_long(&self, loaded: &Loaded, tokens: usize) -> ProviderError {
-        let least = least(&self.turns);
+        let least = least(&self.opening, &self.turns);
         let capacity = loaded.capacity;
         let alone = loaded.tokens(&least).len();
         if alone + LEAST_ANSWER > capacity {
@@ -103,10 +113,9 @@ impl Question {
 }
 
 /// The instructions and what was said last.
-fn least(turns: &[Turn]) -> Vec<Turn> {
-    let system = turns.iter().filter(|turn| turn.speaker == Speaker::System);
+fn least(opening: &[Turn], turns: &[Turn]) -> Vec<Turn> {
     let last = turns.iter().rev().find(|turn| turn.speaker == Speaker::User);
-    system.chain(last).cloned().collect()
+    opening.iter().chain(last).cloned().collect()
 }
 
 /// Answers. Ends early, within a token, when nobody reads the events any more.

@@ -47,14 +47,23 @@ pub(super) struct Turn {
     pub(super) text: String,
 }
 
-/// The whole conversation.
-pub(super) fn turns(offer: &Offer, system: String, messages: &[Arc<Message>]) -> Vec<Turn> {
+/// The conversation after what was told before it. Where it happens is part of what the user says first.
+pub(super) fn turns(
+    offer: &Offer,
+    opening: Vec<Turn>,
+    surroundings: &str,
+    messages: &[Arc<Message>],
+) -> Vec<Turn> {
     let mut history = History { offer, calls: HashMap::new(), made: HashMap::new() };
-    let mut turns = vec![Turn { speaker: Speaker::System, text: system }];
+    let mut turns = opening;
+    let mut surroundings = Some(surroundings.trim()).filter(|text| !text.is_empty());
     for message in messages {
         let speaker = if message.role == Role::Assistant { Speaker::Model } else { Speaker::User };
-        let texts: Vec<String> =
+        let mut texts: Vec<String> =
             message.content.iter().filter_map(|part| history.shown(part, speaker)).collect();
+        if speaker == Speaker::User {
+            texts.splice(0..0, surroundings.take().map(|text| format!("{text}\n")));
+        }
         add(&mut turns, speaker, texts.join("\n"));
     }
     turns

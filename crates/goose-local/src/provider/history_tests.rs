@@ -19,8 +19,7 @@ fn result(id: &str, output: ToolOutput) -> Arc<Message> {
 }
 
 fn texts(messages: &[Arc<Message>]) -> Vec<String> {
-    let turns = turns(&offer(), "S".to_owned(), messages);
-    turns.into_iter().skip(1).map(|turn| turn.text).collect()
+    turns(&offer(), Vec::new(), "", messages).into_iter().map(|turn| turn.text).collect()
 }
 
 #[test]
@@ -69,4 +68,16 @@ fn two_messages_of_one_speaker_are_one_turn() {
     let messages = [Arc::new(Message::user("One.")), Arc::new(Message::user("Two."))];
     assert_eq!(texts(&messages), ["One.\n\nTwo."]);
     assert_eq!(last_asked(&messages), "Two.");
+}
+
+#[test]
+fn the_surroundings_are_told_with_the_first_question() {
+    let messages = [
+        Arc::new(Message::user("One.")),
+        Arc::new(Message::assistant("Yes.")),
+        Arc::new(Message::user("Two.")),
+    ];
+    let turns = turns(&offer(), Vec::new(), "Folder: /home/ada", &messages);
+    assert_eq!(turns[0].text, "Folder: /home/ada\n\nOne.");
+    assert_eq!(turns[2].text, "Two.");
 }

@@ -12,11 +12,21 @@ pub(super) struct Known {
     example: &'static str,
     /// What it does, in a few words.
     pub(super) words: &'static str,
+    pub(super) used_to: Use,
     /// The schema of each argument, in the order in which it is written; the names end with `?` where they may be left
     /// out.
     arguments: &'static [(&'static str, Kind)],
     /// What is passed besides, without the model's doing.
     besides: &'static [(&'static str, bool)],
+}
+
+/// What a tool is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Look,
+    Change,
+    Run,
+    Other,
 }
 
 #[derive(Clone, Copy)]
@@ -33,43 +43,49 @@ const MAX_LINE_CHARS: usize = 1_000;
 pub(super) const KNOWN: [Known; 6] = [
     Known {
         name: "developer__read",
-        example: r#"{"path":"docs/notes.txt"}"#,
+        example: r#"{"path":"README.md"}"#,
         words: "shows a file",
+        used_to: Use::Look,
         arguments: &[("path", Kind::Line), ("offset?", Kind::Number)],
         besides: &[],
     },
     Known {
         name: "developer__search",
-        example: r#"{"pattern":"one"}"#,
+        example: r#"{"pattern":"budget"}"#,
         words: "finds text in all files",
+        used_to: Use::Look,
         arguments: &[("pattern", Kind::Line)],
         besides: &[("ignore_case", true)],
     },
     Known {
         name: "developer__tree",
-        example: r#"{"path":"docs"}"#,
+        example: r#"{"path":"src"}"#,
         words: "lists a folder",
+        used_to: Use::Look,
         arguments: &[("path", Kind::Line)],
         besides: &[],
     },
     Known {
         name: "developer__edit",
-        example: r#"{"path":"docs/notes.txt","before":"one","after":"three"}"#,
+        example: r#"{"path":"README.md","before":"old words","after":"new words"}"#,
         words: "replaces text in a file",
+        used_to: Use::Change,
         arguments: &[("path", Kind::Line), ("before", Kind::Text), ("after", Kind::Text)],
         besides: &[],
     },
     Known {
         name: "developer__write",
-        example: r#"{"path":"docs/notes.txt","content":"one\ntwo\n"}"#,
+        example: r#"{"path":"todo.txt","content":"one\ntwo\n"}"#,
         words: "makes a new file",
+        used_to: Use::Change,
         arguments: &[("path", Kind::Line), ("content", Kind::Text)],
         besides: &[],
     },
     Known {
         name: "developer__shell",
-        example: r#"{"command":"wc -l docs/notes.txt"}"#,
+        example: r#"{"command":"wc -l todo.txt"}"#,
         words: "runs a command",
+        used_to: Use::Run,
         arguments: &[("command", Kind::Text)],
         besides: &[],
     },

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     example,
-    known::{KNOWN, Known},
+    known::{KNOWN, Known, Use},
 };
 
 /// How many tools a small model can tell apart.
@@ -42,6 +42,7 @@ pub(super) struct Offered {
     /// The name that the loop knows.
     pub(super) name: String,
     pub(super) words: String,
+    pub(super) used_to: Use,
     pub(super) example: JsonObject,
     /// What may be passed.
     pub(super) schema: JsonObject,
@@ -74,23 +75,23 @@ impl Offered {
     fn of(tool: &Tool, all: &[&Tool]) -> Self {
         let (name, short) = (tool.name().to_owned(), short(tool.name(), all));
         if let Some(known) = Known::of(&name) {
-            let words = known.words.to_owned();
             return Self {
                 short,
                 name,
-                words,
+                words: known.words.to_owned(),
+                used_to: known.used_to,
                 example: known.example(),
                 schema: known.schema(),
                 besides: known.besides(),
             };
         }
-        let schema = tool.input_schema().clone();
         Self {
             short,
             name,
             words: words(tool),
+            used_to: Use::Other,
             example: example::arguments(tool),
-            schema,
+            schema: tool.input_schema().clone(),
             besides: JsonObject::new(),
         }
     }

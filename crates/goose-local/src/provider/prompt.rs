@@ -1,29 +1,100 @@
-//! What the model is told: how to answer, its tools, one literal call of each, and what the loop says of the surroundings.
-//! What is always the same comes first, so that its computation can be kept.
+//! What the model is told before the conversation: how to answer, its tools with one literal call of each, and two small
+//! examples of a whole task. All of it is the same in every conversation with the same tools, so its computation is kept.
 
-use super::offer::{FINAL_ANSWER, Offer, Offered, TEXT, literal};
+use super::{
+    history::{Speaker, Turn},
+    known::Use,
+    offer::{FINAL_ANSWER, Offer, Offered, TEXT, literal},
+};
 
 const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each of your messages \
-                   is one JSON object: a tool call, or the final answer.";
+                   is one JSON object: one of these tool calls, or the final answer.";
 
-const RULES: &str = "\
-Rules:
-- The user asks about the files in this folder. Read the files that matter before you answer or edit.
-- Do what was asked, nothing else. Do not invent facts: use what the results say.
-- If a step fails or finds nothing, try another file, word or tool.
-- When the task is done, give the final_answer with the facts.";
+const RULES: &str = "Most tasks need one or two calls. As soon as a result has what the user wants, give the final answer \
+                     with the facts. Change files only if the user asks for it. If a step fails or finds nothing, try \
+                     another file, word or tool.";
 
-/// The whole.
-pub(super) fn system(offer: &Offer, surroundings: &str) -> String {
-    let mut tools: Vec<String> = offer.tools.iter().map(|tool| shown(offer, tool)).collect();
+/// Two tasks, done: a question and a change. They show when to stop, which small models learn from nothing else.
+const LESSONS: [[&str; 4]; 2] = [
+    [
+        "Files here: app.py, notes/plan.md\nWhich color does the app use?",
+        r#"{"tool":"read","path":"app.py"}"#,
+        "Result:\nNAME = \"demo\"\nCOLOR = \"green\"",
+        r#"{"tool":"final_answer","text":"The app uses the color green (COLOR in app.py)."}"#,
+    ],
+    [
+        "Files here: app.py, notes/plan.md\nMake it blue.",
+        r#"{"tool":"edit","path":"app.py","before":"COLOR = \"green\"","after":"COLOR = \"blue\""}"#,
+        "Result:\nEdited app.py (+1 −1)",
+        r#"{"tool":"final_answer","text":"I changed COLOR to blue in app.py."}"#,
+    ],
+];
+
+/// The tools that the lessons use.
+const USED_IN_LESSONS: [&str; 2] = ["read", "edit"];
+
+/// The turns before the conversation.
+pub(super) fn opening(offer: &Offer) -> Vec<Turn> {
+    let mut turns = vec![Turn { speaker: Speaker::System, text: system(offer) }];
+    let fits = offer.takes_text && USED_IN_LESSONS.iter().all(|name| offer.by_short(name).is_some());
+    for text in LESSONS.iter().filter(|_| fits).flatten() {
+        let speaker = if text.starts_with('{') { Speaker::Model } else { Speaker::User };
+        turns.push(Turn { speaker, text: (*text).to_owned() });
+    }
+    turns
+}
+
+fn system(offer: &Offer) -> String {
+    let groups = [
+        (Use::Look, "To look"),
+        (Use::Change, "To change"),
+        (Use::Run, "To run"),
+        (Use::Other, "For the rest"),
+    ];
+    let mut lines: Vec<String> =
+        groups.iter().filter_map(|(group, title)| line(offer, *group, title)).collect();
     if offer.takes_text {
-        tools.push(format!(
-            r#"{{"tool":"{FINAL_ANSWER}","{TEXT}":"docs/notes.txt has 2 lines."}} ends the task: tells the user what was done or found"#
+        lines.push(format!(
+            r#"To end: {{"tool":"{FINAL_ANSWER}","{TEXT}":"todo.txt has 2 lines."}} tells the user what was found or done."#
         ));
     }
-    format!("{HOW}\n\n{}\n\n{RULES}\n\n{}", tools.join("\n"), surroundings.trim())
+    format!("{HOW}\n\n{}\n\n{RULES}", lines.join("\n"))
+}
+
+/// The tools of one use. In one long list they would be taken for steps to be gone through one by one.
+fn line(offer: &Offer, group: Use, title: &str) -> Option<String> {
+    let tools: Vec<String> =
+        offer.tools.iter().filter(|tool| tool.used_to == group).map(|tool| shown(offer, tool)).collect();
+    (!tools.is_empty()).then(|| format!("{title}: {}.", tools.join(", ")))
 }
 
 fn shown(offer: &Offer, tool: &Offered) -> String {
-    format!("{} {}", literal(offer, &tool.name, &tool.example), tool.words)
+    format!("{} {}", literal(offer, &tool.name, &tool.example), tool.words).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::{JsonObject, Tool};
+
+    use super::*;
+
+    #[test]
+    fn the_opening_with_the_developers_tools() {
+        let names =
+            ["read", "search", "tree", "edit", "write", "shell"].map(|name| format!("developer__{name}"));
+        let tools = names.map(|name| Tool::new(name, "", JsonObject::new()));
+        let opening = opening(&Offer::of(&tools, ""));
+        let texts: Vec<&str> = opening.iter().map(|turn| turn.text.as_str()).collect();
+        insta::assert_snapshot!(texts.join("\n----\n"));
+    }
+
+    #[test]
+    fn other_tools_are_told_without_lessons() {
+        let tools =
+            [Tool::new("weather__forecast", "The weather of the next days. Slow.", JsonObject::new())];
+        let opening = opening(&Offer::of(&tools, "weather"));
+        assert_eq!(opening.len(), 1);
+        let line = r#"For the rest: {"tool":"forecast"} the weather of the next days."#;
+        assert!(opening[0].text.contains(line), "{}", opening[0].text);
+    }
 }

@@ -1,3 +1,4 @@
 //! The small model inside goose, through its public door.
 
+mod provider;
 mod shelf;

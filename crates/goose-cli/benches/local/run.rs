@@ -29,7 +29,7 @@ pub(crate) struct Done {
 
 pub(crate) fn run(task: &Task, model: Option<&str>) -> anyhow::Result<Done> {
     let scratch = tempfile::tempdir()?;
-    let folder = scratch.path().join(&task.name);
+    let folder = scratch.path().join("work");
     fs::create_dir(&folder)?;
     for (path, content) in &task.files {
         let path = folder.join(path);

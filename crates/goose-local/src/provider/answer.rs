@@ -9,10 +9,11 @@ use super::{
     form,
     history::{Speaker, Turn, last_asked, turns},
     offer::Offer,
+    progress::Progress,
     prompt,
     reading::{FreeText, Reading},
     saved::common,
-    stuck::is_stuck,
+    unseen::Unseen,
 };
 use crate::{
     EngineError,
@@ -34,6 +35,8 @@ pub(super) struct Question {
     turns: Vec<Turn>,
     /// What the turns begin with before anybody says something.
     opening: Vec<Turn>,
+    /// What is not written over.
+    unseen: Unseen,
     /// What the answer must fit; none where it is free text.
     form: Option<Value>,
     sampling: Sampling,
@@ -59,10 +62,8 @@ impl Question {
             false => (vec![Turn { speaker: Speaker::System, text: request.system.to_owned() }], ""),
         };
         let turns = turns(&offer, opening.clone(), surroundings, request.messages);
-        let form = has_tools.then(|| match is_stuck(request.messages) {
-            true => form::ending(&offer),
-            false => form::schema(&offer),
-        });
+        let form = has_tools.then(|| form::schema(&offer, Progress::of(request.messages)));
+        let unseen = Unseen::of(request.messages);
         let options = request.options;
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
         let longest =
@@ -72,6 +73,7 @@ impl Question {
             offer,
             turns,
             opening,
+            unseen,
             form,
             sampling,
             longest,
@@ -153,7 +155,7 @@ fn written(
         limits: Limits { tokens: prompt.room },
     };
     let generated = writing.write(&prompt.tokens[read..], &is_cancelled, &mut hand_out)?;
-    let stop = voice.end(generated.ended, prompt.room, events);
+    let stop = voice.end(question, generated.ended, prompt.room, events);
     if let (StopReason::EndTurn, Some(conversation)) = (&stop, &question.conversation) {
         loaded.remember(conversation);
     }
@@ -202,19 +204,21 @@ impl<'a> Voice<'a> {
     }
 
     /// Hands over the call, where there is one, and says why it is over.
-    fn end(&self, ended: Ended, most: usize, events: &Events) -> StopReason {
+    fn end(&self, question: &Question, ended: Ended, most: usize, events: &Events) -> StopReason {
         let why_cut = match ended {
             Ended::Complete | Ended::Cancelled => None,
             Ended::TooLong => Some(format!(
-                "The call was cut off after {most} tokens, so nothing was done. Do it in smaller pieces."
+                "The call was cut off after {most} tokens, so nothing was done. Do it in smaller pieces"
             )),
             Ended::GoesRound => Some(
-                "The call repeated itself without end, so it was cut off and nothing was done. Do it in another way."
+                "The call repeated itself without end, so it was cut off and nothing was done. Do it in another way"
                     .to_owned(),
             ),
         };
         let call = match self {
-            Self::Formed(reading) => reading.call(why_cut.as_deref()),
+            Self::Formed(reading) => {
+                reading.call(why_cut.as_deref()).map(|call| question.unseen.spared(call))
+            }
             Self::Free(_) => None,
         };
         match (call, ended) {

@@ -4,7 +4,11 @@
 use goose_extension::JsonObject;
 use serde_json::{Value, json};
 
-use super::offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT};
+use super::{
+    known::{EDIT, READ},
+    offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT},
+    progress::Progress,
+};
 
 /// How long a text may get for which the tool says nothing, in characters.
 const MAX_TEXT_CHARS: usize = 20_000;
@@ -12,14 +16,15 @@ const MAX_TEXT_CHARS: usize = 20_000;
 /// Where schemas keep what they refer to.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
-/// The schema of an answer to this offer.
-pub(super) fn schema(offer: &Offer) -> Value {
-    one_of(offer, |_| true)
-}
-
-/// The schema of an answer that can only be the last.
-pub(super) fn ending(offer: &Offer) -> Value {
-    one_of(offer, |tool| !offer.takes_text && tool.name == FINAL_OUTPUT)
+/// The schema of an answer to this offer, as far as the model is.
+pub(super) fn schema(offer: &Offer, progress: Progress) -> Value {
+    let can_read = offer.tools.iter().any(|tool| tool.name == READ);
+    one_of(offer, |tool| match progress {
+        // What was not looked at is edited from memory, which is wrong.
+        Progress::Begun => tool.name != EDIT || !can_read,
+        Progress::Going => true,
+        Progress::Stuck => !offer.takes_text && tool.name == FINAL_OUTPUT,
+    })
 }
 
 fn one_of(offer: &Offer, is_allowed: impl Fn(&Offered) -> bool) -> Value {
@@ -104,18 +109,23 @@ mod tests {
 
     #[test]
     fn calls_and_the_answer_fit_and_others_do_not() {
-        let offer = Offer::of(&[Tool::new("developer__read", "", JsonObject::new())], "");
-        let schema = schema(&offer);
-        let fits = |value: Value| jsonschema::is_valid(&schema, &value);
-        assert!(fits(json!({"tool": "read", "path": "a.txt"})));
-        assert!(fits(json!({"tool": "read", "path": "a.txt", "offset": 3})));
-        assert!(fits(json!({"tool": "final_answer", "text": "Done."})));
-        assert!(!fits(json!({"tool": "read"})));
-        assert!(!fits(json!({"tool": "shell", "command": "ls"})));
-        assert!(!fits(json!({"tool": "final_answer", "text": "Done.", "path": "x"})));
-        let ending = ending(&offer);
-        assert!(jsonschema::is_valid(&ending, &json!({"tool": "final_answer", "text": "Done."})));
-        assert!(!jsonschema::is_valid(&ending, &json!({"tool": "read", "path": "a.txt"})));
+        let tools = ["developer__read", "developer__edit"].map(|name| Tool::new(name, "", JsonObject::new()));
+        let offer = Offer::of(&tools, "");
+        let fits = |progress: Progress, value: Value| jsonschema::is_valid(&schema(&offer, progress), &value);
+        let answer = || json!({"tool": "final_answer", "text": "Done."});
+        let edit = || json!({"tool": "edit", "path": "a.txt", "before": "a", "after": "b"});
+        for progress in [Progress::Begun, Progress::Going] {
+            assert!(fits(progress, answer()));
+            assert!(fits(progress, json!({"tool": "read", "path": "a.txt"})));
+            assert!(fits(progress, json!({"tool": "read", "path": "a.txt", "offset": 3})));
+            assert!(!fits(progress, json!({"tool": "read"})));
+            assert!(!fits(progress, json!({"tool": "shell", "command": "ls"})));
+            assert!(!fits(progress, json!({"tool": "final_answer", "text": "Done.", "path": "x"})));
+        }
+        assert!(!fits(Progress::Begun, edit()));
+        assert!(fits(Progress::Going, edit()));
+        assert!(fits(Progress::Stuck, answer()));
+        assert!(!fits(Progress::Stuck, json!({"tool": "read", "path": "a.txt"})));
     }
 
     #[test]
@@ -125,7 +135,7 @@ mod tests {
             "$defs": {"Who": {"type": "string", "enum": ["ada"]}}
         });
         let offer = Offer::of(&[Tool::new("a__greet", "", own.as_object().cloned().unwrap())], "greet");
-        let schema = schema(&offer);
+        let schema = schema(&offer, Progress::Begun);
         assert!(jsonschema::is_valid(&schema, &json!({"tool": "greet", "who": "ada"})), "{schema}");
         assert!(!jsonschema::is_valid(&schema, &json!({"tool": "greet", "who": "bob"})));
     }

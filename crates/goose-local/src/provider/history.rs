@@ -7,6 +7,7 @@ use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, T
 use serde_json::{Value, json};
 
 use super::{
+    known::{EDIT, READ, SEARCH, SHELL},
     offer::{FINAL_ANSWER, Offer, TEXT, literal},
     shorten::shortened,
 };
@@ -20,13 +21,19 @@ const MAX_FILE_CHARS: usize = 4_000;
 /// How long a message of the user may be, in characters; beyond it can only be a mistake for a model of this size.
 const MAX_MESSAGE_CHARS: usize = 200_000;
 
-/// The tool that shows files.
-const READ: &str = "developer__read";
-
-/// The tool that finds text, how it says that it found none, and what a small model can do about it.
-const SEARCH: &str = "developer__search";
+/// How a search says that it found nothing, and what a small model can do about it.
 const NO_MATCH: &str = "No match";
-const AFTER_NO_MATCH: &str = "No match. Try a shorter word, or read the files.";
+const AFTER_NO_MATCH: &str = "No match. Try another word, or read the files.";
+
+/// Advice after an edit that failed. A small model that follows it loses what else is in the file.
+const WRITE_INSTEAD: &str = ", or write the whole file with `write`";
+
+/// What the loop says around the reason why a call was not made; the reason alone is clearer.
+const NOT_RUN: (&str, &str) = (" cannot be read: ", " Call it again with one JSON object.");
+
+/// How the shell says that a file is no program, and what a small model can do about it.
+const NO_PROGRAM: &str = "[exit code 126]";
+const AFTER_NO_PROGRAM: &str = "Name the program that runs it: sh, bash or python3.";
 
 /// What a model is told that makes a call again.
 const AGAIN: &str =
@@ -100,10 +107,7 @@ impl<'a> History<'a> {
         match part {
             MessageContent::Block(block) => said(block, speaker, self.offer),
             MessageContent::ToolCall { id, name, arguments, .. } => {
-                let call = match arguments {
-                    Value::Object(arguments) => literal(self.offer, name, arguments),
-                    _ => literal(self.offer, name, &JsonObject::new()),
-                };
+                let call = literal(self.offer, name, &passed(arguments));
                 self.calls.insert(id, (name, call.clone()));
                 Some(call)
             }
@@ -114,10 +118,13 @@ impl<'a> History<'a> {
 
     fn result(&mut self, id: &str, output: &ToolOutput) -> String {
         let (tool, call) = self.calls.get(id).cloned().unwrap_or_default();
-        let text = result_text(output);
+        let text = reason_alone(result_text(output));
         let text = if tool == READ && !output.is_error { without_numbers(&text) } else { text };
+        let text = if tool == EDIT { text.replace(WRITE_INSTEAD, "") } else { text };
         let text =
             if tool == SEARCH && text.starts_with(NO_MATCH) { AFTER_NO_MATCH.to_owned() } else { text };
+        let is_no_program = tool == SHELL && text.contains(NO_PROGRAM);
+        let text = if is_no_program { format!("{text}\n{AFTER_NO_PROGRAM}") } else { text };
         let most = if tool == READ { MAX_FILE_CHARS } else { MAX_RESULT_CHARS };
         let text = shortened(text.trim_end(), most);
         let text = if text.is_empty() { "(nothing)" } else { &text };
@@ -131,6 +138,15 @@ impl<'a> History<'a> {
             shown.push_str(&format!("\n\n{AGAIN}"));
         }
         shown
+    }
+}
+
+/// What was passed; where a call was not made, as far as it can be read.
+fn passed(arguments: &Value) -> JsonObject {
+    match arguments {
+        Value::Object(arguments) => arguments.clone(),
+        Value::String(raw) => serde_json::from_str(raw).unwrap_or_default(),
+        _ => JsonObject::new(),
     }
 }
 
@@ -158,6 +174,13 @@ fn result_text(output: &ToolOutput) -> String {
         (Some(value), true) => value.to_string(),
         _ => output.content.iter().map(shown).collect::<Vec<_>>().join("\n"),
     }
+}
+
+fn reason_alone(text: String) -> String {
+    let is_not_run = text.starts_with("Not run: ");
+    let reason =
+        text.split_once(NOT_RUN.0).and_then(|(_, rest)| rest.split_once(NOT_RUN.1)).map(|(reason, _)| reason);
+    reason.filter(|_| is_not_run).map(str::to_owned).unwrap_or(text)
 }
 
 /// A file without the numbers of its lines: a small model would copy them into the file.

@@ -34,7 +34,15 @@ enum Kind {
     Line,
     Text,
     Number,
+    Yes,
 }
+
+/// The tools that others here know by name.
+pub(super) const READ: &str = "developer__read";
+pub(super) const SEARCH: &str = "developer__search";
+pub(super) const EDIT: &str = "developer__edit";
+pub(super) const WRITE: &str = "developer__write";
+pub(super) const SHELL: &str = "developer__shell";
 
 /// How long a path, a pattern or a command may be, in characters.
 const MAX_LINE_CHARS: usize = 1_000;
@@ -42,7 +50,7 @@ const MAX_LINE_CHARS: usize = 1_000;
 /// Always offered, in this order.
 pub(super) const KNOWN: [Known; 6] = [
     Known {
-        name: "developer__read",
+        name: READ,
         example: r#"{"path":"README.md"}"#,
         words: "shows a file",
         used_to: Use::Look,
@@ -50,7 +58,7 @@ pub(super) const KNOWN: [Known; 6] = [
         besides: &[],
     },
     Known {
-        name: "developer__search",
+        name: SEARCH,
         example: r#"{"pattern":"budget"}"#,
         words: "finds text in all files",
         used_to: Use::Look,
@@ -66,15 +74,20 @@ pub(super) const KNOWN: [Known; 6] = [
         besides: &[],
     },
     Known {
-        name: "developer__edit",
+        name: EDIT,
         example: r#"{"path":"README.md","before":"old words","after":"new words"}"#,
         words: "replaces text in a file",
         used_to: Use::Change,
-        arguments: &[("path", Kind::Line), ("before", Kind::Text), ("after", Kind::Text)],
+        arguments: &[
+            ("path", Kind::Line),
+            ("before", Kind::Text),
+            ("after", Kind::Text),
+            ("replace_all?", Kind::Yes),
+        ],
         besides: &[],
     },
     Known {
-        name: "developer__write",
+        name: WRITE,
         example: r#"{"path":"todo.txt","content":"one\ntwo\n"}"#,
         words: "makes a new file",
         used_to: Use::Change,
@@ -82,9 +95,9 @@ pub(super) const KNOWN: [Known; 6] = [
         besides: &[],
     },
     Known {
-        name: "developer__shell",
-        example: r#"{"command":"wc -l todo.txt"}"#,
-        words: "runs a command",
+        name: SHELL,
+        example: r#"{"command":"cp todo.txt old.txt"}"#,
+        words: "runs any command: to copy, move, delete, sort or count, or to start a program",
         used_to: Use::Run,
         arguments: &[("command", Kind::Text)],
         besides: &[],
@@ -133,6 +146,7 @@ impl Kind {
         match self {
             Self::Line => json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE_CHARS }),
             Self::Text => json!({ "type": "string" }),
+            Self::Yes => json!({ "const": true }),
             Self::Number => json!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 }),
         }
     }

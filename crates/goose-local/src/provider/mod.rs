@@ -14,7 +14,8 @@
 //! prompt.rs    what the model is told about its tools
 //! history.rs   the conversation as turns; calls as the literal JSON, results shortened
 //! shorten.rs   long texts, with their beginning and end
-//! stuck.rs     a model that gets nowhere may only end
+//! progress.rs  how far it is: what it may do next
+//! unseen.rs    files are not written over unread
 //! chat.rs      turns as tokens, as the model was trained to see them
 //! reading.rs   the answer as it comes: text to stream, or a call
 //! saved.rs     conversations kept between runs, in the cache folder
@@ -29,10 +30,11 @@ mod history;
 mod known;
 mod local;
 mod offer;
+mod progress;
 mod prompt;
 mod reading;
 mod saved;
 mod shorten;
-mod stuck;
+mod unseen;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};

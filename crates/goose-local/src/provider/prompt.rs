@@ -1,5 +1,5 @@
-//! What the model is told before the conversation: how to answer, its tools with one literal call of each, and two small
-//! examples of a whole task. All of it is the same in every conversation with the same tools, so its computation is kept.
+//! What the model is told before the conversation: how to answer, its tools with one literal call of each, and some small
+//! examples of whole tasks. All of it is the same in every conversation with the same tools, so its computation is kept.
 
 use super::{
     history::{Speaker, Turn},
@@ -10,34 +10,44 @@ use super::{
 const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each of your messages \
                    is one JSON object: one of these tool calls, or the final answer.";
 
-const RULES: &str = "Most tasks need one or two calls. As soon as a result has what the user wants, give the final answer \
-                     with the facts. Change files only if the user asks for it. If a step fails or finds nothing, try \
-                     another file, word or tool.";
+const RULES: &str = "As soon as a result has what the user wants, give the final answer with the facts. If it does not, go on: read \
+                     another file, search for another word. Never guess. Change files only if the user asks for it; then do \
+                     it, do not only explain it.";
 
-/// Two tasks, done: a question and a change. They show when to stop, which small models learn from nothing else.
-const LESSONS: [[&str; 4]; 2] = [
-    [
-        "Files here: app.py, notes/plan.md\nWhich color does the app use?",
-        r#"{"tool":"read","path":"app.py"}"#,
-        "Result:\nNAME = \"demo\"\nCOLOR = \"green\"",
-        r#"{"tool":"final_answer","text":"The app uses the color green (COLOR in app.py)."}"#,
-    ],
-    [
-        "Files here: app.py, notes/plan.md\nMake it blue.",
-        r#"{"tool":"edit","path":"app.py","before":"COLOR = \"green\"","after":"COLOR = \"blue\""}"#,
-        "Result:\nEdited app.py (+1 −1)",
-        r#"{"tool":"final_answer","text":"I changed COLOR to blue in app.py."}"#,
-    ],
+/// Tasks, done: a question whose first step finds nothing, a new file, a command that fails, a
+/// change. They show when to go on and when
+/// to stop, which small models learn from nothing else.
+const LESSONS: [&str; 20] = [
+    "Files here: run.sh, docs/plan.md, docs/shop.md\nWhen does the shop open?",
+    r#"{"tool":"search","pattern":"open"}"#,
+    "Result:\nNo match. Try another word, or read the files.",
+    r#"{"tool":"read","path":"docs/shop.md"}"#,
+    "Result:\n# Shop\n\nDoors: 8:30 to 17:00",
+    r#"{"tool":"final_answer","text":"The shop opens at 8:30 (docs/shop.md)."}"#,
+    "Files here: run.sh, docs/plan.md, docs/shop.md\nWrite a poem of two lines to poem.txt.",
+    r#"{"tool":"write","path":"poem.txt","content":"The goose flies on,\nthe night is gone.\n"}"#,
+    "Result:\nCreated poem.txt (2 lines)",
+    r#"{"tool":"final_answer","text":"I wrote a poem of two lines to poem.txt."}"#,
+    "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nDoes run.sh work?",
+    r#"{"tool":"shell","command":"sh run.sh"}"#,
+    "Error: run.sh: 2: ech: not found\n[exit code 127]",
+    r#"{"tool":"final_answer","text":"No, run.sh fails in line 2: ech is not found (exit code 127)."}"#,
+    "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nFix it.",
+    r#"{"tool":"read","path":"run.sh"}"#,
+    "Result:\ncat docs/plan.md\nech \"done\"",
+    r#"{"tool":"edit","path":"run.sh","before":"ech \"done\"","after":"echo \"done\""}"#,
+    "Result:\nEdited run.sh (+1 −1)",
+    r#"{"tool":"final_answer","text":"I changed ech to echo in run.sh."}"#,
 ];
 
 /// The tools that the lessons use.
-const USED_IN_LESSONS: [&str; 2] = ["read", "edit"];
+const USED_IN_LESSONS: [&str; 5] = ["search", "read", "edit", "write", "shell"];
 
 /// The turns before the conversation.
 pub(super) fn opening(offer: &Offer) -> Vec<Turn> {
     let mut turns = vec![Turn { speaker: Speaker::System, text: system(offer) }];
     let fits = offer.takes_text && USED_IN_LESSONS.iter().all(|name| offer.by_short(name).is_some());
-    for text in LESSONS.iter().filter(|_| fits).flatten() {
+    for text in LESSONS.iter().filter(|_| fits) {
         let speaker = if text.starts_with('{') { Speaker::Model } else { Speaker::User };
         turns.push(Turn { speaker, text: (*text).to_owned() });
     }

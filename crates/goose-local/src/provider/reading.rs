@@ -78,12 +78,12 @@ impl<'a> Reading<'a> {
             (Ok(Value::Object(mut call)), None) => {
                 let short = call.shift_remove("tool").and_then(|name| name.as_str().map(str::to_owned))?;
                 let Some(tool) = self.offer.by_short(&short) else {
-                    return self.malformed(&short, "There is no such tool.");
+                    return self.malformed(&short, "there is no such tool");
                 };
                 let arguments = Arguments::Object(tool.completed(call));
                 Some(ToolCall { id, name: tool.name.clone(), arguments, opaque: None })
             }
-            (_, why) => self.malformed("", why.unwrap_or("It is not one JSON object.")),
+            (_, why) => self.malformed("", why.unwrap_or("it is not one JSON object")),
         }
     }
 

@@ -60,10 +60,10 @@ pub fn system(parts: &PromptParts<'_>) -> String {
 /// How much of what people wrote a small model is told, in characters.
 const MAX_BRIEF_CHARS: usize = 1_200;
 
-/// The prompt for a small model: where it is and what people want it to know, and nothing else. How it works with its
-/// tools is told by whoever knows the model.
+/// The prompt for a small model: what people want it to know, and nothing else. How it works with its tools is told by
+/// whoever knows the model; the folder's own path would only find its way into the paths that it writes.
 pub fn brief(parts: &PromptParts<'_>) -> String {
-    let mut prompt = vec![format!("Folder: {}\nToday: {}", parts.working_dir.display(), parts.today)];
+    let mut prompt = vec![format!("Today: {}", parts.today)];
     prompt.extend(
         parts.hints.iter().map(|hint| brief_section(&format!("From {}:", hint.shown_path), &hint.text)),
     );
@@ -142,7 +142,7 @@ mod tests {
     fn a_small_model_is_told_little() {
         assert_eq!(
             made(brief, &["developer__shell"], Some("Speak French.")),
-            "Folder: /home/ada/engine\nToday: 2026-11-15\n\nInstructions:\nSpeak French."
+            "Today: 2026-11-15\n\nInstructions:\nSpeak French."
         );
         let long = made(brief, &[], Some(&"é".repeat(9_000)));
         assert!(long.chars().count() < MAX_BRIEF_CHARS + 100 && long.ends_with("é…"));

@@ -11,7 +11,7 @@ use super::{Question, Stage};
 async fn kept(stage: &Stage) -> anyhow::Result<(Question, Reply)> {
     let provider = stage.provider();
     for number in 0..60 {
-        let mut question = Question::new(&format!("Question {number}")).at_temperature(1.0);
+        let mut question = Question::new(&format!("Question {number}")).at_temperature(4.0).that_only_ends();
         question.options.conversation = Some(format!("talk {number}"));
         let reply = question.reply(&provider).await?;
         if reply.stop == goose_providers::StopReason::EndTurn {
@@ -112,7 +112,7 @@ async fn the_cache_stays_small_and_private() -> anyhow::Result<()> {
     }
     let provider = stage.provider();
     for number in 0..40 {
-        let mut question = Question::new(&format!("More {number}")).at_temperature(1.0);
+        let mut question = Question::new(&format!("More {number}")).at_temperature(4.0).that_only_ends();
         question.options.conversation = Some(format!("more {number}"));
         question.reply(&provider).await?;
     }

@@ -8,7 +8,7 @@ mod tiny;
 use std::{path::Path, sync::Arc};
 
 use futures::StreamExt as _;
-use goose_extension::{JsonObject, Message, Tool};
+use goose_extension::{JsonObject, Message, MessageContent, Role, Tool, ToolOutput};
 use goose_local::provider::{LocalOptions, LocalProvider};
 use goose_providers::{
     Provider as _, ProviderResult, Reply, ReplyEvent, ReplyStream, Request, RequestOptions,
@@ -65,6 +65,19 @@ impl Question {
 
     pub(crate) fn at_temperature(mut self, temperature: f32) -> Self {
         self.options.temperature = Some(temperature);
+        self
+    }
+
+    /// After the same call three times, only the final answer is left.
+    pub(crate) fn that_only_ends(mut self) -> Self {
+        for id in ["1", "2", "3"] {
+            let (id, name) = (id.to_owned(), "developer__shell".to_owned());
+            let arguments = json!({"command": "ls"});
+            let call = MessageContent::ToolCall { id: id.clone(), name, arguments, opaque: None };
+            self.messages.push(Arc::new(Message::new(Role::Assistant, [call])));
+            let result = MessageContent::tool_result(id, ToolOutput::text("a.txt"));
+            self.messages.push(Arc::new(Message::new(Role::User, [result])));
+        }
         self
     }
 

@@ -1,4 +1,5 @@
-//! Notices a model that gets nowhere: then only the final answer is left to it, which may say so.
+//! [`Progress`]: how far the model is with what it was asked. It reads before it edits, and where it gets nowhere only the
+//! final answer is left to it, which may say so.
 
 use std::sync::Arc;
 
@@ -10,9 +11,30 @@ const MAX_SAME: usize = 2;
 /// How many calls a small model may need for one thing that it was asked.
 const MAX_CALLS: usize = 24;
 
-/// Whether the calls since the person last spoke lead nowhere.
-pub(super) fn is_stuck(messages: &[Arc<Message>]) -> bool {
-    let calls = calls_since_asked(messages);
+/// How far the model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It has seen nothing yet.
+    Begun,
+    /// It has made calls.
+    Going,
+    /// Its calls lead nowhere.
+    Stuck,
+}
+
+impl Progress {
+    /// Since the person last spoke.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        let calls = calls_since_asked(messages);
+        match calls.is_empty() {
+            true => Self::Begun,
+            false if is_stuck(&calls) => Self::Stuck,
+            false => Self::Going,
+        }
+    }
+}
+
+fn is_stuck(calls: &[(&str, &serde_json::Value)]) -> bool {
     let same = match calls.first() {
         Some(last) => calls.iter().take_while(|call| *call == last).count(),
         None => 0,
@@ -59,20 +81,20 @@ mod tests {
 
     #[test]
     fn the_same_call_three_times_is_too_often_until_somebody_speaks() {
-        assert!(!is_stuck(&conversation(&[])));
-        assert!(!is_stuck(&conversation(&["ls", "ls"])));
-        assert!(!is_stuck(&conversation(&["ls", "ls", "pwd", "ls"])));
+        assert_eq!(Progress::of(&conversation(&[])), Progress::Begun);
+        assert_eq!(Progress::of(&conversation(&["ls", "ls"])), Progress::Going);
+        assert_eq!(Progress::of(&conversation(&["ls", "ls", "pwd", "ls"])), Progress::Going);
         let mut stuck = conversation(&["pwd", "ls", "ls", "ls"]);
-        assert!(is_stuck(&stuck));
+        assert_eq!(Progress::of(&stuck), Progress::Stuck);
         stuck.push(Arc::new(Message::user("Go on.")));
-        assert!(!is_stuck(&stuck));
+        assert_eq!(Progress::of(&stuck), Progress::Begun);
     }
 
     #[test]
     fn so_are_very_many_calls() {
         let commands: Vec<String> = (0..MAX_CALLS).map(|number| format!("echo {number}")).collect();
         let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
-        assert!(is_stuck(&conversation(&commands)));
-        assert!(!is_stuck(&conversation(&commands[1..])));
+        assert_eq!(Progress::of(&conversation(&commands)), Progress::Stuck);
+        assert_eq!(Progress::of(&conversation(&commands[1..])), Progress::Going);
     }
 }

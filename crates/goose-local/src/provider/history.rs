@@ -31,9 +31,14 @@ const WRITE_INSTEAD: &str = ", or write the whole file with `write`";
 /// What the loop says around the reason why a call was not made; the reason alone is clearer.
 const NOT_RUN: (&str, &str) = (" cannot be read: ", " Call it again with one JSON object.");
 
-/// How the shell says that a file is no program, and what a small model can do about it.
+/// How the shell says that a file is no program.
 const NO_PROGRAM: &str = "[exit code 126]";
-const AFTER_NO_PROGRAM: &str = "Name the program that runs it: sh, bash or python3.";
+
+/// How the loop begins its list of files.
+pub(super) const LISTED: &str = "Files here: ";
+
+/// How much of the task is repeated with each result, in characters.
+const MAX_TASK_CHARS: usize = 300;
 
 /// What a model is told that makes a call again.
 const AGAIN: &str =
@@ -61,7 +66,7 @@ pub(super) fn turns(
     surroundings: &str,
     messages: &[Arc<Message>],
 ) -> Vec<Turn> {
-    let mut history = History { offer, calls: HashMap::new(), made: HashMap::new() };
+    let mut history = History { offer, calls: HashMap::new(), made: HashMap::new(), task: String::new() };
     let mut turns = opening;
     let mut surroundings = Some(surroundings.trim()).filter(|text| !text.is_empty());
     for message in messages {
@@ -100,12 +105,20 @@ struct History<'a> {
     calls: HashMap<&'a str, (&'a str, String)>,
     /// How often each call was answered.
     made: HashMap<String, usize>,
+    /// What the user last asked for.
+    task: String,
 }
 
 impl<'a> History<'a> {
     fn shown(&mut self, part: &'a MessageContent, speaker: Speaker) -> Option<String> {
         match part {
-            MessageContent::Block(block) => said(block, speaker, self.offer),
+            MessageContent::Block(block) => {
+                let text = said(block, speaker, self.offer)?;
+                if speaker == Speaker::User && !text.starts_with(LISTED) {
+                    self.task = shortened(text.trim(), MAX_TASK_CHARS);
+                }
+                Some(text)
+            }
             MessageContent::ToolCall { id, name, arguments, .. } => {
                 let call = literal(self.offer, name, &passed(arguments));
                 self.calls.insert(id, (name, call.clone()));
@@ -123,8 +136,7 @@ impl<'a> History<'a> {
         let text = if tool == EDIT { text.replace(WRITE_INSTEAD, "") } else { text };
         let text =
             if tool == SEARCH && text.starts_with(NO_MATCH) { AFTER_NO_MATCH.to_owned() } else { text };
-        let is_no_program = tool == SHELL && text.contains(NO_PROGRAM);
-        let text = if is_no_program { format!("{text}\n{AFTER_NO_PROGRAM}") } else { text };
+        let text = if tool == SHELL && text.contains(NO_PROGRAM) { with_program(&text, &call) } else { text };
         let most = if tool == READ { MAX_FILE_CHARS } else { MAX_RESULT_CHARS };
         let text = shortened(text.trim_end(), most);
         let text = if text.is_empty() { "(nothing)" } else { &text };
@@ -137,6 +149,7 @@ impl<'a> History<'a> {
         if *times > 1 {
             shown.push_str(&format!("\n\n{AGAIN}"));
         }
+        shown.push_str(&reminder(&self.task));
         shown
     }
 }
@@ -173,6 +186,25 @@ fn result_text(output: &ToolOutput) -> String {
     match (&output.structured, output.content.is_empty()) {
         (Some(value), true) => value.to_string(),
         _ => output.content.iter().map(shown).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+/// The task, after a result: what came long ago is easily forgotten.
+pub(super) fn reminder(task: &str) -> String {
+    if task.is_empty() { String::new() } else { format!("\n\nTask: {task}") }
+}
+
+/// A script that cannot be started by itself, with the way it can.
+fn with_program(text: &str, call: &str) -> String {
+    let command = serde_json::from_str::<Value>(call)
+        .ok()
+        .and_then(|call| Some(call.get("command")?.as_str()?.to_owned()));
+    match command.filter(|command| command.starts_with("./")) {
+        Some(command) => {
+            let is_python = command.split_whitespace().next().is_some_and(|file| file.ends_with(".py"));
+            format!("{text}\nRun it as: {} {command}", if is_python { "python3" } else { "sh" })
+        }
+        None => text.to_owned(),
     }
 }
 

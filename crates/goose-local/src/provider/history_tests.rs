@@ -34,7 +34,10 @@ fn calls_are_literal_results_are_short_and_lines_have_no_numbers() {
         Arc::new(Message::assistant("It says one.")),
     ];
     let texts = texts(&messages);
-    assert_eq!(texts[..3], ["Look.", r#"{"tool":"read","path":"a.txt"}"#, "Result:\none\ntwo\tand"]);
+    assert_eq!(
+        texts[..3],
+        ["Look.", r#"{"tool":"read","path":"a.txt"}"#, "Result:\none\ntwo\tand\n\nTask: Look."]
+    );
     assert_eq!(texts[3], r#"{"tool":"search","pattern":"x"}"#);
     assert!(texts[4].chars().count() < MAX_RESULT_CHARS + 100);
     assert_eq!(texts[5], r#"{"tool":"final_answer","text":"It says one."}"#);
@@ -45,8 +48,8 @@ fn errors_say_so_and_a_call_made_again_is_noted() {
     let read = |id: &str| call(id, "developer__read", json!({"path": "a"}));
     let failed = |id: &str| result(id, ToolOutput::error("There is no file a."));
     let texts = texts(&[Arc::new(Message::user("Go.")), read("1"), failed("1"), read("2"), failed("2")]);
-    assert_eq!(texts[2], "Error: There is no file a.");
-    assert!(texts[4].ends_with(AGAIN), "{}", texts[4]);
+    assert_eq!(texts[2], "Error: There is no file a.\n\nTask: Go.");
+    assert!(texts[4].contains(AGAIN), "{}", texts[4]);
 }
 
 #[test]
@@ -80,4 +83,14 @@ fn the_surroundings_are_told_with_the_first_question() {
     let turns = turns(&offer(), Vec::new(), "Folder: /home/ada", &messages);
     assert_eq!(turns[0].text, "Folder: /home/ada\n\nOne.");
     assert_eq!(turns[2].text, "Two.");
+}
+
+#[test]
+fn errors_are_told_with_the_way_out() {
+    let shell = call("1", "developer__shell", json!({"command": "./tool.py -v"}));
+    let denied = result("1", ToolOutput::error("./tool.py: Permission denied\n[exit code 126]"));
+    let texts = texts(&[Arc::new(Message::user("Go.")), shell, denied]);
+    assert!(texts[2].contains("Run it as: python3 ./tool.py -v"), "{}", texts[2]);
+    let not_run = "Not run: the arguments of `x` cannot be read: it is there already. Call it again with one JSON object. It takes: x";
+    assert_eq!(reason_alone(not_run.to_owned()), "it is there already.");
 }

@@ -17,7 +17,7 @@ pub(super) struct Known {
     /// out.
     arguments: &'static [(&'static str, Kind)],
     /// What is passed besides, without the model's doing.
-    besides: &'static [(&'static str, bool)],
+    besides: &'static [(&'static str, Besides)],
 }
 
 /// What a tool is good for.
@@ -27,6 +27,12 @@ pub(super) enum Use {
     Change,
     Run,
     Other,
+}
+
+#[derive(Clone, Copy)]
+enum Besides {
+    Yes,
+    Number(u32),
 }
 
 #[derive(Clone, Copy)]
@@ -63,11 +69,11 @@ pub(super) const KNOWN: [Known; 6] = [
         words: "finds text in all files",
         used_to: Use::Look,
         arguments: &[("pattern", Kind::Line)],
-        besides: &[("ignore_case", true)],
+        besides: &[("ignore_case", Besides::Yes), ("context_lines", Besides::Number(2))],
     },
     Known {
         name: "developer__tree",
-        example: r#"{"path":"src"}"#,
+        example: r#"{"path":"."}"#,
         words: "lists a folder",
         used_to: Use::Look,
         arguments: &[("path", Kind::Line)],
@@ -117,7 +123,7 @@ impl Known {
 
     /// What is passed besides.
     pub(super) fn besides(&self) -> JsonObject {
-        self.besides.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect()
+        self.besides.iter().map(|(name, value)| ((*name).to_owned(), value.as_json())).collect()
     }
 
     /// What the model may pass.
@@ -138,6 +144,15 @@ impl Known {
             ("properties".to_owned(), Value::Object(properties)),
             ("required".to_owned(), Value::Array(required)),
         ])
+    }
+}
+
+impl Besides {
+    fn as_json(self) -> Value {
+        match self {
+            Self::Yes => json!(true),
+            Self::Number(number) => json!(number),
+        }
     }
 }
 

@@ -55,10 +55,10 @@ fn an_answer_of_a_given_form_takes_the_place_of_text() {
 }
 
 #[test]
-fn a_search_ignores_case_without_the_models_doing() {
+fn a_search_is_wide_without_the_models_doing() {
     let offer = Offer::of(&[tool("developer__search", "")], "find it");
     let given = json!({"pattern": "x"}).as_object().cloned().unwrap();
     let full = offer.tools[0].completed(given);
-    assert_eq!(Value::Object(full.clone()), json!({"pattern": "x", "ignore_case": true}));
+    assert_eq!(Value::Object(full.clone()), json!({"pattern": "x", "ignore_case": true, "context_lines": 2}));
     assert_eq!(literal(&offer, "developer__search", &full), r#"{"tool":"search","pattern":"x"}"#);
 }

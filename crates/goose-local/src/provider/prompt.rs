@@ -2,7 +2,7 @@
 //! examples of whole tasks. All of it is the same in every conversation with the same tools, so its computation is kept.
 
 use super::{
-    history::{Speaker, Turn},
+    history::{LISTED, Speaker, Turn, reminder},
     known::Use,
     offer::{FINAL_ANSWER, Offer, Offered, TEXT, literal},
 };
@@ -10,13 +10,12 @@ use super::{
 const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each of your messages \
                    is one JSON object: one of these tool calls, or the final answer.";
 
-const RULES: &str = "As soon as a result has what the user wants, give the final answer with the facts. If it does not, go on: read \
-                     another file, search for another word. Never guess. Change files only if the user asks for it; then do \
-                     it, do not only explain it.";
+const RULES: &str = "As soon as a result has what the user wants, give the final answer. The user does not see the results: repeat in \
+                     the answer what they say. If a result does not have it, go on: read another file, search for another \
+                     word. Never guess. Change files only if the user asks for it; then do it, do not only explain it.";
 
-/// Tasks, done: a question whose first step finds nothing, a new file, a command that fails, a
-/// change. They show when to go on and when
-/// to stop, which small models learn from nothing else.
+/// Tasks, done: a question whose first step finds nothing, a new file, a command that fails, a change. They show when to go
+/// on and when to stop, which small models learn from nothing else.
 const LESSONS: [&str; 20] = [
     "Files here: run.sh, docs/plan.md, docs/shop.md\nWhen does the shop open?",
     r#"{"tool":"search","pattern":"open"}"#,
@@ -47,9 +46,17 @@ const USED_IN_LESSONS: [&str; 5] = ["search", "read", "edit", "write", "shell"];
 pub(super) fn opening(offer: &Offer) -> Vec<Turn> {
     let mut turns = vec![Turn { speaker: Speaker::System, text: system(offer) }];
     let fits = offer.takes_text && USED_IN_LESSONS.iter().all(|name| offer.by_short(name).is_some());
+    let mut task = "";
     for text in LESSONS.iter().filter(|_| fits) {
-        let speaker = if text.starts_with('{') { Speaker::Model } else { Speaker::User };
-        turns.push(Turn { speaker, text: (*text).to_owned() });
+        if let Some((_, asked)) = text.split_once('\n').filter(|_| text.starts_with(LISTED)) {
+            task = asked;
+        }
+        let (speaker, text) = match text.starts_with('{') {
+            true => (Speaker::Model, (*text).to_owned()),
+            false if text.starts_with(LISTED) => (Speaker::User, (*text).to_owned()),
+            false => (Speaker::User, format!("{text}{}", reminder(task))),
+        };
+        turns.push(Turn { speaker, text });
     }
     turns
 }

@@ -7,10 +7,7 @@ use goose_extension::{JsonObject, Message, MessageContent, Role};
 use goose_providers::{Arguments, ToolCall};
 use serde_json::Value;
 
-use super::known::WRITE;
-
-/// How the loop begins its list of files.
-const LISTED: &str = "Files here: ";
+use super::{history::LISTED, known::WRITE};
 
 /// What is shown of a call that is not made, in characters.
 const MAX_RAW_CHARS: usize = 1_000;

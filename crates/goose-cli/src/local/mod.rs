@@ -48,6 +48,7 @@ impl Consent {
 
 /// How a file may be fetched where it is not here.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "a goose without a model inside fetches none"))]
 pub(crate) struct Fetching {
     pub(crate) consent: Consent,
     pub(crate) voice: Voice,

@@ -211,7 +211,7 @@ fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
     let config = fs::read_to_string(home.config())?;
     assert_eq!(
         config,
-        format!("# mine\nGOOSE_MODE: auto # careful\nGOOSE_PROVIDER: local\nGOOSE_MODEL: {path}\n")
+        format!("# mine\nGOOSE_MODE: auto # careful\nGOOSE_PROVIDER: local\nGOOSE_MODEL: \"{path}\"\n")
     );
     assert_eq!(home.run(&["info", "--json"])?.json()?["model"], format!("local:{path}"));
     ensure!(run(&home, &hub, &["models", "list"])?.stdout.contains(&format!("In use: {path}")));

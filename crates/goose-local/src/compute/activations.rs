@@ -59,10 +59,6 @@ impl Activations {
         self.tokens
     }
 
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
-    }
-
     /// All values, row after row.
     pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[..self.tokens * self.columns]
@@ -71,11 +67,6 @@ impl Activations {
     /// All values, row after row.
     pub(crate) fn row_values(&self) -> &[f32] {
         &self.values[..self.tokens * self.columns]
-    }
-
-    /// One token's values.
-    pub(crate) fn row(&self, token: usize) -> &[f32] {
-        &self.values[token * self.columns..][..self.columns]
     }
 
     /// One token in blocks of 256.

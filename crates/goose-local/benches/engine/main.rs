@@ -88,13 +88,15 @@ fn main() -> Result<ExitCode, Failure> {
     }
     let ours = Figures::median(&ours);
     writeln!(out, "median:  goose     {ours}")?;
-    let mut held = bar(&mut out, "peak memory in GB, below", ours.peak_bytes / 1e9, MEMORY_LIMIT / 1e9, Side::Below)?;
+    let mut held =
+        bar(&mut out, "peak memory in GB, below", ours.peak_bytes / 1e9, MEMORY_LIMIT / 1e9, Side::Below)?;
     if !theirs.is_empty() {
         let theirs = Figures::median(&theirs);
         writeln!(out, "median:  llama.cpp {theirs}")?;
         held &= bar(&mut out, "prompt, at least", ours.prompt / theirs.prompt, PROMPT_BAR, Side::Above)?;
         held &= bar(&mut out, "decode, at least", ours.decode / theirs.decode, DECODE_BAR, Side::Above)?;
-        held &= bar(&mut out, "memory, at most", ours.peak_bytes / theirs.peak_bytes, MEMORY_BAR, Side::Below)?;
+        held &=
+            bar(&mut out, "memory, at most", ours.peak_bytes / theirs.peak_bytes, MEMORY_BAR, Side::Below)?;
     }
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -92,7 +92,10 @@ pub(crate) fn prompt() -> &'static str {
 /// Measures our engine in a process of its own.
 pub(crate) fn in_child(options: &Options) -> Result<Figures, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--child", "--model"]).arg(&options.model).args(["--threads", &options.threads.to_string()]);
+    command
+        .args(["--child", "--model"])
+        .arg(&options.model)
+        .args(["--threads", &options.threads.to_string()]);
     if let Some(instructions) = &options.instructions {
         command.args(["--instructions", instructions]);
     }

@@ -70,6 +70,7 @@ impl Activations {
     }
 
     /// One token in blocks of 256.
+    #[inline]
     pub(crate) fn super_row(&self, token: usize) -> QuantizedRow<'_> {
         let blocks = self.columns / SUPER;
         QuantizedRow {
@@ -80,6 +81,7 @@ impl Activations {
     }
 
     /// One token in blocks of 32.
+    #[inline]
     pub(crate) fn small_row(&self, token: usize) -> QuantizedRow<'_> {
         let blocks = self.columns / SMALL;
         QuantizedRow {

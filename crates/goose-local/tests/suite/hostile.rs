@@ -94,7 +94,9 @@ fn other_files_and_other_models_are_refused_with_a_reason() {
     let path = folder.path().join("other.gguf");
     assert!(refusal(&path, b"#!/bin/sh\necho not a model at all\n").contains("does not begin with `GGUF`"));
     assert!(refusal(&path, b"GGUF\x09\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0").contains("version 9"));
-    assert!(refusal(&path, &Writer::default().text("general.architecture", "mamba").finish()).contains("`mamba`"));
+    assert!(
+        refusal(&path, &Writer::default().text("general.architecture", "mamba").finish()).contains("`mamba`")
+    );
     assert!(refusal(&path, &Writer::default().u32("general.alignment", 33).finish()).contains("alignment"));
     assert!(open(&path, b"").is_err());
     let missing = Model::open(&folder.path().join("none"), &ModelOptions::default()).unwrap_err().to_string();

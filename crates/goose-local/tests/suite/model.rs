@@ -125,7 +125,9 @@ fn what_does_not_fit_or_does_not_exist_is_refused() {
     let model = tiny.open();
     let mut sequence = Sequence::new(model.clone(), 10).unwrap();
     let refused = |outcome: Result<&[f32], EngineError>| outcome.unwrap_err().to_string();
-    assert!(refused(sequence.feed(&some_tokens(11), GO_ON)).contains("11 tokens do not fit in a context of 10"));
+    assert!(
+        refused(sequence.feed(&some_tokens(11), GO_ON)).contains("11 tokens do not fit in a context of 10")
+    );
     assert!(refused(sequence.feed(&[300], GO_ON)).contains("token 300 is outside"));
     assert!(refused(sequence.feed(&[], GO_ON)).contains("feed at least one"));
     assert!(sequence.tokens().is_empty());

@@ -50,7 +50,11 @@ fn times(matrix: &[f32], vector: &[f64]) -> Vec<f64> {
 
 fn norm(values: &[f64], weight: &[f32]) -> Vec<f64> {
     let mean = values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
-    values.iter().zip(weight).map(|(value, weight)| value / (mean + 1e-6).sqrt() * f64::from(*weight)).collect()
+    values
+        .iter()
+        .zip(weight)
+        .map(|(value, weight)| value / (mean + 1e-6).sqrt() * f64::from(*weight))
+        .collect()
 }
 
 impl Layer<'_> {
@@ -76,7 +80,8 @@ impl Layer<'_> {
         let normed = norm(stream, self.weight("ffn_norm.weight").unwrap());
         let gates = self.linear("ffn_gate", &normed);
         let ups = self.linear("ffn_up", &normed);
-        let hidden: Vec<f64> = gates.iter().zip(&ups).map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up).collect();
+        let hidden: Vec<f64> =
+            gates.iter().zip(&ups).map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up).collect();
         add(stream, &self.linear("ffn_down", &hidden));
     }
 
@@ -99,7 +104,11 @@ impl Layer<'_> {
         let mut turned = head.to_vec();
         for pair in 0..half {
             let angle = position as f64 * 10_000_f64.powf(-(pair as f64) / half as f64);
-            let (a, b) = if self.shape.architecture == "llama" { (2 * pair, 2 * pair + 1) } else { (pair, pair + half) };
+            let (a, b) = if self.shape.architecture == "llama" {
+                (2 * pair, 2 * pair + 1)
+            } else {
+                (pair, pair + half)
+            };
             turned[a] = head[a] * angle.cos() - head[b] * angle.sin();
             turned[b] = head[a] * angle.sin() + head[b] * angle.cos();
         }
@@ -115,7 +124,10 @@ impl Layer<'_> {
             let scores: Vec<f64> = cache
                 .keys
                 .iter()
-                .map(|key| key[own.clone()].iter().zip(query).map(|(a, b)| a * b).sum::<f64>() / (width as f64).sqrt())
+                .map(|key| {
+                    key[own.clone()].iter().zip(query).map(|(a, b)| a * b).sum::<f64>()
+                        / (width as f64).sqrt()
+                })
                 .collect();
             let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let exps: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();

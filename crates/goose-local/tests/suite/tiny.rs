@@ -197,8 +197,13 @@ impl Tiny {
 
     fn matrix(&mut self, name: &str, rows: usize, columns: usize, numbers: &mut Numbers) {
         let turn = self.weights.len();
-        let kinds: Vec<Kind> =
-            self.shape.kinds.iter().copied().filter(|kind| columns.is_multiple_of(kind.block_len())).collect();
+        let kinds: Vec<Kind> = self
+            .shape
+            .kinds
+            .iter()
+            .copied()
+            .filter(|kind| columns.is_multiple_of(kind.block_len()))
+            .collect();
         let kind = kinds.get(turn % kinds.len().max(1)).copied().unwrap_or(Kind::F32);
         let mut bytes = Vec::new();
         let mut values = Vec::new();
@@ -343,7 +348,9 @@ fn q6k(
         bytes.extend((0..64).map(|i| (part[i] & 15) | (part[i + 64] & 15) << 4));
     }
     for part in quants.chunks_exact(128) {
-        bytes.extend((0..32).map(|i| (0..4).map(|quarter| (part[quarter * 32 + i] >> 4) << (2 * quarter)).sum::<u8>()));
+        bytes.extend(
+            (0..32).map(|i| (0..4).map(|quarter| (part[quarter * 32 + i] >> 4) << (2 * quarter)).sum::<u8>()),
+        );
     }
     bytes.extend(scales.map(|scale| scale as u8));
     bytes.extend(half(-14));

@@ -21,9 +21,11 @@ fn pairs_are_merged_in_the_order_they_were_learnt() {
 #[test]
 fn every_text_comes_back() {
     let model = Tiny::new(Shape::qwen2()).open();
-    for text in ["\u{0}\u{7f}\r\n\t  x", "日本語 😀👩‍👩‍👧 ﷽", "I'LL 12345  \u{a0}é\u{301}", &"hello".repeat(2000)] {
+    for text in ["\u{0}\u{7f}\r\n\t  x", "日本語 😀👩‍👩‍👧 ﷽", "I'LL 12345  \u{a0}é\u{301}", &"hello".repeat(2000)]
+    {
         let tokens = model.tokenizer().encode(text);
-        let bytes: Vec<u8> = tokens.iter().flat_map(|token| model.tokenizer().bytes(*token)).copied().collect();
+        let bytes: Vec<u8> =
+            tokens.iter().flat_map(|token| model.tokenizer().bytes(*token)).copied().collect();
         assert_eq!(bytes, text.as_bytes());
     }
 }
@@ -50,7 +52,9 @@ fn with_pieces() -> (tempfile::TempDir, std::sync::Arc<Model>) {
     let mut tokens: Vec<(String, u32, f32)> =
         vec![("<unk>".to_owned(), 2, 0.0), ("<s>".to_owned(), 3, 0.0), ("</s>".to_owned(), 3, 0.0)];
     tokens.extend((0..=255).map(|byte: u8| (format!("<0x{byte:02X}>"), 6, 0.0)));
-    for (rank, piece) in ["▁t", "he", "▁the", "▁", "t", "h", "e", "c", "a", "at", "▁c", "▁cat"].iter().enumerate() {
+    for (rank, piece) in
+        ["▁t", "he", "▁the", "▁", "t", "h", "e", "c", "a", "at", "▁c", "▁cat"].iter().enumerate()
+    {
         tokens.push(((*piece).to_owned(), 1, -(rank as f32)));
     }
     let folder = tempfile::tempdir().unwrap();

@@ -59,10 +59,6 @@ impl Activations {
         self.tokens
     }
 
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
-    }
-
     /// All values, row after row.
     pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[..self.tokens * self.columns]
@@ -73,12 +69,8 @@ impl Activations {
         &self.values[..self.tokens * self.columns]
     }
 
-    /// One token's values.
-    pub(crate) fn row(&self, token: usize) -> &[f32] {
-        &self.values[token * self.columns..][..self.columns]
-    }
-
     /// One token in blocks of 256.
+    #[inline]
     pub(crate) fn super_row(&self, token: usize) -> QuantizedRow<'_> {
         let blocks = self.columns / SUPER;
         QuantizedRow {
@@ -89,6 +81,7 @@ impl Activations {
     }
 
     /// One token in blocks of 32.
+    #[inline]
     pub(crate) fn small_row(&self, token: usize) -> QuantizedRow<'_> {
         let blocks = self.columns / SMALL;
         QuantizedRow {

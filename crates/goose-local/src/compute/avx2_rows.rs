@@ -55,8 +55,10 @@ unsafe fn q4k_block(block: *const u8, quants: *const i8, sums: *const i16) -> (i
             for (h, weights) in halves.into_iter().enumerate() {
                 let group = quarter * 2 + h;
                 let activations = _mm256_loadu_si256(quants.add(group * 32).cast());
-                let own =
-                    _mm256_shuffle_epi8(scales, _mm256_set1_epi16(((group * 2 + 1) << 8 | group * 2) as i16));
+                let own = _mm256_shuffle_epi8(
+                    scales,
+                    _mm256_set1_epi16((((group * 2 + 1) << 8) | (group * 2)) as i16),
+                );
                 let products = _mm256_madd_epi16(_mm256_maddubs_epi16(weights, activations), own);
                 total = _mm256_add_epi32(total, products);
             }
@@ -121,7 +123,7 @@ unsafe fn q6k_block(block: *const u8, quants: *const i8, sums: *const i16) -> i3
                 let weights =
                     _mm256_or_si256(_mm256_and_si256(bytes, nibbles), _mm256_and_si256(tops[quarter], top));
                 let activations = _mm256_loadu_si256(quants.add(half * 128 + quarter * 32).cast());
-                let pick = |group: usize| _mm_set1_epi16(((group * 2 + 1) << 8 | group * 2) as i16);
+                let pick = |group: usize| _mm_set1_epi16((((group * 2 + 1) << 8) | (group * 2)) as i16);
                 let pick = _mm256_setr_m128i(pick(quarter * 2), pick(quarter * 2 + 1));
                 let own = _mm256_shuffle_epi8(eight, pick);
                 let products = _mm256_madd_epi16(_mm256_maddubs_epi16(weights, activations), own);

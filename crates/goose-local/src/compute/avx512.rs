@@ -3,6 +3,8 @@
 //! A tile is 32 rows by up to six tokens. Lanes are rows, so weights are plain loads, four activations at a time are
 //! broadcast, and nothing is ever summed across lanes.
 
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
 use std::arch::x86_64::*;
 
 use super::activations::{Activations, SUPER_SUMS};
@@ -50,21 +52,23 @@ struct Tile<const T: usize> {
 }
 
 impl<const T: usize> Tile<T> {
+    #[inline]
     fn supers(activations: &Activations, first: usize, block: usize) -> Self {
-        let row = |t| activations.super_row(first + t);
+        let rows: [_; T] = std::array::from_fn(|t| activations.super_row(first + t));
         Self {
-            quants: std::array::from_fn(|t| row(t).quants[block * 256..][..256].as_ptr()),
-            sums: std::array::from_fn(|t| row(t).sums[block * SUPER_SUMS..][..SUPER_SUMS].as_ptr()),
-            scales: std::array::from_fn(|t| row(t).scales[block..].as_ptr()),
+            quants: rows.map(|row| row.quants[block * 256..][..256].as_ptr()),
+            sums: rows.map(|row| row.sums[block * SUPER_SUMS..][..SUPER_SUMS].as_ptr()),
+            scales: rows.map(|row| row.scales[block..][..1].as_ptr()),
         }
     }
 
+    #[inline]
     fn smalls(activations: &Activations, first: usize, block: usize, blocks: usize) -> Self {
-        let row = |t| activations.small_row(first + t);
+        let rows: [_; T] = std::array::from_fn(|t| activations.small_row(first + t));
         Self {
-            quants: std::array::from_fn(|t| row(t).quants[block * 32..][..blocks * 32].as_ptr()),
-            sums: std::array::from_fn(|t| row(t).sums[block..][..blocks].as_ptr()),
-            scales: std::array::from_fn(|t| row(t).scales[block..][..blocks].as_ptr()),
+            quants: rows.map(|row| row.quants[block * 32..][..blocks * 32].as_ptr()),
+            sums: rows.map(|row| row.sums[block..][..blocks].as_ptr()),
+            scales: rows.map(|row| row.scales[block..][..blocks].as_ptr()),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Writing an answer is this kernel: it must do less work than memory takes to deliver the weights. Four rows go
 //! together, so that the headers of four blocks fill a register and one transposition sums all four.
 
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
 use std::arch::x86_64::*;
 
 use super::activations::{QuantizedRow, SUPER_SUMS};

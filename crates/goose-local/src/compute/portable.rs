@@ -1,5 +1,7 @@
 //! The integer kernels in plain Rust. They define what the others must give, bit by bit.
 
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
 use super::activations::SUPER_SUMS;
 use super::multiply::{STRIP, SmallChunk, SuperChunk};
 use super::panel::{Panel, ROWS};

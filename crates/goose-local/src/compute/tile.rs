@@ -2,6 +2,8 @@
 //!
 //! Every element is one chain of fused multiply-adds in the order of the depth, whatever the tile it falls in.
 
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
 use super::level::Instructions as Level;
 

@@ -114,7 +114,7 @@ impl Config {
         }
         if !self.head_width.is_multiple_of(16)
             || self.rope_width > self.head_width
-            || self.rope_width % 2 != 0
+            || !self.rope_width.is_multiple_of(2)
         {
             return wrong("the width of its heads is not a multiple of 16");
         }

@@ -34,6 +34,10 @@ bench *ARGS:
 bench-overhead *ARGS:
     cargo bench -p goose-cli --bench overhead -- {{ARGS}}
 
+# What the small local model can do: tasks in scratch folders, checked by code
+eval-local *ARGS:
+    cargo bench -p goose-cli --bench local -- {{ARGS}}
+
 # Accept new compiler messages of the macros' UI tests, after reading them
 accept-ui:
     TRYBUILD=overwrite cargo test -p goose-extension --test suite ui

@@ -98,6 +98,10 @@ pub(crate) enum Command {
         #[arg(value_parser = builtins())]
         name: String,
     },
+    /// Look after the files of models that run inside goose
+    #[cfg(feature = "local")]
+    #[command(after_help = commands::models::args::EXAMPLES)]
+    Models(commands::models::args::ModelsArgs),
     /// Choose the model, its key, extensions and modes: step by step, or by flags
     Configure(commands::configure::ConfigureArgs),
     /// Show what this goose is, and what it is configured with

@@ -1,5 +1,6 @@
 //! The `goose` command. What it takes is in `cli`, what it does in `commands`.
 //!
+//! - `choice`: which model works where nobody has chosen one; `local`: the model inside goose;
 //! - `settings`: what is configured, for commands that only look; `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
 //! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
 //!   text of others harmless; `wrap`: lines that fit;
@@ -8,10 +9,12 @@
 //! - `terminal`: conversations as a person sees them, and how they answer.
 
 mod aside;
+mod choice;
 mod cli;
 mod commands;
 mod dialogue;
 mod form;
+mod local;
 mod logging;
 mod login;
 mod output;

@@ -1,7 +1,7 @@
 //! The models that goose works with. It knows nothing of agents.
 //!
 //! - [`Registry`]: from a [`ModelRef`] to somebody who can be asked; [`Lookup`]: what the user has set; [`SetupError`]:
-//!   why not, and what to do; [`CustomProviders`]: services that users describe themselves;
+//!   why not, and what to do; [`Choice`]: which model it is, where nobody chooses; [`CustomProviders`]: services that users describe themselves;
 //! - [`model_info`]: what is known of models; [`ModelOverrides`]: what the user knows better;
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;
 //! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost;
@@ -38,7 +38,10 @@ pub use error::{ProviderError, ProviderResult};
 pub use lookup::{LookedUp, Lookup, LookupError};
 pub use model_ref::{BadModelRef, ModelRef};
 pub use provider::{ModelInfo, Prices, Provider};
-pub use registry::{ProviderInfo, Registry, SettingInfo, SetupError};
+pub use registry::{
+    AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS, ProviderInfo, Registry, SettingInfo,
+    SetupError,
+};
 pub use reply::{Arguments, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall};
 pub use request::{Effort, Request, RequestOptions};
 pub use retry::RetryPolicy;

@@ -40,6 +40,8 @@ pub struct ModelInfo {
     pub sees_images: bool,
     /// What it costs, where that is known.
     pub prices: Option<Prices>,
+    /// Whether it is so small that it is told only what it needs.
+    pub is_small: bool,
 }
 
 /// Prices in US dollars for a million tokens.
@@ -59,6 +61,13 @@ pub struct Prices {
 impl ModelInfo {
     /// A model of which only the name and the size are known.
     pub fn new(name: impl Into<String>, context_limit: u64) -> Self {
-        Self { name: name.into(), context_limit, max_output: None, sees_images: true, prices: None }
+        Self {
+            name: name.into(),
+            context_limit,
+            max_output: None,
+            sees_images: true,
+            prices: None,
+            is_small: false,
+        }
     }
 }

@@ -5,11 +5,13 @@
 //! - [`misbehave`]: a server with a flag for everything that a server can do wrong, as the program `misbehave` on stdio or
 //!   HTTP;
 //! - [`model_server`]: a model that says what a script tells it to, over the three wires;
+//! - [`Loopback`]: a web server that answers as a test wants;
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
 //! - [`Terminal`]: a program at a terminal, and what a person would see there;
 //! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 mod binaries;
+mod loopback;
 pub mod misbehave;
 pub mod model_server;
 mod terminal;
@@ -17,6 +19,7 @@ mod witness;
 mod workbench;
 
 pub use binaries::{binary, example};
+pub use loopback::{HttpAnswer, HttpAsked, Loopback};
 pub use model_server::{ModelServer, Turn};
 pub use terminal::Terminal;
 pub use witness::Witness;

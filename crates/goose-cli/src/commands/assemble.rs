@@ -14,6 +14,7 @@ use goose::{
     session::{NewSession, Opened, Session, SessionStore},
 };
 use goose_extension::SilentNotifier;
+use goose_providers::Provider;
 use serde_json::Value;
 
 use super::{
@@ -23,7 +24,16 @@ use super::{
         explained,
     },
 };
-use crate::{aside, cli::Which, login::login, person::Person, selection, terminal::input::Input};
+use crate::{
+    aside,
+    choice::{self, Voice},
+    cli::Which,
+    local,
+    login::login,
+    person::Person,
+    selection,
+    terminal::input::Input,
+};
 
 /// How long everything may take to end.
 pub(crate) const END_TIME: Duration = Duration::from_secs(5);
@@ -47,6 +57,8 @@ pub(crate) struct Wanted<'a> {
     /// The file with what the answer must fit.
     pub(crate) schema: Option<&'a Path>,
     pub(crate) keep: Keep,
+    /// Whether the person is told what goose chooses.
+    pub(crate) voice: Voice,
 }
 
 /// Whether the conversation is kept.
@@ -97,9 +109,15 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     let (kept, settings) =
         tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, wanted.model, input));
     let (kept, settings) = (kept?, settings?);
-    let (profile, flags) = profile(&settings, &wanted)?;
+    let (mut profile, flags) = profile(&settings, &wanted)?;
+    let chosen = match profile.processor.take() {
+        Some(model) => model,
+        None => choice::chosen(&settings, wanted.voice).await?,
+    };
+    profile.processor = Some(local::named(chosen));
     let permissions = permissions(&settings, &profile)?;
     let pool = pool(&settings, &folder)?;
+    let local = local_models(&profile, &settings, &wanted, input).await?;
     let (kept, before) = split(kept);
     let mut builder = Exchange::builder(profile, SilentNotifier)
         .with_settings(settings)
@@ -107,6 +125,7 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         .with_session(kept)
         .with_permissions(Arc::clone(&permissions))
         .with_working_dir(folder);
+    builder = local.added_to(builder);
     if aside::can_ask() {
         builder = builder.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
     }
@@ -118,6 +137,50 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         aside::line(format_args!("{}", crate::visible::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, before, pool })
+}
+
+/// The profile's models that run inside goose.
+struct LocalModels {
+    processor: Option<Arc<dyn Provider>>,
+    accelerator: Option<Arc<dyn Provider>>,
+}
+
+impl LocalModels {
+    fn added_to(self, mut builder: ExchangeBuilder) -> ExchangeBuilder {
+        if let Some(processor) = self.processor {
+            builder = builder.with_provider(processor);
+        }
+        if let Some(accelerator) = self.accelerator {
+            builder = builder.with_accelerator(accelerator);
+        }
+        builder
+    }
+}
+
+async fn local_models(
+    profile: &Profile,
+    settings: &Settings,
+    wanted: &Wanted<'_>,
+    input: &Arc<Input>,
+) -> anyhow::Result<LocalModels> {
+    let consent = local::Consent::of(wanted.model.yes, settings);
+    let fetching = local::Fetching { consent, voice: wanted.voice, input: Arc::clone(input) };
+    let mut models = LocalModels { processor: None, accelerator: None };
+    let Some(processor) = &profile.processor else { return Ok(models) };
+    if local::is_meant(processor) {
+        models.processor = Some(local::provider(processor, settings, &fetching, wanted.keep).await?);
+    }
+    let accelerator = profile.accelerator.clone();
+    let accelerator = accelerator
+        .map(|model| model.or_provider(processor.provider().unwrap_or_default()))
+        .map(local::named);
+    models.accelerator = match accelerator.filter(local::is_meant) {
+        // The same file need not be in memory twice.
+        Some(model) if model == *processor => models.processor.clone(),
+        Some(model) => Some(local::provider(&model, settings, &fetching, wanted.keep).await?),
+        None => None,
+    };
+    Ok(models)
 }
 
 /// What is wrong, and what to do about it.

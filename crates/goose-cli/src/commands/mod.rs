@@ -1,12 +1,14 @@
 //! The commands, a file each.
 
-mod assemble;
+pub(crate) mod assemble;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod doctor;
 mod extension;
 pub(crate) mod info;
 mod mcp;
+#[cfg(feature = "local")]
+pub(crate) mod models;
 mod project;
 pub(crate) mod run;
 pub(crate) mod session;
@@ -28,6 +30,8 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Mcp { name }) => mcp::run(&name),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
+        #[cfg(feature = "local")]
+        Some(Command::Models(args)) => models::run_or_help(args, || help(Some("models"))),
         Some(Command::Configure(args)) => configure::run(&args),
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),

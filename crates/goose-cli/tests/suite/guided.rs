@@ -8,7 +8,7 @@ use goose_test_support::{
     model_server::{ModelServer, Turn},
 };
 
-use crate::support::Home;
+use crate::support::{Home, NOBODY_THERE};
 
 fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
     let path = home.path().display().to_string();
@@ -19,6 +19,8 @@ fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
         ("OPENAI_HOST", server.url()),
         ("PATH", std::env::var("PATH")?),
     ];
+    let nobody = NOBODY_THERE.map(|(name, value)| (name, value.to_owned()));
+    let environment = environment.into_iter().chain(nobody);
     Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), ["configure"], environment, home.path())
 }
 
@@ -88,7 +90,12 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     let home = Home::new()?;
     let server = ModelServer::scripted([])?;
     let mut terminal = configure(&home, &server)?;
-    terminal.wait_for("Service:")?;
+    if cfg!(feature = "local") {
+        terminal.wait_for("goose would use local:qwen2.5-coder-1.5b (a small local model")?;
+        terminal.wait_for("Service [local]:")?;
+    } else {
+        terminal.wait_for("Service:")?;
+    }
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("half\x03")?;

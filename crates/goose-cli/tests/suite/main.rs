@@ -1,6 +1,7 @@
 //! The `goose` command, run as people run it: a real program, in a home of its own.
 
 mod call;
+mod choosing;
 mod commands;
 mod configure;
 mod decisions;
@@ -15,6 +16,8 @@ mod kept;
 mod kills;
 mod list;
 mod mcp;
+#[cfg(feature = "local")]
+mod models;
 mod project;
 mod questions;
 mod recorded;

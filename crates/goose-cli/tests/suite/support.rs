@@ -15,6 +15,14 @@ use tempfile::TempDir;
 /// How often a condition is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// Where models are looked for that nobody has chosen, and where they come from: nobody listens there.
+pub(crate) const NOBODY_THERE: [(&str, &str); 4] = [
+    ("OLLAMA_HOST", "http://127.0.0.1:9"),
+    ("LMSTUDIO_HOST", "http://127.0.0.1:9"),
+    ("LLAMA_CPP_HOST", "http://127.0.0.1:9"),
+    ("HF_ENDPOINT", "http://127.0.0.1:9"),
+];
+
 /// A folder that is all that `goose` knows of this machine.
 pub(crate) struct Home {
     folder: TempDir,
@@ -59,9 +67,14 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_goose"));
         command.args(arguments).current_dir(self.path());
         command.env("GOOSE_PATH_ROOT", self.path()).env("HOME", self.path());
-        for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "GOOSE_YES"] {
             command.env_remove(name);
         }
+        let keys = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().ends_with("_API_KEY"));
+        for (name, _) in keys {
+            command.env_remove(name);
+        }
+        command.envs(NOBODY_THERE);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -88,6 +88,7 @@ impl Entry {
             max_output: (self.output > 0).then_some(self.output),
             sees_images: self.images == Images::Seen,
             prices: self.prices,
+            is_small: false,
         }
     }
 }

@@ -44,6 +44,22 @@ pub struct SettingInfo {
 }
 
 impl ProviderInfo {
+    /// Models that a program has inside, and that no service offers; the first one is the one to begin with.
+    pub fn embedded(name: impl Into<String>, display_name: impl Into<String>, models: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            aliases: Vec::new(),
+            display_name: display_name.into(),
+            key_variables: Vec::new(),
+            needs_key: false,
+            settings: Vec::new(),
+            default_model: models.first().cloned(),
+            models,
+            docs_url: None,
+            is_custom: false,
+        }
+    }
+
     pub(super) fn of_service(service: &Service) -> Self {
         let (keys, needs_key) = match service.key {
             Key::Required(keys) => (keys, true),

@@ -7,11 +7,13 @@
 //! - `table`, `service`: the services that goose knows, as data; `blueprint`: those and the user's own in one form;
 //! - `resolve`: what the user has set becomes an endpoint; `address`: how URLs are put together; `openai`: its two wires; `proxy`: the way there;
 //! - `build`: somebody to ask there;
+//! - `choice`: which one is, where nobody chooses;
 //! - `info`: what can be chosen; `setup_error`: why not, and what to do; `nearest`: what was perhaps meant.
 
 mod address;
 mod blueprint;
 mod build;
+mod choice;
 mod info;
 mod nearest;
 mod openai;
@@ -29,6 +31,7 @@ use self::{
     service::{Service, Wire},
 };
 pub use self::{
+    choice::{AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
     info::{ProviderInfo, SettingInfo},
     setup_error::SetupError,
 };

@@ -7,6 +7,7 @@
 
 mod budget;
 pub mod hints;
+pub(crate) mod listing;
 mod meter;
 pub mod moderate;
 pub mod prompt;

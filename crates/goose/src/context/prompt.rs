@@ -57,6 +57,28 @@ pub fn system(parts: &PromptParts<'_>) -> String {
     prompt.join("\n\n")
 }
 
+/// How much of what people wrote a small model is told, in characters.
+const MAX_BRIEF_CHARS: usize = 1_200;
+
+/// The prompt for a small model: what people want it to know, and nothing else. How it works with its tools is told by
+/// whoever knows the model; the folder's own path would only find its way into the paths that it writes.
+pub fn brief(parts: &PromptParts<'_>) -> String {
+    let mut prompt = vec![format!("Today: {}", parts.today)];
+    prompt.extend(
+        parts.hints.iter().map(|hint| brief_section(&format!("From {}:", hint.shown_path), &hint.text)),
+    );
+    prompt.extend(parts.instructions.map(|instructions| brief_section("Instructions:", instructions)));
+    prompt.join("\n\n")
+}
+
+fn brief_section(title: &str, text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(MAX_BRIEF_CHARS) {
+        Some((cut, _)) => format!("{title}\n{}…", &text[..cut]),
+        None => format!("{title}\n{text}"),
+    }
+}
+
 fn surroundings(parts: &PromptParts<'_>) -> String {
     let folder = parts.working_dir.display();
     format!("Working folder: {folder}\nSystem: {}\nToday: {}", std::env::consts::OS, parts.today)
@@ -86,8 +108,16 @@ mod tests {
     use super::*;
 
     fn prompt(tools: &[&'static str], instructions: Option<&str>) -> String {
+        made(system, tools, instructions)
+    }
+
+    fn made(
+        make: fn(&PromptParts<'_>) -> String,
+        tools: &[&'static str],
+        instructions: Option<&str>,
+    ) -> String {
         let tools: Vec<Tool> = tools.iter().map(|name| Tool::new(*name, "", JsonObject::new())).collect();
-        system(&PromptParts {
+        make(&PromptParts {
             working_dir: Path::new("/home/ada/engine"),
             today: "2026-11-15",
             hints: &Hints::default(),
@@ -106,5 +136,15 @@ mod tests {
     fn habits_follow_the_tools() {
         assert!(!prompt(&["memory__remember"], None).contains("rg"));
         assert!(prompt(&[], None).contains("no tools"));
+    }
+
+    #[test]
+    fn a_small_model_is_told_little() {
+        assert_eq!(
+            made(brief, &["developer__shell"], Some("Speak French.")),
+            "Today: 2026-11-15\n\nInstructions:\nSpeak French."
+        );
+        let long = made(brief, &[], Some(&"é".repeat(9_000)));
+        assert!(long.chars().count() < MAX_BRIEF_CHARS + 100 && long.ends_with("é…"));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use goose_extension::Tool;
+use goose_extension::{Message, Tool};
 
 use super::{
     core::Core,
@@ -13,10 +13,12 @@ use super::{
 };
 use crate::{
     context::{
+        listing,
         prompt::{self, PromptParts},
         tokens,
     },
     services::{Phase, ServiceChange, ServiceEvent},
+    session::aside,
 };
 
 impl Work {
@@ -85,6 +87,17 @@ impl Work {
 }
 
 impl Core {
+    /// The person's words; a small model sees besides which files there are, so that it does not guess their names. That
+    /// is stored with the message: the conversation stays the same when it is gone on with.
+    pub(super) fn with_surroundings(&self, mut message: Message) -> Message {
+        if self.processor().model().is_small
+            && let Some(files) = listing::brief(&self.working_dir)
+        {
+            message.content.insert(0, aside(files));
+        }
+        message
+    }
+
     /// What the model is told before everything else.
     fn system_prompt(&self, tools: &[Tool]) -> String {
         let mut instructions = self.prompt.instructions.clone();
@@ -95,14 +108,18 @@ impl Core {
         let is_used = |name: &str| tools.iter().any(|tool| tool.name().starts_with(&format!("{name}__")));
         let mut extensions = self.manager.instructions();
         extensions.retain(|(name, _)| is_used(name));
-        prompt::system(&PromptParts {
+        let parts = PromptParts {
             working_dir: &self.working_dir,
             today: &self.prompt.today,
             hints: &self.prompt.hints,
             instructions: Some(instructions.as_str()).filter(|text| !text.is_empty()),
             extensions: &extensions,
             tools,
-        })
+        };
+        match self.processor().model().is_small {
+            true => prompt::brief(&parts),
+            false => prompt::system(&parts),
+        }
     }
 }
 

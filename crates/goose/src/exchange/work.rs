@@ -124,7 +124,7 @@ impl Work {
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
             (Some(message), _) if says_nothing(&message) => return Err(empty()),
-            (Some(message), _) => message,
+            (Some(message), _) => self.core.with_surroundings(message),
             (None, Some(Role::Assistant)) => aside_message(GO_ON),
             (None, Some(_)) => return Ok(()),
             (None, None) => return Err(Stop::failed("Nobody has said anything yet.", None)),

@@ -35,6 +35,7 @@ mod permission_properties;
 mod permission_shell;
 mod sharing;
 mod silence;
+mod small_models;
 mod store;
 mod store_faults;
 mod store_legacy;

@@ -3,7 +3,7 @@
 
 use goose::config::{ConfigEditor, ConfigError, Secrets as _, Settings, Switch, looks_secret};
 use goose_mcp::BUILTINS;
-use goose_providers::ProviderInfo;
+use goose_providers::{Choice, ProviderInfo};
 use serde_json::json;
 
 use super::{
@@ -27,12 +27,19 @@ pub(super) fn run(
     editor: &ConfigEditor,
     settings: &Settings,
     services: &Services,
+    choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
     with.tell(&format!("This writes {}. Enter keeps what is in brackets.", editor.path().display()));
-    let provider = service(with, settings, services)?;
+    if let Some(choice) = choice {
+        with.tell(&format!(
+            "No model is chosen yet; goose would use {}.",
+            visible::line(&choice.to_string())
+        ));
+    }
+    let provider = service(with, settings, services, choice)?;
     requirements(with, editor, settings, provider)?;
     key(with, settings, provider)?;
-    model(with, editor, settings, provider)?;
+    model(with, editor, settings, provider, choice)?;
     if with.agrees("Ask the model something, to see whether it works?")? {
         with.tell(&trial::run(editor.path())?);
     }
@@ -45,9 +52,11 @@ fn service<'s>(
     with: &mut dyn Asking,
     settings: &Settings,
     services: &'s Services,
+    choice: Option<&Choice>,
 ) -> anyhow::Result<&'s ProviderInfo> {
     let present: Option<String> = settings.get("GOOSE_PROVIDER")?;
-    let names: Vec<&str> = services.known().iter().map(|info| info.name.as_str()).collect();
+    let present = present.or_else(|| choice.and_then(|it| it.model.provider()).map(str::to_owned));
+    let names: Vec<&str> = services.known().map(|info| info.name.as_str()).collect();
     with.tell("");
     with.tell("Which service has your model?");
     for line in filled(&names) {
@@ -132,11 +141,15 @@ fn model(
     editor: &ConfigEditor,
     settings: &Settings,
     provider: &ProviderInfo,
+    choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
     let before: Option<String> = settings.get("GOOSE_PROVIDER")?;
     let present: Option<String> = settings.get("GOOSE_MODEL")?;
-    let present =
-        present.filter(|_| before.as_ref() == Some(&provider.name)).or(provider.default_model.clone());
+    let found = choice.filter(|it| it.model.provider() == Some(provider.name.as_str()));
+    let present = present
+        .filter(|_| before.as_ref() == Some(&provider.name))
+        .or_else(|| found.map(|it| it.model.model().to_owned()))
+        .or(provider.default_model.clone());
     with.tell("");
     if !provider.models.is_empty() {
         let names: Vec<&str> = provider.models.iter().take(SHOWN_MODELS).map(String::as_str).collect();

@@ -29,9 +29,10 @@ use self::{
     services::Services,
 };
 use crate::{
-    aside,
+    aside, choice,
     output::Output,
     settings::{self, ConfigArgs},
+    supervise::runtime,
 };
 
 /// Does what the command line says.
@@ -81,7 +82,8 @@ fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCo
         );
     }
     let services = Services::load(settings);
-    guided::run(&mut Terminal, editor, settings, &services)?;
+    let choice = runtime()?.block_on(choice::where_none_is_chosen(settings));
+    guided::run(&mut Terminal, editor, settings, &services, choice.as_ref())?;
     aside::line(format_args!("Done. It is in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)
 }

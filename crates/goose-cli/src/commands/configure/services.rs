@@ -4,10 +4,13 @@ use anyhow::anyhow;
 use goose::config::Settings;
 use goose_providers::{ModelOverrides, ModelRef, ProviderInfo, Registry};
 
-use crate::{aside, visible};
+use crate::{aside, local, visible};
 
-/// All services.
-pub(super) struct Services(Registry);
+/// All services, and the model inside goose.
+pub(super) struct Services {
+    registry: Registry,
+    inside: Option<ProviderInfo>,
+}
 
 impl Services {
     /// Reads the user's own; what cannot be read is said.
@@ -16,18 +19,20 @@ impl Services {
         for problem in &custom.problems {
             aside::line(format_args!("Left out: {}", visible::text(&problem.to_string())));
         }
-        Self(Registry::new(custom.providers))
+        Self { registry: Registry::new(custom.providers), inside: local::info() }
     }
 
-    pub(super) fn known(&self) -> &[ProviderInfo] {
-        self.0.known()
+    pub(super) fn known(&self) -> impl Iterator<Item = &ProviderInfo> {
+        self.inside.iter().chain(self.registry.known())
     }
 
     /// The service of that name. The error says what was perhaps meant.
     pub(super) fn find(&self, name: &str) -> anyhow::Result<&ProviderInfo> {
-        self.0.info(name).ok_or_else(|| {
+        let inside = self.inside.as_ref().filter(|info| info.name == name.trim());
+        inside.or_else(|| self.registry.info(name)).ok_or_else(|| {
             let nothing = std::collections::BTreeMap::new();
-            let asked = self.0.provider(&ModelRef::new(name, "any"), &nothing, &ModelOverrides::default());
+            let asked =
+                self.registry.provider(&ModelRef::new(name, "any"), &nothing, &ModelOverrides::default());
             match asked.err() {
                 Some(error) => match error.hint() {
                     Some(hint) => anyhow!("{error}; {hint}"),

@@ -4,9 +4,16 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use goose::config::{Paths, Settings, SettingsSource};
 use goose_extension::Message;
-use goose_providers::{Provider, ProviderError, Reply, Request, RequestOptions};
+use goose_providers::{ModelRef, Provider, ProviderError, Reply, Request, RequestOptions};
 
-use crate::{supervise::runtime, visible};
+use crate::{
+    choice::Voice,
+    commands::assemble::Keep,
+    local::{self, Consent, Fetching},
+    supervise::runtime,
+    terminal::input::Input,
+    visible,
+};
 
 /// How long the model may take for a word.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,9 +28,9 @@ pub(super) fn run(file: &Path) -> anyhow::Result<String> {
     let Some(model) = settings.profile(None)?.processor else {
         return Ok("  No model is chosen.".to_owned());
     };
-    let provider = match settings.registry().provider(&model, &settings, &settings.model_overrides()?) {
+    let provider = match provider(&model, &settings)? {
         Ok(provider) => provider,
-        Err(error) => return Ok(failed(&error.to_string(), error.hint())),
+        Err(why) => return Ok(why),
     };
     let answered = runtime()?.block_on(async { tokio::time::timeout(PATIENCE, ask(&*provider)).await });
     Ok(match answered {
@@ -34,6 +41,18 @@ pub(super) fn run(file: &Path) -> anyhow::Result<String> {
         Ok(Err(error)) => failed(&error.to_string(), error.hint()),
         Err(_) => failed(&format!("nothing came within {} seconds", PATIENCE.as_secs()), None),
     })
+}
+
+/// Somebody to ask, or why there is nobody.
+fn provider(model: &ModelRef, settings: &Settings) -> anyhow::Result<Result<Arc<dyn Provider>, String>> {
+    if local::is_meant(model) {
+        let input = Arc::new(Input::new(None));
+        let fetching = Fetching { consent: Consent::of(false, settings), voice: Voice::Aloud, input };
+        let made = runtime()?.block_on(local::provider(model, settings, &fetching, Keep::Unsaved));
+        return Ok(made.map_err(|error| failed(&error.to_string(), None)));
+    }
+    let provider = settings.registry().provider(model, settings, &settings.model_overrides()?);
+    Ok(provider.map_err(|error| failed(&error.to_string(), error.hint())))
 }
 
 async fn ask(provider: &dyn Provider) -> Result<String, ProviderError> {

@@ -8,6 +8,10 @@ use tokio::{net::TcpStream, time::timeout};
 use url::{Host, Url};
 
 use super::check::Check;
+use crate::{
+    choice,
+    local::{self, Standing},
+};
 
 /// How long a service may take to be reached.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -34,15 +38,23 @@ pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
     let registry = Registry::new(providers);
     // Where the profile cannot be read, the check of the configuration says so.
     let Ok(profile) = settings.profile(None) else { return checks };
-    let Some(model) = profile.processor else {
-        checks.push(Check::bad(
-            "model",
-            "no model is chosen",
-            "run 'goose configure', or set GOOSE_PROVIDER and GOOSE_MODEL",
-        ));
+    let choice = match &profile.processor {
+        Some(_) => None,
+        None => choice::choose(settings).await,
+    };
+    let Some(model) = profile.processor.or_else(|| choice.as_ref().map(|it| it.model.clone())) else {
+        checks.push(Check::bad("model", "no model is chosen, and none is found", choice::WAYS));
         return checks;
     };
-    checks.push(chosen(&registry, &model, settings));
+    let model = local::named(model);
+    let mut check = chosen(&registry, &model, settings);
+    if let Some(choice) = choice {
+        check.says = format!("{}; goose chose it: {}", check.says, choice.reason);
+    }
+    checks.push(check);
+    if local::is_meant(&model) {
+        return checks;
+    }
     let own = addresses.into_iter().find(|(name, _)| Some(name.as_str()) == model.provider());
     let address = own.map(|(_, url)| url).or_else(|| address(&registry, &model, settings));
     checks.push(service(address, reach).await);
@@ -51,6 +63,9 @@ pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
 
 fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
     const NAME: &str = "model";
+    if local::is_meant(model) {
+        return inside(model, settings);
+    }
     let overrides = match settings.model_overrides() {
         Ok(overrides) => overrides,
         Err(error) => return Check::bad(NAME, error.to_string(), "correct that value, or remove it"),
@@ -63,6 +78,15 @@ fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
             let mend = error.hint().unwrap_or_else(|| "run 'goose configure'".to_owned());
             Check::bad(NAME, format!("{model}: {error}"), mend)
         }
+    }
+}
+
+/// The model inside goose.
+fn inside(model: &ModelRef, settings: &Settings) -> Check {
+    match local::standing(model, settings) {
+        Standing::Here(file) => Check::good("model", format!("{model}, in {file}")),
+        Standing::Absent(mend) => Check::warning("model", format!("{model}, which is not here yet"), mend),
+        Standing::Broken(why, mend) => Check::bad("model", format!("{model}: {why}"), mend),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `goose info`: what this goose is, and what it is configured with. Nothing is started and nobody is asked.
+//! `goose info`: what this goose is, and what it is configured with. Nothing is started, and nobody is asked; only
+//! where no model is chosen, it is looked for servers on this machine, to say which one goose would use.
 
 mod report;
 
@@ -7,11 +8,14 @@ use std::{fs, io, process::ExitCode};
 use clap::Args;
 use goose::config::{Paths, Trust};
 
+pub(crate) use self::report::size;
 use self::report::{Report, Row};
 use crate::{
+    choice,
     cli::Form,
     output::{BAD, FAINT, NAME, Output, WARNING},
     settings::{self, ConfigArgs},
+    supervise::runtime,
     visible,
 };
 
@@ -21,9 +25,10 @@ Examples:
   goose info -v           every key that is set, and where
   goose info --json
 
-With --json: {version, model, folders: {config, data, state, cache}, files,
+With --json: {version, model, choice, folders: {config, data, state, cache}, files,
 settings: [{key, value, from}], extensions: [{key, type, enabled, error}],
-sessions: {path, bytes}, problems}.";
+sessions: {path, bytes}, problems}; 'choice' is why goose would use that model,
+where nobody has chosen one.";
 
 /// The widest column of names.
 const COLUMN: usize = 12;
@@ -43,7 +48,12 @@ pub(crate) struct InfoArgs {
 /// Shows it.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
-    let report = Report::new(&paths, &settings::look(&paths, &args.config), &args.config);
+    let here = settings::look(&paths, &args.config);
+    let choice = match &here.settings {
+        Ok(settings) => runtime()?.block_on(choice::where_none_is_chosen(settings)),
+        Err(_) => None,
+    };
+    let report = Report::new(&paths, &here, &args.config, choice.as_ref());
     let mut out = Output::new();
     if args.form.json {
         out.json(&report)?;
@@ -56,7 +66,11 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
 
 fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
     row(out, "version", &report.version)?;
-    row(out, "model", report.model.as_deref().unwrap_or("none; run `goose configure`"))?;
+    let model = report.model.as_deref().unwrap_or("none; run `goose configure`");
+    match &report.choice {
+        Some(reason) => row(out, "model", &format!("{model} ({reason})"))?,
+        None => row(out, "model", model)?,
+    }
     for row in report.settings.iter().filter(|row| args.verbose || Row::is_about_model(row)) {
         let line = format!("{:COLUMN$}  {} = {}", "", row.key, visible::line(&row.value));
         out.line(format_args!("{line}  {}", out.paint(FAINT, format!("({})", visible::line(&row.from)))))?;
@@ -80,7 +94,7 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
         if names.is_empty() { "none configured".to_owned() } else { names.join(", ") }.as_str(),
     )?;
     let sessions = &report.sessions;
-    let size = sessions.bytes.map_or("not there yet".to_owned(), report::size);
+    let size = sessions.bytes.map_or("not there yet".to_owned(), size);
     row(out, "sessions", &format!("{} ({size})", sessions.path.display()))?;
     for problem in &report.problems {
         out.line(format_args!("{} {}", out.paint(BAD, "problem:"), visible::text(problem)))?;

@@ -6,10 +6,14 @@ use goose::{
     config::{ConfiguredExtension, ExtensionConfig, Paths, Settings, Trust},
     session::SessionStore,
 };
+use goose_providers::Choice;
 use serde::{Serialize, Serializer};
 
 use super::bytes;
-use crate::settings::{ConfigArgs, Here};
+use crate::{
+    local,
+    settings::{ConfigArgs, Here},
+};
 
 /// The keys that say which model works, and how.
 const MODEL_KEYS: [&str; 5] =
@@ -20,6 +24,8 @@ const MODEL_KEYS: [&str; 5] =
 pub(super) struct Report {
     pub(super) version: String,
     pub(super) model: Option<String>,
+    /// Why goose would use that model, where nobody has chosen one.
+    pub(super) choice: Option<String>,
     pub(super) folders: Folders,
     pub(super) files: Vec<File>,
     pub(super) settings: Vec<Row>,
@@ -108,14 +114,14 @@ pub(super) struct Sessions {
 }
 
 impl Report {
-    pub(super) fn new(paths: &Paths, here: &Here, config: &ConfigArgs) -> Self {
+    pub(super) fn new(paths: &Paths, here: &Here, config: &ConfigArgs, choice: Option<&Choice>) -> Self {
         let mut problems = Vec::new();
         problems.extend(here.settings.as_ref().err().map(ToString::to_string));
         problems.extend(here.project.as_ref().err().map(ToString::to_string));
         let settings = here.settings.as_ref().ok();
         let profile = settings.map(|settings| settings.profile(None));
         let model = profile.and_then(|profile| match profile {
-            Ok(profile) => profile.processor.map(|model| model.to_string()),
+            Ok(profile) => profile.processor.map(|model| local::named(model).to_string()),
             Err(error) => {
                 problems.push(error.to_string());
                 None
@@ -127,7 +133,8 @@ impl Report {
         let sessions = SessionStore::file(paths);
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            model,
+            model: model.or_else(|| choice.map(|choice| choice.model.to_string())),
+            choice: choice.map(|choice| choice.reason.to_string()),
             folders: Folders {
                 config: paths.config.clone(),
                 data: paths.data.clone(),
@@ -163,7 +170,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
 
 /// A size as people say it.
 #[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     let (mut size, mut unit) = (bytes as f64 / 1000.0, "kB");
     for larger in UNITS.iter().skip(1) {

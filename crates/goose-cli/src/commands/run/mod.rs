@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     aside,
+    choice::Voice,
     cli::Cli,
     signals::{Asked, Signals},
     supervise::run_to_end,
@@ -71,6 +72,7 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
         system: args.system.as_deref(),
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+        voice: voice(&args),
     };
     let assembled = match signals.unless_asked(assemble(wanted, &input)).await? {
         Ok(assembled) => assembled?,
@@ -90,6 +92,11 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
             json(&args, assembled, &input, signals, message).await
         }
     }
+}
+
+fn voice(args: &RunArgs) -> Voice {
+    let is_for_people = args.output_format == OutputFormat::Text && !args.quiet;
+    if is_for_people { Voice::Aloud } else { Voice::Quiet }
 }
 
 fn detail(args: &RunArgs) -> Detail {

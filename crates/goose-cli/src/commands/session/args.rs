@@ -91,6 +91,9 @@ pub(crate) struct ModelArgs {
     /// Trust the configuration of this project (.goose/config.yaml)
     #[arg(long, help_heading = MODEL)]
     pub(crate) trust_project: bool,
+    /// Fetch the small local model without asking, where it is needed
+    #[arg(long, help_heading = MODEL)]
+    pub(crate) yes: bool,
 }
 
 /// Something about conversations that are kept.

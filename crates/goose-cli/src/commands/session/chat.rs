@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     aside,
+    choice::Voice,
     commands::assemble::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
     output::{FAINT, NAME},
     signals::{Asked, Signals},
@@ -68,6 +69,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             system: None,
             schema: None,
             keep: Keep::Saved,
+            voice: Voice::Aloud,
         };
         let assembled = match signals.unless_asked(assemble(wanted, &input)).await? {
             Ok(assembled) => assembled?,

@@ -17,6 +17,11 @@ pub(crate) fn services() -> impl Iterator<Item = &'static Service> {
 /// Services that goose users may have set and that goose cannot talk to: the name, why, and what to do instead.
 pub(crate) const CANNOT: &[(&str, &str, &str)] = &[
     (
+        "local",
+        "the small model is a part of the goose program, and this one was built without it",
+        "build goose with its default features, start a server such as ollama, or use a service with a key",
+    ),
+    (
         "github_copilot",
         "it wants a login of its own that trades tokens",
         "use github_models with a GITHUB_TOKEN, or a gateway such as litellm",

@@ -1,0 +1,83 @@
+//! One task in a new folder, done by the real program.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::task::Task;
+
+/// How often the model may be asked for one task.
+const MAX_TURNS: &str = "12";
+
+/// What came of a task.
+pub(crate) struct Done {
+    /// The folder as it is now.
+    pub(crate) folder: PathBuf,
+    /// The last that the model said.
+    pub(crate) answer: String,
+    /// What it did, line by line.
+    pub(crate) steps: Vec<String>,
+    pub(crate) took: Duration,
+    _scratch: TempDir,
+}
+
+pub(crate) fn run(task: &Task, model: Option<&str>) -> anyhow::Result<Done> {
+    let scratch = tempfile::tempdir()?;
+    let folder = scratch.path().join("work");
+    fs::create_dir(&folder)?;
+    for (path, content) in &task.files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+        fs::write(path, content)?;
+    }
+    let started = Instant::now();
+    let config = scratch.path().join("config.yaml");
+    fs::write(&config, "")?;
+    let output = goose(&folder, model).arg("--config").arg(&config).arg("--text").arg(&task.ask).output()?;
+    let took = started.elapsed();
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let events: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut steps: Vec<String> = events.iter().filter_map(step).collect();
+    if !output.status.success() {
+        steps.push(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(Done { folder, answer: answer(&events), steps, took, _scratch: scratch })
+}
+
+/// The program, as a person with no configuration starts it, but with the model's file and its cache where they are.
+fn goose(folder: &Path, model: Option<&str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goose"));
+    command
+        .args(["run", "--no-session", "--output-format", "stream-json", "--max-turns", MAX_TURNS])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .env("GOOSE_PROVIDER", "local")
+        .env("GOOSE_MODE", "auto")
+        .env("GOOSE_TEMPERATURE", "0");
+    if let Some(model) = model {
+        command.env("GOOSE_MODEL", model);
+    }
+    command
+}
+
+/// The text of the last message of the model.
+fn answer(events: &[Value]) -> String {
+    let said = events.iter().map(|event| &event["message"]).rfind(|message| message["role"] == "assistant");
+    let parts = said.and_then(|message| message["content"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// What is worth seeing of an event.
+fn step(event: &Value) -> Option<String> {
+    match event["type"].as_str()? {
+        "message" => Some(format!("{} {}", event["message"]["role"], event["message"]["content"])),
+        "error" => Some(event.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,42 @@
+//! `goose models use`: the model inside that works from now on.
+
+use std::{fs, path::Path, process::ExitCode};
+
+use anyhow::Context as _;
+use goose::config::{ConfigEditor, Origin, Settings};
+use goose_local::shelf::{Place, Shelf, ShelfError};
+use serde_json::json;
+
+use super::{explained, say};
+use crate::{aside, local::PROVIDER, visible};
+
+pub(super) fn run(shelf: &Shelf, settings: &Settings, config: &Path, file: &str) -> anyhow::Result<ExitCode> {
+    let model = meant(shelf, file)?;
+    let editor = ConfigEditor::new(config);
+    editor.set("GOOSE_PROVIDER", &json!(PROVIDER))?;
+    editor.set("GOOSE_MODEL", &json!(model))?;
+    say(&format!("{PROVIDER}:{model} is used from now on. It is in {}.", config.display()))?;
+    for key in ["GOOSE_PROVIDER", "GOOSE_MODEL"] {
+        if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
+            let origin = origin.to_string();
+            aside::line(format_args!("But {} says otherwise here, and that counts.", visible::line(&origin)));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The name of one that is here, or the whole path of a file.
+fn meant(shelf: &Shelf, file: &str) -> anyhow::Result<String> {
+    let is_file = Path::new(file).is_file();
+    let named = if is_file && !file.contains('/') { format!("./{file}") } else { file.to_owned() };
+    match shelf.locate(&named).map_err(explained)? {
+        Place::File(_) if !named.contains('/') && !is_file => Ok(file.to_owned()),
+        Place::File(path) => {
+            let path =
+                fs::canonicalize(&path).with_context(|| format!("{} cannot be found", path.display()))?;
+            let text = path.to_str().with_context(|| format!("the path {} is no text", path.display()))?;
+            Ok(text.to_owned())
+        }
+        Place::Elsewhere(entry) => Err(explained(ShelfError::Absent { name: entry.name })),
+    }
+}

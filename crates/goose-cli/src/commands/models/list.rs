@@ -1,0 +1,88 @@
+//! `goose models list`.
+
+use std::process::ExitCode;
+
+use goose::config::Settings;
+use goose_local::shelf::{Item, Shelf, State};
+use serde_json::{Value, json};
+
+use super::{
+    args::{ListArgs, ListFormat},
+    explained,
+};
+use crate::{
+    commands::info::size,
+    local,
+    output::{FAINT, GOOD, NAME, Output, WARNING},
+    visible,
+};
+
+pub(super) fn run(shelf: &Shelf, settings: &Settings, args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let items = shelf.list().map_err(explained)?;
+    let used = used(settings);
+    let is_used = |item: &Item| {
+        used.as_ref().is_some_and(|used| *used == item.name || *used == item.path.display().to_string())
+    };
+    let mut out = Output::new();
+    if args.form.json || args.format == ListFormat::Json {
+        let models: Vec<Value> = items.iter().map(|item| document(item, is_used(item))).collect();
+        out.json(&json!({ "folder": shelf.folder(), "models": models }))?;
+    } else {
+        for item in &items {
+            print(&mut out, item, is_used(item))?;
+        }
+        if let Some(used) = used.as_ref().filter(|_| !items.iter().any(is_used)) {
+            out.line(format_args!("In use: {}", visible::line(used)))?;
+        }
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The model inside that is configured.
+fn used(settings: &Settings) -> Option<String> {
+    let model = settings.profile(None).ok()?.processor?;
+    local::is_meant(&model).then(|| local::named(model).model().to_owned())
+}
+
+fn print(out: &mut Output, item: &Item, is_used: bool) -> std::io::Result<()> {
+    let mark = if is_used { out.paint(GOOD, "  in use").to_string() } else { String::new() };
+    let title = item.entry.as_ref().map_or("a file of your own", |entry| entry.title.as_str());
+    out.line(format_args!("{}  {}{mark}", out.paint(NAME, &item.name), visible::line(title)))?;
+    let (style, state) = match item.state {
+        State::Here { bytes } => (GOOD, format!("here ({})", size(bytes))),
+        State::Part { bytes } => (WARNING, format!("{} are here; `goose models pull` goes on", size(bytes))),
+        State::Damaged { bytes } => {
+            (WARNING, format!("damaged ({}); `goose models pull {}` fetches it anew", size(bytes), item.name))
+        }
+        State::Absent => (FAINT, "not here; `goose models pull` fetches it".to_owned()),
+    };
+    let about = item.entry.as_ref().map(|entry| {
+        format!("{}, {}, {} tokens of context  ", size(entry.bytes), entry.licence, entry.context)
+    });
+    let about = out.paint(FAINT, about.unwrap_or_default());
+    out.line(format_args!("    {about}{}", out.paint(style, state)))
+}
+
+fn document(item: &Item, is_used: bool) -> Value {
+    let (state, here) = match item.state {
+        State::Here { bytes } => ("here", bytes),
+        State::Part { bytes } => ("part", bytes),
+        State::Damaged { bytes } => ("damaged", bytes),
+        State::Absent => ("absent", 0),
+    };
+    let entry = item.entry.as_ref();
+    json!({
+        "name": item.name,
+        "title": entry.map(|entry| &entry.title),
+        "file": item.path,
+        "state": state,
+        "bytes_here": here,
+        "bytes": entry.map(|entry| entry.bytes),
+        "sha256": entry.map(|entry| &entry.sha256),
+        "licence": entry.map(|entry| &entry.licence),
+        "context": entry.map(|entry| entry.context),
+        "sources": entry.map(|entry| entry.sources.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        "in_use": is_used,
+    })
+}

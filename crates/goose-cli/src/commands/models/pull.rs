@@ -1,0 +1,29 @@
+//! `goose models pull`.
+
+use std::process::ExitCode;
+
+use goose::config::Settings;
+use goose_local::shelf::{DEFAULT_MODEL, Shelf, ShelfError, State};
+
+use super::{explained, fetch::fetch, say};
+use crate::local::Fetching;
+
+pub(super) async fn run(
+    shelf: &Shelf,
+    settings: &Settings,
+    name: Option<&str>,
+    fetching: &Fetching,
+) -> anyhow::Result<ExitCode> {
+    let name = name.unwrap_or(DEFAULT_MODEL);
+    let item = shelf.item(name).map_err(explained)?;
+    let path = item.path.display().to_string();
+    match (item.state, item.entry) {
+        (State::Here { .. }, _) => say(&format!("{name} is here already: {path}"))?,
+        (_, Some(entry)) => {
+            let pulled = fetch(shelf, &entry, settings, fetching).await?;
+            say(&pulled.path.display().to_string())?;
+        }
+        (_, None) => return Err(explained(ShelfError::Absent { name: name.to_owned() })),
+    }
+    Ok(ExitCode::SUCCESS)
+}

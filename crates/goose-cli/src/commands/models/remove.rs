@@ -1,0 +1,40 @@
+//! `goose models remove`.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use goose_local::shelf::{Item, Shelf};
+
+use super::{explained, say};
+use crate::{
+    aside,
+    commands::info::size,
+    local::{Consent, Fetching},
+    terminal::input::Typed,
+};
+
+pub(super) async fn run(shelf: &Shelf, name: &str, fetching: &Fetching) -> anyhow::Result<ExitCode> {
+    let item = shelf.item(name).map_err(explained)?;
+    if item.entry.is_none() && !agreed(&item, fetching).await? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let freed = shelf.remove(name).map_err(explained)?;
+    say(&format!("Removed {name}; {} are free again.", size(freed)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file of the person's own cannot be fetched again.
+async fn agreed(item: &Item, fetching: &Fetching) -> anyhow::Result<bool> {
+    if fetching.consent == Consent::Given {
+        return Ok(true);
+    }
+    if !aside::can_ask() {
+        bail!(
+            "{} is a file of your own, which goose cannot fetch again, and nobody can be asked. Say --yes to remove it.",
+            item.name
+        );
+    }
+    let question = format!("{} is a file of your own. Remove it for good? (y/n) ", item.name);
+    let typed = fetching.input.turn().await.answer(&question).await;
+    Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
+}

@@ -1,0 +1,53 @@
+//! `goose models verify`.
+
+use std::process::ExitCode;
+
+use goose_local::shelf::{Event, Shelf, State, Verdict};
+
+use super::{explained, say};
+use crate::aside;
+
+pub(super) async fn run(shelf: &Shelf, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let names = match name {
+        Some(name) => vec![name.to_owned()],
+        None => present(shelf)?,
+    };
+    if names.is_empty() {
+        say("No model is here. `goose models pull` fetches one.")?;
+    }
+    let mut is_right = true;
+    for name in &names {
+        let verdict = shelf.verify(name, &|event| show(name, &event)).await;
+        aside::end_status();
+        match verdict.map_err(explained)? {
+            Verdict::Right => say(&format!("{name} is as it should be."))?,
+            Verdict::Unknown { found } => {
+                say(&format!("{name} is a file of your own; its sha256 is {found}."))?;
+            }
+            Verdict::Wrong { expected, found } => {
+                is_right = false;
+                say(&format!(
+                    "{name} is damaged or another file: its sha256 is {found}, not {expected}. Remove it with `goose \
+                     models remove {name}`, and fetch it with `goose models pull {name}`."
+                ))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn present(shelf: &Shelf) -> anyhow::Result<Vec<String>> {
+    let items = shelf.list().map_err(explained)?;
+    let is_here = |state: State| matches!(state, State::Here { .. } | State::Damaged { .. });
+    Ok(items.into_iter().filter(|item| is_here(item.state)).map(|item| item.name).collect())
+}
+
+fn show(name: &str, event: &Event<'_>) {
+    if let Event::Checked { bytes, total } = event
+        && aside::is_seen()
+    {
+        let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100);
+        aside::status(&format!("Checking {name}: {percent} %"));
+    }
+}

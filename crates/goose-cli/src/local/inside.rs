@@ -1,0 +1,134 @@
+//! The model inside: where its file is, how it comes there, and the provider that runs it.
+
+use std::{path::PathBuf, sync::Arc};
+
+use goose::config::{Paths, Settings};
+use goose_local::{
+    provider::{LocalOptions, LocalProvider},
+    shelf::{Catalogue, DEFAULT_MODEL, Place, Shelf, ShelfError},
+};
+use goose_providers::{ModelRef, Provider, ProviderInfo};
+
+use super::{Fetching, PROVIDER, Standing};
+use crate::{
+    aside,
+    choice::{Voice, WAYS},
+    commands::{
+        assemble::Keep,
+        info::size,
+        models::{explained, fetch::fetch},
+    },
+    output::FAINT,
+    visible,
+};
+
+/// The folder with models' files, in the data folder.
+const FOLDER: &str = "models";
+
+/// The file with models that people add to the catalogue, in the config folder.
+const OWN: &str = "models.json";
+
+/// The setting that says how many threads compute.
+const THREADS: &str = "GOOSE_LOCAL_THREADS";
+
+/// The setting that says how many tokens are kept in mind.
+const CONTEXT: &str = "GOOSE_CONTEXT_LIMIT";
+
+/// The folder with conversations as the model remembers them, in the cache folder.
+const KEPT: &str = "local";
+
+/// What people should expect of it.
+const GOOD_FOR: &str =
+    "Good for small steps in a folder: look, search, create, edit, run. Check what it does.";
+
+/// The models' files of this person.
+///
+/// # Errors
+///
+/// Where their own catalogue cannot be used.
+pub(crate) fn shelf(paths: &Paths) -> Result<Shelf, ShelfError> {
+    Ok(Shelf::new(paths.data.join(FOLDER), Catalogue::with_own(&paths.config.join(OWN))?))
+}
+
+/// The model for those who have no other.
+pub(crate) fn embedded() -> Option<ModelRef> {
+    Some(ModelRef::new(PROVIDER, DEFAULT_MODEL))
+}
+
+/// What can be chosen.
+pub(crate) fn info() -> Option<ProviderInfo> {
+    let names = Catalogue::builtin().entries().iter().map(|entry| entry.name.clone()).collect();
+    Some(ProviderInfo::embedded(PROVIDER, "a small model inside goose", names))
+}
+
+/// The model with its name, where only `local` was said.
+pub(crate) fn named(model: ModelRef) -> ModelRef {
+    match embedded().filter(|_| super::is_meant(&model) && model.model().is_empty()) {
+        Some(default) => default,
+        None => model,
+    }
+}
+
+/// Whether its file is here. Nothing is fetched.
+pub(crate) fn standing(model: &ModelRef, settings: &Settings) -> Standing {
+    let model = named(model.clone());
+    let located = shelf(settings.paths()).and_then(|shelf| shelf.locate(model.model()));
+    match located {
+        Ok(Place::File(path)) => Standing::Here(path.display().to_string()),
+        Ok(Place::Elsewhere(entry)) => Standing::Absent(format!(
+            "run 'goose models pull {}' ({}), or {WAYS}",
+            entry.name,
+            size(entry.bytes)
+        )),
+        Err(error) => Standing::Broken(
+            error.to_string(),
+            error.hint().unwrap_or_else(|| "run 'goose models list'".to_owned()),
+        ),
+    }
+}
+
+/// The model, ready to be asked. Where its file is not here, it is fetched, if that may be.
+///
+/// # Errors
+///
+/// Where there is no such model, it may or can not be fetched, or it cannot be run.
+pub(crate) async fn provider(
+    model: &ModelRef,
+    settings: &Settings,
+    fetching: &Fetching,
+    keep: Keep,
+) -> anyhow::Result<Arc<dyn Provider>> {
+    let model = named(model.clone());
+    let file = file(&model, settings, fetching).await?;
+    if fetching.voice == Voice::Aloud && aside::is_seen() {
+        let name = visible::line(model.model());
+        aside::line(format_args!("{FAINT}{name}: a small local model. {GOOD_FOR}{FAINT:#}"));
+    }
+    made(&model, file, settings, keep)
+}
+
+async fn file(model: &ModelRef, settings: &Settings, fetching: &Fetching) -> anyhow::Result<PathBuf> {
+    let shelf = shelf(settings.paths()).map_err(explained)?;
+    match shelf.locate(model.model()).map_err(explained)? {
+        Place::File(path) => Ok(path),
+        Place::Elsewhere(entry) => Ok(fetch(&shelf, &entry, settings, fetching).await?.path),
+    }
+}
+
+/// The one place where the provider is made from a file. The file is not opened before the model is asked.
+fn made(
+    model: &ModelRef,
+    file: PathBuf,
+    settings: &Settings,
+    keep: Keep,
+) -> anyhow::Result<Arc<dyn Provider>> {
+    let options = LocalOptions::new(model.model(), file)
+        .with_threads(settings.get(THREADS)?)
+        .with_context(settings.get(CONTEXT)?)
+        .with_cache(settings.paths().cache.join(KEPT));
+    let options = match keep {
+        Keep::Saved => options,
+        Keep::Unsaved => options.without_memory(),
+    };
+    Ok(Arc::new(LocalProvider::new(options)))
+}

@@ -1,0 +1,221 @@
+//! The integer kernels with AVX2: panels times a tile of tokens.
+//!
+//! A tile is 16 rows (two registers) by up to three tokens. Products of bytes are summed as 16-bit integers for as many
+//! steps as cannot overflow, and then scaled and widened by one multiply-add.
+
+use std::arch::x86_64::*;
+
+use super::activations::SUPER_SUMS;
+use super::block::BlockType;
+use super::multiply::{STRIP, SmallChunk, SuperChunk};
+use super::panel::{Panel, ROWS};
+
+const TILE: usize = 3;
+/// Registers of a panel's width.
+const HALVES: usize = 2;
+
+/// Multiplies the panels with all tokens of the chunk and adds the result to `out`.
+///
+/// # Safety
+/// The processor must have AVX2 and FMA; `out` has 32 floats for each token.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
+    for (p, panel) in panels.iter().enumerate() {
+        let mut first = 0;
+        while first < chunk.tokens {
+            let count = (chunk.tokens - first).min(TILE);
+            let out = &mut out[first * STRIP + p * ROWS..];
+            // SAFETY: the same promises. The last number: how many steps of products fit 16 bits.
+            unsafe {
+                match (chunk.kind, count) {
+                    (BlockType::Q4K, 3) => super_tile::<3, 8, 8>(chunk, panel, first, out),
+                    (BlockType::Q4K, 2) => super_tile::<2, 8, 8>(chunk, panel, first, out),
+                    (BlockType::Q4K, _) => super_tile::<1, 8, 8>(chunk, panel, first, out),
+                    (BlockType::Q5K, 3) => super_tile::<3, 8, 4>(chunk, panel, first, out),
+                    (BlockType::Q5K, 2) => super_tile::<2, 8, 4>(chunk, panel, first, out),
+                    (BlockType::Q5K, _) => super_tile::<1, 8, 4>(chunk, panel, first, out),
+                    (_, 3) => super_tile::<3, 16, 2>(chunk, panel, first, out),
+                    (_, 2) => super_tile::<2, 16, 2>(chunk, panel, first, out),
+                    _ => super_tile::<1, 16, 2>(chunk, panel, first, out),
+                }
+            }
+            first += count;
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load<T>(lanes: &[T; ROWS], half: usize) -> __m256i {
+    // SAFETY: sixteen 32-bit values, `half` is 0 or 1.
+    unsafe { _mm256_loadu_si256(lanes.as_ptr().cast::<i32>().add(half * 8).cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load_floats(lanes: &[f32; ROWS], half: usize) -> __m256 {
+    // SAFETY: sixteen floats, `half` is 0 or 1.
+    unsafe { _mm256_loadu_ps(lanes.as_ptr().add(half * 8)) }
+}
+
+/// Four bytes, in every lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn broadcast<T>(at: *const T) -> __m256i {
+    // SAFETY: the caller's pointer has four bytes left.
+    unsafe { _mm256_set1_epi32(at.cast::<i32>().read_unaligned()) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+unsafe fn super_tile<const T: usize, const GROUPS: usize, const RUN: usize>(
+    chunk: &SuperChunk<'_>,
+    panel: &Panel,
+    first: usize,
+    out: &mut [f32],
+) {
+    let rows: [_; T] = std::array::from_fn(|t| chunk.activations.super_row(first + t));
+    let quants: [*const i8; T] = std::array::from_fn(|t| rows[t].quants[chunk.block * 256..][..256].as_ptr());
+    let steps = 64 / GROUPS;
+    // SAFETY: panels have 64 steps and tokens 256 activations.
+    unsafe {
+        let mut products = [[_mm256_setzero_si256(); T]; HALVES];
+        for group in 0..GROUPS {
+            let scales = [pair(load(&panel.scales[group], 0)), pair(load(&panel.scales[group], 1))];
+            for run in 0..steps / RUN {
+                let mut sums = [[_mm256_setzero_si256(); T]; HALVES];
+                for step in 0..RUN {
+                    let step = group * steps + run * RUN + step;
+                    let weights = [load(&panel.quants[step], 0), load(&panel.quants[step], 1)];
+                    for t in 0..T {
+                        let activation = broadcast(quants[t].add(step * 4));
+                        for h in 0..HALVES {
+                            let product = _mm256_maddubs_epi16(weights[h], activation);
+                            sums[h][t] = _mm256_add_epi16(sums[h][t], product);
+                        }
+                    }
+                }
+                for h in 0..HALVES {
+                    for t in 0..T {
+                        let scaled = _mm256_madd_epi16(sums[h][t], scales[h]);
+                        products[h][t] = _mm256_add_epi32(products[h][t], scaled);
+                    }
+                }
+            }
+        }
+        for t in 0..T {
+            let scale = _mm256_set1_ps(rows[t].scales[chunk.block]);
+            let sums = rows[t].sums[chunk.block * SUPER_SUMS..][..SUPER_SUMS].as_ptr();
+            for h in 0..HALVES {
+                let out = out[t * STRIP + h * 8..][..8].as_mut_ptr();
+                let scales = _mm256_mul_ps(load_floats(&panel.scale[0], h), scale);
+                let before = _mm256_loadu_ps(out);
+                let after = if GROUPS == 8 {
+                    let mins = min_sums::<4>(panel, h, _mm256_setzero_si256(), sums.add(16));
+                    let with_products = _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(products[h][t]), before);
+                    let min = _mm256_mul_ps(load_floats(&panel.min[0], h), scale);
+                    _mm256_fnmadd_ps(min, _mm256_cvtepi32_ps(mins), with_products)
+                } else {
+                    let whole = min_sums::<8>(panel, h, products[h][t], sums);
+                    _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(whole), before)
+                };
+                _mm256_storeu_ps(out, after);
+            }
+        }
+    }
+}
+
+/// A scale in both 16-bit halves of each lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pair(scale: __m256i) -> __m256i {
+    _mm256_or_si256(_mm256_and_si256(scale, _mm256_set1_epi32(0xffff)), _mm256_slli_epi32::<16>(scale))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn min_sums<const PAIRS: usize>(
+    panel: &Panel,
+    half: usize,
+    start: __m256i,
+    sums: *const i16,
+) -> __m256i {
+    let mut total = start;
+    for pair in 0..PAIRS {
+        // SAFETY: the caller's pointer has two sums for each pair.
+        let products =
+            unsafe { _mm256_madd_epi16(load(&panel.mins[pair], half), broadcast(sums.add(pair * 2))) };
+        total = _mm256_add_epi32(total, products);
+    }
+    total
+}
+
+/// As [`super_chunk`], for the older formats.
+///
+/// # Safety
+/// As [`super_chunk`].
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], out: &mut [f32]) {
+    for (p, panel) in panels.iter().enumerate() {
+        for token in 0..chunk.tokens {
+            let out = &mut out[token * STRIP + p * ROWS..][..ROWS];
+            // SAFETY: the same promises.
+            unsafe {
+                if chunk.offset == 128 {
+                    small_token::<true>(chunk, panel, token, out);
+                } else {
+                    small_token::<false>(chunk, panel, token, out);
+                }
+            }
+        }
+    }
+}
+
+/// One token; `FULL` for weights that use all eight bits, whose products would not fit 16 bits unsigned.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn small_token<const FULL: bool>(
+    chunk: &SmallChunk<'_>,
+    panel: &Panel,
+    token: usize,
+    out: &mut [f32],
+) {
+    let row = chunk.activations.small_row(token);
+    let quants = row.quants[chunk.first_block * 32..][..chunk.blocks * 32].as_ptr();
+    // SAFETY: the blocks are in the panel and in the token's row.
+    unsafe {
+        let mut totals = [_mm256_loadu_ps(out.as_ptr()), _mm256_loadu_ps(out.as_ptr().add(8))];
+        for block in 0..chunk.blocks {
+            let scale = _mm256_set1_ps(row.scales[chunk.first_block + block]);
+            let sum = i32::from(row.sums[chunk.first_block + block]);
+            for (h, total) in totals.iter_mut().enumerate() {
+                let mut dots = _mm256_setzero_si256();
+                for step in block * 8..block * 8 + 8 {
+                    let (weights, activation) =
+                        (load(&panel.quants[step], h), broadcast(quants.add(step * 4)));
+                    dots = _mm256_add_epi32(dots, dot4::<FULL>(weights, activation));
+                }
+                if !FULL {
+                    dots = _mm256_sub_epi32(dots, _mm256_set1_epi32(chunk.offset * sum));
+                }
+                let scales = _mm256_mul_ps(load_floats(&panel.scale[block], h), scale);
+                let with_dots = _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(dots), *total);
+                let mins = _mm256_mul_ps(load_floats(&panel.min[block], h), scale);
+                *total = _mm256_fmadd_ps(mins, _mm256_set1_ps(sum as f32), with_dots);
+            }
+        }
+        _mm256_storeu_ps(out.as_mut_ptr(), totals[0]);
+        _mm256_storeu_ps(out.as_mut_ptr().add(8), totals[1]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn dot4<const FULL: bool>(weights: __m256i, activation: __m256i) -> __m256i {
+    let ones = _mm256_set1_epi16(1);
+    if FULL {
+        let weights = _mm256_xor_si256(weights, _mm256_set1_epi8(-128));
+        let signed = _mm256_sign_epi8(activation, weights);
+        _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(weights), signed), ones)
+    } else {
+        _mm256_madd_epi16(_mm256_maddubs_epi16(weights, activation), ones)
+    }
+}

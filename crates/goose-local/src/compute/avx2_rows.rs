@@ -1,0 +1,157 @@
+//! One token times rows of `Q4_K` and `Q6_K`, straight from the file's blocks, with AVX2.
+
+use std::arch::x86_64::*;
+
+use super::activations::{QuantizedRow, SUPER_SUMS};
+use super::half::f16_to_f32;
+
+/// Rows that go together.
+pub(super) const ROWS: usize = 4;
+const Q4K_BYTES: usize = 144;
+const Q6K_BYTES: usize = 210;
+
+/// The dot products of four rows of `Q4_K`, that begin at `rows` and are `stride` bytes each, with one token.
+///
+/// # Safety
+/// The processor must have AVX2 and FMA; `rows` has four whole rows as long as the token's.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
+    let mut totals = [0.0_f32; ROWS];
+    for (block, scale) in token.scales.iter().enumerate() {
+        for (row, total) in totals.iter_mut().enumerate() {
+            // SAFETY: block `block` of each row and of the token is there.
+            unsafe {
+                let at = rows.add(row * stride + block * Q4K_BYTES);
+                prefetch(at, stride * ROWS, 3);
+                let sums = token.sums.as_ptr().add(block * SUPER_SUMS + 16);
+                let (products, mins) = q4k_block(at, token.quants.as_ptr().add(block * 256), sums);
+                let half = |i: usize| f16_to_f32(at.cast::<u16>().add(i).read_unaligned());
+                *total = (half(0) * scale).mul_add(products as f32, *total);
+                *total = (-(half(1) * scale)).mul_add(mins as f32, *total);
+            }
+        }
+    }
+    totals
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn q4k_block(block: *const u8, quants: *const i8, sums: *const i16) -> (i32, i32) {
+    // SAFETY: a block of 144 bytes, 256 activations and 8 sums are there.
+    unsafe {
+        let word = |i: usize| block.cast::<u32>().add(1 + i).read_unaligned();
+        let (a, b, c) = (word(0), word(1), word(2));
+        let join = |low: u32, high: u32| i64::from(low) | (i64::from(high) << 32);
+        let scales = join(a & 0x3f3f_3f3f, (c & 0x0f0f_0f0f) | ((a >> 2) & 0x3030_3030));
+        let mins = join(b & 0x3f3f_3f3f, ((c >> 4) & 0x0f0f_0f0f) | ((b >> 2) & 0x3030_3030));
+        let scales = _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(scales)));
+        let mins = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(mins)), _mm_loadu_si128(sums.cast()));
+        let nibbles = _mm256_set1_epi8(0x0f);
+        let mut total = _mm256_setzero_si256();
+        for quarter in 0..4 {
+            let bytes = _mm256_loadu_si256(block.add(16 + quarter * 32).cast());
+            let halves =
+                [_mm256_and_si256(bytes, nibbles), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibbles)];
+            for (h, weights) in halves.into_iter().enumerate() {
+                let group = quarter * 2 + h;
+                let activations = _mm256_loadu_si256(quants.add(group * 32).cast());
+                let own = _mm256_shuffle_epi8(
+                    scales,
+                    _mm256_set1_epi16((((group * 2 + 1) << 8) | (group * 2)) as i16),
+                );
+                let products = _mm256_madd_epi16(_mm256_maddubs_epi16(weights, activations), own);
+                total = _mm256_add_epi32(total, products);
+            }
+        }
+        (sum8(total), sum4(mins))
+    }
+}
+
+/// As [`q4k`], for rows of `Q6_K`.
+///
+/// # Safety
+/// As [`q4k`].
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn q6k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
+    let mut totals = [0.0_f32; ROWS];
+    for (block, scale) in token.scales.iter().enumerate() {
+        for (row, total) in totals.iter_mut().enumerate() {
+            // SAFETY: block `block` of each row and of the token is there.
+            unsafe {
+                let at = rows.add(row * stride + block * Q6K_BYTES);
+                prefetch(at, stride * ROWS, 4);
+                let sums = token.sums.as_ptr().add(block * SUPER_SUMS);
+                let products = q6k_block(at, token.quants.as_ptr().add(block * 256), sums);
+                let own = f16_to_f32(at.add(208).cast::<u16>().read_unaligned());
+                *total = (own * scale).mul_add(products as f32, *total);
+            }
+        }
+    }
+    totals
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn q6k_block(block: *const u8, quants: *const i8, sums: *const i16) -> i32 {
+    // SAFETY: a block of 210 bytes, 256 activations and 16 sums are there.
+    unsafe {
+        let scales = _mm256_cvtepi8_epi16(_mm_loadu_si128(block.add(192).cast()));
+        let offset = _mm256_madd_epi16(scales, _mm256_loadu_si256(sums.cast()));
+        let mut total = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32::<5>(offset));
+        let nibbles = _mm256_set1_epi8(0x0f);
+        let top = _mm256_set1_epi8(0x30);
+        for half in 0..2 {
+            let eight = if half == 0 {
+                _mm256_castsi256_si128(scales)
+            } else {
+                _mm256_extracti128_si256::<1>(scales)
+            };
+            let eight = _mm256_broadcastsi128_si256(eight);
+            let high = _mm256_loadu_si256(block.add(128 + half * 32).cast());
+            let low = [
+                _mm256_loadu_si256(block.add(half * 64).cast()),
+                _mm256_loadu_si256(block.add(half * 64 + 32).cast()),
+            ];
+            let tops = [
+                _mm256_slli_epi16::<4>(high),
+                _mm256_slli_epi16::<2>(high),
+                high,
+                _mm256_srli_epi16::<2>(high),
+            ];
+            for quarter in 0..4 {
+                let bytes = if quarter < 2 { low[quarter] } else { _mm256_srli_epi16::<4>(low[quarter - 2]) };
+                let weights =
+                    _mm256_or_si256(_mm256_and_si256(bytes, nibbles), _mm256_and_si256(tops[quarter], top));
+                let activations = _mm256_loadu_si256(quants.add(half * 128 + quarter * 32).cast());
+                let pick = |group: usize| _mm_set1_epi16((((group * 2 + 1) << 8) | (group * 2)) as i16);
+                let pick = _mm256_setr_m128i(pick(quarter * 2), pick(quarter * 2 + 1));
+                let own = _mm256_shuffle_epi8(eight, pick);
+                let products = _mm256_madd_epi16(_mm256_maddubs_epi16(weights, activations), own);
+                total = _mm256_add_epi32(total, products);
+            }
+        }
+        sum8(total)
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum8(value: __m256i) -> i32 {
+    sum4(_mm_add_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256::<1>(value)))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum4(value: __m128i) -> i32 {
+    let two = _mm_add_epi32(value, _mm_shuffle_epi32::<0b01_00_11_10>(value));
+    _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
+}
+
+/// Asks for the block that this row's successor four rows on has in the same place.
+#[inline(always)]
+fn prefetch(at: *const u8, ahead: usize, lines: usize) {
+    for line in 0..lines {
+        // SAFETY: a prefetch of any address is harmless.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(ahead + line * 64).cast()) };
+    }
+}

@@ -1,0 +1,260 @@
+//! The integer kernels with AVX-512 and VNNI: panels times a tile of tokens.
+//!
+//! A tile is 32 rows by up to six tokens. Lanes are rows, so weights are plain loads, four activations at a time are
+//! broadcast, and nothing is ever summed across lanes.
+
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
+use std::arch::x86_64::*;
+
+use super::activations::{Activations, SUPER_SUMS};
+use super::multiply::{STRIP, SmallChunk, SuperChunk};
+use super::panel::{Panel, ROWS};
+
+/// Tokens of the largest tile: 2 × 6 running sums, 2 × 6 group sums, two weights, one activation: 27 registers.
+const TILE: usize = 6;
+
+/// Multiplies the panels with all tokens of the chunk and adds the result to `out`.
+///
+/// # Safety
+/// The processor must have AVX-512 F, BW, DQ, VL and VNNI; `panels` are two and `out` has 32 floats for each token.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
+    let mut first = 0;
+    while first < chunk.tokens {
+        let count = (chunk.tokens - first).min(TILE);
+        // SAFETY: the same promises; `count` tokens from `first` on are there.
+        unsafe {
+            match (chunk.groups, count) {
+                (8, 6) => super_tile::<6, 8>(chunk, panels, first, out),
+                (8, 5) => super_tile::<5, 8>(chunk, panels, first, out),
+                (8, 4) => super_tile::<4, 8>(chunk, panels, first, out),
+                (8, 3) => super_tile::<3, 8>(chunk, panels, first, out),
+                (8, 2) => super_tile::<2, 8>(chunk, panels, first, out),
+                (8, _) => super_tile::<1, 8>(chunk, panels, first, out),
+                (_, 6) => super_tile::<6, 16>(chunk, panels, first, out),
+                (_, 5) => super_tile::<5, 16>(chunk, panels, first, out),
+                (_, 4) => super_tile::<4, 16>(chunk, panels, first, out),
+                (_, 3) => super_tile::<3, 16>(chunk, panels, first, out),
+                (_, 2) => super_tile::<2, 16>(chunk, panels, first, out),
+                _ => super_tile::<1, 16>(chunk, panels, first, out),
+            }
+        }
+        first += count;
+    }
+}
+
+/// Where the quantized activations of a tile's tokens are.
+struct Tile<const T: usize> {
+    quants: [*const i8; T],
+    sums: [*const i16; T],
+    scales: [*const f32; T],
+}
+
+impl<const T: usize> Tile<T> {
+    #[inline]
+    fn supers(activations: &Activations, first: usize, block: usize) -> Self {
+        let rows: [_; T] = std::array::from_fn(|t| activations.super_row(first + t));
+        Self {
+            quants: rows.map(|row| row.quants[block * 256..][..256].as_ptr()),
+            sums: rows.map(|row| row.sums[block * SUPER_SUMS..][..SUPER_SUMS].as_ptr()),
+            scales: rows.map(|row| row.scales[block..][..1].as_ptr()),
+        }
+    }
+
+    #[inline]
+    fn smalls(activations: &Activations, first: usize, block: usize, blocks: usize) -> Self {
+        let rows: [_; T] = std::array::from_fn(|t| activations.small_row(first + t));
+        Self {
+            quants: rows.map(|row| row.quants[block * 32..][..blocks * 32].as_ptr()),
+            sums: rows.map(|row| row.sums[block..][..blocks].as_ptr()),
+            scales: rows.map(|row| row.scales[block..][..blocks].as_ptr()),
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load<T>(lanes: &[T; ROWS]) -> __m512i {
+    // SAFETY: sixteen 32-bit values.
+    unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load_floats(lanes: &[f32; ROWS]) -> __m512 {
+    // SAFETY: sixteen floats.
+    unsafe { _mm512_loadu_ps(lanes.as_ptr()) }
+}
+
+/// Four bytes, in every lane.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn broadcast<T>(at: *const T) -> __m512i {
+    // SAFETY: the caller's pointer has four bytes left.
+    unsafe { _mm512_set1_epi32(at.cast::<i32>().read_unaligned()) }
+}
+
+/// Unscaled sums of four-column steps `from..from + STEPS` for a tile.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn dots<const T: usize, const STEPS: usize>(
+    panels: &[Panel],
+    quants: &[*const i8; T],
+    from: usize,
+) -> [[__m512i; T]; 2] {
+    // SAFETY: panels have 64 steps and tokens 256 activations from `quants` on; callers stay within.
+    unsafe {
+        let mut dots = [[_mm512_setzero_si512(); T]; 2];
+        for step in from..from + STEPS {
+            let weights = [load(&panels[0].quants[step]), load(&panels[1].quants[step])];
+            for t in 0..T {
+                let activation = broadcast(quants[t].add(step * 4));
+                dots[0][t] = _mm512_dpbusd_epi32(dots[0][t], weights[0], activation);
+                dots[1][t] = _mm512_dpbusd_epi32(dots[1][t], weights[1], activation);
+            }
+        }
+        dots
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn super_tile<const T: usize, const GROUPS: usize>(
+    chunk: &SuperChunk<'_>,
+    panels: &[Panel],
+    first: usize,
+    out: &mut [f32],
+) {
+    let panels = &panels[..2];
+    let tile = Tile::<T>::supers(chunk.activations, first, chunk.block);
+    let out = &mut out[first * STRIP..][..T * STRIP];
+    // SAFETY: the pointers were made from slices that have what is read here.
+    unsafe {
+        let mut products = [[_mm512_setzero_si512(); T]; 2];
+        for group in 0..GROUPS {
+            let dots = if GROUPS == 8 {
+                dots::<T, 8>(panels, &tile.quants, group * 8)
+            } else {
+                dots::<T, 4>(panels, &tile.quants, group * 4)
+            };
+            for p in 0..2 {
+                let scale = load(&panels[p].scales[group]);
+                for t in 0..T {
+                    products[p][t] = _mm512_add_epi32(products[p][t], _mm512_mullo_epi32(dots[p][t], scale));
+                }
+            }
+        }
+        for p in 0..2 {
+            for t in 0..T {
+                let out = out[t * STRIP + p * ROWS..].as_mut_ptr();
+                let scale = _mm512_set1_ps(*tile.scales[t]);
+                let before = _mm512_loadu_ps(out);
+                let after = if GROUPS == 8 {
+                    let mins = min_sums::<4>(&panels[p], _mm512_setzero_si512(), tile.sums[t].add(16));
+                    with_scale_and_min(&panels[p], scale, products[p][t], mins, before)
+                } else {
+                    let whole = min_sums::<8>(&panels[p], products[p][t], tile.sums[t]);
+                    let scale = _mm512_mul_ps(load_floats(&panels[p].scale[0]), scale);
+                    _mm512_fmadd_ps(scale, _mm512_cvtepi32_ps(whole), before)
+                };
+                _mm512_storeu_ps(out, after);
+            }
+        }
+    }
+}
+
+/// The minimums times the sums of the activations they were taken from, two groups at a time.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn min_sums<const PAIRS: usize>(panel: &Panel, start: __m512i, sums: *const i16) -> __m512i {
+    let mut total = start;
+    for pair in 0..PAIRS {
+        // SAFETY: the caller's pointer has two sums for each pair.
+        total = unsafe { _mm512_dpwssd_epi32(total, load(&panel.mins[pair]), broadcast(sums.add(pair * 2))) };
+    }
+    total
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn with_scale_and_min(
+    panel: &Panel,
+    scale: __m512,
+    products: __m512i,
+    mins: __m512i,
+    before: __m512,
+) -> __m512 {
+    // SAFETY: only loads from the panel.
+    unsafe {
+        let scaled = _mm512_mul_ps(load_floats(&panel.scale[0]), scale);
+        let with_products = _mm512_fmadd_ps(scaled, _mm512_cvtepi32_ps(products), before);
+        let min = _mm512_mul_ps(load_floats(&panel.min[0]), scale);
+        _mm512_fnmadd_ps(min, _mm512_cvtepi32_ps(mins), with_products)
+    }
+}
+
+/// As [`super_chunk`], for the older formats.
+///
+/// # Safety
+/// As [`super_chunk`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+pub(super) unsafe fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], out: &mut [f32]) {
+    let mut first = 0;
+    while first < chunk.tokens {
+        let count = (chunk.tokens - first).min(TILE);
+        // SAFETY: the same promises; `count` tokens from `first` on are there.
+        unsafe {
+            match count {
+                6 => small_tile::<6>(chunk, panels, first, out),
+                5 => small_tile::<5>(chunk, panels, first, out),
+                4 => small_tile::<4>(chunk, panels, first, out),
+                3 => small_tile::<3>(chunk, panels, first, out),
+                2 => small_tile::<2>(chunk, panels, first, out),
+                _ => small_tile::<1>(chunk, panels, first, out),
+            }
+        }
+        first += count;
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn small_tile<const T: usize>(
+    chunk: &SmallChunk<'_>,
+    panels: &[Panel],
+    first: usize,
+    out: &mut [f32],
+) {
+    let panels = &panels[..2];
+    let tile = Tile::<T>::smalls(chunk.activations, first, chunk.first_block, chunk.blocks);
+    let out = out[first * STRIP..][..T * STRIP].as_mut_ptr();
+    // SAFETY: the pointers were made from slices that have what is read and written here.
+    unsafe {
+        let mut sums = [[_mm512_setzero_ps(); T]; 2];
+        for p in 0..2 {
+            for t in 0..T {
+                sums[p][t] = _mm512_loadu_ps(out.add(t * STRIP + p * ROWS));
+            }
+        }
+        for block in 0..chunk.blocks {
+            let dots = dots::<T, 8>(panels, &tile.quants, block * 8);
+            for p in 0..2 {
+                let (scales, mins) =
+                    (load_floats(&panels[p].scale[block]), load_floats(&panels[p].min[block]));
+                for t in 0..T {
+                    let sum = i32::from(*tile.sums[t].add(block));
+                    let scale = _mm512_set1_ps(*tile.scales[t].add(block));
+                    let dot = _mm512_sub_epi32(dots[p][t], _mm512_set1_epi32(chunk.offset * sum));
+                    let total =
+                        _mm512_fmadd_ps(_mm512_mul_ps(scales, scale), _mm512_cvtepi32_ps(dot), sums[p][t]);
+                    let base = _mm512_mul_ps(mins, scale);
+                    sums[p][t] = _mm512_fmadd_ps(base, _mm512_set1_ps(sum as f32), total);
+                }
+            }
+        }
+        for p in 0..2 {
+            for t in 0..T {
+                _mm512_storeu_ps(out.add(t * STRIP + p * ROWS), sums[p][t]);
+            }
+        }
+    }
+}

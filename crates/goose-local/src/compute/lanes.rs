@@ -1,0 +1,165 @@
+//! Sixteen floats at a time: one set of operations, three ways to do them.
+//!
+//! Kernels are written once over [`Lanes`] and compiled for each instruction set. Every operation rounds in the
+//! same way on each, and multiply-add is always fused, so the results are the same bits everywhere.
+
+use super::half::{f16_to_f32, f32_to_f16};
+use super::level::Instructions as Level;
+
+/// How many values go together.
+pub(crate) const WIDTH: usize = 16;
+
+/// Sixteen floats.
+pub(crate) trait Lanes: Copy {
+    /// How many of these a row of a register tile has.
+    const TILE: usize;
+
+    fn splat(value: f32) -> Self;
+    fn load(from: &[f32; WIDTH]) -> Self;
+    fn store(self, to: &mut [f32; WIDTH]);
+    fn from_halves(from: &[u16; WIDTH]) -> Self;
+    fn to_halves(self, to: &mut [u16; WIDTH]);
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
+    /// `self * factor + term`, rounded once.
+    fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// To the nearest whole number, ties to even.
+    fn round(self) -> Self;
+    /// Two to the power of each; all are whole numbers from -126 to 127.
+    fn exp2_whole(self) -> Self;
+}
+
+/// The sum of sixteen values, always in the same order.
+#[inline(always)]
+pub(crate) fn sum<L: Lanes>(lanes: L) -> f32 {
+    let mut values = [0.0; WIDTH];
+    lanes.store(&mut values);
+    for width in [8, 4, 2, 1] {
+        for i in 0..width {
+            values[i] += values[i + width];
+        }
+    }
+    values[0]
+}
+
+/// The largest of sixteen values.
+#[inline(always)]
+pub(crate) fn largest<L: Lanes>(lanes: L) -> f32 {
+    let mut values = [0.0; WIDTH];
+    lanes.store(&mut values);
+    values.into_iter().fold(f32::NEG_INFINITY, f32::max)
+}
+
+/// e to the power of each, to about one unit in the last place, for values from -87 to 88 (others count as these).
+#[inline(always)]
+pub(crate) fn exp<L: Lanes>(x: L) -> L {
+    let clamped = x.max(L::splat(-87.0)).min(L::splat(88.0));
+    let power = clamped.mul(L::splat(std::f32::consts::LOG2_E)).round();
+    // ln 2 in two parts, so that the remainder is exact.
+    let rest = power.mul_add(L::splat(-0.693_359_4), clamped);
+    let rest = power.mul_add(L::splat(2.121_944_4e-4), rest);
+    let mut poly = L::splat(1.0 / 5040.0);
+    for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        poly = poly.mul_add(rest, L::splat(factor));
+    }
+    poly.mul(power.exp2_whole())
+}
+
+/// Plain Rust.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([f32; WIDTH]);
+
+impl Portable {
+    #[inline(always)]
+    fn zip(self, other: Self, op: impl Fn(f32, f32) -> f32) -> Self {
+        Self(std::array::from_fn(|i| op(self.0[i], other.0[i])))
+    }
+}
+
+impl Lanes for Portable {
+    const TILE: usize = 1;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self([value; WIDTH])
+    }
+    #[inline(always)]
+    fn load(from: &[f32; WIDTH]) -> Self {
+        Self(*from)
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32; WIDTH]) {
+        *to = self.0;
+    }
+    #[inline(always)]
+    fn from_halves(from: &[u16; WIDTH]) -> Self {
+        Self(from.map(f16_to_f32))
+    }
+    #[inline(always)]
+    fn to_halves(self, to: &mut [u16; WIDTH]) {
+        *to = self.0.map(f32_to_f16);
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, |a, b| a - b)
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.zip(other, |a, b| a * b)
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self.zip(other, |a, b| a / b)
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a < b { a } else { b })
+    }
+    #[inline(always)]
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i].mul_add(factor.0[i], term.0[i])))
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        Self(self.0.map(f32::round_ties_even))
+    }
+    #[inline(always)]
+    fn exp2_whole(self) -> Self {
+        Self(self.0.map(|power| f32::from_bits(((power as i32 + 127) as u32) << 23)))
+    }
+}
+
+/// A computation that is written once and compiled for every instruction set.
+pub(crate) trait Kernel {
+    /// What it gives.
+    type Output;
+
+    /// Computes with the given lanes. Implementations are `#[inline(always)]`, or they would not be compiled
+    /// with the instructions of the lanes.
+    fn run<L: Lanes>(self) -> Self::Output;
+}
+
+/// Runs a kernel with the instructions of `level`, which this machine must have.
+pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
+    match level {
+        Level::Portable => kernel.run::<Portable>(),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a level comes from `Level::all`, which asked the processor.
+        Level::Avx2 => unsafe { super::lanes_x86::with_avx2(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Level::Avx512 => unsafe { super::lanes_x86::with_avx512(kernel) },
+    }
+}

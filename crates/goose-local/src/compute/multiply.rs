@@ -1,0 +1,233 @@
+//! Matrix times activations, a strip of rows at a time.
+//!
+//! A strip is what one thread takes: 32 rows, against every token of the batch. For one token the rows are read
+//! straight from the file's blocks where a kernel for their format exists; for more, 256 columns at a time are
+//! unpacked into panels that stay in the nearest cache while all tokens pass. Both ways, and every instruction set,
+//! give the same bits, so a token's result does not depend on the batch it came in.
+
+use super::activations::Activations;
+use super::block::{BlockType, Family, SMALL, SUPER};
+use super::level::Instructions as Level;
+use super::panel::{COLUMNS, Panel, ROWS, pack_row, small_offset};
+use super::{portable, tile};
+
+/// Rows of a strip.
+pub(crate) const STRIP: usize = 2 * ROWS;
+/// As many bytes as the largest run of blocks for 256 columns has (of `F32`).
+static NO_ROW: [u8; COLUMNS * 4] = [0; COLUMNS * 4];
+
+/// A matrix as it lies in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct MatrixView<'a> {
+    pub(crate) kind: BlockType,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    /// Exactly `rows` rows.
+    pub(crate) data: &'a [u8],
+}
+
+/// What one thread works with.
+pub(crate) struct Scratch {
+    panels: Box<[Panel]>,
+    sums: Vec<f32>,
+}
+
+/// 256 columns of a k-quant, to be multiplied with all tokens.
+pub(crate) struct SuperChunk<'a> {
+    pub(crate) activations: &'a Activations,
+    pub(crate) tokens: usize,
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "the portable kernel needs only the groups")
+    )]
+    pub(crate) kind: BlockType,
+    /// Eight groups of 32 with minimums, or sixteen of 16 without.
+    pub(crate) groups: usize,
+    /// Which block of 256.
+    pub(crate) block: usize,
+}
+
+/// Up to 256 columns of an older format.
+pub(crate) struct SmallChunk<'a> {
+    pub(crate) activations: &'a Activations,
+    pub(crate) tokens: usize,
+    pub(crate) first_block: usize,
+    pub(crate) blocks: usize,
+    /// What is subtracted from each weight.
+    pub(crate) offset: i32,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { panels: Panel::boxed(), sums: Vec::new() }
+    }
+}
+
+impl MatrixView<'_> {
+    /// How many strips there are.
+    pub(crate) fn strips(&self) -> usize {
+        self.rows.div_ceil(STRIP)
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.kind.row_bytes(self.columns)
+    }
+
+    /// Multiplies strip `strip` with all tokens. The result has `STRIP` floats for each token; of the last strip,
+    /// those beyond the last row mean nothing.
+    pub(crate) fn multiply<'s>(
+        &self,
+        level: Level,
+        strip: usize,
+        activations: &Activations,
+        scratch: &'s mut Scratch,
+    ) -> &'s [f32] {
+        let first = strip * STRIP;
+        let count = STRIP.min(self.rows - first);
+        let tokens = activations.tokens();
+        scratch.sums.clear();
+        scratch.sums.resize(tokens * STRIP, 0.0);
+        if tokens != 1 || count != STRIP || !self.multiply_rows(level, first, activations, &mut scratch.sums)
+        {
+            for chunk in 0..self.columns.div_ceil(COLUMNS) {
+                self.pack(level, first, count, chunk, &mut scratch.panels);
+                self.multiply_chunk(level, chunk, activations, scratch);
+            }
+        }
+        &scratch.sums
+    }
+
+    /// One token, straight from the blocks; `false` where there is no kernel for that.
+    #[cfg(target_arch = "x86_64")]
+    fn multiply_rows(&self, level: Level, first: usize, activations: &Activations, sums: &mut [f32]) -> bool {
+        use super::{avx2_rows, avx512_rows};
+        let stride = self.row_bytes();
+        let rows = &self.data[first * stride..][..STRIP * stride];
+        for (four, sums) in rows.chunks_exact(4 * stride).zip(sums.chunks_exact_mut(4)) {
+            let rows = four.as_ptr();
+            let token = || activations.super_row(0);
+            // SAFETY: the level was found on this machine; four rows of `columns` values are there.
+            let products = unsafe {
+                match (level, self.kind) {
+                    (Level::Avx512, BlockType::Q4K) => avx512_rows::q4k(rows, stride, token()),
+                    (Level::Avx512, BlockType::Q6K) => avx512_rows::q6k(rows, stride, token()),
+                    (Level::Avx2, BlockType::Q4K) => avx2_rows::q4k(rows, stride, token()),
+                    (Level::Avx2, BlockType::Q6K) => avx2_rows::q6k(rows, stride, token()),
+                    _ => return false,
+                }
+            };
+            sums.copy_from_slice(&products);
+        }
+        true
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn multiply_rows(&self, _: Level, _: usize, _: &Activations, _: &mut [f32]) -> bool {
+        false
+    }
+
+    /// Unpacks columns `chunk * 256` on of the strip's rows into two panels; rows that are not there become zero.
+    fn pack(&self, level: Level, first: usize, count: usize, chunk: usize, panels: &mut [Panel]) {
+        let row_bytes = self.row_bytes();
+        let chunk_bytes = self.kind.row_bytes(COLUMNS);
+        let from = chunk * chunk_bytes;
+        let len = chunk_bytes.min(row_bytes - from);
+        for (p, panel) in panels.iter_mut().enumerate() {
+            let (first, count) = (first + p * ROWS, count.saturating_sub(p * ROWS).min(ROWS));
+            if count == ROWS && self.pack_whole(level, first, from, panel) {
+                continue;
+            }
+            for lane in 0..ROWS {
+                let blocks = if lane < count {
+                    &self.data[(first + lane) * row_bytes + from..][..len]
+                } else {
+                    &NO_ROW[..len]
+                };
+                pack_row(self.kind, blocks, lane, panel);
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn pack_whole(&self, level: Level, first: usize, from: usize, panel: &mut Panel) -> bool {
+        use super::avx512_pack;
+        let stride = self.row_bytes();
+        let blocks = &self.data[first * stride..][..ROWS * stride][from..];
+        // SAFETY: the level was found on this machine; sixteen rows are there, with a whole block at `from`.
+        unsafe {
+            match (level, self.kind) {
+                (Level::Avx512, BlockType::Q4K) => avx512_pack::q4k(blocks.as_ptr(), stride, panel),
+                (Level::Avx512, BlockType::Q6K) => avx512_pack::q6k(blocks.as_ptr(), stride, panel),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn pack_whole(&self, _: Level, _: usize, _: usize, _: &mut Panel) -> bool {
+        false
+    }
+
+    fn multiply_chunk(&self, level: Level, chunk: usize, activations: &Activations, scratch: &mut Scratch) {
+        let tokens = activations.tokens();
+        let (panels, sums) = (&scratch.panels, &mut scratch.sums);
+        match self.kind.family() {
+            Family::Super => {
+                let groups = if self.kind == BlockType::Q6K { 16 } else { 8 };
+                let chunk = SuperChunk { activations, tokens, kind: self.kind, groups, block: chunk };
+                super_chunk(level, &chunk, panels, sums);
+            }
+            Family::Small => {
+                let first_block = chunk * (SUPER / SMALL);
+                let blocks = (self.columns / SMALL - first_block).min(SUPER / SMALL);
+                let offset = small_offset(self.kind);
+                let chunk = SmallChunk { activations, tokens, first_block, blocks, offset };
+                small_chunk(level, &chunk, panels, sums);
+            }
+            Family::Float => {
+                let from = chunk * COLUMNS;
+                let columns = COLUMNS.min(self.columns - from);
+                for (p, panel) in panels.iter().enumerate() {
+                    let product = tile::Product {
+                        left: tile::Left {
+                            values: activations.row_values(),
+                            start: from,
+                            stride: self.columns,
+                        },
+                        right: panel.floats[..columns].as_flattened(),
+                        out: tile::Out { values: &mut sums[p * ROWS..], stride: STRIP },
+                        rows: tokens,
+                        depth: columns,
+                        width: ROWS,
+                    };
+                    product.add(level);
+                }
+            }
+        }
+    }
+}
+
+fn super_chunk(level: Level, chunk: &SuperChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
+    match level {
+        Level::Portable => portable::super_chunk(chunk, panels, sums),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
+        Level::Avx2 => unsafe { super::avx2::super_chunk(chunk, panels, sums) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Level::Avx512 => unsafe { super::avx512::super_chunk(chunk, panels, sums) },
+    }
+}
+
+fn small_chunk(level: Level, chunk: &SmallChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
+    match level {
+        Level::Portable => portable::small_chunk(chunk, panels, sums),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
+        Level::Avx2 => unsafe { super::avx2::small_chunk(chunk, panels, sums) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Level::Avx512 => unsafe { super::avx512::small_chunk(chunk, panels, sums) },
+    }
+}

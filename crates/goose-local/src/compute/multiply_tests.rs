@@ -1,0 +1,170 @@
+//! Every kernel against the plain definition of its format, and against every other kernel, bit by bit.
+
+use super::activations::Activations;
+use super::block::{BlockType, dequantize};
+use super::half::f32_to_f16;
+use super::level::Instructions;
+use super::multiply::{MatrixView, STRIP, Scratch};
+use super::pool::Pool;
+
+const ALL: [BlockType; 11] = [
+    BlockType::F32,
+    BlockType::F16,
+    BlockType::Bf16,
+    BlockType::Q4_0,
+    BlockType::Q4_1,
+    BlockType::Q5_0,
+    BlockType::Q5_1,
+    BlockType::Q8_0,
+    BlockType::Q4K,
+    BlockType::Q5K,
+    BlockType::Q6K,
+];
+
+/// Numbers that look random and are the same every time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32
+    }
+
+    /// From -1 to 1.
+    fn float(&mut self) -> f32 {
+        self.next() as f32 / (1_u32 << 30) as f32 - 1.0
+    }
+
+    fn half(&mut self) -> [u8; 2] {
+        f32_to_f16(self.float() * 0.01).to_le_bytes()
+    }
+}
+
+/// Blocks of arbitrary bits, with scales that are sensible numbers.
+fn random_blocks(kind: BlockType, blocks: usize, numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..blocks * kind.block_bytes()).map(|_| numbers.next() as u8).collect();
+    for block in bytes.chunks_exact_mut(kind.block_bytes()) {
+        match kind {
+            BlockType::F32 => block.copy_from_slice(&numbers.float().to_le_bytes()),
+            BlockType::Bf16 => block.copy_from_slice(&numbers.float().to_le_bytes()[2..]),
+            BlockType::Q6K => block[208..].copy_from_slice(&numbers.half()),
+            BlockType::Q4K | BlockType::Q5K | BlockType::Q4_1 | BlockType::Q5_1 => {
+                block[..2].copy_from_slice(&numbers.half());
+                block[2..4].copy_from_slice(&numbers.half());
+            }
+            _ => block[..2].copy_from_slice(&numbers.half()),
+        }
+    }
+    bytes
+}
+
+struct Case {
+    kind: BlockType,
+    rows: usize,
+    columns: usize,
+    data: Vec<u8>,
+}
+
+impl Case {
+    fn new(kind: BlockType, rows: usize, columns: usize, numbers: &mut Numbers) -> Self {
+        let data = random_blocks(kind, rows * columns / kind.block_len(), numbers);
+        Self { kind, rows, columns, data }
+    }
+
+    fn multiply(&self, level: Instructions, activations: &[Vec<f32>]) -> Vec<Vec<f32>> {
+        let matrix = MatrixView { kind: self.kind, rows: self.rows, columns: self.columns, data: &self.data };
+        let mut batch = Activations::default();
+        batch.resize(activations.len(), self.columns);
+        batch.values_mut().copy_from_slice(&activations.concat());
+        batch.quantize(level, &mut Pool::new(Some(1)), &[self.kind.family()]);
+        let mut scratch = Scratch::default();
+        let mut out = vec![Vec::new(); activations.len()];
+        for strip in 0..matrix.strips() {
+            let count = STRIP.min(self.rows - strip * STRIP);
+            let sums = matrix.multiply(level, strip, &batch, &mut scratch);
+            for (out, sums) in out.iter_mut().zip(sums.chunks_exact(STRIP)) {
+                out.extend_from_slice(&sums[..count]);
+            }
+        }
+        out
+    }
+
+    /// The exact product with the numbers that the blocks stand for.
+    fn reference(&self, activations: &[f32]) -> Vec<f64> {
+        let mut numbers = vec![0.0; self.rows * self.columns];
+        dequantize(self.kind, &self.data, &mut numbers);
+        let rows = numbers.chunks_exact(self.columns);
+        rows.map(|row| row.iter().zip(activations).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum())
+            .collect()
+    }
+}
+
+fn random_activations(tokens: usize, columns: usize, numbers: &mut Numbers) -> Vec<Vec<f32>> {
+    (0..tokens).map(|_| (0..columns).map(|_| numbers.float() * 3.0).collect()).collect()
+}
+
+#[test]
+fn every_format_on_every_machine_is_near_its_definition() {
+    let mut numbers = Numbers(1);
+    for kind in ALL {
+        let columns = 512.max(kind.block_len()) + if kind.block_len() == 256 { 256 } else { 64 };
+        let case = Case::new(kind, 45, columns, &mut numbers);
+        let activations = random_activations(3, columns, &mut numbers);
+        for level in Instructions::all() {
+            for (got, activations) in case.multiply(level, &activations).iter().zip(&activations) {
+                let wanted = case.reference(activations);
+                let size = wanted.iter().map(|value| value * value).sum::<f64>().sqrt();
+                let error: f64 =
+                    got.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum::<f64>().sqrt();
+                assert!(error < size * 0.01, "{kind:?} with {level:?}: error {error}, size {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_machine_and_every_batch_gives_the_same_bits() {
+    let mut numbers = Numbers(2);
+    for kind in ALL {
+        let columns = if kind.block_len() == 256 { 768 } else { 352 };
+        let case = Case::new(kind, 70, columns, &mut numbers);
+        let activations = random_activations(14, columns, &mut numbers);
+        let wanted = case.multiply(Instructions::Portable, &activations);
+        for level in Instructions::all() {
+            for batch in [1, 2, 3, 4, 5, 7, 14] {
+                let mut got = Vec::new();
+                for activations in activations.chunks(batch) {
+                    got.extend(case.multiply(level, activations));
+                }
+                assert_eq!(got, wanted, "{kind:?} with {level:?}, {batch} at a time");
+            }
+        }
+    }
+}
+
+#[test]
+fn extreme_blocks_do_not_overflow() {
+    for kind in [BlockType::Q4K, BlockType::Q5K, BlockType::Q6K, BlockType::Q8_0, BlockType::Q5_1] {
+        for fill in [0xff_u8, 0x80, 0x7f] {
+            let mut case = Case::new(kind, 32, 512, &mut Numbers(3));
+            for block in case.data.chunks_exact_mut(kind.block_bytes()) {
+                let scale = f32_to_f16(0.01).to_le_bytes();
+                block.fill(fill);
+                let at = if kind == BlockType::Q6K { 208 } else { 0 };
+                block[at..at + 2].copy_from_slice(&scale);
+                if !matches!(kind, BlockType::Q6K | BlockType::Q8_0) {
+                    block[2..4].copy_from_slice(&scale);
+                }
+            }
+            let activations = vec![vec![-1.0; 512], vec![1.0; 512]];
+            let wanted = case.multiply(Instructions::Portable, &activations);
+            for level in Instructions::all() {
+                assert_eq!(case.multiply(level, &activations), wanted, "{kind:?} {level:?}");
+                assert_eq!(case.multiply(level, &activations[..1])[0], wanted[0], "{kind:?} {level:?} alone");
+            }
+            let exact = case.reference(&activations[1]);
+            let near = |got: f32, wanted: f64| (f64::from(got) - wanted).abs() <= wanted.abs() * 1e-3 + 1e-6;
+            assert!(near(wanted[1][0], exact[0]), "{kind:?} {fill}: {} {}", wanted[1][0], exact[0]);
+        }
+    }
+}

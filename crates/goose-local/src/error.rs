@@ -1,0 +1,55 @@
+//! What can go wrong in the engine, worded for the person who chose the file.
+
+use std::path::PathBuf;
+
+/// Why a model could not be opened or used.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not GGUF, or is damaged.
+    #[error("the model file is damaged or not GGUF: {0}; fetch it again or name another file")]
+    Malformed(String),
+    /// The file is whole, but this engine cannot run it.
+    #[error("this engine cannot run the model: {0}; choose a GGUF of the Qwen2, Qwen3 or Llama family")]
+    Unsupported(String),
+    /// The conversation does not fit.
+    #[error("{needed} tokens do not fit in a context of {capacity}; shorten the conversation")]
+    ContextFull {
+        /// How many tokens the conversation would have.
+        needed: usize,
+        /// How many the sequence can hold.
+        capacity: usize,
+    },
+    /// Nothing was fed, so there is nothing to answer to.
+    #[error("there is no token to read: feed at least one")]
+    NothingToRead,
+    /// A token that the model does not know.
+    #[error("token {token} is outside the model's vocabulary of {vocabulary}")]
+    UnknownToken {
+        /// The token that was fed.
+        token: u32,
+        /// How many tokens there are.
+        vocabulary: usize,
+    },
+    /// The caller asked to stop. The sequence is as it was before the call.
+    #[error("stopped on request")]
+    Cancelled,
+    /// A saved sequence that cannot be used: of another model, another version, or damaged.
+    #[error("the saved conversation state cannot be used: {0}; it will be computed afresh")]
+    StaleState(String),
+}

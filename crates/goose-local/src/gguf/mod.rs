@@ -1,0 +1,180 @@
+//! A GGUF file: header, metadata, table of tensors, and the memory map they lie in.
+//!
+//! The file is untrusted: every length is checked before it is used, and a hostile file gives an error. The
+//! weights are never copied; they are read through the map, so the system may share and evict them.
+
+mod cursor;
+mod tensor;
+mod value;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::{Advice, Mmap};
+
+use self::cursor::Cursor;
+pub(crate) use self::tensor::Tensor;
+pub(crate) use self::value::{Scalar, Value};
+use crate::EngineError;
+
+const MAGIC: &[u8; 4] = b"GGUF";
+const DEFAULT_ALIGNMENT: u64 = 32;
+/// More than any page or vector needs.
+const MAX_ALIGNMENT: u64 = 1 << 20;
+/// The bytes that the smallest metadata entry or tensor entry takes.
+const SMALLEST_ENTRY: usize = 13;
+
+/// An opened model file.
+pub(crate) struct Gguf {
+    map: Mmap,
+    metadata: HashMap<String, Value>,
+    tensors: HashMap<String, Tensor>,
+}
+
+impl Gguf {
+    /// Maps and checks the file.
+    pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
+        let read_error = |source| EngineError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(read_error)?;
+        // SAFETY: the map is read-only. As with every memory-mapped file, another program that cuts the file
+        // short while it is open would end this process; model files are replaced by renaming, not in place.
+        let map = unsafe { Mmap::map(&file) }.map_err(read_error)?;
+        // A hint only: reading ahead shortens a cold start, and nothing depends on it.
+        let _ = map.advise(Advice::WillNeed);
+        Self::parse(map)
+    }
+
+    fn parse(map: Mmap) -> Result<Self, EngineError> {
+        let mut cursor = Cursor::new(&map);
+        let magic = cursor.span(4, "magic number")?;
+        if magic.of(&map) != MAGIC {
+            return Err(EngineError::Malformed("it does not begin with `GGUF`".to_owned()));
+        }
+        let version = cursor.u32("version")?;
+        if !(2..=3).contains(&version) {
+            return Err(EngineError::Unsupported(format!("GGUF version {version} (2 and 3 are known)")));
+        }
+        let tensor_count = cursor.count(SMALLEST_ENTRY, "tensors")?;
+        let key_count = cursor.count(SMALLEST_ENTRY, "metadata keys")?;
+        let metadata = read_metadata(&mut cursor, &map, key_count)?;
+        let entries = (0..tensor_count)
+            .map(|_| tensor::Entry::read(&mut cursor, &map))
+            .collect::<Result<Vec<_>, _>>()?;
+        let alignment = alignment(&metadata)?;
+        let data_start = cursor.position().next_multiple_of(alignment);
+        let tensors = tensor::place_all(entries, data_start, alignment, map.len())?;
+        Ok(Self { map, metadata, tensors })
+    }
+
+    /// All bytes of the file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// A tensor by its name.
+    pub(crate) fn tensor(&self, name: &str) -> Option<&Tensor> {
+        self.tensors.get(name)
+    }
+
+    /// All tensors.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.tensors.values()
+    }
+
+    /// A text, if the key is there and is one.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        match self.metadata.get(key)? {
+            Value::Text(span) => std::str::from_utf8(span.of(&self.map)).ok(),
+            _ => None,
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub(crate) fn unsigned(&self, key: &str) -> Option<u64> {
+        match *self.metadata.get(key)? {
+            Value::Unsigned(value) => Some(value),
+            Value::Signed(value) => u64::try_from(value).ok(),
+            _ => None,
+        }
+    }
+
+    /// A number.
+    pub(crate) fn float(&self, key: &str) -> Option<f64> {
+        match *self.metadata.get(key)? {
+            Value::Float(value) => Some(value),
+            Value::Unsigned(value) => Some(value as f64),
+            Value::Signed(value) => Some(value as f64),
+            _ => None,
+        }
+    }
+
+    /// Yes or no.
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        match *self.metadata.get(key)? {
+            Value::Flag(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A list of strings, as bytes.
+    pub(crate) fn texts(&self, key: &str) -> Option<impl ExactSizeIterator<Item = &[u8]>> {
+        match self.metadata.get(key)? {
+            Value::Texts(spans) => Some(spans.iter().map(|span| span.of(&self.map))),
+            _ => None,
+        }
+    }
+
+    /// A list of 32-bit whole numbers.
+    pub(crate) fn integers(&self, key: &str) -> Option<impl ExactSizeIterator<Item = i32>> {
+        let words = self.words(key, |kind| matches!(kind, Scalar::I32 | Scalar::U32))?;
+        Some(words.map(|word| word as i32))
+    }
+
+    /// A list of 32-bit floats.
+    pub(crate) fn floats(&self, key: &str) -> Option<impl ExactSizeIterator<Item = f32>> {
+        Some(self.words(key, |kind| kind == Scalar::F32)?.map(f32::from_bits))
+    }
+
+    fn words(
+        &self,
+        key: &str,
+        wanted: impl Fn(Scalar) -> bool,
+    ) -> Option<impl ExactSizeIterator<Item = u32>> {
+        match self.metadata.get(key)? {
+            Value::Numbers { kind, items } if wanted(*kind) => {
+                Some(items.of(&self.map).as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn read_metadata(
+    cursor: &mut Cursor<'_>,
+    file: &[u8],
+    count: usize,
+) -> Result<HashMap<String, Value>, EngineError> {
+    let mut metadata = HashMap::new();
+    for _ in 0..count {
+        let key = cursor.string("metadata key")?;
+        let key = String::from_utf8_lossy(key.of(file)).into_owned();
+        let value = Value::read(cursor, &key)?;
+        if metadata.insert(key.clone(), value).is_some() {
+            return Err(EngineError::Malformed(format!("the key `{key}` is there twice")));
+        }
+    }
+    Ok(metadata)
+}
+
+fn alignment(metadata: &HashMap<String, Value>) -> Result<usize, EngineError> {
+    let alignment = match metadata.get("general.alignment") {
+        Some(Value::Unsigned(value)) => *value,
+        Some(_) => 0,
+        None => DEFAULT_ALIGNMENT,
+    };
+    if !alignment.is_power_of_two() || alignment > MAX_ALIGNMENT {
+        return Err(EngineError::Malformed("its alignment is not a power of two".to_owned()));
+    }
+    Ok(alignment as usize)
+}

@@ -1,0 +1,121 @@
+//! The table of tensors: what each is called, its shape and type, and where its bytes are.
+
+use std::collections::HashMap;
+
+use super::cursor::{Cursor, Span};
+use crate::EngineError;
+use crate::compute::BlockType;
+
+/// More dimensions than any tensor of the format has.
+const MAX_DIMENSIONS: u32 = 4;
+
+/// A tensor whose bytes were checked to be inside the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Tensor {
+    /// Values in a row (the dimension that lies together in memory).
+    pub(crate) columns: usize,
+    /// How many rows, all outer dimensions multiplied.
+    pub(crate) rows: usize,
+    pub(crate) kind: BlockType,
+    pub(crate) bytes: Span,
+}
+
+/// A tensor as the table has it, before its place is known.
+pub(super) struct Entry {
+    name: String,
+    columns: usize,
+    rows: usize,
+    kind: BlockType,
+    offset: u64,
+}
+
+impl Entry {
+    pub(super) fn read(cursor: &mut Cursor<'_>, file: &[u8]) -> Result<Self, EngineError> {
+        let name = cursor.string("tensor name")?;
+        let name = String::from_utf8_lossy(name.of(file)).into_owned();
+        let dimensions = cursor.u32("tensor dimensions")?;
+        if dimensions == 0 || dimensions > MAX_DIMENSIONS {
+            return Err(EngineError::Malformed(format!("tensor `{name}` has {dimensions} dimensions")));
+        }
+        let columns = cursor.u64("tensor shape")?;
+        let mut rows = 1_u64;
+        for _ in 1..dimensions {
+            let dimension = cursor.u64("tensor shape")?;
+            rows = rows.checked_mul(dimension).ok_or_else(|| too_large(&name))?;
+        }
+        let kind = cursor.u32("tensor type")?;
+        let kind = BlockType::from_id(kind).ok_or_else(|| {
+            EngineError::Unsupported(format!("tensor `{name}` has the type {kind}, which is not known here"))
+        })?;
+        let offset = cursor.u64("tensor offset")?;
+        let (Ok(columns), Ok(rows)) = (usize::try_from(columns), usize::try_from(rows)) else {
+            return Err(too_large(&name));
+        };
+        Ok(Self { name, columns, rows, kind, offset })
+    }
+
+    fn byte_len(&self) -> Result<usize, EngineError> {
+        if self.columns == 0 || self.rows == 0 || !self.columns.is_multiple_of(self.kind.block_len()) {
+            return Err(EngineError::Malformed(format!(
+                "tensor `{}` of {} × {} cannot be made of {} blocks",
+                self.name,
+                self.columns,
+                self.rows,
+                self.kind.name()
+            )));
+        }
+        (self.columns / self.kind.block_len())
+            .checked_mul(self.kind.block_bytes())
+            .and_then(|row| row.checked_mul(self.rows))
+            .ok_or_else(|| too_large(&self.name))
+    }
+
+    fn place(
+        self,
+        data_start: usize,
+        alignment: usize,
+        file_len: usize,
+    ) -> Result<(String, Tensor), EngineError> {
+        let len = self.byte_len()?;
+        let start = usize::try_from(self.offset)
+            .ok()
+            .filter(|offset| offset.is_multiple_of(alignment))
+            .and_then(|offset| offset.checked_add(data_start))
+            .filter(|start| start.checked_add(len).is_some_and(|end| end <= file_len))
+            .ok_or_else(|| {
+                EngineError::Malformed(format!(
+                    "tensor `{}` ({len} bytes at {}) is outside the file of {file_len} bytes",
+                    self.name, self.offset
+                ))
+            })?;
+        let bytes = Span { start, len };
+        Ok((self.name, Tensor { columns: self.columns, rows: self.rows, kind: self.kind, bytes }))
+    }
+}
+
+/// Places all tensors, none twice and none over another.
+pub(super) fn place_all(
+    entries: Vec<Entry>,
+    data_start: usize,
+    alignment: usize,
+    file_len: usize,
+) -> Result<HashMap<String, Tensor>, EngineError> {
+    let mut tensors = HashMap::with_capacity(entries.len());
+    let mut spans = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let (name, tensor) = entry.place(data_start, alignment, file_len)?;
+        spans.push(tensor.bytes);
+        if tensors.insert(name.clone(), tensor).is_some() {
+            return Err(EngineError::Malformed(format!("tensor `{name}` is there twice")));
+        }
+    }
+    spans.sort_by_key(|span| span.start);
+    if spans.windows(2).any(|pair| pair[0].start + pair[0].len > pair[1].start) {
+        return Err(EngineError::Malformed("two tensors lie over each other".to_owned()));
+    }
+    Ok(tensors)
+}
+
+fn too_large(name: &str) -> EngineError {
+    EngineError::Malformed(format!("tensor `{name}` has an impossible shape"))
+}

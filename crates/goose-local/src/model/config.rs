@@ -1,0 +1,178 @@
+//! A model's shape, from the metadata of its file.
+
+use crate::EngineError;
+use crate::compute::BlockType;
+use crate::gguf::Gguf;
+
+/// More layers than any model of these families has.
+const MAX_LAYERS: usize = 512;
+/// More of anything else (columns, heads, positions) than one has.
+const MAX_SIZE: usize = 1 << 24;
+const DEFAULT_ROPE_BASE: f64 = 10_000.0;
+const DEFAULT_EPSILON: f64 = 1e-5;
+
+/// The families of models that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Architecture {
+    Qwen2,
+    Qwen3,
+    Llama,
+}
+
+/// The numbers that the forward pass needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) architecture: Architecture,
+    pub(crate) layers: usize,
+    pub(crate) width: usize,
+    pub(crate) hidden: usize,
+    pub(crate) heads: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) head_width: usize,
+    pub(crate) epsilon: f32,
+    pub(crate) rope_base: f64,
+    pub(crate) rope_width: usize,
+    /// Positions are divided by this (linear scaling).
+    pub(crate) rope_divisor: f64,
+    pub(crate) context: usize,
+    pub(crate) vocabulary: usize,
+}
+
+/// What a model says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// The name in the file, or that of the architecture.
+    pub name: String,
+    /// `qwen2`, `qwen3` or `llama`.
+    pub architecture: String,
+    /// How many tokens the model was trained to hold.
+    pub context_length: usize,
+    /// How many different tokens there are.
+    pub vocabulary: usize,
+    /// The Jinja template of a conversation, if the file has one.
+    pub chat_template: Option<String>,
+    /// How many weights there are.
+    pub parameters: u64,
+    /// The format of most weights, such as `Q4_K`.
+    pub quantization: String,
+}
+
+impl Architecture {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "qwen2" => Some(Self::Qwen2),
+            "qwen3" => Some(Self::Qwen3),
+            "llama" => Some(Self::Llama),
+            _ => None,
+        }
+    }
+}
+
+impl Config {
+    /// Reads and checks the shape.
+    pub(crate) fn read(file: &Gguf) -> Result<Self, EngineError> {
+        let name = file.text("general.architecture").unwrap_or("");
+        let architecture = Architecture::named(name)
+            .ok_or_else(|| EngineError::Unsupported(format!("its architecture is `{name}`")))?;
+        let key = |rest: &str| format!("{name}.{rest}");
+        let size = |rest: &str| read_size(file, &key(rest));
+        if file.unsigned(&key("expert_count")).unwrap_or(0) > 0 {
+            return Err(EngineError::Unsupported("mixtures of experts are not known here".to_owned()));
+        }
+        let (width, heads) = (size("embedding_length")?, size("attention.head_count")?);
+        let optional = |rest: &str, default: usize| match file.unsigned(&key(rest)) {
+            Some(_) => size(rest),
+            None => Ok(default),
+        };
+        let head_width = optional("attention.key_length", width / heads)?;
+        let config = Self {
+            architecture,
+            layers: size("block_count")?,
+            width,
+            hidden: size("feed_forward_length")?,
+            heads,
+            kv_heads: optional("attention.head_count_kv", heads)?,
+            head_width,
+            epsilon: file.float(&key("attention.layer_norm_rms_epsilon")).unwrap_or(DEFAULT_EPSILON) as f32,
+            rope_base: file.float(&key("rope.freq_base")).unwrap_or(DEFAULT_ROPE_BASE),
+            rope_width: optional("rope.dimension_count", head_width)?,
+            rope_divisor: rope_divisor(file, name)?,
+            context: size("context_length")?,
+            vocabulary: file.tensor("token_embd.weight").map_or(0, |embedding| embedding.rows),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        let wrong = |what: &str| Err(EngineError::Unsupported(what.to_owned()));
+        if self.layers > MAX_LAYERS {
+            return wrong("it has too many layers");
+        }
+        if !self.heads.is_multiple_of(self.kv_heads) {
+            return wrong("its heads cannot be shared evenly");
+        }
+        if !self.head_width.is_multiple_of(16)
+            || self.rope_width > self.head_width
+            || !self.rope_width.is_multiple_of(2)
+        {
+            return wrong("the width of its heads is not a multiple of 16");
+        }
+        if !(self.rope_base.is_finite() && self.rope_base > 0.0 && self.epsilon.is_finite()) {
+            return wrong("its constants are not numbers");
+        }
+        if self.vocabulary == 0 {
+            return wrong("it has no embeddings");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn query_width(&self) -> usize {
+        self.heads * self.head_width
+    }
+
+    pub(crate) fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_width
+    }
+}
+
+fn read_size(file: &Gguf, key: &str) -> Result<usize, EngineError> {
+    match file.unsigned(key).and_then(|value| usize::try_from(value).ok()) {
+        Some(value) if (1..=MAX_SIZE).contains(&value) => Ok(value),
+        Some(value) => Err(EngineError::Malformed(format!("`{key}` is {value}"))),
+        None => Err(EngineError::Malformed(format!("`{key}` is missing"))),
+    }
+}
+
+fn rope_divisor(file: &Gguf, name: &str) -> Result<f64, EngineError> {
+    let factor = || file.float(&format!("{name}.rope.scaling.factor")).filter(|factor| *factor > 0.0);
+    match file.text(&format!("{name}.rope.scaling.type")) {
+        None | Some("none") => Ok(1.0),
+        Some("linear") => Ok(factor().unwrap_or(1.0)),
+        Some(other) => Err(EngineError::Unsupported(format!("rope scaling `{other}` is not known here"))),
+    }
+}
+
+impl ModelFacts {
+    pub(crate) fn read(file: &Gguf, config: &Config) -> Self {
+        let architecture = file.text("general.architecture").unwrap_or_default().to_owned();
+        let size = |tensor: &crate::gguf::Tensor| tensor.rows as u64 * tensor.columns as u64;
+        let mut by_type: Vec<(BlockType, u64)> = Vec::new();
+        for tensor in file.tensors().filter(|tensor| tensor.rows > 1) {
+            match by_type.iter_mut().find(|(kind, _)| *kind == tensor.kind) {
+                Some((_, count)) => *count += size(tensor),
+                None => by_type.push((tensor.kind, size(tensor))),
+            }
+        }
+        let most = by_type.iter().max_by_key(|(_, count)| *count);
+        Self {
+            name: file.text("general.name").unwrap_or(&architecture).to_owned(),
+            architecture,
+            context_length: config.context,
+            vocabulary: config.vocabulary,
+            chat_template: file.text("tokenizer.chat_template").map(str::to_owned),
+            parameters: file.tensors().map(size).sum(),
+            quantization: most.map_or("F32", |(kind, _)| kind.name()).to_owned(),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The forward pass of a batch of tokens.
+//!
+//! Every step runs over the whole batch before the next begins, with all threads. Between layers the caller is asked
+//! whether to stop: a layer is a fraction of a token's time.
+
+use super::Model;
+use super::rope::Rotation;
+use super::weights::{Layer, Linear};
+use crate::EngineError;
+use crate::compute::{
+    Activations, Attention, AttentionScratch, Family, Instructions, LayerCache, MatrixView, Pool, STRIP,
+    Scratch, SharedMut, add, rms_norm, silu_times,
+};
+
+/// Threads and buffers; one forward pass uses them at a time.
+pub(crate) struct Worker {
+    pool: Pool,
+    level: Instructions,
+    scratch: Vec<[Scratch; 2]>,
+    attention_scratch: Vec<AttentionScratch>,
+    rotation: Rotation,
+    /// The residual stream, a row for each token.
+    stream: Vec<f32>,
+    normed: Activations,
+    queries: Vec<f32>,
+    keys: Vec<f32>,
+    values: Vec<f32>,
+    attended: Activations,
+    hidden: Activations,
+}
+
+/// A batch to be read.
+pub(crate) struct Batch<'a> {
+    pub(crate) tokens: &'a [u32],
+    /// The position of the first.
+    pub(crate) position: usize,
+    pub(crate) is_cancelled: &'a dyn Fn() -> bool,
+}
+
+/// A product to be written somewhere.
+struct Job<'a> {
+    matrix: MatrixView<'a>,
+    bias: Option<&'a [f32]>,
+    out: SharedMut<f32>,
+    put: Put,
+}
+
+#[derive(Clone, Copy)]
+enum Put {
+    Store,
+    AddToWhatIsThere,
+}
+
+impl Worker {
+    pub(crate) fn new(threads: Option<usize>, level: Instructions) -> Self {
+        let pool = Pool::new(threads);
+        Self {
+            scratch: (0..pool.threads()).map(|_| Default::default()).collect(),
+            pool,
+            level,
+            attention_scratch: Vec::new(),
+            rotation: Rotation::default(),
+            stream: Vec::new(),
+            normed: Activations::default(),
+            queries: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
+            attended: Activations::default(),
+            hidden: Activations::default(),
+        }
+    }
+
+    /// Reads a batch into the cache. With `logits`, also judges what comes after its last token.
+    pub(crate) fn read(
+        &mut self,
+        model: &Model,
+        batch: &Batch<'_>,
+        cache: &mut [LayerCache],
+        logits: Option<&mut Vec<f32>>,
+    ) -> Result<(), EngineError> {
+        let config = &model.config;
+        let factors = model.weights.rope_factors.as_deref();
+        self.rotation.prepare(config, factors, batch.position, batch.tokens.len());
+        self.embed(model, batch.tokens);
+        let last = config.layers - 1;
+        for (number, (layer, cache)) in model.weights.layers.iter().zip(cache).enumerate() {
+            if (batch.is_cancelled)() {
+                return Err(EngineError::Cancelled);
+            }
+            self.keys_and_values(model, layer, batch, cache);
+            // After the last layer only the last token is looked at, and only if this is the last batch.
+            let from = match (number == last, logits.is_some()) {
+                (false, _) => 0,
+                (true, true) => batch.tokens.len() - 1,
+                (true, false) => return Ok(()),
+            };
+            self.attend(model, layer, batch.position, from, cache);
+            self.feed_forward(model, layer);
+        }
+        if let Some(logits) = logits {
+            self.judge(model, logits);
+        }
+        Ok(())
+    }
+
+    fn embed(&mut self, model: &Model, tokens: &[u32]) {
+        let width = model.config.width;
+        self.stream.resize(tokens.len() * width, 0.0);
+        for (token, row) in tokens.iter().zip(self.stream.chunks_exact_mut(width)) {
+            model.weights.embedding.read_row(&model.file, *token as usize, row);
+        }
+    }
+
+    /// Queries, keys and values of all tokens; keys and values go to the cache.
+    fn keys_and_values(&mut self, model: &Model, layer: &Layer, batch: &Batch<'_>, cache: &mut LayerCache) {
+        let config = &model.config;
+        let tokens = batch.tokens.len();
+        self.norm(&layer.attention_norm, model);
+        self.queries.resize(tokens * config.query_width(), 0.0);
+        self.keys.resize(tokens * config.kv_width(), 0.0);
+        self.values.resize(tokens * config.kv_width(), 0.0);
+        let linears = [&layer.query, &layer.key, &layer.value];
+        self.normed.quantize(self.level, &mut self.pool, &families(&linears));
+        let outs = [&mut self.queries, &mut self.keys, &mut self.values];
+        let jobs: Vec<Job<'_>> =
+            linears.into_iter().zip(outs).map(|(linear, out)| job(model, linear, out, Put::Store)).collect();
+        multiply(&mut self.pool, self.level, &mut self.scratch, &self.normed, &jobs);
+        self.turn(model, layer, tokens);
+        cache.store(self.level, &mut self.pool, batch.position, &self.keys, &self.values);
+    }
+
+    /// Norms (where the family has them) and turns queries and keys.
+    fn turn(&mut self, model: &Model, layer: &Layer, tokens: usize) {
+        let (config, level, rotation) = (&model.config, self.level, &self.rotation);
+        let (query_width, kv_width) = (config.query_width(), config.kv_width());
+        let (queries, keys) = (SharedMut::new(&mut self.queries), SharedMut::new(&mut self.keys));
+        self.pool.run(tokens, &|token, _| {
+            // SAFETY: every token has rows of its own.
+            let (queries, keys) = unsafe {
+                (queries.part(token * query_width, query_width), keys.part(token * kv_width, kv_width))
+            };
+            for (row, norm) in [(queries, &layer.query_norm), (keys, &layer.key_norm)] {
+                for head in row.chunks_exact_mut(config.head_width) {
+                    if let Some(weight) = norm {
+                        let before = head.to_vec();
+                        rms_norm(level, &before, weight, config.epsilon, head);
+                    }
+                    rotation.turn(config.architecture, token, head);
+                }
+            }
+        });
+    }
+
+    /// Attention of the tokens from `from` on; the stream keeps only these.
+    fn attend(&mut self, model: &Model, layer: &Layer, position: usize, from: usize, cache: &LayerCache) {
+        let config = &model.config;
+        let (width, query_width) = (config.width, config.query_width());
+        self.stream.drain(..from * width);
+        self.queries.drain(..from * query_width);
+        let tokens = self.stream.len() / width;
+        self.attended.resize(tokens, query_width);
+        let attention = Attention {
+            level: self.level,
+            heads: config.heads,
+            position: position + from,
+            queries: &self.queries,
+            cache,
+        };
+        attention.run(&mut self.pool, &mut self.attention_scratch, self.attended.values_mut());
+        self.attended.quantize(self.level, &mut self.pool, &families(&[&layer.attention_output]));
+        let jobs = [job(model, &layer.attention_output, &mut self.stream, Put::AddToWhatIsThere)];
+        multiply(&mut self.pool, self.level, &mut self.scratch, &self.attended, &jobs);
+    }
+
+    fn feed_forward(&mut self, model: &Model, layer: &Layer) {
+        self.norm(&layer.hidden_norm, model);
+        self.normed.quantize(self.level, &mut self.pool, &families(&[&layer.gate, &layer.up]));
+        self.gate(model, layer);
+        self.hidden.quantize(self.level, &mut self.pool, &families(&[&layer.down]));
+        let jobs = [job(model, &layer.down, &mut self.stream, Put::AddToWhatIsThere)];
+        multiply(&mut self.pool, self.level, &mut self.scratch, &self.hidden, &jobs);
+    }
+
+    /// `silu(gate) * up`, both products of a strip at once.
+    fn gate(&mut self, model: &Model, layer: &Layer) {
+        let (level, width) = (self.level, model.config.hidden);
+        self.hidden.resize(self.normed.tokens(), width);
+        let (gate, up) = (layer.gate.matrix.view(&model.file), layer.up.matrix.view(&model.file));
+        let out = SharedMut::new(self.hidden.values_mut());
+        let scratch = SharedMut::new(&mut self.scratch);
+        let normed = &self.normed;
+        self.pool.run(gate.strips(), &|strip, thread| {
+            // SAFETY: every thread has a scratch of its own.
+            let [gate_scratch, up_scratch] = unsafe { &mut scratch.part(thread, 1)[0] };
+            let gates = gate.multiply(level, strip, normed, gate_scratch);
+            let ups = up.multiply(level, strip, normed, up_scratch);
+            let (first, count) = (strip * STRIP, STRIP.min(width - strip * STRIP));
+            for (token, (gates, ups)) in gates.chunks_exact(STRIP).zip(ups.chunks_exact(STRIP)).enumerate() {
+                let (mut gates, ups) =
+                    (with_bias(gates, first, &layer.gate), with_bias(ups, first, &layer.up));
+                silu_times(level, &mut gates[..count], &ups[..count]);
+                // SAFETY: no other strip has these columns.
+                unsafe { out.part(token * width + first, count) }.copy_from_slice(&gates[..count]);
+            }
+        });
+    }
+
+    /// The logits after the last token of the stream.
+    fn judge(&mut self, model: &Model, logits: &mut Vec<f32>) {
+        let width = model.config.width;
+        self.stream.drain(..self.stream.len() - width);
+        self.norm(&model.weights.norm, model);
+        self.normed.quantize(self.level, &mut self.pool, &[model.weights.output.kind().family()]);
+        logits.resize(model.config.vocabulary, 0.0);
+        let out = SharedMut::new(logits);
+        let jobs = [Job { matrix: model.weights.output.view(&model.file), bias: None, out, put: Put::Store }];
+        multiply(&mut self.pool, self.level, &mut self.scratch, &self.normed, &jobs);
+    }
+
+    fn norm(&mut self, weight: &[f32], model: &Model) {
+        let (width, level, epsilon) = (model.config.width, self.level, model.config.epsilon);
+        let tokens = self.stream.len() / width;
+        self.normed.resize(tokens, width);
+        let out = SharedMut::new(self.normed.values_mut());
+        let stream = &self.stream;
+        self.pool.run(tokens, &|token, _| {
+            // SAFETY: every token has a row of its own.
+            let out = unsafe { out.part(token * width, width) };
+            rms_norm(level, &stream[token * width..][..width], weight, epsilon, out);
+        });
+    }
+}
+
+fn families(linears: &[&Linear]) -> Vec<Family> {
+    linears.iter().map(|linear| linear.matrix.kind().family()).collect()
+}
+
+fn with_bias(sums: &[f32], first: usize, linear: &Linear) -> [f32; STRIP] {
+    let mut own = [0.0; STRIP];
+    own.copy_from_slice(sums);
+    if let Some(bias) = &linear.bias {
+        add(&mut own, &bias[first..]);
+    }
+    own
+}
+
+fn job<'a>(model: &'a Model, linear: &'a Linear, out: &mut [f32], put: Put) -> Job<'a> {
+    Job {
+        matrix: linear.matrix.view(&model.file),
+        bias: linear.bias.as_deref(),
+        out: SharedMut::new(out),
+        put,
+    }
+}
+
+/// All jobs' products with the same activations, in one round of the threads.
+fn multiply(
+    pool: &mut Pool,
+    level: Instructions,
+    scratch: &mut [[Scratch; 2]],
+    activations: &Activations,
+    jobs: &[Job<'_>],
+) {
+    let scratch = SharedMut::new(scratch);
+    let strips: usize = jobs.iter().map(|job| job.matrix.strips()).sum();
+    pool.run(strips, &|item, thread| {
+        let Some((job, strip)) = find_job(jobs, item) else { return };
+        // SAFETY: every thread has a scratch of its own.
+        let scratch = unsafe { &mut scratch.part(thread, 1)[0][0] };
+        let sums = job.matrix.multiply(level, strip, activations, scratch);
+        let rows = job.matrix.rows;
+        let (first, count) = (strip * STRIP, STRIP.min(rows - strip * STRIP));
+        for (token, sums) in sums.chunks_exact(STRIP).enumerate() {
+            // SAFETY: no other strip has these rows of the product.
+            let out = unsafe { job.out.part(token * rows + first, count) };
+            match job.put {
+                Put::Store => out.copy_from_slice(&sums[..count]),
+                Put::AddToWhatIsThere => add(out, sums),
+            }
+            if let Some(bias) = job.bias {
+                add(out, &bias[first..]);
+            }
+        }
+    });
+}
+
+fn find_job<'j, 'a>(jobs: &'j [Job<'a>], mut item: usize) -> Option<(&'j Job<'a>, usize)> {
+    for job in jobs {
+        if item < job.matrix.strips() {
+            return Some((job, item));
+        }
+        item -= job.matrix.strips();
+    }
+    None
+}

@@ -1,0 +1,99 @@
+//! A model: its shape, its weights, and the conversations it reads.
+//!
+//! - `config`: the shape; `weights`: where each matrix is;
+//! - `forward`: the pass of a batch; `rope`: positions;
+//! - `sequence`: one conversation's cache; `saved`: the same as a file.
+
+mod config;
+mod forward;
+mod rope;
+mod saved;
+mod sequence;
+mod weights;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::config::Config;
+pub use self::config::ModelFacts;
+use self::forward::Worker;
+pub use self::sequence::Sequence;
+use self::weights::Weights;
+use crate::compute::Instructions;
+use crate::gguf::Gguf;
+use crate::{EngineError, Tokenizer};
+
+/// How a model is to be opened.
+#[derive(Debug, Clone, Default)]
+pub struct ModelOptions {
+    /// How many threads compute; all free cores if not given.
+    pub threads: Option<usize>,
+    /// The most tokens a sequence may hold; what the model was trained for if not given.
+    pub context: Option<usize>,
+}
+
+/// An opened model. Weights are memory-mapped; sequences share it through `Arc`.
+pub struct Model {
+    file: Gguf,
+    config: Config,
+    weights: Weights,
+    tokenizer: Tokenizer,
+    facts: ModelFacts,
+    context: usize,
+    identity: u64,
+    worker: Mutex<Worker>,
+}
+
+impl Model {
+    /// Opens a GGUF file of the Qwen2, Qwen3 or Llama family.
+    pub fn open(path: &Path, options: &ModelOptions) -> Result<Arc<Self>, EngineError> {
+        Self::open_with(path, options, Instructions::best())
+    }
+
+    /// As [`Model::open`], with instructions that are not the best of this machine: to compare them.
+    pub fn open_with(
+        path: &Path,
+        options: &ModelOptions,
+        instructions: Instructions,
+    ) -> Result<Arc<Self>, EngineError> {
+        let file = Gguf::open(path)?;
+        let config = Config::read(&file)?;
+        let weights = Weights::find(&file, &config)?;
+        let tokenizer = Tokenizer::read(&file)?;
+        if tokenizer.len() > config.vocabulary {
+            return Err(EngineError::Malformed("it has more tokens than embeddings".to_owned()));
+        }
+        let facts = ModelFacts::read(&file, &config);
+        let identity = saved::identity(&file);
+        let context = options.context.unwrap_or(config.context).min(config.context);
+        let worker = Mutex::new(Worker::new(options.threads, instructions));
+        Ok(Arc::new(Self { file, config, weights, tokenizer, facts, context, identity, worker }))
+    }
+
+    /// Turns text into tokens and back.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// What the model says about itself.
+    pub fn info(&self) -> &ModelFacts {
+        &self.facts
+    }
+
+    /// A number that other weights, or the same ones in another format, do not share.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// The threads and buffers. Passes of several sequences take turns; a pass that panicked leaves nothing behind
+    /// that the next one would read.
+    fn worker(&self) -> std::sync::MutexGuard<'_, Worker> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("facts", &self.facts).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! One conversation: the tokens read so far, and the keys and values that spare reading them again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::forward::Batch;
+use super::{Model, saved};
+use crate::EngineError;
+use crate::compute::{BLOCK, LayerCache};
+
+/// Tokens that go through the layers together. More would not make the weights' unpacking cheaper.
+const BATCH: usize = 256;
+
+/// A conversation's tokens and cache. It grows by [`Sequence::feed`] and shrinks by [`Sequence::keep`].
+pub struct Sequence {
+    model: Arc<Model>,
+    capacity: usize,
+    tokens: Vec<u32>,
+    cache: Vec<LayerCache>,
+    logits: Vec<f32>,
+}
+
+impl Sequence {
+    /// An empty sequence with room for `capacity` tokens.
+    pub fn new(model: Arc<Model>, capacity: usize) -> Result<Self, EngineError> {
+        if capacity == 0 || capacity > model.context {
+            return Err(EngineError::ContextFull { needed: capacity, capacity: model.context });
+        }
+        let config = &model.config;
+        let layer = |_| LayerCache::new(config.kv_heads, config.head_width, capacity.next_multiple_of(BLOCK));
+        let cache = (0..config.layers).map(layer).collect();
+        Ok(Self { model, capacity, tokens: Vec::new(), cache, logits: Vec::new() })
+    }
+
+    /// The model that reads it.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// How many tokens fit.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The tokens that were read.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Keeps the first `tokens` tokens and forgets what comes after.
+    pub fn keep(&mut self, tokens: usize) {
+        self.tokens.truncate(tokens);
+    }
+
+    /// Reads tokens and gives the logits of what comes after the last.
+    ///
+    /// The logits do not depend on how the tokens were split into calls: they are the same bits. `is_cancelled` is
+    /// asked between layers, many times for each batch. After [`EngineError::Cancelled`] the sequence holds the
+    /// batches that were read completely, as [`Sequence::tokens`] tells; it can be fed on from there.
+    pub fn feed(&mut self, tokens: &[u32], is_cancelled: &dyn Fn() -> bool) -> Result<&[f32], EngineError> {
+        self.check(tokens)?;
+        let batches = tokens.len().div_ceil(BATCH);
+        for (number, tokens) in tokens.chunks(BATCH).enumerate() {
+            let batch = Batch { tokens, position: self.tokens.len(), is_cancelled };
+            let logits = (number + 1 == batches).then_some(&mut self.logits);
+            self.model.worker().read(&self.model, &batch, &mut self.cache, logits)?;
+            self.tokens.extend_from_slice(tokens);
+        }
+        Ok(&self.logits)
+    }
+
+    fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {
+        if tokens.is_empty() {
+            return Err(EngineError::NothingToRead);
+        }
+        let needed = self.tokens.len() + tokens.len();
+        if needed > self.capacity {
+            return Err(EngineError::ContextFull { needed, capacity: self.capacity });
+        }
+        let vocabulary = self.model.config.vocabulary;
+        match tokens.iter().find(|token| **token as usize >= vocabulary) {
+            Some(&token) => Err(EngineError::UnknownToken { token, vocabulary }),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the tokens and the cache to a file, all of it or nothing.
+    pub fn save(&self, path: &Path) -> Result<(), EngineError> {
+        saved::write(path, self.model.identity, &self.tokens, &self.cache)
+    }
+
+    /// Reads what [`Sequence::save`] wrote. A file of another model, one that is damaged, or one with more tokens
+    /// than `capacity` is refused.
+    pub fn load(model: Arc<Model>, path: &Path, capacity: usize) -> Result<Self, EngineError> {
+        let mut sequence = Self::new(model, capacity)?;
+        let identity = sequence.model.identity;
+        let tokens = saved::read(path, identity, capacity, &mut sequence.cache)?;
+        sequence.tokens = tokens;
+        sequence.check_saved()?;
+        Ok(sequence)
+    }
+
+    fn check_saved(&self) -> Result<(), EngineError> {
+        let vocabulary = self.model.config.vocabulary;
+        match self.tokens.iter().find(|token| **token as usize >= vocabulary) {
+            Some(&token) => Err(EngineError::UnknownToken { token, vocabulary }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sequence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sequence")
+            .field("tokens", &self.tokens.len())
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,233 @@
+//! The conversation as turns. Each earlier call is the literal JSON that the model wrote, each result a short text; the
+//! same history gives the same turns, so what was computed for it can be used again.
+
+use std::{collections::HashMap, sync::Arc};
+
+use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, ToolOutput};
+use serde_json::{Value, json};
+
+use super::{
+    known::{EDIT, READ, SEARCH, SHELL},
+    offer::{FINAL_ANSWER, Offer, TEXT, literal},
+    shorten::shortened,
+};
+
+/// How much of a result is shown, in characters.
+const MAX_RESULT_CHARS: usize = 1_500;
+
+/// How much of a file that was asked for is shown.
+const MAX_FILE_CHARS: usize = 4_000;
+
+/// How long a message of the user may be, in characters; beyond it can only be a mistake for a model of this size.
+const MAX_MESSAGE_CHARS: usize = 200_000;
+
+/// How a search says that it found nothing, and what a small model can do about it.
+const NO_MATCH: &str = "No match";
+const AFTER_NO_MATCH: &str = "No match. Try another word, or read the files.";
+
+/// Advice after an edit that failed. A small model that follows it loses what else is in the file.
+const WRITE_INSTEAD: &str = ", or write the whole file with `write`";
+
+/// What the loop says around the reason why a call was not made; the reason alone is clearer.
+const NOT_RUN: (&str, &str) = (" cannot be read: ", " Call it again with one JSON object.");
+
+/// How the shell says that a file is no program.
+const NO_PROGRAM: &str = "[exit code 126]";
+
+/// How the loop begins its list of files.
+pub(super) const LISTED: &str = "Files here: ";
+
+/// How much of the task is repeated with each result, in characters.
+const MAX_TASK_CHARS: usize = 300;
+
+/// What a model is told that makes a call again.
+const AGAIN: &str =
+    "You made this call before, and this is the same result. Do something else, or end the task.";
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    System,
+    User,
+    Model,
+}
+
+/// What one says before the other answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) speaker: Speaker,
+    pub(super) text: String,
+}
+
+/// The conversation after what was told before it. Where it happens is part of what the user says first.
+pub(super) fn turns(
+    offer: &Offer,
+    opening: Vec<Turn>,
+    surroundings: &str,
+    messages: &[Arc<Message>],
+) -> Vec<Turn> {
+    let mut history = History { offer, calls: HashMap::new(), made: HashMap::new(), task: String::new() };
+    let mut turns = opening;
+    let mut surroundings = Some(surroundings.trim()).filter(|text| !text.is_empty());
+    for message in messages {
+        let speaker = if message.role == Role::Assistant { Speaker::Model } else { Speaker::User };
+        let mut texts: Vec<String> =
+            message.content.iter().filter_map(|part| history.shown(part, speaker)).collect();
+        if speaker == Speaker::User {
+            texts.splice(0..0, surroundings.take().map(|text| format!("{text}\n")));
+        }
+        add(&mut turns, speaker, texts.join("\n"));
+    }
+    turns
+}
+
+/// The last thing that the user said, without results.
+pub(super) fn last_asked(messages: &[Arc<Message>]) -> String {
+    let said =
+        messages.iter().rev().filter(|message| message.role == Role::User).map(|message| message.text());
+    said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default()
+}
+
+/// Two messages of one speaker are one turn.
+fn add(turns: &mut Vec<Turn>, speaker: Speaker, text: String) {
+    match turns.last_mut() {
+        Some(last) if last.speaker == speaker => {
+            last.text.push_str("\n\n");
+            last.text.push_str(&text);
+        }
+        _ => turns.push(Turn { speaker, text }),
+    }
+}
+
+struct History<'a> {
+    offer: &'a Offer,
+    /// The calls by their ids: the tool, and the call as it was written.
+    calls: HashMap<&'a str, (&'a str, String)>,
+    /// How often each call was answered.
+    made: HashMap<String, usize>,
+    /// What the user last asked for.
+    task: String,
+}
+
+impl<'a> History<'a> {
+    fn shown(&mut self, part: &'a MessageContent, speaker: Speaker) -> Option<String> {
+        match part {
+            MessageContent::Block(block) => {
+                let text = said(block, speaker, self.offer)?;
+                if speaker == Speaker::User && !text.starts_with(LISTED) {
+                    self.task = shortened(text.trim(), MAX_TASK_CHARS);
+                }
+                Some(text)
+            }
+            MessageContent::ToolCall { id, name, arguments, .. } => {
+                let call = literal(self.offer, name, &passed(arguments));
+                self.calls.insert(id, (name, call.clone()));
+                Some(call)
+            }
+            MessageContent::ToolResult { id, output } => Some(self.result(id, output)),
+            _ => None,
+        }
+    }
+
+    fn result(&mut self, id: &str, output: &ToolOutput) -> String {
+        let (tool, call) = self.calls.get(id).cloned().unwrap_or_default();
+        let text = reason_alone(result_text(output));
+        let text = if tool == READ && !output.is_error { without_numbers(&text) } else { text };
+        let text = if tool == EDIT { text.replace(WRITE_INSTEAD, "") } else { text };
+        let text =
+            if tool == SEARCH && text.starts_with(NO_MATCH) { AFTER_NO_MATCH.to_owned() } else { text };
+        let text = if tool == SHELL && text.contains(NO_PROGRAM) { with_program(&text, &call) } else { text };
+        let most = if tool == READ { MAX_FILE_CHARS } else { MAX_RESULT_CHARS };
+        let text = shortened(text.trim_end(), most);
+        let text = if text.is_empty() { "(nothing)" } else { &text };
+        let mut shown = match output.is_error {
+            true => format!("Error: {text}"),
+            false => format!("Result:\n{text}"),
+        };
+        let times = self.made.entry(call).or_default();
+        *times += 1;
+        if *times > 1 {
+            shown.push_str(&format!("\n\n{AGAIN}"));
+        }
+        shown.push_str(&reminder(&self.task));
+        shown
+    }
+}
+
+/// What was passed; where a call was not made, as far as it can be read.
+fn passed(arguments: &Value) -> JsonObject {
+    match arguments {
+        Value::Object(arguments) => arguments.clone(),
+        Value::String(raw) => serde_json::from_str(raw).unwrap_or_default(),
+        _ => JsonObject::new(),
+    }
+}
+
+/// What somebody said besides calls. The model's own text was its final answer.
+fn said(block: &ContentBlock, speaker: Speaker, offer: &Offer) -> Option<String> {
+    let Some(text) = block.as_text() else {
+        return Some("[an image or a file, which this model cannot see]".to_owned());
+    };
+    let text = shortened(&text.text, MAX_MESSAGE_CHARS);
+    match speaker {
+        Speaker::Model if text.is_empty() => None,
+        Speaker::Model if offer.takes_text && !offer.tools.is_empty() => {
+            Some(json!({ "tool": FINAL_ANSWER, TEXT: text }).to_string())
+        }
+        _ => Some(text),
+    }
+}
+
+fn result_text(output: &ToolOutput) -> String {
+    let shown = |block: &ContentBlock| match block.as_text() {
+        Some(text) => text.text.clone(),
+        None => "[an image or a file, which this model cannot see]".to_owned(),
+    };
+    match (&output.structured, output.content.is_empty()) {
+        (Some(value), true) => value.to_string(),
+        _ => output.content.iter().map(shown).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+/// The task, after a result: what came long ago is easily forgotten.
+pub(super) fn reminder(task: &str) -> String {
+    if task.is_empty() { String::new() } else { format!("\n\nTask: {task}") }
+}
+
+/// A script that cannot be started by itself, with the way it can.
+fn with_program(text: &str, call: &str) -> String {
+    let command = serde_json::from_str::<Value>(call)
+        .ok()
+        .and_then(|call| Some(call.get("command")?.as_str()?.to_owned()));
+    match command.filter(|command| command.starts_with("./")) {
+        Some(command) => {
+            let is_python = command.split_whitespace().next().is_some_and(|file| file.ends_with(".py"));
+            format!("{text}\nRun it as: {} {command}", if is_python { "python3" } else { "sh" })
+        }
+        None => text.to_owned(),
+    }
+}
+
+fn reason_alone(text: String) -> String {
+    let is_not_run = text.starts_with("Not run: ");
+    let reason =
+        text.split_once(NOT_RUN.0).and_then(|(_, rest)| rest.split_once(NOT_RUN.1)).map(|(reason, _)| reason);
+    reason.filter(|_| is_not_run).map(str::to_owned).unwrap_or(text)
+}
+
+/// A file without the numbers of its lines: a small model would copy them into the file.
+fn without_numbers(text: &str) -> String {
+    let bare = |line: &str| -> Option<String> {
+        let (number, rest) = line.split_once('\t')?;
+        number.bytes().all(|digit| digit.is_ascii_digit()).then(|| rest.to_owned())
+    };
+    let lines: Option<Vec<String>> = text
+        .lines()
+        .map(|line| bare(line).or_else(|| line.starts_with("[lines ").then(|| line.to_owned())))
+        .collect();
+    lines.map_or_else(|| text.to_owned(), |lines| lines.join("\n"))
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

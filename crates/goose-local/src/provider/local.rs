@@ -1,0 +1,151 @@
+//! [`LocalProvider`]: from a request to a stream of events.
+
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicU64, Ordering},
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use goose_providers::{ModelInfo, Provider, ProviderResult, ReplyStream, Request};
+use tokio::sync::mpsc;
+
+use super::{
+    answer::{Question, answer},
+    engine::{Engine, EngineOptions, refused},
+};
+
+/// The name by which users choose the model on their own machine.
+pub const PROVIDER_NAME: &str = "local";
+
+/// How many tokens are kept in mind where nobody says otherwise.
+const DEFAULT_CONTEXT: usize = 8_192;
+
+/// How many events may wait for whoever reads them.
+const EVENTS_AHEAD: usize = 64;
+
+/// Which model, and how it runs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LocalOptions {
+    /// The GGUF file.
+    pub file: PathBuf,
+    /// How people know the model.
+    pub name: String,
+    /// How many threads compute; by default as many as there are free cores.
+    pub threads: Option<usize>,
+    /// How many tokens are kept in mind.
+    pub context: usize,
+    /// The folder in which what was computed is kept between runs; without one it is not.
+    pub cache: Option<PathBuf>,
+    /// Whether that includes conversations, and not only what is the same in all of them.
+    pub keeps_conversations: bool,
+}
+
+impl LocalOptions {
+    /// The model in this file.
+    pub fn new(name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
+        Self {
+            file: file.into(),
+            name: name.into(),
+            threads: None,
+            context: DEFAULT_CONTEXT,
+            cache: None,
+            keeps_conversations: true,
+        }
+    }
+
+    /// With this many threads.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Option<usize>) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// With room for this many tokens.
+    #[must_use]
+    pub fn with_context(mut self, context: Option<usize>) -> Self {
+        self.context = context.unwrap_or(self.context);
+        self
+    }
+
+    /// With nothing kept of what is said.
+    #[must_use]
+    pub fn without_memory(mut self) -> Self {
+        self.keeps_conversations = false;
+        self
+    }
+
+    /// With what was computed kept in this folder.
+    #[must_use]
+    pub fn with_cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(folder.into());
+        self
+    }
+}
+
+/// A small model on this machine. Nothing is loaded before it is first asked, or got ready.
+pub struct LocalProvider {
+    info: ModelInfo,
+    engine: Engine,
+}
+
+impl LocalProvider {
+    /// The model that the options say. The file is not looked at yet.
+    pub fn new(options: LocalOptions) -> Self {
+        let LocalOptions { file, name, threads, context, cache, keeps_conversations } = options;
+        let mut info = ModelInfo::new(name, context as u64);
+        info.sees_images = false;
+        info.is_small = true;
+        Self {
+            info,
+            engine: Engine::new(EngineOptions { file, threads, context, cache, keeps_conversations }),
+        }
+    }
+}
+
+impl std::fmt::Debug for LocalProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalProvider").field("model", &self.info.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Provider for LocalProvider {
+    fn name(&self) -> &str {
+        PROVIDER_NAME
+    }
+
+    fn model(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn prepare(&self) {
+        self.engine.warm();
+    }
+
+    async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
+        let question = Question::of(request, next_id());
+        let mut turnstile = self.engine.enter().await;
+        // Loading and fitting come first, so that what is wrong with them is known before anything is streamed.
+        let fitted = tokio::task::spawn_blocking(move || {
+            let prompt = question.fit(turnstile.loaded()?)?;
+            Ok((turnstile, question, prompt))
+        });
+        let (mut turnstile, question, prompt) = fitted.await.unwrap_or_else(|error| Err(refused(&error)))?;
+        let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
+        tokio::task::spawn_blocking(move || match turnstile.loaded() {
+            Ok(loaded) => answer(loaded, &question, &prompt, &events),
+            // Whoever asked may be gone.
+            Err(error) => drop(events.blocking_send(Err(error))),
+        });
+        Ok(Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context))))
+    }
+}
+
+/// An id that no other call has, in this run or another.
+fn next_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("local-{:x}-{:x}", now.as_millis(), COUNT.fetch_add(1, Ordering::Relaxed))
+}

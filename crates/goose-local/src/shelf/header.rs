@@ -1,0 +1,54 @@
+//! Whether a file is a model's at all, by its first bytes. What is behind them is the engine's business.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, Read as _},
+    path::Path,
+};
+
+use super::error::ShelfError;
+
+/// What GGUF files begin with.
+const MAGIC: [u8; 4] = *b"GGUF";
+
+/// The versions of the format that are read.
+const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
+
+/// Magic, version, and how many tensors and values there are.
+const HEADER_BYTES: usize = 24;
+
+/// Looks at a file's header.
+///
+/// # Errors
+///
+/// Where it is not there, cannot be read, or is no GGUF file of a version that goose knows.
+pub fn check_header(path: &Path) -> Result<(), ShelfError> {
+    let not = |reason: String| ShelfError::NotAModel { path: path.to_owned(), reason };
+    let mut file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ShelfError::NoFile { path: path.to_owned() },
+        _ => ShelfError::io("open", path, error),
+    })?;
+    if !file.metadata().is_ok_and(|about| about.is_file()) {
+        return Err(not("it is no file".to_owned()));
+    }
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact(&mut header).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => not("it is too short for a GGUF file".to_owned()),
+        _ => ShelfError::io("read", path, error),
+    })?;
+    let [m0, m1, m2, m3, v0, v1, v2, v3, rest @ ..] = header;
+    if [m0, m1, m2, m3] != MAGIC {
+        return Err(not("it does not begin as GGUF files do".to_owned()));
+    }
+    let version = u32::from_le_bytes([v0, v1, v2, v3]);
+    if VERSIONS.contains(&version.swap_bytes()) {
+        return Err(not("it was made for machines with another order of bytes".to_owned()));
+    }
+    if !VERSIONS.contains(&version) {
+        return Err(not(format!("version {version} of the format is not known")));
+    }
+    if rest.iter().all(|byte| *byte == 0) {
+        return Err(not("there is nothing in it".to_owned()));
+    }
+    Ok(())
+}

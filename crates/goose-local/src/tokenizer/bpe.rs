@@ -1,0 +1,209 @@
+//! Byte-level pair merging: a word begins as single bytes, and the pair that was learnt first is joined first.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::split::Splitter;
+use super::vocabulary::{Role, Vocabulary};
+use crate::EngineError;
+use crate::gguf::Gguf;
+
+/// The pairs that may be joined, by their two tokens.
+type Merges = HashMap<u64, Merge, BuildHasherDefault<PairHasher>>;
+
+#[derive(Clone, Copy)]
+struct Merge {
+    rank: u32,
+    token: u32,
+}
+
+/// What a byte-level tokenizer knows beside its vocabulary.
+pub(super) struct Bpe {
+    merges: Merges,
+    bytes: [Option<u32>; 256],
+    splitter: Splitter,
+    whole_words_first: bool,
+}
+
+/// Pairs are two numbers that are already well spread; one multiplication mixes them.
+#[derive(Default)]
+pub(super) struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+fn pair(left: u32, right: u32) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+/// The byte that a character of the vocabulary's alphabet stands for: printable characters stand for themselves,
+/// the other bytes for the characters from 256 on, in order.
+fn byte_of(c: char) -> Option<u8> {
+    let own = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    let code = c as u32;
+    if own(code) {
+        return u8::try_from(code).ok();
+    }
+    let nth = code.checked_sub(256)? as usize;
+    (0..=255_u8).filter(|byte| !own((*byte).into())).nth(nth)
+}
+
+/// Appends what a token's text stands for. Special tokens are plain text.
+pub(super) fn decode(alphabet: &[Option<u8>], text: &[u8], role: Role, out: &mut Vec<u8>) {
+    let plain = !matches!(role, Role::Normal | Role::Byte);
+    let Some(text) = std::str::from_utf8(text).ok().filter(|_| !plain) else {
+        out.extend_from_slice(text);
+        return;
+    };
+    let start = out.len();
+    for c in text.chars() {
+        match alphabet.get(c as usize).copied().flatten() {
+            Some(byte) => out.push(byte),
+            None => {
+                out.truncate(start);
+                out.extend_from_slice(text.as_bytes());
+                return;
+            }
+        }
+    }
+}
+
+/// The alphabet as a table, from character to byte.
+pub(super) fn alphabet() -> Vec<Option<u8>> {
+    (0..0x180_u32).map(|code| char::from_u32(code).and_then(byte_of)).collect()
+}
+
+impl Bpe {
+    /// Reads the merges.
+    pub(super) fn read(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self, EngineError> {
+        let name = match file.text("tokenizer.ggml.pre") {
+            Some(name) => name,
+            None if file.text("general.architecture") == Some("llama") => "gpt-2",
+            None => "qwen2",
+        };
+        let splitter = Splitter::named(name).ok_or_else(|| {
+            EngineError::Unsupported(format!("its pre-tokenizer `{name}` is not known here"))
+        })?;
+        let lines = file
+            .texts("tokenizer.ggml.merges")
+            .ok_or_else(|| EngineError::Malformed("its tokenizer has no merges".to_owned()))?;
+        let alphabet = alphabet();
+        let mut merges = Merges::with_capacity_and_hasher(lines.len(), BuildHasherDefault::default());
+        let mut joined = Vec::new();
+        for (rank, line) in lines.enumerate() {
+            let Some(blank) = line.iter().skip(1).position(|byte| *byte == b' ') else { continue };
+            let (left, right) = (&line[..=blank], &line[blank + 2..]);
+            joined.clear();
+            decode(&alphabet, left, Role::Normal, &mut joined);
+            let middle = joined.len();
+            decode(&alphabet, right, Role::Normal, &mut joined);
+            let parts = (
+                vocabulary.find(&joined[..middle]),
+                vocabulary.find(&joined[middle..]),
+                vocabulary.find(&joined),
+            );
+            if let (Some(left), Some(right), Some(token)) = parts {
+                merges.entry(pair(left, right)).or_insert(Merge { rank: rank as u32, token });
+            }
+        }
+        let bytes = std::array::from_fn(|byte| vocabulary.find(&[byte as u8]));
+        let whole_words_first = splitter == Splitter::Modern { digits: 3 };
+        Ok(Self { merges, bytes, splitter, whole_words_first })
+    }
+
+    /// Appends the tokens of a text.
+    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, out: &mut Vec<u32>) {
+        let mut word = Word::default();
+        self.splitter.split(text, &mut |piece| {
+            if self.whole_words_first
+                && let Some(token) = vocabulary.find(piece.as_bytes())
+            {
+                out.push(token);
+                return;
+            }
+            word.encode(self, piece, out);
+        });
+    }
+}
+
+/// A word while its pairs are joined: a list of parts, of which some are gone.
+#[derive(Default)]
+struct Word {
+    tokens: Vec<u32>,
+    /// The next part that is still there.
+    next: Vec<usize>,
+    previous: Vec<usize>,
+    /// Pairs that can be joined: rank, where the left one is, and the pair as it was.
+    queue: BinaryHeap<Reverse<(u32, usize, u64)>>,
+}
+
+/// No part.
+const NONE: usize = usize::MAX;
+/// A part that was joined to the one before it.
+const GONE: u32 = u32::MAX;
+
+impl Word {
+    fn encode(&mut self, bpe: &Bpe, piece: &str, out: &mut Vec<u32>) {
+        self.tokens.clear();
+        self.tokens.extend(piece.bytes().filter_map(|byte| bpe.bytes[byte as usize]));
+        let len = self.tokens.len();
+        self.next.clear();
+        self.next.extend((1..=len).map(|next| if next == len { NONE } else { next }));
+        self.previous.clear();
+        self.previous.extend((0..len).map(|part| part.checked_sub(1).unwrap_or(NONE)));
+        self.queue.clear();
+        for left in 0..len {
+            self.offer(bpe, left);
+        }
+        while let Some(Reverse((_, left, pair))) = self.queue.pop() {
+            self.join(bpe, left, pair);
+        }
+        out.extend(self.tokens.iter().filter(|token| **token != GONE));
+    }
+
+    fn pair_at(&self, left: usize) -> Option<u64> {
+        let right = *self.next.get(left).filter(|right| **right != NONE)?;
+        (self.tokens[left] != GONE).then(|| pair(self.tokens[left], self.tokens[right]))
+    }
+
+    fn offer(&mut self, bpe: &Bpe, left: usize) {
+        if let Some(pair) = self.pair_at(left)
+            && let Some(merge) = bpe.merges.get(&pair)
+        {
+            self.queue.push(Reverse((merge.rank, left, pair)));
+        }
+    }
+
+    fn join(&mut self, bpe: &Bpe, left: usize, pair: u64) {
+        // The queue also holds pairs of which a half has been joined to something else since.
+        if self.pair_at(left) != Some(pair) {
+            return;
+        }
+        let Some(merge) = bpe.merges.get(&pair) else { return };
+        let right = self.next[left];
+        self.tokens[left] = merge.token;
+        self.tokens[right] = GONE;
+        self.next[left] = self.next[right];
+        if self.next[left] != NONE {
+            let after = self.next[left];
+            self.previous[after] = left;
+        }
+        self.offer(bpe, left);
+        if self.previous[left] != NONE {
+            self.offer(bpe, self.previous[left]);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What comes back: the form, the stream, the end.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::StreamExt as _;
+use goose_extension::Message;
+use goose_providers::{Arguments, Provider as _, ProviderError, ReplyEvent, StopReason};
+
+use super::{Question, Stage, tiny};
+
+#[tokio::test]
+async fn an_answer_keeps_its_form_whatever_the_weights_are() -> anyhow::Result<()> {
+    let mut calls = 0;
+    let mut texts = 0;
+    for seed in 1..=12 {
+        let stage = Stage::new(seed)?;
+        for temperature in [0.0, 1.0, 3.0] {
+            let question = Question::new("What is the weather?").at_temperature(temperature);
+            let events = question.ask(&stage.provider()).await?;
+            let finished = events.iter().filter(|event| matches!(event, ReplyEvent::Finished(_))).count();
+            assert_eq!(finished, 1, "{events:?}");
+            let text: String = events.iter().filter_map(text).collect();
+            match events.iter().find_map(call) {
+                Some((name, Arguments::Object(arguments))) => {
+                    calls += 1;
+                    assert!(text.is_empty());
+                    let tool = question
+                        .tools
+                        .iter()
+                        .find(|tool| tool.name() == name)
+                        .expect("a tool that was offered");
+                    let keys: Vec<&str> = arguments.keys().map(String::as_str).collect();
+                    let wanted: &[&str] = match tool.name() {
+                        "developer__shell" => &["command"],
+                        "developer__edit" => &["path", "before", "after"],
+                        _ => &["days", "where"],
+                    };
+                    assert_eq!(keys, wanted);
+                    if name == "weather__forecast" {
+                        assert!(arguments["days"].as_u64().is_some_and(|days| (1..=9).contains(&days)));
+                    }
+                }
+                // It went round in circles, or on and on: said so, and not made into a call.
+                Some((_, Arguments::Malformed { why, .. })) => assert!(why.contains("cut off"), "{why}"),
+                None => {
+                    texts += 1;
+                    assert!(!text.is_empty());
+                }
+            }
+        }
+    }
+    assert!(calls > 0 && texts + calls > 6, "{calls} calls, {texts} texts");
+    Ok(())
+}
+
+fn call(event: &ReplyEvent) -> Option<(&str, &Arguments)> {
+    match event {
+        ReplyEvent::Call(call) => Some((&call.name, &call.arguments)),
+        _ => None,
+    }
+}
+
+fn text(event: &ReplyEvent) -> Option<&str> {
+    match event {
+        ReplyEvent::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn without_tools_text_comes_and_ends_at_the_cap() -> anyhow::Result<()> {
+    let stage = Stage::new(3)?;
+    let mut question = Question::new("Say something.").at_temperature(1.0);
+    question.tools.clear();
+    question.options.max_tokens = Some(20);
+    let reply = question.reply(&stage.provider()).await?;
+    assert!(reply.usage.output <= 20, "{:?}", reply.usage);
+    assert!(matches!(reply.stop, StopReason::MaxTokens | StopReason::EndTurn));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_same_seed_says_the_same() -> anyhow::Result<()> {
+    let stage = Stage::new(5)?;
+    let question = Question::new("Go.").at_temperature(0.8);
+    let first = question.reply(&stage.provider()).await?;
+    let again = question.reply(&stage.provider()).await?;
+    assert_eq!(first.message.text(), again.message.text());
+    assert_eq!(first.usage.output, again.usage.output);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> anyhow::Result<()> {
+    let stage = Stage::new(1)?;
+    let provider = stage.provider();
+    let mut question = Question::new("Talk for ever.").at_temperature(2.0);
+    question.tools.clear();
+    question.options.max_tokens = Some(3_000);
+    let mut stream = question.stream(&provider).await?;
+    assert!(stream.next().await.is_some());
+    drop(stream);
+    let dropped = Instant::now();
+    let mut next = Question::new("Be short.");
+    next.options.max_tokens = Some(40);
+    next.reply(&provider).await?;
+    // Three thousand tokens take longer than one and forty; the bound is far from both.
+    assert!(dropped.elapsed() < Duration::from_secs(60));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter() -> anyhow::Result<()> {
+    let stage = Stage::new(2)?;
+    let provider = stage.provider();
+    let long = "word ".repeat(tiny::CONTEXT);
+    let error = Question::new(&long).ask(&provider).await.expect_err("it does not fit");
+    assert!(
+        matches!(&error, ProviderError::Refused { message, .. } if message.contains("tokens in mind")),
+        "{error}"
+    );
+
+    let mut question = Question::new("Look.");
+    for _ in 0..40 {
+        question
+            .messages
+            .push(Arc::new(Message::assistant("I looked at this and that and found nothing much.")));
+        question
+            .messages
+            .push(Arc::new(Message::user("Look again, but look at something else this time, please.")));
+    }
+    let error = question.ask(&provider).await.expect_err("it does not fit");
+    assert!(matches!(error, ProviderError::ContextLength { .. }), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_model_that_makes_the_same_call_again_and_again_may_only_end() -> anyhow::Result<()> {
+    for seed in 1..4 {
+        let stage = Stage::new(seed)?;
+        let question = Question::new("Go.").at_temperature(1.0).that_only_ends();
+        let events = question.ask(&stage.provider()).await?;
+        assert!(events.iter().all(|event| call(event).is_none()), "{events:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_model_is_an_error_when_it_is_asked_and_not_before() -> anyhow::Result<()> {
+    let stage = Stage::new(1)?;
+    std::fs::write(stage.path("tiny.gguf"), "no model")?;
+    let provider = stage.provider();
+    assert_eq!(provider.name(), "local");
+    assert!(provider.model().is_small);
+    let error = Question::new("Hi").ask(&provider).await.expect_err("there is no model");
+    assert!(matches!(&error, ProviderError::Refused { message, .. } if message.contains("GGUF")), "{error}");
+    Ok(())
+}

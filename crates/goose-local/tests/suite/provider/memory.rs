@@ -1,0 +1,131 @@
+//! What was computed is used again: from turn to turn, from run to run, and never where it is damaged.
+
+use std::{fs, sync::Arc};
+
+use goose_extension::Message;
+use goose_providers::{Reply, Usage};
+
+use super::{Question, Stage};
+
+/// A question whose answer is a text that ended well, so that it is kept.
+async fn kept(stage: &Stage) -> anyhow::Result<(Question, Reply)> {
+    let provider = stage.provider();
+    for number in 0..60 {
+        let mut question = Question::new(&format!("Question {number}")).at_temperature(4.0).that_only_ends();
+        question.options.conversation = Some(format!("talk {number}"));
+        let reply = question.reply(&provider).await?;
+        if reply.stop == goose_providers::StopReason::EndTurn {
+            return Ok((question, reply));
+        }
+    }
+    anyhow::bail!("the model never gave an answer")
+}
+
+/// The question after an answer.
+fn next(question: &Question, reply: &Reply) -> Question {
+    let mut next = Question::new("").at_temperature(1.0);
+    next.options = question.options.clone();
+    next.options.max_tokens = Some(300);
+    next.messages = question.messages.clone();
+    next.messages.push(Arc::new(reply.message.clone()));
+    next.messages.push(Arc::new(Message::user("And then?")));
+    next
+}
+
+fn fed(usage: Usage) -> u64 {
+    usage.input - usage.cached_input
+}
+
+#[tokio::test]
+async fn a_second_turn_reads_only_what_is_new() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    let provider = stage.provider();
+    let mut question = Question::new("One.");
+    question.options.max_tokens = Some(60);
+    let first = question.reply(&provider).await?;
+    let second = question.reply(&provider).await?;
+    assert_eq!(second.usage.input, first.usage.input);
+    assert_eq!(fed(second.usage), 1);
+    question.messages.push(Arc::new(Message::assistant("Two.")));
+    question.messages.push(Arc::new(Message::user("Three.")));
+    let third = question.reply(&provider).await?;
+    assert!(fed(third.usage) < 120, "{:?}", third.usage);
+    assert!(third.usage.cached_input > third.usage.input / 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_run_goes_on_where_the_last_ended() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    let (question, reply) = kept(&stage).await?;
+    let next = next(&question, &reply).reply(&stage.provider()).await?;
+    assert!(next.usage.cached_input >= reply.usage.input, "{:?} after {:?}", next.usage, reply.usage);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that_is_not_to_be()
+-> anyhow::Result<()> {
+    let stage = Stage::new(6)?;
+    let forgetful = || goose_local::provider::LocalProvider::new(stage.options().without_memory());
+    let mut question = Question::new("A secret.");
+    question.options.max_tokens = Some(40);
+    let first = question.reply(&forgetful()).await?;
+    assert_eq!(first.usage.cached_input, 0);
+    let mut other = Question::new("Something else.");
+    other.options.max_tokens = Some(40);
+    other.options.conversation = Some("another".to_owned());
+    let second = other.reply(&forgetful()).await?;
+    assert!(second.usage.cached_input > second.usage.input / 2, "{:?}", second.usage);
+    let states =
+        stage.cache().iter().filter(|path| path.extension().is_some_and(|kind| kind == "state")).count();
+    assert_eq!(states, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn damaged_and_foreign_files_are_passed_over() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    let (question, reply) = kept(&stage).await?;
+    for path in stage.cache() {
+        let mut bytes = fs::read(&path)?;
+        if path.extension().is_some_and(|kind| kind == "state") {
+            let middle = bytes.len() / 2;
+            bytes.truncate(middle);
+            bytes[10] ^= 0xFF;
+        }
+        fs::write(&path, bytes)?;
+    }
+    fs::write(stage.path("cache/x.tokens"), "odd")?;
+    fs::create_dir(stage.path("cache/y.tokens"))?;
+    let question = next(&question, &reply);
+    let answered = question.reply(&stage.provider()).await?;
+    assert_eq!(answered.usage.cached_input, 0, "nothing of it is trusted");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_cache_stays_small_and_private() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    for _ in 0..3 {
+        kept(&stage).await?;
+    }
+    let provider = stage.provider();
+    for number in 0..40 {
+        let mut question = Question::new(&format!("More {number}")).at_temperature(4.0).that_only_ends();
+        question.options.conversation = Some(format!("more {number}"));
+        question.reply(&provider).await?;
+    }
+    let states: Vec<_> = stage
+        .cache()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|kind| kind == "state"))
+        .collect();
+    assert!((1..=8).contains(&states.len()), "{states:?}");
+    #[cfg(unix)]
+    for path in stage.cache() {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o077, 0, "{}", path.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Who answers on this machine: the usual local servers at their usual addresses, or where the user says that they are.
+//! All are asked side by side, and not for long.
+
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use futures::future::join_all;
+use reqwest::{Client, RequestBuilder, redirect::Policy};
+use serde_json::json;
+use url::Url;
+
+use super::{
+    super::{
+        Registry,
+        address::{self, Plain, Usual},
+    },
+    models_lists,
+};
+use crate::lookup::Lookup;
+
+/// The servers that are looked for, the first one first: their names in the registry.
+pub const LOCAL_SERVERS: &[&str] = &["ollama", "lmstudio", "llama_cpp"];
+
+/// The one that speaks a wire of its own.
+const OLLAMA: &str = "ollama";
+const OLLAMA_PORT: u16 = 11434;
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// How long a server may take for everything that it is asked.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The largest answer.
+const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
+
+/// How many models are asked about one by one.
+const MAX_SHOWN: usize = 6;
+
+/// A server on this machine that has a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweringServer {
+    /// Its name in the registry.
+    pub provider: String,
+    /// Its name, as people know it.
+    pub name: String,
+    /// Where it is, for people: `localhost:11434`.
+    pub address: String,
+    /// The model: the first one in its list that can call tools, as far as it says.
+    pub model: String,
+}
+
+/// All that answer.
+pub(super) async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<AnsweringServer> {
+    let Some(client) = client() else { return Vec::new() };
+    let asked = LOCAL_SERVERS.iter().filter_map(|provider| {
+        let info = registry.info(provider)?;
+        let url = address_of(registry, lookup, provider)?;
+        let (client, name) = (&client, info.display_name.clone());
+        Some(async move {
+            let model = tokio::time::timeout(PATIENCE, first_model(client, provider, &url)).await.ok()??;
+            let address = format!("{}:{}", url.host_str()?, url.port_or_known_default()?);
+            Some(AnsweringServer { provider: (*provider).to_owned(), name, address, model })
+        })
+    });
+    join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// Where the user says that it is, or its usual address.
+fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &str) -> Option<Url> {
+    let setting = registry.info(provider)?.settings.iter().find(|setting| setting.name.ends_with("_HOST"))?;
+    let said = lookup.value(&setting.name).ok().flatten().filter(|text| !text.trim().is_empty());
+    let text = said.or_else(|| setting.default.clone())?;
+    let usual = match provider {
+        OLLAMA => Usual { http_port: Some(OLLAMA_PORT), plain: Plain::Everywhere },
+        _ => Usual { http_port: None, plain: Plain::Here },
+    };
+    address::parse(&text, usual).ok()
+}
+
+async fn first_model(client: &Client, provider: &str, url: &Url) -> Option<String> {
+    if provider != OLLAMA {
+        let list = body(client.get(address::join(url, "v1/models"))).await?;
+        return models_lists::listed(&list).into_iter().next();
+    }
+    let list = body(client.get(address::join(url, "api/tags"))).await?;
+    for model in models_lists::tagged(&list).into_iter().take(MAX_SHOWN) {
+        let show = client.post(address::join(url, "api/show")).body(json!({ "model": model }).to_string());
+        let shown = body(show.header("content-type", "application/json")).await?;
+        if models_lists::may_call_tools(&shown) {
+            return Some(model);
+        }
+    }
+    None
+}
+
+/// The body of a good answer that is not too long.
+async fn body(request: RequestBuilder) -> Option<Vec<u8>> {
+    let mut response = request.send().await.ok().filter(|response| response.status().is_success())?;
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return None;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Some(body)
+}
+
+/// For this machine: nothing is looked up for it, and no proxy is asked.
+fn client() -> Option<Client> {
+    // TLS is rustls with ring, unless the program has chosen something else already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
+    let builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::none())
+        .no_proxy()
+        .tls_certs_only([])
+        .resolve_to_addrs("localhost", &here);
+    builder.build().ok()
+}

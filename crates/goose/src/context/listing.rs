@@ -1,0 +1,89 @@
+//! The names of the files in a folder, in short, for a model that is too small to find its way by itself.
+
+use std::{collections::VecDeque, fs, path::Path};
+
+/// How many names are listed.
+const MAX_NAMES: usize = 40;
+
+/// How many entries of one folder are looked at.
+const MAX_LOOKED_AT: usize = 400;
+
+/// How deep folders are looked into.
+const MAX_DEPTH: usize = 3;
+
+/// How long a name may be that is worth listing, in bytes.
+const MAX_NAME_BYTES: usize = 120;
+
+/// Folders full of what nobody wrote by hand.
+const NOT_LOOKED_INTO: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "dist"];
+
+/// One line with the names, folders with a slash; the upper ones first where there are many. None where nothing can be
+/// seen.
+pub(crate) fn brief(folder: &Path) -> Option<String> {
+    fs::read_dir(folder).ok()?;
+    let mut names = Vec::new();
+    let mut waiting = VecDeque::from([(folder.to_path_buf(), String::new(), 1)]);
+    while let Some((folder, before, depth)) = waiting.pop_front() {
+        for (name, is_folder) in entries(&folder) {
+            let shown = format!("{before}{name}{}", if is_folder { "/" } else { "" });
+            if is_folder && depth < MAX_DEPTH && !NOT_LOOKED_INTO.contains(&name.as_str()) {
+                waiting.push_back((folder.join(&name), shown.clone(), depth + 1));
+            }
+            names.push(shown);
+        }
+        if names.len() > MAX_NAMES {
+            break;
+        }
+    }
+    let is_cut = names.len() > MAX_NAMES;
+    names.truncate(MAX_NAMES);
+    names.sort_unstable();
+    Some(match (names.is_empty(), is_cut) {
+        (true, _) => "Files here: none yet".to_owned(),
+        (_, true) => format!("Files here: {}, and more", names.join(", ")),
+        (_, false) => format!("Files here: {}", names.join(", ")),
+    })
+}
+
+/// What is in a folder, by name, without hidden things.
+fn entries(folder: &Path) -> Vec<(String, bool)> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let named = entries.take(MAX_LOOKED_AT).flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_shown = !name.starts_with('.') && name.len() <= MAX_NAME_BYTES && !name.contains(['\n', '\r']);
+        is_shown.then(|| (name, entry.file_type().is_ok_and(|kind| kind.is_dir())))
+    });
+    let mut named: Vec<(String, bool)> = named.collect();
+    named.sort_unstable();
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_listed_without_hidden_ones_and_not_too_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(brief(folder.path()).as_deref(), Some("Files here: none yet"));
+        for dir in ["src/a/b/c", "node_modules/x", ".git"] {
+            fs::create_dir_all(folder.path().join(dir)).unwrap();
+        }
+        fs::write(folder.path().join("src/main.rs"), "").unwrap();
+        let listed = brief(folder.path()).unwrap();
+        assert_eq!(listed, "Files here: node_modules/, src/, src/a/, src/a/b/, src/main.rs");
+        assert_eq!(brief(&folder.path().join("nowhere")), None);
+    }
+
+    #[test]
+    fn many_names_are_cut_and_the_upper_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("zz")).unwrap();
+        for number in 0..100 {
+            fs::write(folder.path().join(format!("zz/{number}")), "").unwrap();
+        }
+        let listed = brief(folder.path()).unwrap();
+        assert!(listed.contains(" zz/,") && listed.ends_with(", and more"), "{listed}");
+        assert_eq!(listed.matches(", ").count(), MAX_NAMES);
+    }
+}

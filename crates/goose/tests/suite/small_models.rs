@@ -1,0 +1,40 @@
+//! What the loop does for a model that is small: a short prompt, and the files' names with each question.
+
+use std::{fs, sync::Arc};
+
+use goose_providers::{Endpoint, OpenAiChat, Provider, model_info};
+use goose_test_support::model_server::{ModelServer, Turn, Wire};
+
+use crate::exchange_support::{Stage, done, outcome};
+
+fn small(model: &ModelServer) -> anyhow::Result<Arc<dyn Provider>> {
+    let url = format!("{}/v1/chat/completions", model.url()).parse()?;
+    let mut info = model_info("gpt-4o");
+    info.context_limit = 100_000;
+    info.is_small = true;
+    Ok(Arc::new(OpenAiChat::new(Endpoint::new("scripted", url).with_key("key", "SCRIPTED_KEY"), info)))
+}
+
+#[tokio::test]
+async fn a_small_model_is_told_little_and_sees_which_files_there_are() -> anyhow::Result<()> {
+    let model = ModelServer::scripted([Turn::text("One."), Turn::text("Two.")])?;
+    let provider = small(&model)?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_provider(provider)).await?;
+    fs::write(stage.world.file("notes.txt"), "quack")?;
+    assert_eq!(outcome(&stage.say("What is in the notes?").await?)?, &done());
+    fs::write(stage.world.file("later.txt"), "quack")?;
+    assert_eq!(outcome(&stage.say("And now?").await?)?, &done());
+    let asked = stage.model.asked();
+    let (first, second) = (asked[0].body["messages"].to_string(), asked[1].body["messages"].to_string());
+    assert!(
+        first.contains("Files here:")
+            && first.contains("notes.txt")
+            && first.contains("What is in the notes?")
+    );
+    assert!(!first.contains("Look before you change"), "{first}");
+    assert!(second.contains("later.txt"), "{second}");
+    // What was said stays as it was, so that what was computed for it can be used again.
+    let start = first.trim_end_matches(']');
+    assert!(second.starts_with(start), "{first}\n{second}");
+    Ok(())
+}

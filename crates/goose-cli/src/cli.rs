@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use goose_mcp::BUILTINS;
 
-use crate::commands;
+use crate::{commands, settings::ConfigArgs};
 
 /// The heading of the flags that say which extensions are meant.
 const WHICH: &str = "Which extensions";
@@ -26,7 +26,8 @@ Examples:
   goose extension call tutorial load_tutorial --args '{\"name\": \"first-game\"}'
 
 Extensions are configured under 'extensions:' in config.yaml, in goose's config
-folder (`goose extension list` shows where).";
+folder (`goose extension list` shows where), and in a project's
+.goose/config.yaml where that is trusted.";
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -34,8 +35,8 @@ Examples:
   goose extension list --json
 
 With --json: {\"config\": FILE, \"extensions\": [{key, source, enabled, type,
-target, description, error}]}. 'source' is 'config', 'flag' or 'builtin' (not
-configured); 'target' is what would run, or the address.";
+target, description, error}]}. 'source' is 'config', 'project', 'flag' or
+'builtin' (not configured); 'target' is what would run, or the address.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -86,6 +87,8 @@ pub(crate) enum Command {
     /// Look at extensions and try their tools
     #[command(visible_alias = "extensions", after_help = EXTENSION_EXAMPLES)]
     Extension {
+        #[command(flatten)]
+        config: ConfigArgs,
         #[command(subcommand)]
         command: Option<ExtensionCommand>,
     },
@@ -162,6 +165,18 @@ pub(crate) enum ExtensionCommand {
         #[command(flatten)]
         form: Form,
     },
+}
+
+impl ExtensionCommand {
+    /// Which extensions it is about.
+    pub(crate) fn which(&self) -> &Which {
+        match self {
+            Self::List { which, .. }
+            | Self::Status { which, .. }
+            | Self::Tools { which, .. }
+            | Self::Call { which, .. } => which,
+        }
+    }
 }
 
 /// Which extensions are there besides, or instead of, the configured ones.

@@ -1,9 +1,9 @@
 //! Which extensions a command is about: the configured ones, those of the flags, and the built-ins.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use goose::config::{ConfigFile, ConfiguredExtension, ExtensionConfig, ExtensionKind, Paths};
+use goose::config::{ConfiguredExtension, DEFAULT_EXTENSION, ExtensionConfig, ExtensionKind, Settings};
 use goose_mcp::{BUILTINS, Builtin};
 use serde::Serialize;
 
@@ -13,8 +13,10 @@ use crate::cli::Which;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Source {
-    /// It is configured.
+    /// It is configured, in the user's file.
     Config,
+    /// The project's file says so, which is trusted.
+    Project,
     /// A flag says so.
     Flag,
     /// It comes with goose, and is not configured.
@@ -37,10 +39,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    fn configured(entry: &ConfiguredExtension) -> Self {
+    fn configured(entry: &ConfiguredExtension, project: Option<&Path>) -> Self {
+        let is_projects = project == Some(entry.place.path.as_path());
         Self {
             key: entry.key.clone(),
-            source: Source::Config,
+            source: if is_projects { Source::Project } else { Source::Config },
             enabled: entry.enabled,
             config: entry.config.as_ref().ok().cloned().map(described),
             error: entry.checked().err().map(|error| error.to_string()),
@@ -60,12 +63,13 @@ impl Candidate {
         })
     }
 
-    fn builtin(builtin: &Builtin) -> Self {
+    /// A built-in that is not configured. Where nothing at all is, one of them is on.
+    fn builtin(builtin: &Builtin, settings: &Settings) -> Self {
         let config = ExtensionConfig::builtin(builtin.name).with_description(builtin.summary);
         Self {
             key: builtin.name.to_owned(),
             source: Source::Builtin,
-            enabled: false,
+            enabled: settings.extensions().is_empty() && builtin.name == DEFAULT_EXTENSION,
             config: Some(config),
             error: None,
             place: None,
@@ -93,20 +97,22 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads the configuration and the flags. Nothing is started.
-    pub(crate) fn load(paths: &Paths, which: &Which) -> anyhow::Result<Self> {
+    /// What is configured, as a conversation here would have it, and the flags. Nothing is started.
+    pub(crate) fn load(settings: &Settings, which: &Which) -> anyhow::Result<Self> {
         let mut selection = Self { candidates: Vec::new(), file: None };
         if !which.no_profile {
-            let file = ConfigFile::load(&paths.config_file())?;
-            selection.candidates = file.extensions().iter().map(Candidate::configured).collect();
-            selection.file = Some(file.path().to_owned());
+            let project = settings.project_file().map(|file| file.path());
+            let configured = settings.extensions().iter().map(|entry| Candidate::configured(entry, project));
+            selection.candidates = configured.collect();
+            selection.file = Some(settings.user_file().path().to_owned());
         }
         for config in flags(which)? {
             selection.put(Candidate::flag(config)?);
         }
         if !which.no_profile {
             let missing = BUILTINS.iter().filter(|builtin| selection.find(builtin.name).is_none());
-            let missing: Vec<Candidate> = missing.map(Candidate::builtin).collect();
+            let missing: Vec<Candidate> =
+                missing.map(|builtin| Candidate::builtin(builtin, settings)).collect();
             selection.candidates.extend(missing);
         }
         Ok(selection)
@@ -157,7 +163,7 @@ impl Selection {
     /// The one whose tools may be called under a name: enabled, or a built-in that nobody has switched off.
     pub(crate) fn callable(&self, name: &str) -> anyhow::Result<ExtensionConfig> {
         let candidate = self.known(name)?;
-        if candidate.source == Source::Config && !candidate.enabled {
+        if matches!(candidate.source, Source::Config | Source::Project) && !candidate.enabled {
             return Err(switched_off(candidate));
         }
         candidate.usable()

@@ -5,7 +5,7 @@ use std::{env, pin::pin, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use goose::{
     agents::extension_manager::{ExtensionManager, ManagerOptions},
-    config::{ExtensionConfig, Paths},
+    config::{ExtensionConfig, Settings},
     services::{PoolOptions, ServicePool},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,11 +16,15 @@ use crate::{aside, login::login, signals};
 const END_TIME: Duration = Duration::from_secs(2);
 
 /// Does work with extensions. A signal that asks to end cancels the token, and is the exit code then.
-pub(crate) fn supervise<W>(paths: &Paths, configs: Vec<ExtensionConfig>, work: W) -> anyhow::Result<ExitCode>
+pub(crate) fn supervise<W>(
+    settings: &Settings,
+    configs: Vec<ExtensionConfig>,
+    work: W,
+) -> anyhow::Result<ExitCode>
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
-    runtime()?.block_on(supervised(paths, configs, work))
+    runtime()?.block_on(supervised(settings, configs, work))
 }
 
 /// One thread is enough for waiting, and starts faster than several.
@@ -36,11 +40,15 @@ pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -
     ended
 }
 
-async fn supervised<W>(paths: &Paths, configs: Vec<ExtensionConfig>, work: W) -> anyhow::Result<ExitCode>
+async fn supervised<W>(
+    settings: &Settings,
+    configs: Vec<ExtensionConfig>,
+    work: W,
+) -> anyhow::Result<ExitCode>
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
-    let pool = ServicePool::new(options(paths)?);
+    let pool = ServicePool::new(options(settings)?);
     let manager = manage(&pool, configs).await?;
     let ended = unless_asked_to_end(&manager, work).await;
     aside::end_status();
@@ -48,10 +56,13 @@ where
     ended
 }
 
-fn options(paths: &Paths) -> anyhow::Result<PoolOptions> {
+fn options(settings: &Settings) -> anyhow::Result<PoolOptions> {
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
-    Ok(PoolOptions::of_this_process()?.with_working_dir(folder, paths).with_oauth(login(paths)))
+    let mut options = PoolOptions::of_this_process()?;
+    options.secrets = settings.secrets();
+    let paths = settings.paths();
+    Ok(options.with_working_dir(folder, paths).with_oauth(login(paths)))
 }
 
 async fn manage(pool: &Arc<ServicePool>, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -16,7 +17,12 @@ use rustix::{
 use crate::table::{self, Entry};
 
 /// How often the tree is searched for newcomers while it is killed.
-const MAX_ROUNDS: usize = 16;
+const MAX_ROUNDS: usize = 32;
+/// How many searches in a row find nobody new before all are believed to be struck. One search is not enough: whoever
+/// starts the next one and ends can be gone, and the next one not yet there, at the moment each of them is looked at.
+const QUIET_ROUNDS: usize = 2;
+/// How long the newest processes of the machine are watched between two searches.
+const CHASE_TIME: Duration = Duration::from_millis(4);
 
 /// The tree of one process.
 #[derive(Clone)]
@@ -80,16 +86,36 @@ impl Tree {
     /// they are gone.
     pub(crate) fn kill(&mut self) {
         let mut struck = BTreeSet::new();
+        let mut quiet = 0;
         for _ in 0..MAX_ROUNDS {
             let fresh: Vec<u32> = self.search().difference(&struck).copied().collect();
-            if fresh.is_empty() {
+            if fresh.is_empty() && struck.is_empty() {
                 return;
             }
             self.kill_group();
             fresh.iter().for_each(|&pid| send(pid, Signal::KILL));
+            let has_chased = self.chase();
+            quiet = if fresh.is_empty() && !has_chased { quiet + 1 } else { 0 };
+            if quiet == QUIET_ROUNDS {
+                return;
+            }
             struck.extend(fresh);
         }
         tracing::warn!(leader = self.leader, "a process starts others faster than they can be ended");
+    }
+
+    /// Kills those who carry the mark among the newest processes, which are quicker to look at than all of them: who
+    /// lives only to start the next one is caught here. Says whether there was anybody.
+    fn chase(&self) -> bool {
+        let began = Instant::now();
+        let mut has_struck = false;
+        while began.elapsed() < CHASE_TIME {
+            for pid in table::newest(&self.mark).into_iter().filter(|&pid| may_be_signalled(pid)) {
+                send(pid, Signal::KILL);
+                has_struck = true;
+            }
+        }
+        has_struck
     }
 
     /// The whole group at once: nobody in it can start another one meanwhile.

@@ -107,19 +107,13 @@ impl Endpoint {
         self
     }
 
-    /// The same through a proxy.
-    pub fn with_proxy(mut self, proxy: Url) -> Self {
-        self.proxy = Some(proxy);
-        self
-    }
-
     /// How long nothing may come.
     pub(crate) fn patience(&self) -> Duration {
         self.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(PATIENCE)
     }
 
     /// The URL as it may be shown: without user, password, query and fragment, which may be secret.
-    pub fn shown_url(&self) -> String {
+    pub(crate) fn shown_url(&self) -> String {
         shown(&self.url)
     }
 }

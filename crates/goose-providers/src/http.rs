@@ -12,6 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use url::Url;
 
 use crate::{
     endpoint::{Endpoint, KeyHeader},
@@ -25,8 +26,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an unused connection is kept for the next request.
 const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 
+/// Who asks.
+pub(crate) const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION")));
+
 /// How much of a refusal is read, and for how long.
-pub(crate) const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait for the end of an answer whose last event has come: first while somebody waits, then on the side. A
@@ -44,7 +49,6 @@ pub(crate) enum UsualKey {
 /// A client of one endpoint.
 pub(crate) struct Http {
     endpoint: Endpoint,
-    usual_key: UsualKey,
     client: OnceLock<ProviderResult<reqwest::Client>>,
 }
 
@@ -56,8 +60,8 @@ pub(crate) struct Refusal {
 }
 
 impl Http {
-    pub(crate) fn new(endpoint: Endpoint, usual_key: UsualKey) -> Self {
-        Self { endpoint, usual_key, client: OnceLock::new() }
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, client: OnceLock::new() }
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
@@ -74,10 +78,16 @@ impl Http {
     pub(crate) async fn post(
         &self,
         body: Vec<u8>,
+        usual_key: UsualKey,
         extra: &[(&'static str, &'static str)],
     ) -> ProviderResult<Body> {
-        let request =
-            self.prepare()?.post(self.endpoint.url.clone()).headers(self.headers(extra)?).body(body);
+        let headers = self.headers(usual_key, extra)?;
+        self.send(self.endpoint.url.clone(), headers, body.into()).await
+    }
+
+    /// Posts a body somewhere at the endpoint's service.
+    pub(crate) async fn send(&self, url: Url, headers: HeaderMap, body: Bytes) -> ProviderResult<Body> {
+        let request = self.prepare()?.post(url).headers(headers).body(body);
         let idle = self.endpoint.patience();
         let response = match tokio::time::timeout(idle, request.send()).await {
             Ok(Ok(response)) => response,
@@ -93,30 +103,36 @@ impl Http {
         Err(failure::of_refusal(&self.endpoint, &refusal))
     }
 
-    fn headers(&self, extra: &[(&'static str, &'static str)]) -> ProviderResult<HeaderMap> {
+    fn headers(
+        &self,
+        usual_key: UsualKey,
+        extra: &[(&'static str, &'static str)],
+    ) -> ProviderResult<HeaderMap> {
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION"))),
-        );
+        headers.insert(header::USER_AGENT, USER_AGENT);
         for (name, value) in extra {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        if let Some((name, value)) = self.key_header()? {
+        if let Some((name, value)) = self.key_header(usual_key)? {
             headers.insert(name, value);
         }
-        // What the user wrote wins.
-        for (name, value) in &self.endpoint.headers {
-            headers.insert(header_name(name)?, header_value(name, value)?);
-        }
+        self.add_own_headers(&mut headers)?;
         Ok(headers)
     }
 
-    fn key_header(&self) -> ProviderResult<Option<(HeaderName, HeaderValue)>> {
+    /// What the user wrote wins.
+    pub(crate) fn add_own_headers(&self, headers: &mut HeaderMap) -> ProviderResult<()> {
+        for (name, value) in &self.endpoint.headers {
+            headers.insert(header_name(name)?, header_value(name, value)?);
+        }
+        Ok(())
+    }
+
+    fn key_header(&self, usual_key: UsualKey) -> ProviderResult<Option<(HeaderName, HeaderValue)>> {
         let Some(key) = self.endpoint.key.as_ref().filter(|key| !key.is_empty()) else { return Ok(None) };
-        let (name, text) = match (&self.endpoint.key_header, self.usual_key) {
+        let (name, text) = match (&self.endpoint.key_header, usual_key) {
             (KeyHeader::Named(name), _) => (header_name(name)?, key.expose().to_owned()),
             (KeyHeader::Usual, UsualKey::XApiKey) => {
                 (HeaderName::from_static("x-api-key"), key.expose().to_owned())

@@ -30,16 +30,13 @@ mod usage;
 mod wires;
 
 pub use api_key::ApiKey;
-pub use catalogue::{DEFAULT_CONTEXT_LIMIT, ModelOverride, ModelOverrides, model_info};
+pub use catalogue::{ModelOverride, ModelOverrides, model_info};
 pub use collector::Collector;
-pub use custom::{
-    CustomModel, CustomProvider, CustomProviderError, CustomProviders, CustomVariable, Engine,
-    MAX_PROVIDER_FILE_BYTES, MAX_PROVIDER_FILES, WireApi,
-};
+pub use custom::{CustomProvider, CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES};
 pub use endpoint::{Dialect, Endpoint, KeyHeader};
 pub use error::{ProviderError, ProviderResult};
 pub use lookup::{LookedUp, Lookup, LookupError};
-pub use model_ref::{BadModelRef, MAX_MODEL_REF_BYTES, ModelRef};
+pub use model_ref::{BadModelRef, ModelRef};
 pub use provider::{ModelInfo, Prices, Provider};
 pub use registry::{
     AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS, ProviderInfo, Registry, SettingInfo,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// How long a reference may be.
-pub const MAX_MODEL_REF_BYTES: usize = 512;
+const MAX_MODEL_REF_BYTES: usize = 512;
 
 /// A model, and the service that offers it.
 ///

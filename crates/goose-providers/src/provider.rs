@@ -61,6 +61,13 @@ pub struct Prices {
 impl ModelInfo {
     /// A model of which only the name and the size are known.
     pub fn new(name: impl Into<String>, context_limit: u64) -> Self {
-        Self { name: name.into(), context_limit, max_output: None, sees_images: true, prices: None, is_small: false }
+        Self {
+            name: name.into(),
+            context_limit,
+            max_output: None,
+            sees_images: true,
+            prices: None,
+            is_small: false,
+        }
     }
 }

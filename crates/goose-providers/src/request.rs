@@ -44,3 +44,15 @@ pub enum Effort {
     /// Long.
     High,
 }
+
+impl Effort {
+    /// As services say it; there is no common word for no thinking at all.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Low => Some("low"),
+            Self::Medium => Some("medium"),
+            Self::High => Some("high"),
+        }
+    }
+}

@@ -53,19 +53,13 @@ impl RetryPolicy {
         self
     }
 
-    /// The same with another limit to what a service may ask for.
-    pub fn with_longest_wait(mut self, longest: Duration) -> Self {
-        self.longest_wait = longest;
-        self
-    }
-
     /// How long to wait before asking again, after the `attempt`th failure (the first is 1). `None`: give up.
     pub fn delay(&self, attempt: u32, error: &ProviderError) -> Option<Duration> {
         self.delay_at(attempt, error, random_fraction())
     }
 
     /// [`delay`](Self::delay) with its chance given: `chance` is from 0 to 1.
-    pub fn delay_at(&self, attempt: u32, error: &ProviderError, chance: f64) -> Option<Duration> {
+    fn delay_at(&self, attempt: u32, error: &ProviderError, chance: f64) -> Option<Duration> {
         if attempt == 0 || attempt > self.retries || !error.is_transient() {
             return None;
         }

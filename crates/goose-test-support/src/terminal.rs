@@ -126,6 +126,15 @@ impl Terminal {
         bail!("{what} on the screen after {PATIENCE:?}:\n{}", self.screen())
     }
 
+    /// Whether the program has ended.
+    ///
+    /// # Errors
+    ///
+    /// Where the system does not tell.
+    pub fn has_ended(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+
     /// Waits until the program ends.
     ///
     /// # Errors

@@ -62,10 +62,11 @@ fn run(program: &Program) -> anyhow::Result<(f64, f64)> {
             }
         }
     })?;
-    let mut running = program.start(&Home::new()?, &server)?;
+    let home = Home::new()?;
+    let mut running = program.start(&home, &server)?;
     process.store(running.child.id(), Ordering::Relaxed);
     let status = running.child.wait()?;
-    ensure!(status.success(), "{} failed: {status}", program.name);
+    home.check(program, status)?;
     let used = used.lock().unwrap_or_else(PoisonError::into_inner);
     ensure!(used.len() == TURNS + 1, "{} asked {} times", program.name, used.len());
     let turn = |range: std::ops::Range<usize>| {

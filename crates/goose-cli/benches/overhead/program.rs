@@ -3,11 +3,11 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::Instant,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use goose_test_support::{
     ModelServer, Turn,
     model_server::{Asked, Wire},
@@ -57,6 +57,7 @@ pub(crate) fn openai() -> Vec<(&'static str, String)> {
         ("OPENAI_HOST", URL.into()),
         ("OPENAI_API_KEY", "x".into()),
         ("GOOSE_DISABLE_KEYRING", "1".into()),
+        ("GOOSE_MAX_TURNS", "2000".into()),
     ]
 }
 
@@ -73,6 +74,17 @@ impl Home {
 
     fn folder(&self) -> PathBuf {
         self.0.path().join("work")
+    }
+
+    fn complaints(&self) -> PathBuf {
+        self.0.path().join("stderr")
+    }
+
+    /// Fails with what the program complained of, unless it ended well.
+    pub(crate) fn check(&self, program: &Program, status: ExitStatus) -> anyhow::Result<()> {
+        let complaints = fs::read_to_string(self.complaints()).unwrap_or_default();
+        ensure!(status.success(), "{} failed: {status}\n{complaints}", program.name);
+        Ok(())
     }
 
     fn path(&self) -> &Path {
@@ -106,7 +118,7 @@ impl Program {
             .current_dir(home.folder())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(fs::File::create(home.complaints())?);
         let started = Instant::now();
         Ok(Running { child: command.spawn().with_context(|| self.name)?, started })
     }

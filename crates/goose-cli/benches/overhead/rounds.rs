@@ -55,7 +55,7 @@ fn run(program: &Program, home: &Home, figures: &mut Figures) -> anyhow::Result<
     let whole = running.started.elapsed();
     let all = server.asked();
     let asked: Vec<&Asked> = all.iter().filter(|asked| shell(asked).is_some()).collect();
-    ensure!(status.success(), "{} failed: {status}", program.name);
+    home.check(program, status)?;
     ensure!(asked.len() == CALLS + 1, "{} asked {} times", program.name, asked.len());
     figures.first.push(milliseconds(asked[0].at - running.started));
     figures.turn.extend(asked.windows(2).map(|pair| milliseconds(pair[1].at - pair[0].at)));

@@ -72,8 +72,6 @@ pub(crate) enum Keep {
 pub(crate) struct Assembled {
     pub(crate) exchange: Exchange,
     pub(crate) permissions: Arc<Permissions>,
-    /// The model's name.
-    pub(crate) model: String,
     /// What is known of the conversation, where it goes on.
     pub(crate) before: Option<Before>,
     pool: Arc<ServicePool>,
@@ -119,7 +117,6 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     profile.processor = Some(local::named(chosen));
     let permissions = permissions(&settings, &profile)?;
     let pool = pool(&settings, &folder)?;
-    let model = profile.processor.as_ref().map(ToString::to_string).unwrap_or_default();
     let local = local_models(&profile, &settings, &wanted, input).await?;
     let (kept, before) = split(kept);
     let mut builder = Exchange::builder(profile, SilentNotifier)
@@ -139,7 +136,7 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     if let Some(problem) = permissions.problem() {
         aside::line(format_args!("{}", crate::visible::text(&problem)));
     }
-    Ok(Assembled { exchange, permissions, model, before, pool })
+    Ok(Assembled { exchange, permissions, before, pool })
 }
 
 /// The profile's models that run inside goose.
@@ -187,7 +184,7 @@ async fn local_models(
 }
 
 /// What is wrong, and what to do about it.
-fn with_hint(error: BuildError) -> anyhow::Error {
+pub(crate) fn with_hint(error: BuildError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
         None => error.into(),

@@ -25,8 +25,8 @@ use crate::{
 /// Does what the command line says.
 pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Some(Command::Extension { command: Some(command) }) => extension::run(command),
-        Some(Command::Extension { command: None }) => help(Some("extension")),
+        Some(Command::Extension { config, command: Some(command) }) => extension::run(command, &config),
+        Some(Command::Extension { command: None, .. }) => help(Some("extension")),
         Some(Command::Mcp { name }) => mcp::run(&name),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),

@@ -1,4 +1,4 @@
-//! Help with typing: commands and files are completed, and a message may have several lines.
+//! Help with typing: commands and files are completed.
 
 use std::{fs, path::MAIN_SEPARATOR};
 
@@ -7,7 +7,7 @@ use rustyline::{
     completion::{Completer, Pair},
     highlight::Highlighter,
     hint::Hinter,
-    validate::{ValidationContext, ValidationResult, Validator},
+    validate::Validator,
 };
 
 use crate::{commands::session::slash::COMMANDS, visible};
@@ -39,17 +39,10 @@ pub(crate) struct Assistant {
 
 impl Helper for Assistant {}
 impl Highlighter for Assistant {}
+impl Validator for Assistant {}
 
 impl Hinter for Assistant {
     type Hint = String;
-}
-
-impl Validator for Assistant {
-    /// A line that ends with a backslash goes on.
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let goes_on = self.purpose == Purpose::Message && context.input().ends_with('\\');
-        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
-    }
 }
 
 impl Completer for Assistant {

@@ -1,7 +1,8 @@
 //! The events of a reply for programs: one document at the end, or a line for each.
 //!
-//! The shapes are those that users of goose know. A message is `{role, created, content: [...]}`, its parts are `text`,
-//! `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`, `error`, `complete`.
+//! The shapes are those that users of goose know. A message is `{id, role, created, content: [...], metadata}`, its parts
+//! are `text`, `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`, `error` and
+//! `complete`. A message is written whole, and not before it is stored; what the person said is in the document alone.
 
 use std::io::{self, Write as _};
 
@@ -26,6 +27,8 @@ pub(crate) enum Form {
 #[derive(Debug)]
 pub(crate) struct JsonView {
     form: Form,
+    /// How many messages there were.
+    count: usize,
     messages: Vec<Value>,
     cost: Cost,
     status: &'static str,
@@ -38,6 +41,7 @@ impl JsonView {
     pub(crate) fn new(form: Form) -> Self {
         Self {
             form,
+            count: 0,
             messages: Vec::new(),
             cost: Cost::default(),
             status: "completed",
@@ -46,9 +50,15 @@ impl JsonView {
         }
     }
 
+    /// What the person says. Whoever reads lines has said it and knows it.
+    pub(crate) fn says(&mut self, message: &Message) -> io::Result<()> {
+        if self.form == Form::Document { self.message(message) } else { Ok(()) }
+    }
+
     /// A message of the conversation.
-    pub(crate) fn message(&mut self, message: &Message) -> io::Result<()> {
-        let message = message_json(message);
+    fn message(&mut self, message: &Message) -> io::Result<()> {
+        self.count += 1;
+        let message = message_json(message, self.count);
         match self.form {
             Form::Document => {
                 self.messages.push(message);
@@ -87,26 +97,40 @@ impl JsonView {
 
     /// Everything is over: writes what is still to be written.
     pub(crate) fn end(self) -> io::Result<()> {
-        let tokens = self.cost.session.total();
+        let mut metadata = self.metadata();
         if self.form == Form::Lines {
-            let mut complete = json!({ "type": "complete", "total_tokens": tokens, "status": self.status });
+            let mut complete = metadata;
+            complete["type"] = json!("complete");
             if let Some(structured) = self.structured {
                 complete["structured"] = structured;
             }
             return line(&complete);
         }
-        let mut metadata = json!({ "total_tokens": tokens, "status": self.status });
         if let Some(error) = self.error {
             metadata["error"] = json!(error);
-        }
-        if let Some(dollars) = self.cost.dollars {
-            metadata["cost_usd"] = json!(dollars);
         }
         let mut document = json!({ "messages": self.messages, "metadata": metadata });
         if let Some(structured) = self.structured {
             document["structured"] = structured;
         }
         write(&serde_json::to_string_pretty(&document)?)
+    }
+
+    /// How it ended, and what it cost.
+    fn metadata(&self) -> Value {
+        let usage = self.cost.session;
+        let mut metadata = json!({
+            "total_tokens": usage.total(),
+            "input_tokens": usage.input,
+            "output_tokens": usage.output,
+            "cache_read_input_tokens": usage.cached_input,
+            "cache_write_input_tokens": usage.cache_write,
+            "status": self.status,
+        });
+        if let Some(dollars) = self.cost.dollars {
+            metadata["cost_usd"] = json!(dollars);
+        }
+        metadata
     }
 }
 
@@ -157,9 +181,15 @@ pub(crate) fn status(outcome: &Outcome) -> &'static str {
 }
 
 /// A message as programs read it.
-fn message_json(message: &Message) -> Value {
+fn message_json(message: &Message, number: usize) -> Value {
     let content: Vec<Value> = message.content.iter().map(part_json).collect();
-    json!({ "role": message.role, "created": Timestamp::now().as_second(), "content": content })
+    json!({
+        "id": format!("msg_{number}"),
+        "role": message.role,
+        "created": Timestamp::now().as_second(),
+        "content": content,
+        "metadata": { "userVisible": true, "agentVisible": true },
+    })
 }
 
 fn part_json(part: &MessageContent) -> Value {
@@ -216,11 +246,12 @@ mod tests {
                 MessageContent::tool_result("1", ToolOutput::text("out")),
             ],
         );
-        let mut shown = message_json(&message);
+        let mut shown = message_json(&message, 7);
         shown["created"] = json!(0);
         assert_eq!(
             shown,
-            json!({"role": "assistant", "created": 0, "content": [
+            json!({"id": "msg_7", "role": "assistant", "created": 0,
+                "metadata": {"userVisible": true, "agentVisible": true}, "content": [
                 {"type": "text", "text": "hi"},
                 {"type": "toolRequest", "id": "1", "toolCall": {"status": "success",
                     "value": {"name": "developer__shell", "arguments": {"command": "ls"}}}},

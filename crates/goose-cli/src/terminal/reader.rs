@@ -45,6 +45,14 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// How often it is looked whether the asker is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What ends a line that goes on, and is no part of it.
+const GOES_ON: char = '\\';
+
+/// The prompt of a line that goes on.
+const GOES_ON_PROMPT: &str = "… ";
+
+type LineEditor = Editor<Assistant, DefaultHistory>;
+
 /// A question to the person.
 pub(super) struct Request {
     pub(super) what: What,
@@ -79,7 +87,8 @@ impl Asker<'_> {
 
 /// The thread's own.
 pub(super) struct Reader {
-    editor: Option<Editor<Assistant, DefaultHistory>>,
+    /// The one for messages, with their history.
+    editor: Option<LineEditor>,
     /// Whether the last Ctrl-C took a line back.
     dropped: Arc<AtomicBool>,
     history: Option<PathBuf>,
@@ -109,36 +118,55 @@ impl Reader {
         }
     }
 
+    /// A message may have several lines: one that ends with a backslash goes on.
     fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
-        self.dropped.store(false, Ordering::SeqCst);
-        let Some(editor) = self.editor() else { return Typed::Ended };
-        if let Some(assistant) = editor.helper_mut() {
-            assistant.purpose = purpose;
+        if purpose == Purpose::Answer {
+            return self.read_answer(prompt, initial);
         }
-        let styled = format!("\x1b[1m{prompt}\x1b[0m");
-        match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
-            Ok(text) => {
-                if purpose == Purpose::Message {
-                    self.remember(&text);
-                }
-                Typed::Text(text)
+        let mut begun = String::new();
+        loop {
+            let prompt = if begun.is_empty() { prompt } else { GOES_ON_PROMPT };
+            match self.read_message(prompt) {
+                Typed::Text(text) => match text.strip_suffix(GOES_ON) {
+                    Some(line) => begun.extend([line, "\n"]),
+                    None => {
+                        begun.push_str(&text);
+                        break;
+                    }
+                },
+                Typed::Interrupted if !begun.is_empty() => return Typed::Dropped,
+                Typed::Ended if !begun.is_empty() => break,
+                other => return other,
             }
-            Err(ReadlineError::Interrupted) if self.dropped.load(Ordering::SeqCst) => Typed::Dropped,
-            Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
-            Err(_) => Typed::Ended,
         }
+        self.remember(&begun);
+        Typed::Text(begun)
     }
 
-    fn editor(&mut self) -> Option<&mut Editor<Assistant, DefaultHistory>> {
+    fn read_message(&mut self, prompt: &str) -> Typed {
         if self.editor.is_none() {
-            let mut editor = editor(Interrupt { dropped: Arc::clone(&self.dropped) }).ok()?;
-            if let Some(history) = &self.history {
+            self.editor = self.new_editor(Purpose::Message);
+            if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
                 // There is none at first.
                 let _ = editor.load_history(history);
             }
-            self.editor = Some(editor);
         }
-        self.editor.as_mut()
+        match &mut self.editor {
+            Some(editor) => read(editor, prompt, "", &self.dropped),
+            None => Typed::Ended,
+        }
+    }
+
+    /// By an editor of its own: what was typed ahead is for the next message, and no answer.
+    fn read_answer(&self, prompt: &str, initial: &str) -> Typed {
+        match self.new_editor(Purpose::Answer) {
+            Some(mut editor) => read(&mut editor, prompt, initial, &self.dropped),
+            None => Typed::Ended,
+        }
+    }
+
+    fn new_editor(&self, purpose: Purpose) -> Option<LineEditor> {
+        editor(purpose, Interrupt { dropped: Arc::clone(&self.dropped) }).ok()
     }
 
     /// The text as the person's editor gives it back; the editor has the terminal as it was.
@@ -157,6 +185,18 @@ impl Reader {
             let _ = history.parent().map(fs::create_dir_all);
             let _ = editor.append_history(history);
         }
+    }
+}
+
+/// A line of a line editor, which may be given in part.
+fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBool) -> Typed {
+    dropped.store(false, Ordering::SeqCst);
+    let styled = format!("\x1b[1m{prompt}\x1b[0m");
+    match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
+        Ok(text) => Typed::Text(text),
+        Err(ReadlineError::Interrupted) if dropped.load(Ordering::SeqCst) => Typed::Dropped,
+        Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
+        Err(_) => Typed::Ended,
     }
 }
 
@@ -210,7 +250,7 @@ impl ConditionalEventHandler for Interrupt {
     }
 }
 
-fn editor(interrupt: Interrupt) -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
+fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEditor> {
     let behavior = if aside::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
@@ -221,7 +261,7 @@ fn editor(interrupt: Interrupt) -> rustyline::Result<Editor<Assistant, DefaultHi
         .build();
     let mut editor = Editor::with_config(config)?;
     editor.set_auto_add_history(false);
-    editor.set_helper(Some(Assistant::default()));
+    editor.set_helper(Some(Assistant { purpose }));
     editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
     editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
     editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(interrupt)));

@@ -95,12 +95,12 @@ fn an_empty_home_has_built_ins() -> anyhow::Result<()> {
     assert_eq!(
         home.normal(&run.stdout)?,
         "\
-No extension is configured in HOME/config/config.yaml.
+developer  on   builtin
+    files, commands and a plan, for work on code
 
 Built-ins that are not configured (they work by name, or with --with-builtin):
-developer  files, commands and a plan, for work on code
-memory     facts and preferences across conversations
-tutorial   guided, step-by-step tutorials
+memory    facts and preferences across conversations
+tutorial  guided, step-by-step tutorials
 "
     );
     Ok(())

@@ -2,16 +2,23 @@
 
 mod call;
 mod choosing;
+mod commands;
 mod configure;
+mod decisions;
+mod display;
 mod doctor;
 mod endings;
+mod faults;
 mod guided;
 mod help;
 mod info;
+mod kept;
+mod kills;
 mod list;
 mod mcp;
 #[cfg(feature = "local")]
 mod models;
+mod project;
 mod questions;
 mod recorded;
 mod run;

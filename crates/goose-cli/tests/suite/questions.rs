@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     support::{Home, program, wait_until},
-    talk::{at_terminal, shell},
+    talk::{at_terminal, prompted, shell},
 };
 
 /// How long something may take on a busy machine.
@@ -39,10 +39,6 @@ fn stays(terminal: &Terminal, line: &str) -> anyhow::Result<()> {
     })?;
     ensure!(!changed.get(), "{}", terminal.screen());
     Ok(())
-}
-
-fn prompted(terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.wait_until("no new prompt is", |screen| last_line(screen) == "›")
 }
 
 /// Rows 49 and 50: what is typed goes to the question that is on the screen, and to no other.
@@ -207,7 +203,7 @@ fn ctrl_c_on_a_draft_only_drops_the_draft() -> anyhow::Result<()> {
 fn a_signal_ends_goose_before_the_conversation_begins() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([])?;
-    let store = home.path().join("data/sessions/sessions.db");
+    let store = home.path().join("data/sessions/goose.db");
     fs::create_dir_all(store.parent().unwrap_or(home.path()))?;
     let file = fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&store)?;
     fcntl_lock(&file, FlockOperation::LockExclusive)?;

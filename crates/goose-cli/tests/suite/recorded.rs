@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     support::Home,
-    talk::{self, at_terminal},
+    talk::{self, at_terminal, prompted},
 };
 
 /// A model that counts about as a real one would, so that its count is believed.
@@ -28,11 +28,6 @@ fn screen(terminal: &Terminal, home: &Home) -> String {
         line.split(' ').map(word).collect::<Vec<_>>().join(" ")
     };
     shown.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Waits until goose is ready for the next line.
-fn prompted(terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.wait_until("no new prompt is", |screen| screen.lines().last() == Some("›"))
 }
 
 #[test]

@@ -18,8 +18,19 @@ pub(crate) fn at_terminal(
     mode: &str,
     arguments: &[&str],
 ) -> anyhow::Result<Terminal> {
+    at_terminal_with(home, server, mode, arguments, &[])
+}
+
+/// The same with more variables.
+pub(crate) fn at_terminal_with(
+    home: &Home,
+    server: &ModelServer,
+    mode: &str,
+    arguments: &[&str],
+    more: &[(&'static str, String)],
+) -> anyhow::Result<Terminal> {
     let folder = home.path().display().to_string();
-    let environment = [
+    let mut environment = vec![
         ("OPENAI_HOST", server.url()),
         ("OPENAI_API_KEY", "test".to_owned()),
         ("GOOSE_PROVIDER", "openai".to_owned()),
@@ -30,7 +41,22 @@ pub(crate) fn at_terminal(
         ("HOME", folder),
         ("PATH", std::env::var("PATH")?),
     ];
+    environment.extend_from_slice(more);
     Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
+}
+
+/// Waits until goose is ready for the next line.
+pub(crate) fn prompted(terminal: &Terminal) -> anyhow::Result<()> {
+    terminal.wait_until("no new prompt is", |screen| screen.lines().last() == Some("›"))
+}
+
+/// Types a line, and waits until what comes of it is over. The line is sent when the prompt is there, so the screen after
+/// it differs from the one before.
+pub(crate) fn say(terminal: &Terminal, line: &str, expected: &str) -> anyhow::Result<()> {
+    prompted(terminal)?;
+    terminal.send(&format!("{line}\r"))?;
+    terminal.wait_for(expected)?;
+    prompted(terminal)
 }
 
 pub(crate) fn shell(command: &str) -> Turn {

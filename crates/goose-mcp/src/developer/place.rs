@@ -41,7 +41,14 @@ fn place(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<Place> {
             given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
         )));
     }
-    if given.is_empty() || given.contains('\0') || given.len() > MAX_PATH_BYTES {
+    if given.contains(char::is_control) {
+        return Err(ToolError::ExecutionError(format!(
+            "The path has a line end or another control character in it: {:?}. Nothing was done. Give one path; for a file \
+             whose name has such characters, use the shell.",
+            given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
+        )));
+    }
+    if given.is_empty() || given.len() > MAX_PATH_BYTES {
         return Err(ToolError::ExecutionError(format!(
             "This is no path: {:?}. Give the path of a file or folder, relative to the working folder or absolute.",
             given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
@@ -67,7 +74,7 @@ mod tests {
         assert_eq!(at("~"), Path::new("/home/me"));
         assert_eq!(at("~/a"), Path::new("/home/me/a"));
         assert_eq!(at("~you/a"), Path::new("/work/~you/a"));
-        let blanks = ["", " ", " /etc/x", "/etc/x ", "\t~/a", "a\n", "\u{a0}a"];
+        let blanks = ["", " ", " /etc/x", "/etc/x ", "\t~/a", "a\n", "a\nb", "a\tb", "\u{a0}a"];
         for bad in blanks.into_iter().chain(["a\0b", &"x".repeat(MAX_PATH_BYTES + 1)]) {
             assert!(place(bad, Path::new("/"), None).is_err(), "{bad:?}");
         }

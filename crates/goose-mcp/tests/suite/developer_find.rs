@@ -249,6 +249,27 @@ async fn calls_are_followed_as_deep_as_asked_and_circles_end() {
     assert!(far.contains("Calls:\n  two  a.py:1\n    three  a.py:2\n      one  b.py:2\n"), "{far}");
 }
 
+/// More files than one call reads: the symbol is found all the same, in the last of them.
+#[tokio::test]
+async fn a_symbol_is_found_in_a_large_folder() {
+    let project = Project::new(&[("z/last.py", "def honk(): pass\n"), ("z/also.py", "def loud(): honk()\n")]);
+    for number in 0..3_100 {
+        project.write(&format!("{}/{number}.py", number % 50), b"def f(): pass\n");
+    }
+
+    let found = project.call("analyze", json!({"path": ".", "focus": "honk"})).await;
+    let unknown = project.output("analyze", json!({"path": ".", "focus": "quack"})).await;
+    let overview = project.call("analyze", json!({"path": ".", "force": true})).await;
+
+    assert!(
+        found.starts_with("defined at z/last.py:1: def honk(): pass\nCallers:\n  loud  z/also.py:1\n"),
+        "{found}"
+    );
+    assert!(found.contains("[Read 3000 files, among them all that have `honk` in them"), "{found}");
+    assert!(unknown.is_error && unknown.as_text().contains("Read 3000 files"), "{}", unknown.as_text());
+    assert!(overview.contains("[Stopped after 3000 files."), "{}", overview.len());
+}
+
 #[tokio::test]
 async fn a_folder_has_an_overview_and_an_unknown_symbol_suggestions() {
     let project = Project::new(&[("src/a.rs", "struct Pond;\nfn honk_loudly() {}\n"), ("x.txt", "no code")]);

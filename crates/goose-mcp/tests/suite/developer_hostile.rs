@@ -100,10 +100,10 @@ async fn pipes_hold_nothing_up() {
     let refused = desk.err("analyze", json!({ "path": "pipe.py" })).await;
     let overview = desk.ok("analyze", json!({ "path": "." })).await;
     let found = desk.ok("search", json!({ "pattern": "honk" })).await;
-    let none = desk.ok("search", json!({ "pattern": "honk", "path": "pipe.py" })).await;
-    assert!(refused.contains("no code that can be analyzed"), "{refused}");
+    let named = desk.err("search", json!({ "pattern": "honk", "path": "pipe.py" })).await;
+    assert!(refused.contains("is a pipe, not a file"), "{refused}");
     assert!(overview.contains("real.py") && !overview.contains("pipe.py"), "{overview}");
-    assert!(found.contains("1:def honk") && none.contains("No match"), "{found} {none}");
+    assert!(found.contains("1:def honk") && named.contains("is a pipe, not a file"), "{found} {named}");
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::example::PROGRAM;
 const MAX_GROWTH_KB: u64 = 20 * 1024;
 
 /// `examples/mcp.rs developer`, ready to be asked.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
@@ -24,7 +24,7 @@ struct Server {
 
 impl Server {
     /// Starts it in a folder; `wrapper` may be a shell script that runs it as `"$@"`.
-    fn start(folder: &Path, wrapper: &str) -> Self {
+    pub(crate) fn start(folder: &Path, wrapper: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", wrapper, "sh"]).arg(PROGRAM.as_path()).arg("developer");
         command.env("GOOSE_PATH_ROOT", folder.join("root")).current_dir(folder);
@@ -54,7 +54,7 @@ impl Server {
     }
 
     /// The text of a call's result, and whether it failed.
-    fn call(&mut self, tool: &str, arguments: &Value) -> (String, bool) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (String, bool) {
         let result = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         let text = result["content"][0]["text"].as_str().unwrap().to_owned();
         (text, result["isError"] == true)
@@ -67,7 +67,7 @@ impl Server {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    fn end(self) {
+    pub(crate) fn end(self) {
         let Self { mut child, stdin, .. } = self;
         drop(stdin);
         assert!(child.wait().unwrap().success());

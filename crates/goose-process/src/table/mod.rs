@@ -26,6 +26,12 @@ pub(crate) fn read(mark: &str, since: u64) -> Vec<Entry> {
     if HAS_PROC { proc::read(&wanted, since) } else { ps::read(&wanted) }
 }
 
+/// Those among the newest few processes that carry a mark, where the machine tells which are the newest.
+pub(crate) fn newest(mark: &str) -> Vec<u32> {
+    let wanted = format!("{}={mark}", marker::VARIABLE);
+    if HAS_PROC { proc::newest(&wanted) } else { Vec::new() }
+}
+
 /// When a living process started; `None` where it has ended.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     if HAS_PROC { Some(proc::entry(pid)?.started) } else { ps::is_alive(pid).then_some(0) }

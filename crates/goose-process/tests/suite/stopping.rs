@@ -131,11 +131,12 @@ async fn others_are_left_alone() -> anyhow::Result<()> {
     ensure_gone(&pids)
 }
 
-/// Each of them starts the next one and ends, so that the tree is never the same twice.
+/// Each of them starts the next one and ends, so that the tree is never the same twice. They give up once the folder
+/// of their notes is gone, so that nobody hops on when this test fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_flees_by_forking_is_caught() -> anyhow::Result<()> {
     let notes = Notes::new()?;
-    let hop = "echo $$ >\"$NOTES.last\"; echo >>\"$NOTES.hops\"; setsid sh -c \"$HOP\" &";
+    let hop = "[ -e \"$NOTES\" ] || exit; echo $$ >\"$NOTES.last\"; echo >>\"$NOTES.hops\"; setsid sh -c \"$HOP\" &";
     let script = format!("export HOP='{hop}'; note; sh -c \"$HOP\"; exec sleep 600");
     let mut process = start(&notes.script(&script))?;
     let hops = || std::fs::read_to_string(notes.path().join("pids.hops")).unwrap_or_default().len();
@@ -144,5 +145,8 @@ async fn one_that_flees_by_forking_is_caught() -> anyhow::Result<()> {
     process.stop(Duration::ZERO).await?;
     let left = carriers(&notes.path().display().to_string());
     ensure!(left.is_empty(), "{left:?} still hop");
+    let landed = hops();
+    let has_hopped_on = within(Duration::from_millis(300), "it hops on", || hops() > landed).await.is_ok();
+    ensure!(!has_hopped_on, "somebody whom no list showed still hops");
     Ok(())
 }

@@ -53,6 +53,33 @@ impl Entry {
         self
     }
 
+    /// What makes no sense in it.
+    #[cfg(test)]
+    pub(super) fn problems(&self) -> Vec<&'static str> {
+        let mut problems = Vec::new();
+        let mut check = |holds: bool, problem| {
+            if !holds {
+                problems.push(problem);
+            }
+        };
+        check((1_024..=10_000_000).contains(&self.context), "no size of a context");
+        check(self.output <= self.context, "an answer larger than the context");
+        if let Some(Prices { input, output, cached_input, cache_write }) = self.prices {
+            check(input > 0.0 && output <= 1_000.0, "prices out of all reason");
+            check(output >= input, "writing costs less than reading");
+            check(
+                cached_input.is_none_or(|cached| cached > 0.0 && cached < input),
+                "the cache saves nothing",
+            );
+            check(
+                cache_write.is_none_or(|write| write >= input && write <= 2.0 * input),
+                "an odd price to cache",
+            );
+            check(cache_write.is_none() || cached_input.is_some(), "a price to cache, none to read from it");
+        }
+        problems
+    }
+
     /// As a model of that name.
     pub(super) fn info(&self, name: &str) -> ModelInfo {
         ModelInfo {

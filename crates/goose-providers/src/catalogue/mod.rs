@@ -16,7 +16,7 @@ use self::{entry::Entry, table::MODELS};
 use crate::provider::ModelInfo;
 
 /// How large a model is taken to be that nobody knows.
-pub const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
+const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
 
 /// How much of a model's name is looked at.
 const MAX_NAME_BYTES: usize = 256;
@@ -70,6 +70,24 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(prefixes, sorted);
+    }
+
+    #[test]
+    fn every_row_makes_sense() {
+        let faulty: Vec<(&str, Vec<&str>)> = MODELS
+            .iter()
+            .map(|entry| (entry.prefix, entry.problems()))
+            .filter(|(_, problems)| !problems.is_empty())
+            .collect();
+        assert_eq!(faulty, []);
+    }
+
+    #[test]
+    fn every_row_can_be_found() {
+        for entry in MODELS {
+            let found = find(entry.prefix).map(|found| found.prefix);
+            assert_eq!(found, Some(entry.prefix), "no name leads to {}", entry.prefix);
+        }
     }
 
     #[test]

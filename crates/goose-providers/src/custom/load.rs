@@ -15,7 +15,7 @@ use super::CustomProvider;
 pub const MAX_PROVIDER_FILE_BYTES: u64 = 256 * 1024;
 
 /// How many files are read.
-pub const MAX_PROVIDER_FILES: usize = 256;
+const MAX_PROVIDER_FILES: usize = 256;
 
 /// How long a provider's name may be.
 const MAX_NAME_BYTES: usize = 64;

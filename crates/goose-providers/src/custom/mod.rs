@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub use self::load::{CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES, MAX_PROVIDER_FILES};
+pub use self::load::{CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES};
 
 /// A service as its file describes it. Fields that are not known are let be.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -15,51 +15,51 @@ pub struct CustomProvider {
     /// The name to use in `GOOSE_PROVIDER`.
     pub name: String,
     /// Whom it speaks like.
-    pub engine: Engine,
+    pub(crate) engine: Engine,
     /// The name that people see.
     #[serde(default)]
-    pub display_name: Option<String>,
+    pub(crate) display_name: Option<String>,
     /// What it is.
     #[serde(default)]
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// The variable that holds its key; none or empty where it wants none.
     #[serde(default)]
-    pub api_key_env: Option<String>,
+    pub(crate) api_key_env: Option<String>,
     /// Where it is: a host, a base URL or the whole URL. May hold `${VARIABLE}`.
     pub base_url: String,
     /// What is asked there, where it is not the usual.
     #[serde(default)]
-    pub base_path: Option<String>,
+    pub(crate) base_path: Option<String>,
     /// Its models.
     #[serde(default)]
-    pub models: Vec<CustomModel>,
+    pub(crate) models: Vec<CustomModel>,
     /// The model to begin with; otherwise the first one.
     #[serde(default)]
-    pub default_model: Option<String>,
+    pub(crate) default_model: Option<String>,
     /// Headers that go with every request. May hold `${VARIABLE}`.
     #[serde(default, deserialize_with = "or_default")]
-    pub headers: BTreeMap<String, String>,
+    pub(crate) headers: BTreeMap<String, String>,
     /// How long nothing may come.
     #[serde(default)]
-    pub timeout_seconds: Option<u64>,
+    pub(crate) timeout_seconds: Option<u64>,
     /// Whether it can be used without a key all the same.
     #[serde(default)]
-    pub requires_auth: Option<bool>,
+    pub(crate) requires_auth: Option<bool>,
     /// OpenAI's older or newer wire, for that engine.
     #[serde(default)]
-    pub wire_api: Option<WireApi>,
+    pub(crate) wire_api: Option<WireApi>,
     /// The variables in the URL and the headers.
     #[serde(default, alias = "config_keys", deserialize_with = "or_default")]
-    pub env_vars: Vec<CustomVariable>,
+    pub(crate) env_vars: Vec<CustomVariable>,
     /// Where to read about it.
     #[serde(default)]
-    pub model_doc_link: Option<String>,
+    pub(crate) model_doc_link: Option<String>,
 }
 
 /// Whom a service speaks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Engine {
+pub(crate) enum Engine {
     /// OpenAI.
     #[serde(alias = "openai_compatible")]
     Openai,
@@ -74,7 +74,7 @@ pub enum Engine {
 /// OpenAI's two wires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WireApi {
+pub(crate) enum WireApi {
     /// The older one.
     #[serde(alias = "chat")]
     ChatCompletions,
@@ -84,57 +84,55 @@ pub enum WireApi {
 
 /// A model of such a service.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct CustomModel {
+pub(crate) struct CustomModel {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// How many tokens fit.
     #[serde(default, alias = "context_window")]
-    pub context_limit: Option<u64>,
+    pub(crate) context_limit: Option<u64>,
     /// How many tokens an answer may have.
     #[serde(default, alias = "max_output_tokens")]
-    pub max_tokens: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
     /// Whether it can look at images.
     #[serde(default)]
-    pub supports_vision: Option<bool>,
+    pub(crate) supports_vision: Option<bool>,
     /// US dollars for one token read.
     #[serde(default)]
-    pub input_token_cost: Option<f64>,
+    pub(crate) input_token_cost: Option<f64>,
     /// US dollars for one token written.
     #[serde(default)]
-    pub output_token_cost: Option<f64>,
+    pub(crate) output_token_cost: Option<f64>,
 }
 
 /// A variable that the URL or a header is made with.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct CustomVariable {
+pub(crate) struct CustomVariable {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Whether somebody must say it.
     #[serde(default)]
-    pub required: Option<bool>,
+    pub(crate) required: Option<bool>,
     /// What it is when nobody says.
     #[serde(default)]
-    pub default: Option<String>,
+    pub(crate) default: Option<String>,
     /// What it is for.
     #[serde(default)]
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
 }
 
 impl CustomProvider {
     /// The variable that holds its key, where there is one.
-    pub fn key_variable(&self) -> Option<&str> {
+    pub(crate) fn key_variable(&self) -> Option<&str> {
         self.api_key_env.as_deref().map(str::trim).filter(|name| !name.is_empty())
     }
 
     /// The name that people see.
-    pub fn shown_name(&self) -> &str {
+    pub(crate) fn shown_name(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
 
     /// The model to begin with.
-    pub fn first_model(&self) -> Option<&str> {
+    pub(crate) fn first_model(&self) -> Option<&str> {
         self.default_model.as_deref().or_else(|| Some(self.models.first()?.name.as_str()))
     }
 }

@@ -39,6 +39,19 @@ fn every_service_has_an_address() {
     insta::assert_snapshot!(said);
 }
 
+/// What is on offer and not in the table: llama.cpp answers to any name with whatever it was started with, whose size
+/// nobody knows here; it refuses what does not fit.
+const NOT_IN_TABLE: &[(&str, &str)] = &[("llama_cpp", "default")];
+
+/// What is offered is known: its size decides when a conversation is made shorter.
+#[test]
+fn every_model_on_offer_is_in_the_table_or_excused() {
+    let offered =
+        table::services().flat_map(|service| service.models.iter().map(|model| (service.name, *model)));
+    let unknown: Vec<(&str, &str)> = offered.filter(|(_, model)| !catalogue::knows(model)).collect();
+    assert_eq!(unknown, NOT_IN_TABLE);
+}
+
 #[test]
 fn only_the_inventor_is_taken_to_know_everything() {
     let key = ("OPENAI_API_KEY", "k-123");

@@ -1,4 +1,4 @@
-//! [`Assembly`]: the pieces of an answer, as the three decoders find them, become [`ReplyEvent`]s under caps.
+//! [`Assembly`]: the pieces of an answer, as the decoders find them, become [`ReplyEvent`]s under caps.
 //!
 //! It makes ids unique, joins arguments in linear time, judges them, and ends each answer in the same way.
 

@@ -14,7 +14,7 @@ const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const MESSAGE_END: usize = "}]}".len();
 
 /// A mark where something is written with it.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 pub(super) struct CacheControl {
     r#type: &'static str,
 }

@@ -3,7 +3,12 @@
 
 use std::borrow::Cow;
 
-use goose_extension::{ContentBlock, ResourceContents, ToolOutput, is_base64};
+use goose_extension::{
+    ContentBlock, Message, MessageContent, Opaque, ResourceContents, ToolOutput, is_base64,
+};
+use serde_json::Value;
+
+use crate::provider::ModelInfo;
 
 /// How large one text may be. Tools' results are cut well below; this is the last guard.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
@@ -21,11 +26,41 @@ pub(super) enum Part<'a> {
     Image { mime_type: &'static str, data: &'a str },
 }
 
+impl Part<'_> {
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+}
+
 /// Whether the model can look at images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sight {
     Seeing,
     Blind,
+}
+
+impl Sight {
+    pub(super) fn of(model: &ModelInfo) -> Self {
+        if model.sees_images { Self::Seeing } else { Self::Blind }
+    }
+}
+
+/// What somebody says, without thoughts, calls and results.
+pub(super) fn parts(message: &Message, sight: Sight) -> impl Iterator<Item = Part<'_>> {
+    message.content.iter().filter_map(move |content| match content {
+        MessageContent::Block(block) => part(block, sight),
+        _ => None,
+    })
+}
+
+/// What a model says. It is written to in words only: what is no text is said so.
+pub(super) fn own_texts(message: &Message) -> Vec<Part<'_>> {
+    parts(message, Sight::Blind).collect()
+}
+
+/// What a wire has kept in a conversation to see it again; what belongs to another means nothing to it.
+pub(super) fn kept<'a>(opaque: &'a Option<Opaque>, wire: &str) -> Option<&'a Value> {
+    opaque.as_ref().filter(|opaque| opaque.wire == wire).map(|opaque| &opaque.data)
 }
 
 /// A block as it is sent; `None` where there is nothing to say.

@@ -7,14 +7,17 @@
 //!            History: what was written before is not written again
 //! ```
 //!
-//! - `wire`: what a codec is, and the provider that is made of one; `stream`: an answer as it comes;
+//! - `wire`: what a codec is, and the provider that is made of one; `body`: a request as it is written;
+//!   `stream`: an answer as it comes;
 //! - `assembly`: the pieces of an answer under caps; `content`: what a message may hold, in the form that all wires share;
 //! - `history`: the bytes of a conversation that only grows; `names`: ids and tool names that every service takes;
 //! - `lines`: answers that are JSON line by line; `caching`: marks for Claude's cache; `other`: the wires of a library;
-//! - `text`: what the two OpenAI wires write inside of strings; `schema`: a tool's schema as services want it; `models`: what is known of models by their names.
+//! - `text`: what several wires write alike; `tools`: tools as services want them described; `models`: what is known of
+//!   models by their names.
 
 mod anthropic;
 mod assembly;
+mod body;
 mod caching;
 mod content;
 mod history;
@@ -26,9 +29,9 @@ mod openai_chat;
 mod openai_responses;
 #[cfg(feature = "other-wires")]
 mod other;
-mod schema;
 mod stream;
 mod text;
+mod tools;
 mod wire;
 
 pub use anthropic::Anthropic;

@@ -6,6 +6,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -37,6 +38,9 @@ pub(super) trait Decoder: Send {
     /// Whether each line is an event, as it is where answers are no streams of events.
     const LINES: bool = false;
 
+    /// For one answer of a service.
+    fn new(endpoint: Endpoint) -> Self;
+
     /// Takes an event.
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()>;
 
@@ -47,9 +51,16 @@ pub(super) trait Decoder: Send {
 }
 
 /// The answer in `body`.
-pub(super) fn of(body: Body, decoder: impl Decoder + 'static, assembly: Assembly) -> ReplyStream {
-    let reading =
-        Reading { body, decoder, assembly, form: Form::Unknown, taken: 0, last_words: None, ended: false };
+pub(super) fn of(body: Body, decoder: impl Decoder + 'static) -> ReplyStream {
+    let reading = Reading {
+        body,
+        decoder,
+        assembly: Assembly::new(),
+        form: Form::Unknown,
+        taken: 0,
+        last_words: None,
+        ended: false,
+    };
     Box::pin(futures::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         Some((item, reading))
@@ -242,6 +253,14 @@ pub(super) fn fail_on_error(endpoint: &Endpoint, value: &Value) -> ProviderResul
     }
 }
 
+/// A whole answer as its wire knows it, which is told by a field that it must hold.
+pub(super) fn whole<T: DeserializeOwned>(answer: Value, field: &str) -> ProviderResult<T> {
+    if answer.get(field).is_none() {
+        return Err(ProviderError::Protocol { message: format!("it holds no `{field}`") });
+    }
+    T::deserialize(&answer).map_err(|error| unreadable(&error, &answer.to_string()))
+}
+
 /// An event, or an answer, that is not what the protocol says.
 pub(super) fn unreadable(error: &serde_json::Error, text: &str) -> ProviderError {
     let shown: String = failure::clean(text).chars().take(SHOWN_CHARS).collect();
@@ -263,6 +282,6 @@ fn not_events() -> ProviderError {
     ProviderError::Protocol { message: "it is neither a stream of events nor JSON".to_owned() }
 }
 
-fn event_too_large() -> ProviderError {
+pub(super) fn event_too_large() -> ProviderError {
     too_much(&format!("one event is larger than {} MiB", MAX_EVENT_BYTES >> 20))
 }

@@ -1,11 +1,39 @@
-//! Texts of the two OpenAI wires: arguments and images inside of strings, results without a flag for failure.
+//! What several wires write alike: texts with or without images, arguments and images inside of strings, results without
+//! a flag for failure.
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use super::content::Part;
+
+/// A message of OpenAI's wires.
+#[derive(Serialize)]
+pub(super) struct Said<'a, P> {
+    pub(super) role: &'static str,
+    pub(super) content: Content<'a, P>,
+}
+
+/// What it holds.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a, P> {
+    Text(Cow<'a, str>),
+    Parts(Vec<P>),
+}
+
+impl<'a, P: From<Part<'a>>> Content<'a, P> {
+    /// Texts alone are one text: not everybody takes lists.
+    pub(super) fn of(parts: Vec<Part<'a>>) -> Self {
+        if parts.iter().all(Part::is_text) { Self::Text(joined(parts)) } else { Self::in_parts(parts) }
+    }
+
+    /// As a list, whatever it is.
+    pub(super) fn in_parts(parts: Vec<Part<'a>>) -> Self {
+        Self::Parts(parts.into_iter().map(P::from).collect())
+    }
+}
 
 /// An image as a URL that holds it.
 pub(super) struct DataUrl<'a> {
@@ -19,7 +47,20 @@ impl Serialize for DataUrl<'_> {
     }
 }
 
-/// A call's arguments as JSON in a string. What was no object is sent as an empty one.
+/// A call's arguments as an object. What was none is sent as an empty one.
+pub(super) struct ArgumentObject<'a>(pub(super) &'a Value);
+
+impl Serialize for ArgumentObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_object() {
+            self.0.serialize(serializer)
+        } else {
+            serializer.serialize_map(Some(0))?.end()
+        }
+    }
+}
+
+/// The same as JSON in a string.
 pub(super) struct ArgumentText<'a>(pub(super) &'a Value);
 
 impl Serialize for ArgumentText<'_> {

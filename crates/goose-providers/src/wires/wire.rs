@@ -1,9 +1,10 @@
-//! [`Wire`]: a codec, an endpoint and a model, ready to be asked. The three providers are made of it.
+//! [`Wire`]: an endpoint, a model and the codec between them, ready to be asked. Each wire that goose speaks itself is one.
 
-use serde::Serialize;
+use std::marker::PhantomData;
+
+use async_trait::async_trait;
 
 use super::{
-    assembly::Assembly,
     content::Sight,
     history::History,
     stream::{self, Decoder},
@@ -12,24 +13,24 @@ use crate::{
     endpoint::{Dialect, Endpoint},
     error::ProviderResult,
     http::{Http, UsualKey},
-    provider::ModelInfo,
+    provider::{ModelInfo, Provider},
     reply::ReplyStream,
     request::Request,
 };
 
 /// What differs between the wires.
-pub(super) trait Codec {
+pub(super) trait Codec: Send + Sync + 'static {
+    /// What reads an answer.
     type Decoder: Decoder + 'static;
 
-    /// How this wire carries a key, and the headers it wants.
-    const USUAL_KEY: UsualKey;
-    const HEADERS: &'static [(&'static str, &'static str)];
+    /// How this wire carries a key.
+    const USUAL_KEY: UsualKey = UsualKey::Bearer;
+
+    /// The headers that it wants.
+    const HEADERS: &'static [(&'static str, &'static str)] = &[];
 
     /// The body of a request.
     fn encode(ask: &Ask<'_>) -> Vec<u8>;
-
-    /// What reads the answer.
-    fn decoder(endpoint: &Endpoint) -> Self::Decoder;
 }
 
 /// All that a codec looks at.
@@ -42,7 +43,7 @@ pub(super) struct Ask<'a> {
 
 impl Ask<'_> {
     pub(super) fn sight(&self) -> Sight {
-        if self.model.sees_images { Sight::Seeing } else { Sight::Blind }
+        Sight::of(self.model)
     }
 
     /// The key under which the service may cache the conversation.
@@ -53,67 +54,40 @@ impl Ask<'_> {
     }
 }
 
-pub(super) struct Wire {
+/// A model behind a wire whose codec is `C`.
+pub struct Wire<C> {
     http: Http,
     model: ModelInfo,
     history: History,
+    codec: PhantomData<C>,
 }
 
-impl Wire {
-    pub(super) fn new<C: Codec>(endpoint: Endpoint, model: ModelInfo) -> Self {
-        Self { http: Http::new(endpoint, C::USUAL_KEY), model, history: History::default() }
+impl<C> Wire<C> {
+    /// The model at an endpoint. Nothing is connected yet.
+    pub fn new(endpoint: Endpoint, model: ModelInfo) -> Self {
+        Self { http: Http::new(endpoint), model, history: History::default(), codec: PhantomData }
     }
+}
 
-    pub(super) fn name(&self) -> &str {
+#[async_trait]
+impl<C: Codec> Provider for Wire<C> {
+    fn name(&self) -> &str {
         &self.http.endpoint().provider
     }
 
-    pub(super) fn model(&self) -> &ModelInfo {
+    fn model(&self) -> &ModelInfo {
         &self.model
     }
 
-    pub(super) fn prepare(&self) {
+    fn prepare(&self) {
         // What is wrong is said when it is asked.
         let _ = self.http.prepare();
     }
 
-    pub(super) async fn stream<C: Codec>(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
+    async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let endpoint = self.http.endpoint();
-        let body = C::encode(&Ask {
-            request,
-            model: &self.model,
-            dialect: endpoint.dialect,
-            history: &self.history,
-        });
-        let body = self.http.post(body, C::HEADERS).await?;
-        Ok(stream::of(body, C::decoder(endpoint), Assembly::new()))
+        let ask = Ask { request, model: &self.model, dialect: endpoint.dialect, history: &self.history };
+        let body = self.http.post(C::encode(&ask), C::USUAL_KEY, C::HEADERS).await?;
+        Ok(stream::of(body, C::Decoder::new(endpoint.clone())))
     }
-}
-
-/// Appends a value as JSON. Nothing that is written here can fail to be JSON; if it did, it would be `null`.
-pub(super) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
-    let start = out.len();
-    if serde_json::to_writer(&mut *out, value).is_err() {
-        out.truncate(start);
-        out.extend_from_slice(b"null");
-    }
-}
-
-/// Appends an element of a list, with the comma before it.
-pub(super) fn write_element(out: &mut Vec<u8>, value: &impl Serialize) {
-    out.push(b',');
-    write_json(out, value);
-}
-
-/// Appends `"name":[` and what `elements` writes, each with a comma before it, and `]`.
-pub(super) fn write_list(out: &mut Vec<u8>, name: &str, elements: impl FnOnce(&mut Vec<u8>)) {
-    out.push(b'"');
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":[");
-    let start = out.len();
-    elements(out);
-    if out.get(start) == Some(&b',') {
-        out.remove(start);
-    }
-    out.push(b']');
 }

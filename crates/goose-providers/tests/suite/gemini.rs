@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use crate::{
     asking::{ask, ask_hello, provider},
-    loopback::{Answer, Loopback},
+    loopback::{Answer, Hanging, Loopback},
 };
+
+const HELLO_EVENT: &str = "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"Hel\"}]}}]}\n\n";
 
 fn events(events: &[Value]) -> Answer {
     let text: String = events.iter().map(|event| format!("data: {event}\r\n\r\n")).collect();
@@ -199,6 +201,67 @@ async fn an_answer_without_end_is_stopped() {
     let (_server, gemini) = gemini(vec![events(&vec![event; 1100])]).await;
     let error = ask_hello(&*gemini).await.unwrap_err();
     assert!(error.to_string().contains("larger than 64 MiB"), "{error}");
+}
+
+/// One event that does not end is not kept, however much of it comes, and neither is one refusal.
+#[tokio::test]
+async fn one_huge_event_and_one_huge_refusal_are_cut_off() {
+    let mut endless = events(&[parts(json!([{"text": "Hi"}]))]);
+    endless.append(format!("data: {{\"note\": \"{}", "x".repeat(20 * 1024 * 1024)));
+    let (_server, gemini_endless) = gemini(vec![endless]).await;
+    let error = ask_hello(&*gemini_endless).await.unwrap_err();
+    assert!(
+        matches!(&error, ProviderError::Protocol { message } if message.contains("one event is larger than 16 MiB")),
+        "{error:?}"
+    );
+
+    let busy = Answer::new(429, "slow ".repeat(5 * 1024 * 1024)).with_header("retry-after", "7");
+    let (_server, gemini_busy) = gemini(vec![busy]).await;
+    let error = ask_hello(&*gemini_busy).await.unwrap_err();
+    let ProviderError::RateLimited { message, retry_after } = &error else { panic!("{error:?}") };
+    assert!(message.len() < 2_000, "{}", message.len());
+    assert_eq!(*retry_after, Some(Duration::from_secs(7)));
+}
+
+/// An event as large as it may be comes through in good time, although the library joins its pieces anew with each one.
+#[tokio::test]
+async fn one_large_event_within_the_caps_comes_through() {
+    let mut event = parts(json!([{"text": "Hi"}]));
+    event["note"] = json!("n".repeat(15 * 1024 * 1024));
+    let (_server, gemini) = gemini(vec![events(&[event, finished("STOP")])]).await;
+    assert_eq!(ask_hello(&*gemini).await.unwrap().message.text(), "Hi");
+}
+
+/// Row 28: a service that says nothing is not waited for for ever.
+#[tokio::test]
+async fn silence_is_noticed() {
+    let (silent, url) = Hanging::start("").await;
+    let settings = [("GOOGLE_HOST", url.as_str()), ("GOOGLE_API_KEY", "k-123"), ("GOOGLE_TIMEOUT", "1")];
+    let error = ask_hello(&*provider("google:gemini-2.5-flash", settings)).await.unwrap_err();
+    assert!(
+        matches!(&error, ProviderError::Network { message } if message.contains("nothing came from google")),
+        "{error:?}"
+    );
+    silent.left().await;
+}
+
+/// Who stops listening stops the service too, before the answer has begun and after.
+#[tokio::test]
+async fn dropping_ends_the_request() {
+    let begun = format!(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{0:x}\r\n{1}\r\n",
+        HELLO_EVENT.len(),
+        HELLO_EVENT
+    );
+    for said in ["", &begun] {
+        let (hanging, url) = Hanging::start(said).await;
+        let settings = [("GOOGLE_HOST", url.as_str()), ("GOOGLE_API_KEY", "k-123")];
+        let gemini = provider("google:gemini-2.5-flash", settings);
+        let asking = tokio::spawn(async move { ask_hello(&*gemini).await });
+        let hanging = hanging.asked().await;
+        asking.abort();
+        hanging.left().await;
+    }
 }
 
 /// Counts that overflow make the library panic where sums are checked: an error then, and never the process's end.

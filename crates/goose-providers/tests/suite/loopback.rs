@@ -2,8 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::sync::{Arc, Mutex};
+#[cfg(feature = "other-wires")]
+use std::time::Duration;
 
 use serde_json::Value;
+#[cfg(feature = "other-wires")]
+use tokio::sync::oneshot;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -34,6 +38,12 @@ impl Answer {
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// The same with more bytes.
+    #[cfg(feature = "other-wires")]
+    pub(crate) fn append(&mut self, more: impl Into<Vec<u8>>) {
+        self.body.extend(more.into());
     }
 
     /// The connection breaks in the middle of a chunk.
@@ -119,6 +129,47 @@ impl Loopback {
         let asked = self.asked();
         assert_eq!(asked.len(), 1);
         asked.into_iter().next().unwrap()
+    }
+}
+
+/// A server for one request that says something and then nothing more, and notices when the client leaves.
+#[cfg(feature = "other-wires")]
+pub(crate) struct Hanging {
+    asked: Option<oneshot::Receiver<()>>,
+    left: JoinHandle<()>,
+}
+
+#[cfg(feature = "other-wires")]
+impl Hanging {
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// The server, and its URL.
+    pub(crate) async fn start(said: &str) -> (Self, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let said = said.as_bytes().to_vec();
+        let (tell, asked) = oneshot::channel();
+        let left = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read(&mut stream).await.unwrap();
+            stream.write_all(&said).await.unwrap();
+            let _ = tell.send(());
+            // The end, or a reset.
+            while stream.read(&mut [0; 64]).await.is_ok_and(|count| count > 0) {}
+        });
+        (Self { asked: Some(asked), left }, url)
+    }
+
+    /// Waits until the request has come and all is said.
+    pub(crate) async fn asked(mut self) -> Self {
+        let asked = self.asked.take().unwrap();
+        tokio::time::timeout(Self::PATIENCE, asked).await.unwrap().unwrap();
+        self
+    }
+
+    /// Waits until the client has left.
+    pub(crate) async fn left(self) {
+        tokio::time::timeout(Self::PATIENCE, self.left).await.unwrap().unwrap();
     }
 }
 

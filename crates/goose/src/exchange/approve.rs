@@ -1,7 +1,5 @@
 //! Asking a person whether a tool may run. Only the first answer counts, none after a cancel, and no answer is a no.
 
-use std::sync::Arc;
-
 use goose_extension::JsonObject;
 use tokio::sync::oneshot;
 
@@ -9,9 +7,8 @@ use super::{
     bounded::brief,
     check::{Asked, Call, Checked, Settled},
     event::{Approval, Decision, Event},
-    work::Work,
+    work::{Going, Work},
 };
-use crate::agents::toolset::Member;
 
 /// What the model reads where a person said no.
 const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
@@ -55,60 +52,65 @@ impl Work {
     }
 
     /// What the answer means for the call.
-    pub(super) async fn after_decision(&self, decided: Decided) -> Settled {
+    pub(super) async fn after_decision(&self, decided: Decided) -> Going<Settled> {
         let Decided { call, asked, decision } = decided;
         match decision {
-            Decision::Allow => self.allowed(call, &asked),
+            Decision::Allow => self.allowed(call, &asked).await,
             Decision::Always => {
                 if let Some(rule) = &asked.always
                     && let Err(error) = self.core.permissions.remember(rule)
                 {
                     self.tell(Event::Notice(format!("The rule could not be stored: {error}"))).await;
                 }
-                self.allowed(call, &asked)
+                self.allowed(call, &asked).await
             }
-            Decision::Edited(arguments) => self.edited(call, &asked, arguments),
+            Decision::Edited(arguments) => self.edited(call, &asked, arguments).await,
             Decision::Deny { instead: Some(words) } => {
-                call.denied(&format!("the user did not allow this call and says: {words}"))
+                Ok(call.denied(&format!("the user did not allow this call and says: {words}")))
             }
-            Decision::Deny { instead: None } => call.denied(DECLINED),
+            Decision::Deny { instead: None } => Ok(call.denied(DECLINED)),
         }
     }
 
     /// What was shown is what runs, or nothing does.
-    fn allowed(&self, call: Call, asked: &Asked) -> Settled {
-        match self.still_holds(&call, asked) {
-            Ok(member) => Settled::Run(Call { member, ..call }),
-            Err(reason) => call.denied(&reason),
-        }
+    async fn allowed(&self, call: Call, asked: &Asked) -> Going<Settled> {
+        Ok(self.still_holds(call, asked).await?.map_or_else(|denied| denied, Settled::Run))
     }
 
-    /// The tool as it is now, where that and everything around the call is what the person was asked about.
-    fn still_holds(&self, call: &Call, asked: &Asked) -> Result<Arc<Member>, String> {
-        let core = &self.core;
-        let member = core.toolset.check(call.name()).map_err(|gone| gone.to_string())?;
-        let now = member.call(&call.arguments, &core.working_dir);
-        core.permissions.still_holds(&asked.shown, &now).map_err(|void| void.to_string())?;
-        Ok(member)
+    /// The call with the tool as it is now, where that and everything around it is what the person was asked about.
+    async fn still_holds(&self, call: Call, asked: &Asked) -> Going<Result<Call, Settled>> {
+        let member = match self.core.toolset.check(call.name()) {
+            Ok(member) => member,
+            Err(gone) => return Ok(Err(call.denied(&gone.to_string()))),
+        };
+        let shown = asked.shown.clone();
+        let (call, holds) = self
+            .consult(Call { member, ..call }, move |permissions, now| permissions.still_holds(&shown, now))
+            .await?;
+        Ok(match holds {
+            Ok(()) => Ok(call),
+            Err(void) => Err(call.denied(&void.to_string())),
+        })
     }
 
     /// The person wrote other arguments: they are checked as the model's are, but nobody is asked again.
-    fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Settled {
-        let call = match self.still_holds(&call, asked) {
-            Ok(member) => Call { member, ..call },
-            Err(reason) => return call.denied(&reason),
+    async fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Going<Settled> {
+        let call = match self.still_holds(call, asked).await? {
+            Ok(call) => call,
+            Err(denied) => return Ok(denied),
         };
         match call.member.tool.check(arguments) {
             Ok(arguments) => {
                 let changed = serde_json::Value::Object(arguments.clone());
                 let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
-                match self.judge(Call { arguments, note: Some(note), ..call }) {
+                let judged = self.judge(Call { arguments, note: Some(note), ..call }).await?;
+                Ok(match judged {
                     Checked::Ask(call, _) => Settled::Run(call),
                     Checked::Settled(decided) => decided,
-                }
+                })
             }
             Err(error) => {
-                call.denied(&format!("the user changed the arguments, and they do not fit. {error}"))
+                Ok(call.denied(&format!("the user changed the arguments, and they do not fit. {error}")))
             }
         }
     }

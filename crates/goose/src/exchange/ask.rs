@@ -69,7 +69,7 @@ impl Work {
                 }
             }
             // What was read has to be paid for, whatever became of it.
-            Err(_) => self.core.spent.add(self.core.processor.as_ref(), usage),
+            Err(_) => self.core.spent.add(self.core.processor().as_ref(), usage),
         }
         answer
     }
@@ -82,7 +82,8 @@ impl Work {
             tools: &self.state.offer.tools,
             options: &self.core.options,
         };
-        let stream = self.core.processor.stream(request);
+        let processor = self.core.processor();
+        let stream = processor.stream(request);
         let stream = self.cancellation.run_until_cancelled(stream);
         let mut stream = std::pin::pin!(stream);
         // The question is on its way before anything is done for the calls that may follow.

@@ -20,6 +20,7 @@ use super::{
     repetition::DEFAULT_MAX_REPETITIONS,
     spent::Spent,
     structured::FinalOutput,
+    switch::InUse,
 };
 use crate::{
     agents::{
@@ -77,8 +78,7 @@ impl ExchangeBuilder {
             is_unfinished,
         };
         let core = Core {
-            processor,
-            accelerator,
+            models: InUse::new(processor, accelerator, settings, self.profile.context_limit),
             options: self.request_options(&session.id().to_string()),
             retry: self.retry.clone(),
             limits: limits(&self.profile),
@@ -203,7 +203,7 @@ impl ExchangeBuilder {
 }
 
 /// Lets the model's connection be made ready while everything else is.
-fn prepare(processor: &Arc<dyn Provider>) {
+pub(super) fn prepare(processor: &Arc<dyn Provider>) {
     let processor = Arc::clone(processor);
     tokio::task::spawn_blocking(move || processor.prepare());
 }

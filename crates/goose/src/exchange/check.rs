@@ -11,11 +11,11 @@ use super::{
     event::{Failure, ToolEnd},
     repetition::Repeated,
     structured::{ACCEPTED, FINAL_OUTPUT},
-    work::{Going, Work},
+    work::{Going, Stop, Work},
 };
 use crate::{
     agents::toolset::Member,
-    permission::{CallToJudge, Rule, Shown, Verdict},
+    permission::{CallToJudge, Permissions, Rule, Shown, Verdict},
 };
 
 /// How many fields of a tool an error names.
@@ -58,12 +58,16 @@ pub(super) enum Settled {
 
 impl Work {
     /// What is to be done with each call of an answer.
-    pub(super) fn check(&mut self, answer: &Answer, calls: Vec<ToolCall>) -> Going<Vec<Checked>> {
+    pub(super) async fn check(&mut self, answer: &Answer, calls: Vec<ToolCall>) -> Going<Vec<Checked>> {
         self.repetition.next_turn();
-        Ok(calls.into_iter().map(|call| self.check_call(answer, call)).collect())
+        let mut checked = Vec::with_capacity(calls.len());
+        for call in calls {
+            checked.push(self.check_call(answer, call).await?);
+        }
+        Ok(checked)
     }
 
-    fn check_call(&mut self, answer: &Answer, call: ToolCall) -> Checked {
+    async fn check_call(&mut self, answer: &Answer, call: ToolCall) -> Going<Checked> {
         let ToolCall { id, name, arguments, .. } = call;
         let checked = match self.passes(answer, &name, arguments) {
             Ok(Passed::Final) => Err((ToolOutput::text(ACCEPTED), ToolEnd::Ran)),
@@ -71,8 +75,8 @@ impl Work {
             Err(words) => Err((ToolOutput::error(words), ToolEnd::Rejected)),
         };
         match checked {
-            Ok(call) => self.judge(call),
-            Err((output, end)) => Checked::Settled(Settled::No { id, name, output, end }),
+            Ok(call) => self.judge(call).await,
+            Err((output, end)) => Ok(Checked::Settled(Settled::No { id, name, output, end })),
         }
     }
 
@@ -116,12 +120,33 @@ impl Work {
     }
 
     /// The policy.
-    pub(super) fn judge(&self, call: Call) -> Checked {
-        match self.core.permissions.judge(&call.to_judge(&self.core.working_dir)) {
+    pub(super) async fn judge(&self, call: Call) -> Going<Checked> {
+        let (call, verdict) = self.consult(call, Permissions::judge).await?;
+        Ok(match verdict {
             Verdict::Allow => Checked::Settled(Settled::Run(call)),
             Verdict::Ask { reasons, always, shown } => Checked::Ask(call, Asked { reasons, always, shown }),
             Verdict::Deny { reason } => Checked::Settled(call.denied(&reason)),
+        })
+    }
+
+    /// Asks the permissions about a call. What takes them long is not asked on the thread that everything else runs on.
+    pub(super) async fn consult<T: Send + 'static>(
+        &self,
+        call: Call,
+        question: impl FnOnce(&Permissions, &CallToJudge<'_>) -> T + Send + 'static,
+    ) -> Going<(Call, T)> {
+        let to_judge = call.to_judge(&self.core.working_dir);
+        if !to_judge.takes_long() {
+            let answer = question(&self.core.permissions, &to_judge);
+            return Ok((call, answer));
         }
+        let (permissions, folder) = (Arc::clone(&self.core.permissions), self.core.working_dir.clone());
+        let asked = tokio::task::spawn_blocking(move || {
+            let answer = question(&permissions, &call.to_judge(&folder));
+            (call, answer)
+        });
+        let answered = self.cancellation.run_until_cancelled(asked).await.ok_or(Stop::Cancelled)?;
+        answered.map_err(|error| Stop::failed(format!("A call could not be judged: {error}"), None))
     }
 }
 

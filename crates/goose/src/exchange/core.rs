@@ -6,10 +6,10 @@ use std::{
 };
 
 use goose_extension::{Caller, ExchangeView, Notifier, Tool};
-use goose_providers::{Provider, RequestOptions, RetryPolicy};
+use goose_providers::{RequestOptions, RetryPolicy};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{fullness::Fullness, spent::Spent, structured::FinalOutput};
+use super::{fullness::Fullness, spent::Spent, structured::FinalOutput, switch::InUse};
 use crate::{
     agents::{
         extension_manager::{Events, ExtensionManager},
@@ -22,9 +22,7 @@ use crate::{
 
 /// What does not change while the exchange lives, or looks after itself.
 pub(super) struct Core {
-    pub(super) processor: Arc<dyn Provider>,
-    /// The fast model, for what is not the work itself; the working one where there is no other.
-    pub(super) accelerator: Arc<dyn Provider>,
+    pub(super) models: InUse,
     pub(super) options: RequestOptions,
     pub(super) retry: RetryPolicy,
     pub(super) limits: Limits,

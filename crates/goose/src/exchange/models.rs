@@ -43,11 +43,38 @@ impl<'a> Models<'a> {
 
     /// The model that works.
     pub(super) fn processor(&self, profile: &Profile) -> Result<Arc<dyn Provider>, BuildError> {
-        let model = profile.processor.clone().ok_or(BuildError::NoModel)?;
-        self.provider(
-            &model,
-            ModelOverrides { context_limit: profile.context_limit, ..self.overrides.clone() },
-        )
+        let model = profile.processor.as_ref().ok_or(BuildError::NoModel)?;
+        self.working(model, profile.context_limit)
+    }
+
+    /// A model that works, with the context that a person says it has.
+    pub(super) fn working(
+        &self,
+        model: &ModelRef,
+        context_limit: Option<u64>,
+    ) -> Result<Arc<dyn Provider>, BuildError> {
+        self.provider(model, ModelOverrides { context_limit, ..self.overrides.clone() })
+    }
+
+    /// What a person means by a name. A colon may be part of a model's name: only what stands before it and is a
+    /// service counts as one.
+    pub(super) fn named(&self, name: &str, service: &str) -> ModelRef {
+        let name = name.trim();
+        match name.split_once(':') {
+            Some((other, model)) if self.is_service(other) => ModelRef::new(other, model),
+            _ => ModelRef::new(service, name),
+        }
+    }
+
+    /// Whether it is a service, or meant to be one.
+    fn is_service(&self, name: &str) -> bool {
+        self.registry.info(name).is_some() || self.problem(name).is_some()
+    }
+
+    /// What is wrong with the person's own description of a service.
+    fn problem(&self, service: &str) -> Option<&CustomProviderError> {
+        let describes = |path: &Path| path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(service));
+        self.problems.iter().find(|problem| describes(&problem.path))
     }
 
     /// The fast model, where the profile has one; at the working model's service, unless it says another.
@@ -68,8 +95,7 @@ impl<'a> Models<'a> {
     /// A service is not unknown where its description is only wrong.
     fn explained(&self, error: SetupError) -> BuildError {
         let SetupError::UnknownProvider { name, .. } = &error else { return error.into() };
-        let describes = |path: &Path| path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(name));
-        match self.problems.iter().find(|problem| describes(&problem.path)) {
+        match self.problem(name) {
             Some(problem) => BuildError::Description { name: name.clone(), problem: problem.clone() },
             None => error.into(),
         }

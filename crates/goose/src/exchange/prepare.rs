@@ -90,7 +90,7 @@ impl Core {
     /// The person's words; a small model sees besides which files there are, so that it does not guess their names. That
     /// is stored with the message: the conversation stays the same when it is gone on with.
     pub(super) fn with_surroundings(&self, mut message: Message) -> Message {
-        if self.processor.model().is_small
+        if self.processor().model().is_small
             && let Some(files) = listing::brief(&self.working_dir)
         {
             message.content.insert(0, aside(files));
@@ -116,7 +116,7 @@ impl Core {
             extensions: &extensions,
             tools,
         };
-        match self.processor.model().is_small {
+        match self.processor().model().is_small {
             true => prompt::brief(&parts),
             false => prompt::system(&parts),
         }

@@ -58,7 +58,7 @@ impl Work {
 
     /// Takes what the model answered into the conversation: the calls, under the ids that they have there.
     pub(super) async fn take(&mut self, answer: &Answer) -> Going<Vec<ToolCall>> {
-        self.core.spent.add(self.core.processor.as_ref(), answer.usage);
+        self.core.spent.add(self.core.processor().as_ref(), answer.usage);
         let message = self.state.conversation.with_own_ids(answer.message.clone());
         let ids: Vec<String> = message.call_ids().map(str::to_owned).collect();
         let says_something = says_something(&message);

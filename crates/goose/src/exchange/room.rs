@@ -44,7 +44,7 @@ impl Reason {
 impl Core {
     /// How many tokens fit into the context: what the model was set up with, or less where the profile wants less.
     pub(super) fn limit(&self) -> u64 {
-        let limit = self.processor.model().context_limit;
+        let limit = self.processor().model().context_limit;
         self.limits.context.map_or(limit, |wanted| wanted.min(limit))
     }
 
@@ -56,7 +56,7 @@ impl Core {
             Reason::Asked | Reason::Overflow(1) => Some(share(used, limit) / 2.0),
             Reason::Overflow(_) => Some(share(used, limit) / 4.0),
         };
-        Budget::new(limit, self.processor.model().max_output, threshold)
+        Budget::new(limit, self.processor().model().max_output, threshold)
     }
 }
 
@@ -110,7 +110,8 @@ impl Work {
     pub(super) async fn make_room(&mut self, reason: Reason) -> Going<bool> {
         let core = Arc::clone(&self.core);
         let before = self.state.fullness.used();
-        let book = |usage| core.spent.add(core.accelerator.as_ref(), usage);
+        let accelerator = core.accelerator();
+        let book = |usage| core.spent.add(accelerator.as_ref(), usage);
         let making = Making {
             moderator: match (core.moderator, reason) {
                 (Moderator::Passive, Reason::Asked) => Moderator::Summarize,
@@ -119,7 +120,7 @@ impl Work {
             pressure: reason.pressure(),
             meter: self.state.fullness.meter(),
             budget: core.budget(reason, before),
-            summarizer: core.accelerator.as_ref(),
+            summarizer: accelerator.as_ref(),
             retry: &core.retry,
             book: &book,
         };

@@ -90,7 +90,7 @@ impl Work {
                     self.take_ended(running, ended).await?;
                 }
                 decided = Pending::decided(&mut pending) => {
-                    let decided = self.after_decision(decided).await;
+                    let decided = self.after_decision(decided).await?;
                     pending = None;
                     self.begin_call(decided, running).await?;
                 }
@@ -123,7 +123,7 @@ impl Work {
             notifier: Arc::clone(&core.notifier),
             caller: core.caller.clone(),
         });
-        let model = AskedByTool { model: Arc::clone(&core.accelerator), spent: Arc::clone(&core.spent) };
+        let model = AskedByTool { model: core.accelerator(), spent: Arc::clone(&core.spent) };
         CallContext::new()
             .with_cancellation(running.cancellation.child_token())
             .with_caller(Arc::clone(&side) as _)

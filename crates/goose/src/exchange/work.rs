@@ -109,7 +109,7 @@ impl Work {
             self.prepare().await?;
             let answer = self.ask().await?;
             let calls = self.take(&answer).await?;
-            let checked = self.check(&answer, calls)?;
+            let checked = self.check(&answer, calls).await?;
             self.run_tools(checked).await?;
             match self.decide(&answer).await? {
                 Next::Ask => {}

@@ -38,6 +38,9 @@ const PATH_ARGUMENTS: [&str; 8] =
 /// How many paths of one call are looked at.
 const MAX_PATHS: usize = 64;
 
+/// A command that is longer than this may take long to parse.
+const LONG_COMMAND_BYTES: usize = 1024;
+
 /// What a call does, as far as goose knows its own tools.
 pub(super) enum Action<'a> {
     /// Runs a command line.
@@ -64,6 +67,11 @@ impl<'a> CallToJudge<'a> {
             (_, Some(access)) => Action::Files(access),
             _ => Action::Other,
         }
+    }
+
+    /// Whether judging it may take longer than anybody who waits for something else should wait.
+    pub(crate) fn takes_long(&self) -> bool {
+        matches!(self.action(), Action::Shell(command) if command.len() > LONG_COMMAND_BYTES)
     }
 
     /// What one of goose's own file tools does with files.

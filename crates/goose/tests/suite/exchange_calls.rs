@@ -7,7 +7,7 @@ use std::{
 
 use goose::{
     exchange::{Decision, Event, Outcome},
-    permission::{Mode, PermissionOptions, Permissions},
+    permission::{CallToJudge, Effect, Inspector, Mode, Objection, PermissionOptions, Permissions, Rule},
 };
 use goose_extension::prelude::*;
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
@@ -248,6 +248,62 @@ async fn allowed_calls_run_while_a_person_thinks() -> anyhow::Result<()> {
     approval.map(|approval| approval.answer(Decision::Allow));
     assert_eq!(outcome(&all(reply).await?)?, &done());
     assert_eq!(stage.results_in(1), ["one", "seen"]);
+    Ok(())
+}
+
+/// Repeats commands.
+struct Parrot;
+
+#[extension(name = "parrot", description = "Repeats")]
+impl Parrot {
+    /// Repeats a command.
+    #[tool(group = "command")]
+    async fn shell(&self, command: &str) -> ToolResult<String> {
+        Ok(command.lines().next().unwrap_or_default().to_owned())
+    }
+}
+
+/// Notes for each call how long its command is, and on which thread it is judged.
+#[derive(Default)]
+struct Threads(Mutex<Vec<(usize, std::thread::ThreadId)>>);
+
+impl Inspector for Threads {
+    fn name(&self) -> &str {
+        "threads"
+    }
+
+    fn inspect(&self, call: &CallToJudge<'_>) -> Result<Objection, String> {
+        let length = call.arguments["command"].as_str().map_or(0, str::len);
+        self.0.lock().map_err(|error| error.to_string())?.push((length, std::thread::current().id()));
+        Ok(Objection::None)
+    }
+}
+
+/// What takes long to judge must not hold up the thread that shows what happens and hears a cancel.
+#[tokio::test]
+async fn long_commands_are_judged_on_another_thread() -> anyhow::Result<()> {
+    let long = |first: &str| json!({ "command": format!("{first}\necho {}", "more ".repeat(3_000)) });
+    let calls = Turn::call("parrot__shell", json!({ "command": "echo short" }))
+        .and_call("parrot__shell", long("echo long"))
+        .and_call("parrot__shell", long("rm x"));
+    let model = ModelServer::scripted([calls, Turn::text("Done.")])?;
+    let threads = Arc::new(Threads::default());
+    let rule = Rule::parse(Effect::Deny, "shell rm *").map_err(anyhow::Error::msg)?;
+    let inspector = Arc::clone(&threads) as Arc<dyn Inspector>;
+    let options = PermissionOptions::new(Mode::Auto).with_rules([rule]).with_inspector(inspector);
+    let permissions = Permissions::new(options);
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_permissions(permissions)).await?;
+    stage.exchange.extensions().add_extension(Arc::new(Parrot))?;
+    let events = stage.say("Go").await?;
+    assert_eq!(outcome(&events)?, &done());
+    let results = stage.results_in(1);
+    assert_eq!(results[..2], ["echo short", "echo long"]);
+    assert!(results[2].contains("Not run:") && results[2].contains("rm x"), "{results:?}");
+    let here = std::thread::current().id();
+    let judged: Vec<(usize, std::thread::ThreadId)> =
+        threads.0.lock().map(|judged| judged.clone()).unwrap_or_default();
+    assert!(judged.iter().any(|(length, _)| *length > 10_000), "{judged:?}");
+    assert!(judged.iter().all(|(length, thread)| (*length < 100) == (*thread == here)), "{judged:?}");
     Ok(())
 }
 

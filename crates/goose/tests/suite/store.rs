@@ -253,6 +253,48 @@ async fn what_is_removed_is_gone_everywhere() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Neither in free pages nor in the log; also while others have the store open. Of the index, which is kept in pages that
+/// hold hundreds of words, the word stays that a page began with.
+#[tokio::test]
+async fn what_is_removed_leaves_nothing_in_the_files() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let kept = shelf.session(&["the kept walrus"]).await?;
+    let words: String = (0..20_000).map(|number| format!("qzx{number} ")).collect();
+    let gone = shelf.session(&["Qzxtitle of it", &words]).await?;
+    shelf.session(&["another walrus"]).await?;
+    assert_eq!(shelf.store.search("qzx100", 10).await?.len(), 1);
+    assert!(traces(&shelf.file(), b"qzx").len() > 20_000);
+    assert!(
+        !traces(&shelf.file(), b"qzx100 qzx101").is_empty()
+            && !traces(&shelf.file(), b"qzxtitle of").is_empty()
+    );
+    shelf.another().remove(gone.id()).await?;
+    for text in [b"qzxtitle".as_slice(), b"qzx100 qzx101", b"9 qzx"] {
+        assert_eq!(traces(&shelf.file(), text), Vec::<String>::new());
+    }
+    let words = traces(&shelf.file(), b"qzx");
+    assert!(words.len() < 10, "{words:?}");
+    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    assert_eq!(shelf.store.steps(kept.id()).await?.steps.len(), 1);
+    Ok(())
+}
+
+/// Where a word is in the files of a store, in small letters or with a large one, and what stands around it.
+fn traces(store: &Path, word: &[u8]) -> Vec<String> {
+    const AROUND: usize = 12;
+    let mut found = Vec::new();
+    for ending in ["", "-wal"] {
+        let bytes = std::fs::read(format!("{}{ending}", store.display())).unwrap_or_default();
+        let is_word =
+            |at: &usize| bytes[*at..].iter().zip(word).all(|(one, other)| one.eq_ignore_ascii_case(other));
+        for at in (0..bytes.len().saturating_sub(word.len())).filter(is_word) {
+            let around = &bytes[at.saturating_sub(AROUND)..(at + AROUND).min(bytes.len())];
+            found.push(format!("{ending} at {at}: {:?}", String::from_utf8_lossy(around)));
+        }
+    }
+    found
+}
+
 #[tokio::test]
 async fn words_are_found_in_messages_and_results() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, process::ExitCode};
 
-use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Paths, Settings};
+use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings};
 use goose_mcp::BUILTINS;
 use tokio::task::JoinSet;
 
@@ -51,14 +51,14 @@ fn program(name: String, program: &str) -> Check {
 }
 
 /// Starts all that can be, side by side.
-pub(super) fn start(paths: &Paths, settings: &Settings) -> anyhow::Result<Vec<Check>> {
+pub(super) fn start(settings: &Settings) -> anyhow::Result<Vec<Check>> {
     let enabled = settings.extensions().iter().filter(|entry| entry.enabled);
     let configs: Vec<ExtensionConfig> = enabled.filter_map(|entry| entry.checked().ok().cloned()).collect();
     if configs.is_empty() {
         return Ok(Vec::new());
     }
     let checks = RefCell::new(Vec::new());
-    supervise(paths, configs, async |manager, stop| {
+    supervise(settings, configs, async |manager, stop| {
         let mut starting = JoinSet::new();
         for name in manager.names() {
             let Ok(service) = manager.service(&name) else { continue };

@@ -91,7 +91,7 @@ fn all(paths: &Paths, here: &Here, args: &DoctorArgs) -> anyhow::Result<Vec<Chec
     if let Some(settings) = settings {
         checks.extend(extensions::look(settings));
         if args.start {
-            checks.extend(extensions::start(paths, settings)?);
+            checks.extend(extensions::start(settings)?);
         }
     }
     Ok(checks)

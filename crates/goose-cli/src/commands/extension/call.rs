@@ -5,7 +5,7 @@ use std::{env, process::ExitCode, sync::Arc};
 use anyhow::{anyhow, bail};
 use goose::{
     agents::extension_manager::ExtensionManager,
-    config::{ExtensionConfig, Paths},
+    config::{ExtensionConfig, Settings},
 };
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
@@ -23,12 +23,12 @@ pub(super) struct Call {
 
 /// Calls the tool and shows its result.
 pub(super) fn run(
-    paths: &Paths,
+    settings: &Settings,
     config: ExtensionConfig,
     call: Call,
     form: &Form,
 ) -> anyhow::Result<ExitCode> {
-    supervise(paths, vec![config], async |manager, stop| {
+    supervise(settings, vec![config], async |manager, stop| {
         let output = carry_out(manager, stop, call).await.map_err(readable)?;
         aside::end_status();
         print(&output, form)

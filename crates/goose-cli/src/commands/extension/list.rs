@@ -65,7 +65,7 @@ pub(super) fn run(selection: &Selection, form: &Form) -> anyhow::Result<ExitCode
         out.json(&Document { config: file, extensions: rows })?;
     } else {
         let (unused, listed): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.source == Source::Builtin);
+            rows.into_iter().partition(|row| row.source == Source::Builtin && !row.enabled);
         print_listed(&mut out, &listed, file)?;
         print_unused(&mut out, &unused)?;
     }

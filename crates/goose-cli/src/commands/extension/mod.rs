@@ -9,26 +9,57 @@ mod tools;
 
 use std::process::ExitCode;
 
-use goose::config::Paths;
+use goose::config::{Paths, Settings, SettingsSource, Trust};
 
-use crate::{cli::ExtensionCommand, selection::Selection};
+use crate::{
+    aside,
+    cli::{ExtensionCommand, Which},
+    output::WARNING,
+    selection::Selection,
+    settings::{self, ConfigArgs, Here},
+    visible,
+};
+
+/// What stands in the place of a file that is not read.
+const NO_FILE: &str = "/dev/null";
 
 /// Does one of these commands.
-pub(crate) fn run(command: ExtensionCommand) -> anyhow::Result<ExitCode> {
-    let paths = Paths::from_env()?;
+pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
+    let settings = configured(&Paths::from_env()?, config, command.which())?;
     match command {
-        ExtensionCommand::List { which, form } => list::run(&Selection::load(&paths, &which)?, &form),
+        ExtensionCommand::List { which, form } => list::run(&Selection::load(&settings, &which)?, &form),
         ExtensionCommand::Status { names, which, form } => {
-            status::run(&paths, Selection::load(&paths, &which)?.named_or_enabled(&names)?, &form)
+            status::run(&settings, Selection::load(&settings, &which)?.named_or_enabled(&names)?, &form)
         }
         ExtensionCommand::Tools { names, fresh, which, form } => {
-            let chosen = Selection::load(&paths, &which)?.named_or_enabled(&names)?;
-            tools::run(&paths, chosen, fresh, &form)
+            let chosen = Selection::load(&settings, &which)?.named_or_enabled(&names)?;
+            tools::run(&settings, chosen, fresh, &form)
         }
         ExtensionCommand::Call { name, tool, args, verbose, which, form } => {
             let arguments = arguments::read(&args)?;
-            let config = Selection::load(&paths, &which)?.callable(&name)?;
-            call::run(&paths, config, call::Call { tool, arguments, verbose }, &form)
+            let config = Selection::load(&settings, &which)?.callable(&name)?;
+            call::run(&settings, config, call::Call { tool, arguments, verbose }, &form)
         }
     }
+}
+
+/// The settings that a conversation here would have. A project's file that is not trusted does not count, and that is
+/// said. Where only the flags count, no file is read.
+fn configured(paths: &Paths, args: &ConfigArgs, which: &Which) -> anyhow::Result<Settings> {
+    if which.no_profile {
+        let source = SettingsSource::of_this_process(paths.clone());
+        return Ok(Settings::load(source.with_config_file(Some(NO_FILE.into())))?);
+    }
+    let Here { settings, project } = settings::look(paths, args);
+    let settings = settings?;
+    let left_out = match project {
+        Ok(Some(project)) if project.trust != Trust::Trusted => format!(
+            "{} is not used, because it is not trusted. Trust it with `goose configure trust`.",
+            project.path.display()
+        ),
+        Ok(_) => return Ok(settings),
+        Err(error) => format!("The project's configuration is not used: {error}"),
+    };
+    aside::line(format_args!("{WARNING}{}{WARNING:#}", visible::text(&left_out)));
+    Ok(settings)
 }

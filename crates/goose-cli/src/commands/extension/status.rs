@@ -4,7 +4,7 @@ use std::{io, process::ExitCode, time::Duration};
 
 use goose::{
     agents::extension_manager::{ExtensionManager, ExtensionStatus},
-    config::{ExtensionConfig, Paths},
+    config::{ExtensionConfig, Settings},
     services::Phase,
 };
 use goose_extension::ToolResult;
@@ -65,9 +65,9 @@ struct Tried {
 }
 
 /// Starts the chosen ones and shows how they are.
-pub(super) fn run(paths: &Paths, chosen: Vec<Candidate>, form: &Form) -> anyhow::Result<ExitCode> {
+pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &Form) -> anyhow::Result<ExitCode> {
     let configs = chosen.iter().filter_map(|candidate| candidate.usable().ok()).collect();
-    supervise(paths, configs, async |manager, stop| {
+    supervise(settings, configs, async |manager, stop| {
         let Some(tried) = stop.run_until_cancelled(try_all(manager)).await else {
             return Ok(ExitCode::FAILURE);
         };

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use goose::{agents::extension_manager::ExtensionManager, config::Paths, services::Phase};
+use goose::{agents::extension_manager::ExtensionManager, config::Settings, services::Phase};
 use goose_extension::Tool;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ struct Problem {
 
 /// Lists the tools of the chosen ones.
 pub(super) fn run(
-    paths: &Paths,
+    settings: &Settings,
     chosen: Vec<Candidate>,
     fresh: bool,
     form: &Form,
@@ -48,7 +48,7 @@ pub(super) fn run(
             Err(error) => problems.push(Problem { extension: candidate.key, error: error.to_string() }),
         }
     }
-    supervise(paths, configs, async |manager, stop| {
+    supervise(settings, configs, async |manager, stop| {
         let Some(tools) = stop.run_until_cancelled(list(manager, fresh)).await else {
             return Ok(ExitCode::FAILURE);
         };

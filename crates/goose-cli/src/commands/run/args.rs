@@ -19,8 +19,11 @@ Examples:
 
 The answer goes to standard output, everything else to standard error.
 With --output-format json: {\"messages\": [...], \"metadata\": {total_tokens,
-status}}, and 'structured' with --schema. With stream-json: a line for each
-event, {\"type\": \"message\" | \"notification\" | \"error\" | \"complete\", ...}.
+input_tokens, output_tokens, cost_usd, status, ...}}, and 'structured' with
+--schema. With stream-json: a line for each event, {\"type\": \"message\" |
+\"notification\" | \"error\" | \"complete\", ...}. A message is written whole, when
+it is stored; its parts are text, image, reasoning, toolRequest and
+toolResponse. 'complete' has what 'metadata' has.
 The exit code is 0 when the model has answered, 1 where it failed, 3 where it
 was asked as often as --max-turns allows, and 130 where Ctrl-C cancelled it.";
 

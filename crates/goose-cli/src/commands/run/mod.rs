@@ -134,7 +134,7 @@ async fn json(
     let form = if args.output_format == OutputFormat::Json { Form::Document } else { Form::Lines };
     let mut view = JsonView::new(form);
     if !message.is_empty() {
-        view.message(&Message::user(message.as_str()))?;
+        view.says(&Message::user(message.as_str()))?;
     }
     let code = once(assembled, input, signals, message, &mut view).await?;
     view.end()?;

@@ -94,11 +94,11 @@ impl Chat {
         if !aside::is_seen() {
             return Ok(());
         }
-        let Assembled { exchange, model, permissions, before, .. } = &self.assembled;
+        let Assembled { exchange, permissions, before, .. } = &self.assembled;
         aside::line(format_args!(
             "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · session {} · /help{FAINT:#}",
             env!("CARGO_PKG_VERSION"),
-            visible::line(model),
+            visible::line(&exchange.model().to_string()),
             permissions.mode(),
             exchange.session_id()
         ));
@@ -240,11 +240,16 @@ impl Chat {
         }
     }
 
-    fn show_standing(&self) {
+    /// Shows the line that says where the conversation stands.
+    pub(super) fn show_standing(&self) {
         if aside::is_seen() {
-            let mode = self.assembled.permissions.mode().to_string();
-            let line = standing(&self.assembled.model, &mode, self.screen.cost());
-            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::line(&line)));
+            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::line(&self.standing())));
         }
+    }
+
+    /// Where the conversation stands.
+    pub(super) fn standing(&self) -> String {
+        let Assembled { exchange, permissions, .. } = &self.assembled;
+        standing(&exchange.model().to_string(), &permissions.mode().to_string(), self.screen.cost())
     }
 }

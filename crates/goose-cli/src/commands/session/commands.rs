@@ -1,6 +1,6 @@
 //! What the commands of a conversation do.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use goose::{config::ExtensionConfig, permission::Mode};
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
@@ -13,11 +13,13 @@ use super::{
 };
 use crate::{
     aside,
+    commands::assemble::with_hint,
     output::{FAINT, NAME},
+    person::Person,
     signals::Asked,
     terminal::{
         screen::Detail,
-        status::{dollars, standing, tokens},
+        status::{dollars, tokens},
     },
     visible,
 };
@@ -36,7 +38,8 @@ impl Chat {
             Slash::Unclear(why) => aside::line(visible::text(&why)),
             Slash::Clear => self.clear().await,
             Slash::Compact => return self.compact().await,
-            Slash::Model => self.show_model(),
+            Slash::Model(None) => self.show_model(),
+            Slash::Model(Some(name)) => return self.set_model(&name).await,
             Slash::Cost => self.show_cost(),
             Slash::Mode(mode) => self.mode(mode.as_deref()),
             Slash::Full => self.toggle_detail(),
@@ -83,9 +86,22 @@ impl Chat {
     }
 
     fn show_model(&self) {
-        let mode = self.assembled.permissions.mode().to_string();
-        aside::line(visible::line(&standing(&self.assembled.model, &mode, self.screen.cost())));
-        aside::line(format_args!("{FAINT}Another model: goose session --resume --model NAME{FAINT:#}"));
+        aside::line(visible::line(&self.standing()));
+        aside::line(format_args!("{FAINT}Another one: /model NAME, or /model SERVICE:NAME{FAINT:#}"));
+    }
+
+    /// Another model goes on with the conversation.
+    async fn set_model(&mut self, name: &str) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
+        Ok(match self.working("asking for the model's key", exchange.set_model(name)).await? {
+            Ok(Ok(model)) => {
+                aside::line(format_args!("The model is {} now.", visible::line(&model.to_string())));
+                self.show_standing();
+                After::Line
+            }
+            Ok(Err(error)) => failed(&format!("{:#}", with_hint(error))),
+            Err(asked) => cancelled(asked),
+        })
     }
 
     fn show_cost(&self) {
@@ -109,6 +125,7 @@ impl Chat {
                 self.before_plan = None;
                 self.assembled.permissions.set_mode(mode);
                 aside::line(format_args!("The mode is {mode} now."));
+                self.show_standing();
             }
             Some(Err(error)) => aside::error(&error.to_string()),
         }
@@ -174,7 +191,10 @@ impl Chat {
         let exchange = self.assembled.exchange.clone();
         let arguments: JsonObject =
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
-        let context = CallContext::new();
+        let mut context = CallContext::new();
+        if aside::can_ask() {
+            context = context.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(&self.input)))));
+        }
         let prompt = exchange.extensions().get_prompt(name, arguments, &context);
         Ok(match self.working("asking the extension", prompt).await? {
             Ok(Ok(prompt)) => {

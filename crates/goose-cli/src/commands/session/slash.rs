@@ -17,9 +17,13 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/quit", "", "leave"),
     command("/clear", "", "forget the conversation so far; the session keeps it"),
     command("/compact", "", "summarize the conversation so far"),
-    command("/model", "", "the model, and how full its context is"),
+    command(
+        "/model",
+        "[NAME]",
+        "the model, and how full its context is; with a name, another one from now on",
+    ),
     command("/cost", "", "what the conversation has cost"),
-    command("/mode", "MODE", "what may be done without asking: auto, approve, smart_approve, chat"),
+    command("/mode", "[MODE]", "what may be done without asking: auto, approve, smart_approve, chat"),
     command("/r", "", "show results of tools in full, or folded again"),
     command("/extension", "CMD", "add a program that speaks MCP, as '--with-extension' does"),
     command("/builtin", "NAMES", "add built-in extensions"),
@@ -43,7 +47,8 @@ pub(crate) enum Slash {
     Help,
     Clear,
     Compact,
-    Model,
+    /// The model; shown where none is named.
+    Model(Option<String>),
     Cost,
     /// The mode; shown where none is named.
     Mode(Option<String>),
@@ -79,7 +84,7 @@ impl Slash {
             "help" | "?" => Self::Help,
             "clear" => Self::Clear,
             "compact" | "summarize" => Self::Compact,
-            "model" => Self::Model,
+            "model" => Self::Model(some),
             "cost" => Self::Cost,
             "mode" => Self::Mode(some),
             "r" => Self::Full,
@@ -102,16 +107,35 @@ fn listed(names: &str) -> Vec<String> {
 }
 
 fn prompt(rest: &str) -> Slash {
-    let mut words = rest.split_whitespace();
+    let mut words = words(rest).into_iter();
     let Some(name) = words.next() else { return usage("/prompt") };
     let mut arguments = Vec::new();
     for word in words {
         match word.split_once('=') {
-            Some((key, value)) => arguments.push((key.to_owned(), value.trim_matches('"').to_owned())),
+            Some((key, value)) => arguments.push((key.to_owned(), value.to_owned())),
             None => return usage("/prompt"),
         }
     }
-    Slash::Prompt { name: name.to_owned(), arguments }
+    Slash::Prompt { name, arguments }
+}
+
+/// Words, as they are typed: quotes keep what is between them together, and are no part of it.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) =
+        (Vec::new(), None, None);
+    for c in text.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 fn usage(name: &str) -> Slash {
@@ -150,6 +174,11 @@ mod tests {
         );
         let arguments = vec![("a".to_owned(), "1".to_owned())];
         assert_eq!(Slash::parse("/prompt p a=1"), Some(Slash::Prompt { name: "p".to_owned(), arguments }));
+        let arguments = vec![("a".to_owned(), "1 2".to_owned()), ("b".to_owned(), String::new())];
+        assert_eq!(
+            Slash::parse("/prompt p a=\"1 2\"  b=''"),
+            Some(Slash::Prompt { name: "p".to_owned(), arguments })
+        );
         assert!(matches!(Slash::parse("/prompt p a"), Some(Slash::Unclear(_))));
         assert!(matches!(Slash::parse("/frobnicate"), Some(Slash::Unclear(_))));
     }

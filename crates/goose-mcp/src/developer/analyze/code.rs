@@ -24,29 +24,81 @@ pub(super) struct Code {
 impl Code {
     /// The code in a folder, or in a single file.
     pub(super) fn under(root: &Path, depth: Option<usize>, walk: &Walk) -> Self {
-        let entries = Walk::builder(root).max_depth(depth).sort_by_file_name(Ord::cmp).build();
-        let mut code = Self { files: Vec::new(), remark: None };
-        let mut left = MAX_SYMBOLS;
-        let begin = Instant::now();
-        for entry in entries.filter_map(Result::ok) {
-            if !walk.goes_on() {
-                break;
+        let mut reading = Reading::new(root);
+        let all_read = code_files(root, depth, walk).all(|file| reading.read(&file));
+        let count = reading.files.len();
+        reading.end(walk, || {
+            (!all_read).then(|| format!("[Stopped after {count} files. Name a smaller folder.]"))
+        })
+    }
+
+    /// The code in a folder that is about a symbol: the files that have its name in them first, and the others as far as
+    /// there is room for them.
+    pub(super) fn about(root: &Path, symbol: &str, walk: &Walk) -> Self {
+        let mut reading = Reading::new(root);
+        let mut others = Vec::new();
+        let all_named = code_files(root, None, walk).all(|file| match Symbols::may_name(&file, symbol) {
+            true => reading.read(&file),
+            false => {
+                others.push(file);
+                true
             }
-            if Grammar::of(entry.path()).is_none() || !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                continue;
-            }
-            if code.files.len() == MAX_FILES || left == 0 || begin.elapsed() > MAX_TIME {
-                let files = code.files.len();
-                code.remark = Some(format!("[Stopped after {files} files. Name a smaller folder.]"));
-                break;
-            }
-            if let Some(symbols) = Symbols::of_file(entry.path()) {
-                left = left.saturating_sub(symbols.count());
-                code.files.push((shown(root, entry.path()), symbols));
-            }
+        });
+        let all_read = all_named && others.iter().all(|file| !walk.is_cancelled() && reading.read(file));
+        let count = reading.files.len();
+        reading.end(walk, || match (all_named, all_read) {
+            (false, _) => Some(format!("[Stopped after {count} files. Name a smaller folder.]")),
+            (true, false) => Some(format!(
+                "[Read {count} files, among them all that have `{symbol}` in them; what is further away may be missing.]"
+            )),
+            (true, true) => None,
+        })
+    }
+}
+
+/// The files of code in a folder, by name.
+fn code_files(root: &Path, depth: Option<usize>, walk: &Walk) -> impl Iterator<Item = PathBuf> {
+    let entries = Walk::builder(root).max_depth(depth).sort_by_file_name(Ord::cmp).build();
+    let is_link = root.is_symlink();
+    entries
+        .filter_map(Result::ok)
+        .take_while(|_| walk.goes_on())
+        .filter(move |entry| {
+            let is_file =
+                entry.file_type().is_some_and(|kind| kind.is_file()) || is_link && entry.depth() == 0;
+            is_file && Grammar::of(entry.path()).is_some()
+        })
+        .map(ignore::DirEntry::into_path)
+}
+
+/// Files being read, as long as there is room.
+struct Reading<'a> {
+    root: &'a Path,
+    files: Vec<(PathBuf, Symbols)>,
+    left: usize,
+    begin: Instant,
+}
+
+impl<'a> Reading<'a> {
+    fn new(root: &'a Path) -> Self {
+        Self { root, files: Vec::new(), left: MAX_SYMBOLS, begin: Instant::now() }
+    }
+
+    /// Reads a file; false where there is no room for it.
+    fn read(&mut self, file: &Path) -> bool {
+        if self.files.len() == MAX_FILES || self.left == 0 || self.begin.elapsed() > MAX_TIME {
+            return false;
         }
-        code.remark = code.remark.or_else(|| walk.remark());
-        code
+        if let Some(symbols) = Symbols::of_file(file) {
+            self.left = self.left.saturating_sub(symbols.count());
+            self.files.push((shown(self.root, file), symbols));
+        }
+        true
+    }
+
+    fn end(mut self, walk: &Walk, remark: impl FnOnce() -> Option<String>) -> Code {
+        self.files.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Code { files: self.files, remark: remark().or_else(|| walk.remark()) }
     }
 }
 

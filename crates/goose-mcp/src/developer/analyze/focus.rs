@@ -22,7 +22,7 @@ pub(super) fn map(code: &Code, symbol: &str, follow: usize) -> ToolResult<String
         let _ = writeln!(map, "defined at {place}: {signature}");
     }
     if map.is_empty() && !graph.callers.contains_key(symbol) {
-        return Err(unknown(&graph, symbol));
+        return Err(unknown(&graph, symbol, code.remark.as_deref()));
     }
     section(&mut map, "Callers", &graph.callers, symbol, follow);
     section(&mut map, "Calls", &graph.callees, symbol, follow);
@@ -95,7 +95,7 @@ fn descend<'a>(
     }
 }
 
-fn unknown(graph: &Graph<'_>, symbol: &str) -> ToolError {
+fn unknown(graph: &Graph<'_>, symbol: &str, remark: Option<&str>) -> ToolError {
     let wanted = symbol.to_lowercase();
     let similar: Vec<&str> = graph
         .defined
@@ -109,5 +109,6 @@ fn unknown(graph: &Graph<'_>, symbol: &str) -> ToolError {
     } else {
         format!("Did you mean {}?", similar.join(", "))
     };
-    ToolError::ExecutionError(format!("Nothing here is called `{symbol}`. {advice}"))
+    let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
+    ToolError::ExecutionError(format!("Nothing here is called `{symbol}`. {advice}{remark}"))
 }

@@ -18,6 +18,7 @@ use self::{code::Code, language::Grammar, symbols::Symbols};
 use super::{
     Developer, blocking,
     cut::cut,
+    files::check_readable,
     find::{Walk, must_be_there},
 };
 
@@ -53,9 +54,10 @@ impl Developer {
         let map = blocking(move || {
             let path = must_be_there(&place)?;
             let map = match focus {
-                Some(symbol) => focus::map(&Code::under(&path, None, &walk), symbol.trim(), follow)?,
+                Some(symbol) => focus::map(&Code::about(&path, symbol.trim(), &walk), symbol.trim(), follow)?,
                 None if path.is_dir() => overview::map(&Code::under(&path, Some(depth), &walk)),
                 None => {
+                    check_readable(&place)?;
                     let symbols = Symbols::of_file(&path).ok_or_else(|| not_understood(&place.given))?;
                     outline::map(&symbols)
                 }

@@ -55,12 +55,12 @@ impl Symbols {
     /// Reads a file; nothing where it is no code that is understood, too large, or not fit for its parser.
     pub(super) fn of_file(file: &Path) -> Option<Self> {
         let grammar = Grammar::of(file)?;
-        let mut code = Vec::new();
-        open_regular(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
-        if code.len() as u64 > MAX_FILE_BYTES {
-            return None;
-        }
-        Self::of_code(grammar, &tame(grammar.name, &code)?)
+        Self::of_code(grammar, &tame(grammar.name, &bytes(file)?)?)
+    }
+
+    /// Whether a file may define or call a symbol: its name stands there.
+    pub(super) fn may_name(file: &Path, symbol: &str) -> bool {
+        bytes(file).is_some_and(|code| String::from_utf8_lossy(&code).contains(symbol))
     }
 
     fn of_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
@@ -147,6 +147,13 @@ impl Definition {
     pub(super) fn is_function(&self) -> bool {
         matches!(self.kind.as_str(), "function" | "method" | "macro")
     }
+}
+
+/// A file that is not too large.
+fn bytes(file: &Path) -> Option<Vec<u8>> {
+    let mut code = Vec::new();
+    open_regular(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
+    (code.len() as u64 <= MAX_FILE_BYTES).then_some(code)
 }
 
 /// The syntax of a file, unless it takes too long.

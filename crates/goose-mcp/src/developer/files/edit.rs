@@ -9,13 +9,17 @@ use super::{
     change::Change,
     encoding::Encoding,
     explain::explain,
-    matching::{Places, Replacement},
+    matching::{Mismatch, Places, Replacement},
     open::{Opened, open},
     replace::replace,
 };
 
 /// How many replacements one call may make.
 const MAX_EDITS: usize = 100;
+
+/// What to say about a place that cannot be named.
+const DAMAGED: &str = "a \u{FFFD} in `before` stands for a byte that is no UTF-8, and cannot be written. Give only text \
+                       before or behind it; to mend the byte, use a program in the shell (`xxd`, `sed`, `iconv`).";
 
 // One of several replacements. (A doc comment would be sent to the model.)
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -80,6 +84,9 @@ fn all_edits(
 fn edit_file(place: &Place, edits: &[Edit], places: Places) -> ToolResult<Change> {
     let Opened { bytes, stamp } = open(place)?;
     let Some((text, encoding)) = Encoding::decode(bytes) else { return Err(not_text(place)) };
+    if let Some(letter) = edits.iter().flat_map(|edit| edit.after.chars()).find(|it| !encoding.takes(*it)) {
+        return Err(unwritable(place, encoding, letter));
+    }
     let mut changed = text.clone();
     for (number, edit) in edits.iter().enumerate() {
         let replacement = Replacement { before: &edit.before, after: &edit.after };
@@ -89,13 +96,32 @@ fn edit_file(place: &Place, edits: &[Edit], places: Places) -> ToolResult<Change
             } else {
                 String::new()
             };
-            let reason = explain(&mismatch, &replacement, &changed);
+            let reason = match mismatch {
+                Mismatch::Missing if names_damage(edit, encoding) => DAMAGED.to_owned(),
+                _ => explain(&mismatch, &replacement, &encoding.shown(&changed)),
+            };
             ToolError::ExecutionError(format!("{} was not changed{which}: {reason}", place.given))
         })?;
     }
+    if changed == text {
+        return Err(undone(place));
+    }
     let bytes = encoding.encode(&changed).map_err(|letter| unwritable(place, encoding, letter))?;
     replace(place, &bytes, Some(stamp))?;
-    Ok(Change::new(&place.given, &text, &changed))
+    Ok(Change::new(&place.given, &encoding.shown(&text), &encoding.shown(&changed)))
+}
+
+/// Whether the text to look for has the sign that damaged bytes are shown as.
+fn names_damage(edit: &Edit, encoding: Encoding) -> bool {
+    encoding == Encoding::DamagedUtf8 && edit.before.contains(char::REPLACEMENT_CHARACTER)
+}
+
+fn undone(place: &Place) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "{} was not changed: the edits undo each other. They are made one after the other; leave out those that are not \
+         wanted.",
+        place.given
+    ))
 }
 
 fn not_text(place: &Place) -> ToolError {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use encoding_rs::WINDOWS_1252;
 
+use super::damaged;
+
 const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_LE_BOM: &[u8] = b"\xFF\xFE";
 const UTF16_BE_BOM: &[u8] = b"\xFE\xFF";
@@ -18,6 +20,8 @@ pub(super) enum Encoding {
     Utf8WithBom,
     Utf16Le,
     Utf16Be,
+    /// With bytes that are none, which stay as they are.
+    DamagedUtf8,
     /// What is no Unicode: each byte is one character of Western Europe, so nothing is lost on the way back.
     Windows1252,
 }
@@ -29,6 +33,7 @@ impl Encoding {
             Self::Utf8 => "UTF-8",
             Self::Utf8WithBom => "UTF-8 with a byte order mark",
             Self::Utf16Le | Self::Utf16Be => "UTF-16",
+            Self::DamagedUtf8 => "UTF-8 with damaged bytes, shown as \u{FFFD}",
             Self::Windows1252 => "Windows-1252",
         }
     }
@@ -36,7 +41,10 @@ impl Encoding {
     /// The text in a file, and how it is written down; `None` for what is no text.
     pub(super) fn decode(bytes: Vec<u8>) -> Option<(String, Self)> {
         if let Some(rest) = bytes.strip_prefix(UTF8_BOM) {
-            return Some((str::from_utf8(rest).ok()?.to_owned(), Self::Utf8WithBom));
+            return match str::from_utf8(rest) {
+                Ok(text) => Some((text.to_owned(), Self::Utf8WithBom)),
+                Err(_) => not_unicode(&bytes),
+            };
         }
         if let Some(rest) = bytes.strip_prefix(UTF16_LE_BOM) {
             return Some((utf16(rest, u16::from_le_bytes)?, Self::Utf16Le));
@@ -49,15 +57,18 @@ impl Encoding {
         }
         match String::from_utf8(bytes) {
             Ok(text) => Some((text, Self::Utf8)),
-            Err(error) => {
-                let bytes = error.as_bytes();
-                let is_text = bytes.iter().filter(|it| is_odd(**it)).count() * CONTROL_SHARE <= bytes.len();
-                is_text.then(|| {
-                    let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
-                    (text.into_owned(), Self::Windows1252)
-                })
-            }
+            Err(error) => not_unicode(error.as_bytes()),
         }
+    }
+
+    /// The text as it is shown: what stands for a damaged byte is the sign for it.
+    pub(super) fn shown(self, text: &str) -> Cow<'_, str> {
+        if self == Self::DamagedUtf8 { damaged::shown(text) } else { Cow::Borrowed(text) }
+    }
+
+    /// Whether a new text may have a character. One that would become a damaged byte may not come from outside.
+    pub(super) fn takes(self, letter: char) -> bool {
+        self != Self::DamagedUtf8 || !damaged::is_stand_in(letter)
     }
 
     /// The bytes of a text.
@@ -71,12 +82,26 @@ impl Encoding {
             Self::Utf8WithBom => Ok([UTF8_BOM, text.as_bytes()].concat()),
             Self::Utf16Le => Ok(to_utf16(UTF16_LE_BOM, text, u16::to_le_bytes)),
             Self::Utf16Be => Ok(to_utf16(UTF16_BE_BOM, text, u16::to_be_bytes)),
+            Self::DamagedUtf8 => Ok(damaged::encode(text)),
             Self::Windows1252 => match WINDOWS_1252.encode(text) {
                 (bytes, _, false) => Ok(Cow::into_owned(bytes)),
                 _ => Err(text.chars().find(|it| !has_letter(*it)).unwrap_or(char::REPLACEMENT_CHARACTER)),
             },
         }
     }
+}
+
+/// Text that is not all Unicode: meant to be UTF-8, or of Western Europe.
+fn not_unicode(bytes: &[u8]) -> Option<(String, Encoding)> {
+    let is_text = bytes.iter().filter(|it| is_odd(**it)).count() * CONTROL_SHARE <= bytes.len();
+    if !is_text || bytes.contains(&0) {
+        return None;
+    }
+    if damaged::is_likely(bytes) {
+        return damaged::decode(bytes).map(|text| (text, Encoding::DamagedUtf8));
+    }
+    let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
+    Some((text.into_owned(), Encoding::Windows1252))
 }
 
 /// Whether Windows-1252 has a letter.
@@ -91,7 +116,9 @@ fn is_odd(byte: u8) -> bool {
 
 fn utf16(bytes: &[u8], join: fn([u8; 2]) -> u16) -> Option<String> {
     let (pairs, []) = bytes.as_chunks() else { return None };
-    char::decode_utf16(pairs.iter().copied().map(join)).collect::<Result<_, _>>().ok()
+    let text: String = char::decode_utf16(pairs.iter().copied().map(join)).collect::<Result<_, _>>().ok()?;
+    // With every other character missing it is UTF-32, or no text.
+    (!text.contains('\0')).then_some(text)
 }
 
 fn to_utf16(mark: &[u8], text: &str, split: fn(u16) -> [u8; 2]) -> Vec<u8> {
@@ -109,8 +136,17 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_seen() {
-        let table: [&[u8]; 5] =
-            [b"a\0b", b"\xFF\xFEa", b"\xFF\xFE\x00\xD8a\0", b"\xEF\xBB\xBF\xFF", b"\x80\x01\x02\x03"];
+        let table: [&[u8]; 6] = [
+            b"a\0b",
+            b"\xFF\xFEa",
+            b"\xFF\xFE\x00\xD8a\0",
+            b"\xFF\xFE\0\0a\0\0\0",
+            b"\x80\x01\x02\x03",
+            "a stand-in \u{10F7FF} and a damaged byte: \u{e9}"
+                .as_bytes()
+                .split_last()
+                .map_or(b"", |(_, it)| it),
+        ];
         for bytes in table {
             assert_eq!(Encoding::decode(bytes.to_vec()), None, "{bytes:?}");
         }
@@ -123,6 +159,25 @@ mod tests {
             Ok(b"gr\xF6\xDFe \x80".to_vec())
         );
         assert_eq!(Encoding::Windows1252.encode("a → b"), Err('→'));
+    }
+
+    #[test]
+    fn what_is_almost_utf8_is_no_other_encoding() {
+        let table: [(&[u8], &str, Encoding); 5] = [
+            (b"gr\xC3\xBC\xC3\x9Fe \xFF!", "gr\u{fc}\u{df}e \u{FFFD}!", Encoding::DamagedUtf8),
+            (b"\xC3\xA9 cut \xE2\x82", "\u{e9} cut \u{FFFD}\u{FFFD}", Encoding::Windows1252),
+            (b"\xC3\xA9\xC3\xA9 cut \xE2\x82", "\u{e9}\u{e9} cut \u{FFFD}\u{FFFD}", Encoding::DamagedUtf8),
+            (b"\xEF\xBB\xBFa\xFF", "\u{feff}a\u{FFFD}", Encoding::DamagedUtf8),
+            (b"caf\xE9 \xC9t\xE9", "caf\u{e9} \u{c9}t\u{e9}", Encoding::Windows1252),
+        ];
+        for (bytes, shown, expected) in table {
+            let (text, encoding) = Encoding::decode(bytes.to_vec()).unwrap();
+            assert_eq!(encoding, expected, "{bytes:?}");
+            if expected == Encoding::DamagedUtf8 || bytes.starts_with(b"caf") {
+                assert_eq!(encoding.shown(&text), shown);
+            }
+            assert_eq!(encoding.encode(&text).as_deref(), Ok(bytes));
+        }
     }
 
     proptest! {

@@ -1,8 +1,9 @@
 //! Why an edit could not be made, in words that let the model make it the next time.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
+    super::cut::cut_line,
     MAX_FILE_BYTES,
     line_ends::plain,
     matching::{Mismatch, Replacement, line_numbers},
@@ -161,9 +162,6 @@ fn show_line(message: &mut String, lines: &[&str], at: usize) {
     let _ = write!(message, "\n{}\t{}", at + 1, cut(line));
 }
 
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
+fn cut(line: &str) -> Cow<'_, str> {
+    cut_line(line, MAX_LINE_CHARS)
 }

@@ -12,7 +12,7 @@ const MAX_SHOWN: usize = 5;
 const MAX_NAME_CHARS: usize = 100;
 
 /// What to say about a path that does not exist: how far it exists, and what there is instead.
-pub(super) fn hint(path: &Path) -> String {
+pub(in super::super) fn hint(path: &Path) -> String {
     let Some((folder, missing)) = deepest(path) else { return String::new() };
     let names = nearest(folder, missing);
     let here = if path.parent() == Some(folder) {

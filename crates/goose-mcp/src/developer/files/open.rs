@@ -19,6 +19,17 @@ pub(super) struct Opened {
     pub(super) stamp: Stamp,
 }
 
+/// What there is in the place of a file.
+pub(super) enum Found {
+    Nothing,
+    File(Opened),
+    /// More than is read.
+    TooLarge {
+        size: u64,
+        stamp: Stamp,
+    },
+}
+
 /// What changes when somebody else changes a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
@@ -39,11 +50,41 @@ impl Stamp {
 ///
 /// Where it is not there, is no regular file, is too large, or cannot be read.
 pub(super) fn open(place: &Place) -> ToolResult<Opened> {
-    try_open(place)?.ok_or_else(|| missing(place))
+    match look(place)? {
+        Found::File(opened) => Ok(opened),
+        Found::Nothing => Err(missing(place)),
+        Found::TooLarge { size, .. } => Err(too_large(place, size)),
+    }
 }
 
-/// The same; `None` where there is no such file.
-pub(super) fn try_open(place: &Place) -> ToolResult<Option<Opened>> {
+/// Reads a whole file, where there is one.
+///
+/// # Errors
+///
+/// Where it is no regular file, or cannot be read.
+pub(super) fn look(place: &Place) -> ToolResult<Found> {
+    let Some((file, metadata)) = open_place(place)? else { return Ok(Found::Nothing) };
+    let stamp = Stamp::of(&metadata);
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(MAX_FILE_BYTES)).unwrap_or(0));
+    // Some files say that they are empty and are not.
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed("read", place, &error))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Ok(Found::TooLarge { size: metadata.len(), stamp });
+    }
+    Ok(Found::File(Opened { bytes, stamp }))
+}
+
+/// Looks whether there is a file that can be read.
+///
+/// # Errors
+///
+/// Why not.
+pub(in super::super) fn check_readable(place: &Place) -> ToolResult<()> {
+    open_place(place)?.map(drop).ok_or_else(|| missing(place))
+}
+
+/// A regular file; `None` where there is nothing.
+fn open_place(place: &Place) -> ToolResult<Option<(File, Metadata)>> {
     let file = match open_file(&place.path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -53,13 +94,7 @@ pub(super) fn try_open(place: &Place) -> ToolResult<Option<Opened>> {
     if !metadata.is_file() {
         return Err(not_regular(place, &metadata));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(MAX_FILE_BYTES)).unwrap_or(0));
-    // Some files say that they are empty and are not.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed("read", place, &error))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(too_large(place, metadata.len()));
-    }
-    Ok(Some(Opened { bytes, stamp: Stamp::of(&metadata) }))
+    Ok(Some((file, metadata)))
 }
 
 /// A file to be read, where there is one: nothing else is waited for.
@@ -84,7 +119,9 @@ pub(super) fn not_regular(place: &Place, metadata: &Metadata) -> ToolError {
     let kind = metadata.file_type();
     let given = &place.given;
     if kind.is_dir() {
-        return ToolError::ExecutionError(format!("{given} is a folder. Use `tree` to see what is in it."));
+        return ToolError::ExecutionError(format!(
+            "{given} is a folder. Name a file in it. Use `tree` to see what is there."
+        ));
     }
     let what = if kind.is_fifo() {
         "a pipe"
@@ -99,13 +136,17 @@ pub(super) fn not_regular(place: &Place, metadata: &Metadata) -> ToolError {
 }
 
 fn missing(place: &Place) -> ToolError {
-    ToolError::ExecutionError(format!("There is no file {}.{}", place.given, near::hint(&place.path)))
+    let given = &place.given;
+    ToolError::ExecutionError(match place.path.read_link() {
+        Ok(target) => format!("{given} is a link to {}, which is not there.", target.display()),
+        Err(_) => format!("There is no file {given}.{}", near::hint(&place.path)),
+    })
 }
 
 fn too_large(place: &Place, size: u64) -> ToolError {
     ToolError::ExecutionError(format!(
         "{} is too large: {size} bytes, at most {MAX_FILE_BYTES} are read. Use `search`, or `sed -n` in the shell, to \
-         see parts of it.",
+         see parts of it, and a program in the shell to change it.",
         place.given
     ))
 }
@@ -128,6 +169,13 @@ pub(super) fn failed(action: &str, place: &Place, error: &io::Error) -> ToolErro
         }
         io::ErrorKind::NotADirectory => {
             ("a part of the path is a file, not a folder".to_owned(), "Correct the path.")
+        }
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => (
+            "the links in its path lead round in a circle".to_owned(),
+            "Look at them with `ls -la` in the shell, and name the real file.",
+        ),
+        io::ErrorKind::InvalidFilename => {
+            ("a name in the path is longer than the system allows".to_owned(), "Choose a shorter one.")
         }
         _ => (error.to_string(), "Look at it with `ls -la` in the shell."),
     };

@@ -62,7 +62,7 @@ fn show(place: &Place, first: usize, limit: usize) -> ToolResult<ToolOutput> {
             place.given
         )));
     };
-    let mut shown = show_lines(place, &text, first, limit)?;
+    let mut shown = show_lines(place, &encoding.shown(&text), first, limit)?;
     if !matches!(encoding, Encoding::Utf8) {
         // Writing to a string cannot fail.
         let _ = write!(shown, "\n[{}]", encoding.name());

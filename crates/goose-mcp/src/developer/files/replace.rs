@@ -1,18 +1,20 @@
 //! Putting new bytes in the place of a file, all at once: whoever reads it sees the old or the new, never half of it,
-//! and where anything goes wrong the old one is still there.
+//! and where anything goes wrong the old one is still there. Where no other file can take its place as it is, with its
+//! owner, its other names and what else belongs to it, it is written where it is.
 
 use std::{
-    fs::{self, Metadata},
+    fs::{self, Metadata, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use goose_extension::{ToolError, ToolResult};
-use rustix::fs::{Access, Gid, Uid};
+use rustix::fs::{Access, Gid, OFlags, Uid};
 
 use super::{
     super::place::Place,
+    attributes, in_place,
     open::{Stamp, failed, not_regular},
 };
 
@@ -31,43 +33,82 @@ const MAX_LINKS: usize = 16;
 pub(super) fn replace(place: &Place, bytes: &[u8], stamp: Option<Stamp>) -> ToolResult<()> {
     let failed = |error: io::Error| failed("write", place, &error);
     let path = resolve(&place.path).map_err(failed)?;
-    let existing = existing(&path).map_err(failed)?;
-    if let Some(metadata) = &existing {
-        check(place, &path, metadata)?;
+    let Some(metadata) = existing(&path).map_err(failed)? else {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let new = write_beside(&path, bytes).map_err(failed)?;
+        return put_in_place(place, new, &path, stamp)?.map_err(failed);
+    };
+    check(place, &path, &metadata)?;
+    let replaced = match write_alike(&path, bytes, &metadata) {
+        Ok(new) => put_in_place(place, new, &path, stamp)?,
+        Err(error) => Err(error),
+    };
+    match replaced {
+        Err(error) if is_in_the_way(&error) => overwrite(place, &path, bytes, stamp),
+        replaced => replaced.map_err(failed),
     }
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let new = write_beside(folder, bytes, existing.as_ref()).map_err(failed)?;
-    let now = self::existing(&path).map_err(failed)?.as_ref().map(Stamp::of);
+}
+
+/// Puts a new file where it belongs, where that is as it was.
+fn put_in_place(
+    place: &Place,
+    new: tempfile::NamedTempFile,
+    path: &Path,
+    stamp: Option<Stamp>,
+) -> ToolResult<io::Result<()>> {
+    let now = existing(path).map_err(|error| failed("write", place, &error))?.as_ref().map(Stamp::of);
     if now != stamp {
         return Err(changed_meanwhile(place));
     }
-    new.persist(&path).map_err(|error| failed(error.error))?;
-    Ok(())
+    Ok(new.persist(path).map(drop).map_err(|error| error.error))
 }
 
-/// A file beside the one that it will replace, with all that is to be kept. It is removed where it is not put in place.
-fn write_beside(
-    folder: &Path,
-    bytes: &[u8],
-    existing: Option<&Metadata>,
-) -> io::Result<tempfile::NamedTempFile> {
+/// Writes a file where it is.
+fn overwrite(place: &Place, path: &Path, bytes: &[u8], stamp: Option<Stamp>) -> ToolResult<()> {
+    let failed = |error: io::Error| failed("write", place, &error);
+    let flags =
+        i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW).bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map_err(failed)?;
+    if Some(Stamp::of(&file.metadata().map_err(failed)?)) != stamp {
+        return Err(changed_meanwhile(place));
+    }
+    in_place::overwrite(&file, bytes).map_err(failed)
+}
+
+/// Whether it is the place, and not the bytes, that no other file can be put there.
+fn is_in_the_way(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy, Unsupported};
+    matches!(
+        error.kind(),
+        PermissionDenied | ReadOnlyFilesystem | ResourceBusy | CrossesDevices | Unsupported
+    )
+}
+
+/// A file beside the one that it will be. It is removed where it is not put in place.
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let mut new = tempfile::Builder::new()
         .prefix(".goose-")
         .suffix(".tmp")
         .permissions(fs::Permissions::from_mode(NEW_FILE_MODE))
-        .tempfile_in(folder)?;
+        .tempfile_in(path.parent().unwrap_or(Path::new("/")))?;
     new.write_all(bytes)?;
-    if let Some(existing) = existing {
-        let owner = (existing.uid(), existing.gid());
-        let ours = new.as_file().metadata()?;
-        if owner != (ours.uid(), ours.gid()) {
-            // Only a privileged goose can do that; for others, a file that they may write becomes theirs.
-            let _ =
-                rustix::fs::fchown(new.as_file(), Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)));
-        }
-        new.as_file().set_permissions(existing.permissions())?;
+    Ok(new)
+}
+
+/// The same, with all that is to be kept of the file that it will replace.
+fn write_alike(path: &Path, bytes: &[u8], existing: &Metadata) -> io::Result<tempfile::NamedTempFile> {
+    if existing.nlink() > 1 {
+        return Err(io::ErrorKind::CrossesDevices.into());
     }
+    let new = write_beside(path, bytes)?;
+    let owner = (existing.uid(), existing.gid());
+    let ours = new.as_file().metadata()?;
+    if owner != (ours.uid(), ours.gid()) {
+        rustix::fs::fchown(new.as_file(), Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)))?;
+    }
+    new.as_file().set_permissions(existing.permissions())?;
+    attributes::keep(path, new.as_file())?;
     Ok(new)
 }
 

@@ -9,7 +9,7 @@ use super::{
     change::Change,
     encoding::Encoding,
     line_ends::LineEnd,
-    open::{Opened, try_open},
+    open::{Found, Opened, look},
     replace::replace,
 };
 
@@ -44,13 +44,32 @@ struct Written {
 }
 
 fn write_file(place: &Place, content: &str) -> ToolResult<Written> {
-    let Some(Opened { bytes: old, stamp }) = try_open(place)? else {
-        replace(place, content.as_bytes(), None)?;
-        return Ok(Written {
-            message: format!("Created {} ({} lines)", place.given, content.lines().count()),
-            change: Some(Change::new(&place.given, "", content)),
-        });
-    };
+    if place.given.ends_with('/') {
+        return Err(ToolError::ExecutionError(format!(
+            "{} names a folder, so nothing was written. Name a file in it; folders are made with it.",
+            place.given
+        )));
+    }
+    match look(place)? {
+        Found::File(old) => write_over(place, old, content),
+        Found::Nothing => {
+            replace(place, content.as_bytes(), None)?;
+            Ok(Written {
+                message: format!("Created {} ({} lines)", place.given, content.lines().count()),
+                change: Some(Change::new(&place.given, "", content)),
+            })
+        }
+        Found::TooLarge { size, stamp } => {
+            replace(place, content.as_bytes(), Some(stamp))?;
+            let lines = content.lines().count();
+            let message = format!("Wrote {} ({lines} lines) in place of {size} bytes", place.given);
+            Ok(Written { message, change: None })
+        }
+    }
+}
+
+fn write_over(place: &Place, old: Opened, content: &str) -> ToolResult<Written> {
+    let Opened { bytes: old, stamp } = old;
     let old_size = old.len();
     let known = Encoding::decode(old.clone());
     let (bytes, note) = match &known {
@@ -61,11 +80,11 @@ fn write_file(place: &Place, content: &str) -> ToolResult<Written> {
         return Ok(Written { message: format!("{} had this content already", place.given), change: None });
     }
     replace(place, &bytes, Some(stamp))?;
-    let Some((text, _)) = known else {
+    let Some((text, encoding)) = known else {
         let message = format!("Wrote {} in place of {old_size} bytes that were no text", place.given);
         return Ok(Written { message, change: None });
     };
-    let change = Change::new(&place.given, &text, content);
+    let change = Change::new(&place.given, &encoding.shown(&text), content);
     let message = format!("Wrote {} ({}){note}", place.given, change.counts());
     Ok(Written { message, change: Some(change) })
 }
@@ -74,13 +93,22 @@ fn write_file(place: &Place, content: &str) -> ToolResult<Written> {
 fn encoded(content: &str, old: &str, encoding: Encoding) -> (Vec<u8>, String) {
     let ends = if content.contains("\r\n") { LineEnd::Lf } else { LineEnd::of(old) };
     let content = ends.apply(content);
+    let (encoding, note) = match encoding {
+        Encoding::DamagedUtf8 => (sound(old), "; bytes in it that were no UTF-8 are gone"),
+        encoding => (encoding, ""),
+    };
     // A mark that the model has seen and repeats is not there twice.
     let content = content.strip_prefix('\u{feff}').filter(|_| encoding != Encoding::Utf8).unwrap_or(&content);
     match encoding.encode(content) {
-        Ok(bytes) => (bytes, String::new()),
+        Ok(bytes) => (bytes, note.to_owned()),
         Err(letter) => {
             let note = format!("; it is UTF-8 now, because {} has no `{letter}`", encoding.name());
             (content.as_bytes().to_vec(), note)
         }
     }
+}
+
+/// How a text is written down that was damaged UTF-8.
+fn sound(old: &str) -> Encoding {
+    if old.starts_with('\u{feff}') { Encoding::Utf8WithBom } else { Encoding::Utf8 }
 }

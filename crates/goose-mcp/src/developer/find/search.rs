@@ -8,20 +8,24 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use goose_extension::prelude::*;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use ignore::{
     WalkState,
     overrides::{Override, OverrideBuilder},
 };
 
 use super::walk::{Walk, must_be_there};
-use crate::developer::{Developer, blocking, cut::cut, files::open_regular};
+use crate::developer::{
+    Developer, blocking,
+    cut::{cut, cut_line},
+    files::{check_readable, open_regular},
+};
 
 /// How many matches are shown where nobody says otherwise.
 const DEFAULT_LIMIT: usize = 100;
@@ -63,14 +67,19 @@ impl Developer {
         let walk = Walk::of(context);
         blocking(move || {
             let root = must_be_there(&place)?;
+            if !root.is_dir() {
+                check_readable(&place)?;
+            }
             let hunt = Hunt {
                 matcher,
                 around,
                 limit,
                 root,
+                given: place.given,
                 walk,
                 found: Mutex::default(),
                 count: AtomicUsize::new(0),
+                met_binary: AtomicBool::new(false),
             };
             hunt.run(glob.as_deref())?;
             Ok(hunt.render())
@@ -80,6 +89,12 @@ impl Developer {
 }
 
 fn matcher(pattern: &str, ignore_case: bool) -> ToolResult<RegexMatcher> {
+    if pattern.is_empty() {
+        return Err(
+            "The pattern is empty, and would match every line. Use `read` for a file, `tree` for a folder."
+                .into(),
+        );
+    }
     RegexMatcherBuilder::new()
         .case_insensitive(ignore_case)
         .line_terminator(Some(b'\n'))
@@ -88,7 +103,7 @@ fn matcher(pattern: &str, ignore_case: bool) -> ToolResult<RegexMatcher> {
         .build(pattern)
         .map_err(|error| {
             ToolError::ExecutionError(format!(
-                "The pattern is no regular expression: {error}. It has Rust's syntax, without look-around; escape \
+                "The pattern is no regular expression: {error}. It has Rust's syntax, without look-around, and matches within one line; escape \
                  `( ) [ ] {{ }} . * + ? |` with a backslash to find them as they are."
             ))
         })
@@ -100,15 +115,23 @@ struct Hunt {
     around: usize,
     limit: usize,
     root: PathBuf,
+    /// The root as it was given.
+    given: String,
     walk: Walk,
     found: Mutex<BTreeMap<PathBuf, String>>,
     count: AtomicUsize,
+    /// Whether a file was left when it turned out to be no text.
+    met_binary: AtomicBool,
 }
 
 impl Hunt {
     /// Looks at all files. The glob narrows what git sees; it brings nothing back that git ignores.
     fn run(&self, glob: Option<&str>) -> ToolResult<()> {
         let glob = self.glob(glob)?;
+        if !self.root.is_dir() {
+            self.search(&mut self.searcher(), &self.root);
+            return Ok(());
+        }
         Walk::builder(&self.root).build_parallel().run(|| {
             let mut searcher = self.searcher();
             let glob = &glob;
@@ -116,8 +139,8 @@ impl Hunt {
                 if self.is_full() || !self.walk.goes_on() {
                     return WalkState::Quit;
                 }
-                if let Ok(entry) = entry
-                    && entry.file_type().is_some_and(|kind| kind.is_file())
+                let Ok(entry) = entry.inspect_err(|_| self.walk.miss()) else { return WalkState::Continue };
+                if entry.file_type().is_some_and(|kind| kind.is_file())
                     && !glob.matched(entry.path(), false).is_ignore()
                 {
                     self.search(&mut searcher, entry.path());
@@ -153,12 +176,15 @@ impl Hunt {
     /// A file that cannot be read is passed over, as ripgrep does after a word about it.
     fn search(&self, searcher: &mut Searcher, file: &Path) {
         let mut lines = Lines { hunt: self, shown: String::new() };
-        let Some(opened) = open_regular(file) else { return };
+        let Some(opened) = open_regular(file) else { return self.walk.miss() };
         let reader = Cancellable { file: opened, walk: &self.walk };
         let searched = searcher.search_reader(&self.matcher, reader, &mut lines);
-        if searched.is_ok() && !lines.shown.is_empty() {
+        if searched.is_err() {
+            self.walk.miss();
+        }
+        if !lines.shown.is_empty() {
             let name = file.strip_prefix(&self.root).unwrap_or(file);
-            let name = if name.as_os_str().is_empty() { file } else { name };
+            let name = if name.as_os_str().is_empty() { Path::new(&self.given) } else { name };
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_path_buf(), lines.shown);
         }
     }
@@ -177,7 +203,11 @@ impl Hunt {
             MAX_BYTES,
             "[Cut here: too much to show. Narrow the pattern, the path or the glob, or ask for fewer lines around.]\n",
         );
-        if found.is_empty() {
+        if self.met_binary.load(Ordering::Relaxed) && !self.root.is_dir() {
+            shown.push_str("[It is no text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
+        } else if found.is_empty() && !self.root.is_dir() {
+            shown.push_str("No match in it.\n");
+        } else if found.is_empty() {
             shown.push_str(
                 "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n",
             );
@@ -215,10 +245,7 @@ impl Lines<'_> {
         let line = String::from_utf8_lossy(bytes);
         let line = line.trim_end_matches(['\n', '\r']);
         let number = number.unwrap_or_default();
-        let _ = match line.char_indices().nth(MAX_LINE_CHARS) {
-            Some((end, _)) => writeln!(self.shown, "{number}{mark}{}…", &line[..end]),
-            None => writeln!(self.shown, "{number}{mark}{line}"),
-        };
+        let _ = writeln!(self.shown, "{number}{mark}{}", cut_line(line, MAX_LINE_CHARS));
     }
 }
 
@@ -236,6 +263,13 @@ impl Sink for Lines<'_> {
     fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> Result<bool, Self::Error> {
         self.add(around.line_number(), '-', around.bytes());
         Ok(true)
+    }
+
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> Result<(), Self::Error> {
+        if end.binary_byte_offset().is_some() {
+            self.hunt.met_binary.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {

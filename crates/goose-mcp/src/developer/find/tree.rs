@@ -47,9 +47,16 @@ fn render(folder: &Path, depth: usize, walk: &Walk) -> String {
     let mut shown = String::new();
     let mut left_out = 0_usize;
     let mut lines = 0;
-    for entry in entries.filter_map(Result::ok).filter(|entry| entry.depth() > 0) {
+    for entry in entries {
         if !walk.goes_on() {
             break;
+        }
+        let Ok(entry) = entry else {
+            walk.miss();
+            continue;
+        };
+        if entry.depth() == 0 {
+            continue;
         }
         if lines < MAX_LINES {
             let _ = writeln!(shown, "{}", line(&entry, depth));
@@ -61,9 +68,7 @@ fn render(folder: &Path, depth: usize, walk: &Walk) -> String {
     if left_out > 0 {
         let _ = writeln!(shown, "[{left_out} more. Name a folder below, or a smaller depth.]");
     }
-    if let Some(remark) = walk.remark() {
-        let _ = writeln!(shown, "{remark}");
-    }
+    shown.extend(walk.remark());
     if shown.is_empty() { "(empty)".to_owned() } else { shown }
 }
 

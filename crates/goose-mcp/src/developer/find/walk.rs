@@ -1,6 +1,8 @@
 //! Walking through a folder.
 
 use std::{
+    fmt::Write as _,
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -12,17 +14,18 @@ use goose_extension::{CallContext, ToolError, ToolResult};
 use ignore::WalkBuilder;
 use tokio_util::sync::CancellationToken;
 
-use crate::developer::place::Place;
+use crate::developer::{files::near_names, place::Place};
 
 /// How many files and folders one call looks at.
 const MAX_ENTRIES: usize = 200_000;
 
-/// A walk that can be cancelled, and ends by itself.
+/// A walk that can be cancelled, ends by itself, and knows what it could not look at.
 #[derive(Clone)]
 pub(in crate::developer) struct Walk {
     cancelled: Option<CancellationToken>,
     left: Arc<AtomicUsize>,
     cut: Arc<AtomicBool>,
+    unreadable: Arc<AtomicUsize>,
 }
 
 impl Walk {
@@ -31,6 +34,7 @@ impl Walk {
             cancelled: context.cancellation().cloned(),
             left: Arc::new(AtomicUsize::new(MAX_ENTRIES)),
             cut: Arc::default(),
+            unreadable: Arc::default(),
         }
     }
 
@@ -59,26 +63,47 @@ impl Walk {
         taken.is_ok()
     }
 
-    /// Whether there was more than a call looks at.
-    pub(in crate::developer) fn was_cut(&self) -> bool {
-        self.cut.load(Ordering::Relaxed)
+    /// Counts something that could not be looked at.
+    pub(in crate::developer) fn miss(&self) {
+        self.unreadable.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What is said where there was.
+    /// What is said where it did not see everything.
     pub(in crate::developer) fn remark(&self) -> Option<String> {
-        self.was_cut().then(|| {
-            format!("[Stopped after {MAX_ENTRIES} files and folders. Name a smaller folder to see the rest.]")
-        })
+        let mut remark = String::new();
+        if self.cut.load(Ordering::Relaxed) {
+            let _ = writeln!(
+                remark,
+                "[Stopped after {MAX_ENTRIES} files and folders. Name a smaller folder to see the rest.]"
+            );
+        }
+        match self.unreadable.load(Ordering::Relaxed) {
+            0 => {}
+            count => {
+                let _ = writeln!(
+                    remark,
+                    "[Could not be read, for lack of permission or another reason: {count}]"
+                );
+            }
+        }
+        (!remark.is_empty()).then_some(remark)
     }
 }
 
 /// The place, where there is something.
 pub(in crate::developer) fn must_be_there(place: &Place) -> ToolResult<PathBuf> {
-    match place.path.symlink_metadata() {
+    let given = &place.given;
+    // Where a link leads nowhere, there is nothing.
+    match place.path.metadata() {
         Ok(_) => Ok(place.path.clone()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let near = near_names(&place.path);
+            Err(ToolError::ExecutionError(format!(
+                "There is no `{given}`.{near} Use `tree` on the folder above to see what is there."
+            )))
+        }
         Err(error) => Err(ToolError::ExecutionError(format!(
-            "`{}` cannot be looked at: {error}. Use `tree` on the folder above to see what is there.",
-            place.given
+            "`{given}` cannot be looked at: {error}. Use `tree` on the folder above to see what is there."
         ))),
     }
 }

@@ -1,6 +1,6 @@
 //! What a command came to, as the model reads it: its output first, then in brackets what else there is to know.
 
-use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
+use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 
 use goose_extension::{ToolError, ToolOutput, ToolResult};
 
@@ -29,8 +29,10 @@ const SIGNALS: [(i32, &str); 11] = [
 pub(super) enum Ending {
     /// By itself, or by a signal of somebody else.
     Exited(ExitStatus),
-    /// By us, after this time.
-    TimedOut(Duration),
+    /// By us, after this time; or not, and why.
+    TimedOut(Duration, io::Result<()>),
+    /// The system cannot tell.
+    Unknown(io::Error),
 }
 
 /// What a command came to.
@@ -55,16 +57,16 @@ impl Outcome {
     /// Where the command took too long.
     pub(super) fn into_result(mut self) -> ToolResult<ToolOutput> {
         match self.ending {
-            Ending::TimedOut(limit) => {
-                let seconds = limit.as_secs();
+            Ending::TimedOut(limit, stopped) => {
+                note(&mut self.text, &out_of_time(limit, stopped));
+                Err(ToolError::Timeout(self.text))
+            }
+            Ending::Unknown(error) => {
                 note(
                     &mut self.text,
-                    &format!(
-                        "stopped, with everything it had started, because it was not done after {seconds} s. Give it \
-                         more time with timeout_secs, or let it run in the background: `command >log 2>&1 &`"
-                    ),
+                    &format!("it is not known how the command ended, or whether it has: {error}"),
                 );
-                Err(ToolError::Timeout(self.text))
+                Ok(ToolOutput::error(self.text))
             }
             Ending::Exited(status) if status.success() => {
                 let text = if self.text.is_empty() { "(no output)".to_owned() } else { self.text };
@@ -75,6 +77,21 @@ impl Outcome {
                 Ok(ToolOutput::error(self.text))
             }
         }
+    }
+}
+
+fn out_of_time(limit: Duration, stopped: io::Result<()>) -> String {
+    let seconds = limit.as_secs();
+    let advice =
+        "Give it more time with timeout_secs, or let it run in the background: `command >log 2>&1 &`";
+    match stopped {
+        Ok(()) => format!(
+            "stopped, with everything it had started, because it was not done after {seconds} s. {advice}"
+        ),
+        Err(error) => format!(
+            "not done after {seconds} s, and it could not be stopped ({error}): it may still run. Look with `ps` before \
+             you start it again"
+        ),
     }
 }
 
@@ -130,4 +147,32 @@ fn note(text: &mut String, note: &str) {
     text.push('[');
     text.push_str(note);
     text.push(']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(ending: Ending) -> Outcome {
+        let mut kept = Kept::default();
+        kept.push(b"what it wrote\n");
+        Outcome::new(ending, &kept, None, false)
+    }
+
+    #[test]
+    fn what_was_written_is_there_whatever_goes_wrong() {
+        let limit = Duration::from_secs(5);
+        let stuck = outcome(Ending::TimedOut(limit, Err(io::Error::other("it is stuck"))));
+        let Err(ToolError::Timeout(stuck)) = stuck.into_result() else { panic!("it was not in time") };
+        assert!(
+            stuck
+                .starts_with("what it wrote\n[not done after 5 s, and it could not be stopped (it is stuck)")
+        );
+        let Err(ToolError::Timeout(stopped)) = outcome(Ending::TimedOut(limit, Ok(()))).into_result() else {
+            panic!("it was not in time")
+        };
+        assert!(stopped.starts_with("what it wrote\n[stopped, with everything"), "{stopped}");
+        let lost = outcome(Ending::Unknown(io::Error::other("no child"))).into_result().unwrap();
+        assert!(lost.is_error && lost.as_text().starts_with("what it wrote\n[it is not known"));
+    }
 }

@@ -79,28 +79,38 @@ impl<'a> Run<'a> {
         Ok(Self { process, output })
     }
 
-    /// Waits for the end, but not longer than the limit.
+    /// Waits for the end, but not longer than the limit. What was read is kept, whatever goes wrong with the process.
     ///
     /// # Errors
     ///
-    /// Where the system cannot tell how it ended.
+    /// Where there is no process.
     pub(super) async fn finish(mut self, limit: Duration) -> ToolResult<Outcome> {
-        let deadline = Instant::now() + limit;
-        let ended = self.output.follow(self.process.get()?, deadline).await?;
+        let ended = self.output.follow(self.process.get()?, Instant::now() + limit).await;
         let ending = match ended {
-            Some(status) => {
+            Ok(Some(status)) => {
                 self.output.drain(Instant::now() + DRAIN_TIME).await;
-                self.process.take()?.release().await?;
+                release(self.process.take()?).await;
                 Ending::Exited(status)
             }
-            None => {
-                self.process.take()?.stop(Duration::ZERO).await?;
+            Ok(None) => {
+                let stopped = self.process.take()?.stop(Duration::ZERO).await;
                 self.output.drain(Instant::now() + DRAIN_TIME).await;
-                Ending::TimedOut(limit)
+                Ending::TimedOut(limit, stopped.map(drop))
+            }
+            Err(error) => {
+                self.output.drain(Instant::now() + DRAIN_TIME).await;
+                Ending::Unknown(error)
             }
         };
         self.output.live.finish();
         Ok(self.output.settle(ending).await)
+    }
+}
+
+/// Lets what the command has left in the background live on. Its own end is known by now.
+async fn release(process: Process) {
+    if let Err(error) = process.release().await {
+        tracing::warn!(%error, "what a command left behind is not watched");
     }
 }
 

@@ -11,14 +11,14 @@ use super::{
 };
 use crate::{
     endpoint::Endpoint,
-    error::{ProviderError, ProviderResult},
+    error::ProviderResult,
     failure,
     reply::StopReason,
     sse::SseEvent,
     usage::Usage,
     wires::{
         assembly::{Assembly, too_much},
-        stream::{Decoder, fail_on_error, unreadable},
+        stream::{self, Decoder, fail_on_error, unreadable},
     },
 };
 
@@ -28,7 +28,7 @@ const MAX_OPEN_BLOCKS: usize = 256;
 /// How long the signature of a thought may be.
 const MAX_SIGNATURE_BYTES: usize = 1024 * 1024;
 
-pub(super) struct AnthropicDecoder {
+pub(in crate::wires) struct AnthropicDecoder {
     endpoint: Endpoint,
     open: HashMap<u64, Open>,
     usage: Usage,
@@ -47,6 +47,10 @@ struct Thought {
 }
 
 impl Decoder for AnthropicDecoder {
+    fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, open: HashMap::new(), usage: Usage::default() }
+    }
+
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
@@ -64,11 +68,7 @@ impl Decoder for AnthropicDecoder {
     }
 
     fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
-        if answer.get("content").is_none() {
-            return Err(ProviderError::Protocol { message: "it holds no `content`".to_owned() });
-        }
-        let text = answer.to_string();
-        let answer: Answer = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
+        let answer: Answer = stream::whole(answer, "content")?;
         for block in answer.content {
             self.begin(0, block, reply)?;
             self.end(0, reply)?;
@@ -82,10 +82,6 @@ impl Decoder for AnthropicDecoder {
 }
 
 impl AnthropicDecoder {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: HashMap::new(), usage: Usage::default() }
-    }
-
     fn take(&mut self, event: Event, reply: &mut Assembly) -> ProviderResult<()> {
         match event {
             Event::MessageStart { message } => self.count(message.usage.as_ref(), reply),

@@ -11,10 +11,12 @@ use crate::{
     endpoint::Dialect,
     request::Effort,
     wires::{
+        body::RequestBody,
         caching::{self, CacheControl, Places},
+        content,
         models::{self, ClaudeThinking},
-        schema::Schema,
-        wire::{Ask, write_element, write_json, write_list},
+        tools::Schema,
+        wire::Ask,
     },
 };
 
@@ -70,49 +72,42 @@ struct SystemBlock<'a> {
     cache_control: Option<CacheControl>,
 }
 
-/// The body of a request. What changes from turn to turn comes last.
+/// The body of a request.
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     let request = &ask.request;
-    let marks = ask.dialect != Dialect::Strict;
-    let mut out = Vec::with_capacity(8 * 1024);
-    write_json(&mut out, &head(ask));
-    // The head is an object that goes on.
-    out.pop();
-    if !request.tools.is_empty() {
-        out.push(b',');
-        let marks_tools = marks && request.system.is_empty();
-        write_list(&mut out, "tools", |out| write_tools(request.tools, marks_tools, out));
-    }
-    if !request.system.is_empty() {
-        out.push(b',');
-        let cache_control = marks.then_some(CacheControl::MARK);
-        let block = SystemBlock { r#type: "text", text: request.system, cache_control };
-        write_list(&mut out, "system", |out| write_element(out, &block));
-    }
-    out.push(b',');
-    write_list(&mut out, "messages", |out| {
-        let sight = ask.sight();
-        let start = out.len();
-        let ends =
-            ask.history.write(request.messages, |message, _, out| messages::write(message, sight, out), out);
-        if marks {
-            let places = Places { messages: request.messages, start, ends: &ends };
-            caching::mark(&places, |_| true, out);
-        }
+    let mark = (ask.dialect != Dialect::Strict).then_some(CacheControl::MARK);
+    let system = (!request.system.is_empty()).then_some(SystemBlock {
+        r#type: "text",
+        text: request.system,
+        cache_control: mark,
     });
-    out.push(b'}');
-    out
+    let tools_mark = mark.filter(|_| system.is_none());
+    RequestBody::new(&head(ask))
+        .list("tools", tool_entries(request.tools, tools_mark))
+        .list("system", system)
+        .written_list("messages", |out| write_messages(ask, mark, out))
+        .finish()
 }
 
-fn write_tools(tools: &[Tool], marks_last: bool, out: &mut Vec<u8>) {
-    for (at, tool) in tools.iter().enumerate() {
-        let entry = ToolEntry {
-            name: tool.name(),
-            description: tool.description(),
-            input_schema: Schema(tool.input_schema()),
-            cache_control: (marks_last && at + 1 == tools.len()).then_some(CacheControl::MARK),
-        };
-        write_element(out, &entry);
+/// Only the last one is marked: a mark covers what comes before it.
+fn tool_entries(tools: &[Tool], mark: Option<CacheControl>) -> impl Iterator<Item = ToolEntry<'_>> {
+    tools.iter().enumerate().map(move |(at, tool)| ToolEntry {
+        name: tool.name(),
+        description: tool.description(),
+        input_schema: Schema(tool.input_schema()),
+        cache_control: mark.filter(|_| at + 1 == tools.len()),
+    })
+}
+
+fn write_messages(ask: &Ask<'_>, mark: Option<CacheControl>, out: &mut Vec<u8>) {
+    let sight = ask.sight();
+    let messages = ask.request.messages;
+    let start = out.len();
+    let write =
+        |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| messages::write(message, sight, out);
+    let ends = ask.history.write(messages, write, out);
+    if mark.is_some() {
+        caching::mark(&Places { messages, start, ends: &ends }, |_| true, out);
     }
 }
 
@@ -126,13 +121,14 @@ fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
         _ => 0,
     };
     let adapts = matches!(way, ClaudeThinking::Adaptive | ClaudeThinking::AdaptiveOnly);
+    let word = effort.filter(|_| adapts).and_then(Effort::word);
     let takes_temperature = thinking.is_none() && way != ClaudeThinking::AdaptiveOnly;
     Head {
         model: &ask.model.name,
         stream: true,
         max_tokens: max_tokens(ask, budget),
         temperature: options.temperature.filter(|_| takes_temperature),
-        output_config: effort.filter(|_| adapts).map(|effort| OutputConfig { effort: effort_word(effort) }),
+        output_config: word.map(|effort| OutputConfig { effort }),
         thinking,
     }
 }
@@ -161,23 +157,13 @@ fn budget(effort: Effort) -> u64 {
     }
 }
 
-fn effort_word(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None | Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-    }
-}
-
 /// Thinking cannot be switched on between a call and its result: the call would have to begin with a thought.
 fn can_think(messages: &[Arc<Message>]) -> bool {
     let Some(last) = messages.iter().rev().find(|message| message.role == Role::Assistant) else {
         return true;
     };
-    let is_own_thought = |content: &MessageContent| match content {
-        MessageContent::Reasoning(thought) => {
-            thought.opaque.as_ref().is_some_and(|opaque| opaque.wire == WIRE)
-        }
+    let is_own_thought = |part: &MessageContent| match part {
+        MessageContent::Reasoning(thought) => content::kept(&thought.opaque, WIRE).is_some(),
         _ => false,
     };
     last.call_ids().next().is_none() || last.content.iter().any(is_own_thought)

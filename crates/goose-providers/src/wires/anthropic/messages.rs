@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use goose_extension::{Message, MessageContent, Reasoning, Role};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::WIRE;
 use crate::wires::{
+    body::write_element,
     content::{self, Part, Sight},
     names,
-    wire::write_element,
+    text::ArgumentObject,
 };
 
 #[derive(Serialize)]
@@ -38,7 +39,7 @@ enum Block<'a> {
     ToolUse {
         id: Cow<'a, str>,
         name: Cow<'a, str>,
-        input: Input<'a>,
+        input: ArgumentObject<'a>,
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
@@ -53,19 +54,6 @@ struct Source<'a> {
     r#type: &'static str,
     media_type: &'static str,
     data: &'a str,
-}
-
-/// A call's arguments; what was no object is sent as an empty one.
-struct Input<'a>(&'a Value);
-
-impl Serialize for Input<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_object() {
-            self.0.serialize(serializer)
-        } else {
-            serializer.serialize_map(Some(0))?.end()
-        }
-    }
 }
 
 /// Writes a message; nothing where it would be empty.
@@ -89,11 +77,7 @@ fn user_blocks(message: &Message, sight: Sight) -> Vec<Block<'_>> {
         }),
         _ => None,
     });
-    let blocks = message.content.iter().filter_map(|content| match content {
-        MessageContent::Block(inner) => content::part(inner, sight).map(block),
-        _ => None,
-    });
-    results.chain(blocks).collect()
+    results.chain(content::parts(message, sight).map(block)).collect()
 }
 
 fn block(part: Part<'_>) -> Block<'_> {
@@ -123,7 +107,7 @@ fn assistant_block(content: &MessageContent) -> Option<Block<'_>> {
         MessageContent::ToolCall { id, name, arguments, .. } => Some(Block::ToolUse {
             id: names::sent_id(id),
             name: names::sent_name(name),
-            input: Input(arguments),
+            input: ArgumentObject(arguments),
         }),
         _ => None,
     }
@@ -131,7 +115,7 @@ fn assistant_block(content: &MessageContent) -> Option<Block<'_>> {
 
 /// Only thoughts that were signed on this wire are taken by it.
 fn thought_block(thought: &Reasoning) -> Option<Block<'_>> {
-    let data = &thought.opaque.as_ref().filter(|opaque| opaque.wire == WIRE)?.data;
+    let data = content::kept(&thought.opaque, WIRE)?;
     if let Some(data) = data.get("redacted").and_then(Value::as_str) {
         return Some(Block::RedactedThinking { data });
     }

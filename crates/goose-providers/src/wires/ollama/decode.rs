@@ -65,12 +65,16 @@ struct Function {
     arguments: Value,
 }
 
-pub(super) struct OllamaDecoder {
+pub(in crate::wires) struct OllamaDecoder {
     endpoint: Endpoint,
 }
 
 impl Decoder for OllamaDecoder {
     const LINES: bool = true;
+
+    fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
 
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let piece = serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
@@ -79,10 +83,6 @@ impl Decoder for OllamaDecoder {
 }
 
 impl OllamaDecoder {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
-    }
-
     fn piece(&self, piece: Piece, reply: &mut Assembly) -> ProviderResult<()> {
         if let Some(error) = piece.error.as_ref().filter(|error| !error.is_null()) {
             return Err(failure::of_value(&self.endpoint, error));

@@ -1,15 +1,12 @@
 //! A request as Ollama wants it. Fields that say nothing are not sent.
 
-use goose_extension::Tool;
+use goose_extension::Message;
 use serde::Serialize;
 
 use super::messages;
 use crate::{
     request::Effort,
-    wires::{
-        schema::Schema,
-        wire::{Ask, write_element, write_json, write_list},
-    },
+    wires::{body::RequestBody, tools::ToolEntry, wire::Ask},
 };
 
 #[derive(Serialize)]
@@ -39,51 +36,23 @@ enum Think {
     Level(&'static str),
 }
 
-#[derive(Serialize)]
-struct ToolEntry<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    parameters: Schema<'a>,
-}
-
-#[derive(Serialize)]
-struct System<'a> {
-    role: &'static str,
-    content: &'a str,
-}
-
-/// The body of a request. What changes from turn to turn comes last.
+/// The body of a request.
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
-    let request = &ask.request;
-    let mut out = Vec::with_capacity(8 * 1024);
-    write_json(&mut out, &head(ask));
-    // The head is an object that goes on.
-    out.pop();
-    if !request.tools.is_empty() {
-        out.push(b',');
-        write_list(&mut out, "tools", |out| request.tools.iter().for_each(|tool| write_tool(tool, out)));
+    RequestBody::new(&head(ask))
+        .list("tools", ask.request.tools.iter().map(ToolEntry::from))
+        .written_list("messages", |out| write_messages(ask, out))
+        .finish()
+}
+
+fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
+    let (request, sight) = (&ask.request, ask.sight());
+    if !request.system.is_empty() {
+        messages::write_system(request.system, out);
     }
-    out.push(b',');
-    write_list(&mut out, "messages", |out| {
-        if !request.system.is_empty() {
-            write_element(out, &System { role: "system", content: request.system });
-        }
-        let sight = ask.sight();
-        ask.history.write(
-            request.messages,
-            |message, before, out| messages::write(message, before, sight, out),
-            out,
-        );
-    });
-    out.push(b'}');
-    out
+    let write = |message: &Message, before: Option<&Message>, out: &mut Vec<u8>| {
+        messages::write(message, before, sight, out);
+    };
+    ask.history.write(request.messages, write, out);
 }
 
 fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
@@ -105,17 +74,6 @@ fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
 fn think(effort: Effort, model: &str) -> Think {
     match effort {
         _ if !model.contains("gpt-oss") => Think::Switch(effort != Effort::None),
-        Effort::None | Effort::Low => Think::Level("low"),
-        Effort::Medium => Think::Level("medium"),
-        Effort::High => Think::Level("high"),
+        effort => Think::Level(effort.word().unwrap_or("low")),
     }
-}
-
-fn write_tool(tool: &Tool, out: &mut Vec<u8>) {
-    let function = Function {
-        name: tool.name(),
-        description: tool.description(),
-        parameters: Schema(tool.input_schema()),
-    };
-    write_element(out, &ToolEntry { r#type: "function", function });
 }

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use goose_extension::{Message, MessageContent, Role, ToolOutput};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::wires::{
+    body::write_element,
     content::{self, Part, Sight},
     names::sent_name,
-    text::{joined, result_text},
-    wire::write_element,
+    text::{ArgumentObject, joined, result_text},
 };
 
 #[derive(Serialize, Default)]
@@ -33,7 +32,12 @@ struct CallEntry<'a> {
 #[derive(Serialize)]
 struct FunctionCall<'a> {
     name: Cow<'a, str>,
-    arguments: Cow<'a, Value>,
+    arguments: ArgumentObject<'a>,
+}
+
+/// Writes who the model is and how it works.
+pub(super) fn write_system(text: &str, out: &mut Vec<u8>) {
+    write_element(out, &Entry { role: "system", content: Cow::Borrowed(text), ..Entry::default() });
 }
 
 /// Writes a message, as none, one or several of the wire's. Results are tied to calls by name here, and the calls are in
@@ -59,11 +63,7 @@ fn write_user(message: &Message, before: Option<&Message>, sight: Sight, out: &m
             write_result(name, output, sight, out);
         }
     }
-    let blocks = message.content.iter().filter_map(|part| match part {
-        MessageContent::Block(block) => content::part(block, sight),
-        _ => None,
-    });
-    let (images, texts) = apart(blocks.collect());
+    let (images, texts) = apart(content::parts(message, sight));
     if !images.is_empty() || !texts.is_empty() {
         write_element(out, &Entry { role: "user", content: joined(texts), images, ..Entry::default() });
     }
@@ -83,7 +83,7 @@ fn write_result(name: &str, output: &ToolOutput, sight: Sight, out: &mut Vec<u8>
     );
 }
 
-fn apart(parts: Vec<Part<'_>>) -> (Vec<&str>, Vec<Part<'_>>) {
+fn apart<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> (Vec<&'a str>, Vec<Part<'a>>) {
     let mut images = Vec::new();
     let mut texts = Vec::new();
     for part in parts {
@@ -96,11 +96,7 @@ fn apart(parts: Vec<Part<'_>>) -> (Vec<&str>, Vec<Part<'_>>) {
 }
 
 fn write_assistant(message: &Message, out: &mut Vec<u8>) {
-    let texts = message.content.iter().filter_map(|part| match part {
-        MessageContent::Block(block) => content::part(block, Sight::Blind),
-        _ => None,
-    });
-    let texts: Vec<Part<'_>> = texts.collect();
+    let texts = content::own_texts(message);
     let tool_calls: Vec<CallEntry<'_>> = message.content.iter().filter_map(call_entry).collect();
     if texts.is_empty() && tool_calls.is_empty() {
         return;
@@ -110,7 +106,6 @@ fn write_assistant(message: &Message, out: &mut Vec<u8>) {
 
 fn call_entry(part: &MessageContent) -> Option<CallEntry<'_>> {
     let MessageContent::ToolCall { name, arguments, .. } = part else { return None };
-    let arguments =
-        if arguments.is_object() { Cow::Borrowed(arguments) } else { Cow::Owned(Value::Object(Map::new())) };
-    Some(CallEntry { function: FunctionCall { name: sent_name(name), arguments } })
+    let function = FunctionCall { name: sent_name(name), arguments: ArgumentObject(arguments) };
+    Some(CallEntry { function })
 }

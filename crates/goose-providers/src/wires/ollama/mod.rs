@@ -7,61 +7,20 @@ mod decode;
 mod encode;
 mod messages;
 
-use async_trait::async_trait;
-
-use self::decode::OllamaDecoder;
 use super::wire::{Ask, Codec, Wire};
-use crate::{
-    endpoint::Endpoint,
-    error::ProviderResult,
-    http::UsualKey,
-    provider::{ModelInfo, Provider},
-    reply::ReplyStream,
-    request::Request,
-};
 
-/// A model that Ollama runs. [`ModelInfo::context_limit`] is the room that it is given.
-pub struct Ollama(Wire);
+/// A model that Ollama runs. [`ModelInfo::context_limit`](crate::ModelInfo::context_limit) is the room that it is given.
+pub type Ollama = Wire<Native>;
 
-impl Ollama {
-    /// The model at an endpoint. Nothing is connected yet.
-    pub fn new(endpoint: Endpoint, model: ModelInfo) -> Self {
-        Self(Wire::new::<Native>(endpoint, model))
-    }
-}
-
-struct Native;
+/// The codec.
+pub struct Native;
 
 impl Codec for Native {
-    type Decoder = OllamaDecoder;
+    type Decoder = decode::OllamaDecoder;
 
-    const USUAL_KEY: UsualKey = UsualKey::Bearer;
     const HEADERS: &'static [(&'static str, &'static str)] = &[("accept", "application/x-ndjson")];
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         encode::body(ask)
-    }
-
-    fn decoder(endpoint: &Endpoint) -> OllamaDecoder {
-        OllamaDecoder::new(endpoint.clone())
-    }
-}
-
-#[async_trait]
-impl Provider for Ollama {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn model(&self) -> &ModelInfo {
-        self.0.model()
-    }
-
-    fn prepare(&self) {
-        self.0.prepare();
-    }
-
-    async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        self.0.stream::<Native>(request).await
     }
 }

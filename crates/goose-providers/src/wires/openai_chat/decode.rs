@@ -20,14 +20,14 @@ use crate::{
     usage::Usage,
     wires::{
         assembly::Assembly,
-        stream::{Decoder, unreadable},
+        stream::{self, Decoder, unreadable},
     },
 };
 
 /// What some services send last.
 const DONE: &str = "[DONE]";
 
-pub(super) struct ChatDecoder {
+pub(in crate::wires) struct ChatDecoder {
     endpoint: Endpoint,
     /// The calls by what the service calls them; never more than an answer may have.
     by_index: HashMap<String, OpenCall>,
@@ -41,6 +41,10 @@ struct OpenCall {
 }
 
 impl Decoder for ChatDecoder {
+    fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, by_index: HashMap::new(), by_id: HashMap::new(), last: None }
+    }
+
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data == DONE {
@@ -59,20 +63,11 @@ impl Decoder for ChatDecoder {
     }
 
     fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
-        let text = answer.to_string();
-        if answer.get("choices").is_none() {
-            return Err(ProviderError::Protocol { message: "it holds no `choices`".to_owned() });
-        }
-        let chunk = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
-        self.chunk(chunk, reply)
+        self.chunk(stream::whole(answer, "choices")?, reply)
     }
 }
 
 impl ChatDecoder {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, by_index: HashMap::new(), by_id: HashMap::new(), last: None }
-    }
-
     fn named_error(&self, data: &str) -> ProviderError {
         let value: Value = serde_json::from_str(data).unwrap_or_default();
         failure::of_value(&self.endpoint, &value)

@@ -5,7 +5,10 @@ use goose_extension::{Message, MessageContent, Opaque};
 use serde_json::{Value, json};
 
 use super::{WIRE, chunk::REASONING_DETAILS};
-use crate::{error::ProviderResult, wires::assembly::Assembly};
+use crate::{
+    error::ProviderResult,
+    wires::{assembly::Assembly, content},
+};
 
 /// The fields of a detail that grow from piece to piece.
 const GROWING: [&str; 2] = ["text", "summary"];
@@ -50,10 +53,10 @@ fn join(details: &mut Vec<Value>, piece: Value) {
 
 /// All details of a message's thoughts.
 pub(super) fn of(message: &Message) -> Vec<&Value> {
-    let thoughts = message.content.iter().filter_map(|content| match content {
-        MessageContent::Reasoning(thought) => thought.opaque.as_ref().filter(|opaque| opaque.wire == WIRE),
+    let thoughts = message.content.iter().filter_map(|part| match part {
+        MessageContent::Reasoning(thought) => content::kept(&thought.opaque, WIRE),
         _ => None,
     });
-    let details = thoughts.filter_map(|opaque| opaque.data.get(REASONING_DETAILS)?.as_array());
+    let details = thoughts.filter_map(|data| data.get(REASONING_DETAILS)?.as_array());
     details.flatten().collect()
 }

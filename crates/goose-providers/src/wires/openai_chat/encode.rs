@@ -1,6 +1,6 @@
 //! A request as OpenAI chat wants it. Fields that say nothing are not sent.
 
-use goose_extension::Tool;
+use goose_extension::Message;
 use serde::Serialize;
 
 use super::messages::{self, Reader, TextForm};
@@ -8,10 +8,11 @@ use crate::{
     endpoint::Dialect,
     request::Effort,
     wires::{
-        caching::{self, CacheControl, Places},
+        body::RequestBody,
+        caching::{self, Places},
         models,
-        schema::Schema,
-        wire::{Ask, write_element, write_json, write_list},
+        tools::ToolEntry,
+        wire::Ask,
     },
 };
 
@@ -38,85 +39,34 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-#[derive(Serialize)]
-struct ToolEntry<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    parameters: Schema<'a>,
-}
-
-#[derive(Serialize)]
-struct System<'a> {
-    role: &'static str,
-    content: SystemText<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum SystemText<'a> {
-    Plain(&'a str),
-    Marked([MarkedText<'a>; 1]),
-}
-
-#[derive(Serialize)]
-struct MarkedText<'a> {
-    r#type: &'static str,
-    text: &'a str,
-    cache_control: CacheControl,
-}
-
-impl<'a> SystemText<'a> {
-    fn of(text: &'a str, form: TextForm) -> Self {
-        match form {
-            TextForm::Plain => Self::Plain(text),
-            TextForm::Parts => {
-                Self::Marked([MarkedText { r#type: "text", text, cache_control: CacheControl::MARK }])
-            }
-        }
-    }
-}
-
 /// Only texts in parts can be marked for Claude's cache, which gateways pass on.
 fn text_form(ask: &Ask<'_>) -> TextForm {
     let is_marked = ask.dialect == Dialect::Gateway && ask.model.name.contains("claude");
     if is_marked { TextForm::Parts } else { TextForm::Plain }
 }
 
-/// The body of a request. What changes from turn to turn comes last.
+/// The body of a request.
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
+    RequestBody::new(&head(ask))
+        .list("tools", ask.request.tools.iter().map(ToolEntry::from))
+        .written_list("messages", |out| write_messages(ask, out))
+        .finish()
+}
+
+fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
     let request = &ask.request;
-    let mut out = Vec::with_capacity(8 * 1024);
-    write_json(&mut out, &head(ask));
-    // The head is an object that goes on.
-    out.pop();
-    if !request.tools.is_empty() {
-        out.push(b',');
-        write_list(&mut out, "tools", |out| request.tools.iter().for_each(|tool| write_tool(tool, out)));
+    let reader = Reader { sight: ask.sight(), dialect: ask.dialect, form: text_form(ask) };
+    if !request.system.is_empty() {
+        messages::write_system(request.system, reader.form, out);
     }
-    out.push(b',');
-    let form = text_form(ask);
-    write_list(&mut out, "messages", |out| {
-        if !request.system.is_empty() {
-            write_element(out, &System { role: "system", content: SystemText::of(request.system, form) });
-        }
-        let reader = Reader { sight: ask.sight(), dialect: ask.dialect, form };
-        let start = out.len();
-        let ends =
-            ask.history.write(request.messages, |message, _, out| messages::write(message, reader, out), out);
-        if form == TextForm::Parts {
-            let places = Places { messages: request.messages, start, ends: &ends };
-            caching::mark(&places, messages::ends_in_text, out);
-        }
-    });
-    out.push(b'}');
-    out
+    let start = out.len();
+    let write =
+        |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| messages::write(message, reader, out);
+    let ends = ask.history.write(request.messages, write, out);
+    if reader.form == TextForm::Parts {
+        let places = Places { messages: request.messages, start, ends: &ends };
+        caching::mark(&places, messages::ends_in_text, out);
+    }
 }
 
 fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
@@ -141,17 +91,6 @@ fn effort_word(effort: Effort, model: &str) -> Option<&'static str> {
     match effort {
         _ if models::is_openai_talker(model) => None,
         Effort::None => models::is_openai_thinker(model).then(|| models::least_openai_effort(model)),
-        Effort::Low => Some("low"),
-        Effort::Medium => Some("medium"),
-        Effort::High => Some("high"),
+        effort => effort.word(),
     }
-}
-
-fn write_tool(tool: &Tool, out: &mut Vec<u8>) {
-    let function = Function {
-        name: tool.name(),
-        description: tool.description(),
-        parameters: Schema(tool.input_schema()),
-    };
-    write_element(out, &ToolEntry { r#type: "function", function });
 }

@@ -3,37 +3,44 @@
 
 use std::borrow::Cow;
 
-use goose_extension::{Message, MessageContent, Opaque, Role, ToolOutput};
+use goose_extension::{Message, MessageContent, Role, ToolOutput};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{WIRE, details};
-use crate::endpoint::Dialect;
-use crate::wires::{
-    content::{self, Part, Sight},
-    names,
-    text::{ArgumentText, DataUrl, joined, result_text},
-    wire::write_element,
+use super::{WIRE, chunk::REASONING_CONTENT, details};
+use crate::{
+    endpoint::Dialect,
+    wires::{
+        body::write_element,
+        caching::CacheControl,
+        content::{self, Part, Sight},
+        names,
+        text::{ArgumentText, Content, DataUrl, Said, joined, result_text},
+    },
 };
-
-#[derive(Serialize)]
-struct UserMessage<'a> {
-    role: &'static str,
-    content: Content<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(Cow<'a, str>),
-    Parts(Vec<ContentPart<'a>>),
-}
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ContentPart<'a> {
-    Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl<'a> },
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    ImageUrl {
+        image_url: ImageUrl<'a>,
+    },
+}
+
+impl<'a> From<Part<'a>> for ContentPart<'a> {
+    fn from(part: Part<'a>) -> Self {
+        match part {
+            Part::Text(text) => Self::Text { text, cache_control: None },
+            Part::Image { mime_type, data } => {
+                Self::ImageUrl { image_url: ImageUrl { url: DataUrl { mime_type, data } } }
+            }
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -98,6 +105,18 @@ pub(super) fn ends_in_text(written: &[u8]) -> bool {
     written.ends_with(br#""}]}"#)
 }
 
+/// Writes who the model is and how it works; in parts it is marked for the cache.
+pub(super) fn write_system(text: &str, form: TextForm, out: &mut Vec<u8>) {
+    let text = Cow::Borrowed(text);
+    let content = match form {
+        TextForm::Plain => Content::Text(text),
+        TextForm::Parts => {
+            Content::Parts(vec![ContentPart::Text { text, cache_control: Some(CacheControl::MARK) }])
+        }
+    };
+    write_element(out, &Said { role: "system", content });
+}
+
 /// Writes a message, as none, one or several of the wire's.
 pub(super) fn write(message: &Message, reader: Reader, out: &mut Vec<u8>) {
     match message.role {
@@ -114,52 +133,29 @@ fn write_user(message: &Message, reader: Reader, out: &mut Vec<u8>) {
             parts.extend(write_result(id, output, sight, out));
         }
     }
-    let blocks = message.content.iter().filter_map(|content| match content {
-        MessageContent::Block(block) => content::part(block, sight),
-        _ => None,
-    });
-    parts.extend(blocks);
-    if let Some(content) = user_content(parts, reader.form) {
-        write_element(out, &UserMessage { role: "user", content });
+    parts.extend(content::parts(message, sight));
+    if parts.is_empty() {
+        return;
     }
+    let content: Content<'_, ContentPart<'_>> = match reader.form {
+        TextForm::Plain => Content::of(parts),
+        TextForm::Parts => Content::in_parts(parts),
+    };
+    write_element(out, &Said { role: "user", content });
 }
 
 /// Writes a result, and gives back its images.
 fn write_result<'a>(id: &'a str, output: &'a ToolOutput, sight: Sight, out: &mut Vec<u8>) -> Vec<Part<'a>> {
-    let (images, texts): (Vec<Part<'a>>, Vec<Part<'a>>) =
-        content::result_parts(output, sight).into_iter().partition(|part| matches!(part, Part::Image { .. }));
+    let (texts, images): (Vec<Part<'a>>, Vec<Part<'a>>) =
+        content::result_parts(output, sight).into_iter().partition(Part::is_text);
     let text = if texts.is_empty() { Cow::Borrowed("(see the next message)") } else { joined(texts) };
     let content = result_text(text, output.is_error);
     write_element(out, &ToolMessage { role: "tool", tool_call_id: names::sent_id(id), content });
     images
 }
 
-fn user_content(parts: Vec<Part<'_>>, form: TextForm) -> Option<Content<'_>> {
-    if parts.is_empty() {
-        return None;
-    }
-    if form == TextForm::Plain && parts.iter().all(|part| matches!(part, Part::Text(_))) {
-        return Some(Content::Text(joined(parts)));
-    }
-    let entry = |part| match part {
-        Part::Text(text) => ContentPart::Text { text },
-        Part::Image { mime_type, data } => {
-            ContentPart::ImageUrl { image_url: ImageUrl { url: DataUrl { mime_type, data } } }
-        }
-    };
-    Some(Content::Parts(parts.into_iter().map(entry).collect()))
-}
-
 fn write_assistant(message: &Message, dialect: Dialect, out: &mut Vec<u8>) {
-    let texts: Vec<Part<'_>> = message
-        .content
-        .iter()
-        .filter_map(|content| match content {
-            // A model that is written to cannot say images; what is none is said in words.
-            MessageContent::Block(block) => content::part(block, Sight::Blind),
-            _ => None,
-        })
-        .collect();
+    let texts = content::own_texts(message);
     let mut tool_calls: Vec<CallEntry<'_>> = message.content.iter().filter_map(call_entry).collect();
     if texts.is_empty() && tool_calls.is_empty() {
         return;
@@ -183,7 +179,7 @@ fn call_entry(content: &MessageContent) -> Option<CallEntry<'_>> {
         id: names::sent_id(id),
         r#type: "function",
         function: FunctionCall { name: names::sent_name(name), arguments: ArgumentText(arguments) },
-        extra_content: opaque.as_ref().filter(|opaque| opaque.wire == WIRE).map(|opaque| &opaque.data),
+        extra_content: content::kept(opaque, WIRE),
     })
 }
 
@@ -193,14 +189,10 @@ fn wanted_thoughts(message: &Message) -> Option<String> {
     let mut thoughts = String::new();
     for content in &message.content {
         if let MessageContent::Reasoning(thought) = content
-            && thought.opaque.as_ref().is_some_and(is_reasoning_content)
+            && content::kept(&thought.opaque, WIRE).is_some_and(|data| data == REASONING_CONTENT)
         {
             thoughts.push_str(&content::sendable(&thought.text));
         }
     }
     (!thoughts.is_empty()).then_some(thoughts)
-}
-
-fn is_reasoning_content(opaque: &Opaque) -> bool {
-    opaque.wire == WIRE && opaque.data == super::chunk::REASONING_CONTENT
 }

@@ -18,11 +18,11 @@ use crate::{
     usage::Usage,
     wires::{
         assembly::{Assembly, too_much},
-        stream::{Decoder, unreadable},
+        stream::{self, Decoder, unreadable},
     },
 };
 
-pub(super) struct ResponsesDecoder {
+pub(in crate::wires) struct ResponsesDecoder {
     endpoint: Endpoint,
     /// The calls by where they stand in the answer; never more than an answer may have.
     calls: HashMap<String, usize>,
@@ -36,6 +36,10 @@ pub(super) struct ResponsesDecoder {
 const MAX_ITEMS: usize = 1024;
 
 impl Decoder for ResponsesDecoder {
+    fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, calls: HashMap::new(), last_call: None, heard: HashSet::new(), items: 0 }
+    }
+
     fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
@@ -48,23 +52,14 @@ impl Decoder for ResponsesDecoder {
     }
 
     fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
-        if answer.get("output").is_none() {
-            return Err(ProviderError::Protocol { message: "it holds no `output`".to_owned() });
-        }
         if answer.get("status").is_some_and(|status| status == "failed") {
             return Err(self.failed(&answer));
         }
-        let text = answer.to_string();
-        let answer = serde_json::from_value(answer).map_err(|error| unreadable(&error, &text))?;
-        self.finish(answer, reply)
+        self.finish(stream::whole(answer, "output")?, reply)
     }
 }
 
 impl ResponsesDecoder {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, calls: HashMap::new(), last_call: None, heard: HashSet::new(), items: 0 }
-    }
-
     fn take(&mut self, event: Event, reply: &mut Assembly) -> ProviderResult<()> {
         match event {
             Event::ItemAdded { output_index, item } if item.r#type == "function_call" => {

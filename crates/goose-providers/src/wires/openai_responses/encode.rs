@@ -1,17 +1,13 @@
 //! A request as OpenAI Responses wants it. Fields that say nothing are not sent.
 
-use goose_extension::Tool;
+use goose_extension::{Message, Tool};
 use serde::Serialize;
 
 use super::items;
 use crate::{
     endpoint::Dialect,
     request::Effort,
-    wires::{
-        models,
-        schema::Schema,
-        wire::{Ask, write_element, write_json, write_list},
-    },
+    wires::{body::RequestBody, models, tools::Function, wire::Ask},
 };
 
 #[derive(Serialize)]
@@ -43,32 +39,28 @@ struct Thinking {
 #[derive(Serialize)]
 struct ToolEntry<'a> {
     r#type: &'static str,
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    parameters: Schema<'a>,
+    #[serde(flatten)]
+    function: Function<'a>,
     /// The default is to demand schemas of a kind that few tools have.
     strict: bool,
 }
 
-/// The body of a request. What changes from turn to turn comes last.
-pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
-    let request = &ask.request;
-    let mut out = Vec::with_capacity(8 * 1024);
-    write_json(&mut out, &head(ask));
-    // The head is an object that goes on.
-    out.pop();
-    if !request.tools.is_empty() {
-        out.push(b',');
-        write_list(&mut out, "tools", |out| request.tools.iter().for_each(|tool| write_tool(tool, out)));
+impl<'a> From<&'a Tool> for ToolEntry<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        Self { r#type: "function", function: tool.into(), strict: false }
     }
-    out.push(b',');
-    write_list(&mut out, "input", |out| {
-        let sight = ask.sight();
-        ask.history.write(request.messages, |message, _, out| items::write(message, sight, out), out);
-    });
-    out.push(b'}');
-    out
+}
+
+/// The body of a request.
+pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
+    let sight = ask.sight();
+    let write = |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| items::write(message, sight, out);
+    RequestBody::new(&head(ask))
+        .list("tools", ask.request.tools.iter().map(ToolEntry::from))
+        .written_list("input", |out| {
+            ask.history.write(ask.request.messages, write, out);
+        })
+        .finish()
 }
 
 fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
@@ -92,22 +84,8 @@ fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
 
 /// Summaries are only asked for together with thinking: not every account may have them.
 fn thinking(effort: Effort, model: &str) -> Thinking {
-    let effort = match effort {
-        Effort::None => return Thinking { effort: models::least_openai_effort(model), summary: None },
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-    };
-    Thinking { effort, summary: Some("auto") }
-}
-
-fn write_tool(tool: &Tool, out: &mut Vec<u8>) {
-    let entry = ToolEntry {
-        r#type: "function",
-        name: tool.name(),
-        description: tool.description(),
-        parameters: Schema(tool.input_schema()),
-        strict: false,
-    };
-    write_element(out, &entry);
+    match effort.word() {
+        Some(effort) => Thinking { effort, summary: Some("auto") },
+        None => Thinking { effort: models::least_openai_effort(model), summary: None },
+    }
 }

@@ -8,30 +8,26 @@ use serde_json::Value;
 
 use super::WIRE;
 use crate::wires::{
+    body::write_element,
     content::{self, Part, Sight},
     names,
-    text::{ArgumentText, DataUrl, joined, result_text},
-    wire::write_element,
+    text::{ArgumentText, Content, DataUrl, Said, result_text},
 };
-
-#[derive(Serialize)]
-struct Said<'a> {
-    role: &'static str,
-    content: Content<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(Cow<'a, str>),
-    Parts(Vec<InputPart<'a>>),
-}
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum InputPart<'a> {
     InputText { text: Cow<'a, str> },
     InputImage { image_url: DataUrl<'a> },
+}
+
+impl<'a> From<Part<'a>> for InputPart<'a> {
+    fn from(part: Part<'a>) -> Self {
+        match part {
+            Part::Text(text) => Self::InputText { text },
+            Part::Image { mime_type, data } => Self::InputImage { image_url: DataUrl { mime_type, data } },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -50,7 +46,7 @@ enum Item<'a> {
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
-        output: Content<'a>,
+        output: Content<'a, InputPart<'a>>,
     },
 }
 
@@ -78,28 +74,20 @@ fn write_user(message: &Message, sight: Sight, out: &mut Vec<u8>) {
         }
     }
     if !parts.is_empty() {
-        write_element(out, &Said { role: "user", content: input(parts) });
+        write_element(out, &said("user", Content::of(parts)));
     }
 }
 
 fn write_result(id: &str, output: &ToolOutput, sight: Sight, out: &mut Vec<u8>) {
     let mut parts = content::result_parts(output, sight);
-    if let Some(Part::Text(text)) = parts.iter_mut().find(|part| matches!(part, Part::Text(_))) {
+    if let Some(Part::Text(text)) = parts.iter_mut().find(|part| part.is_text()) {
         *text = result_text(std::mem::take(text), output.is_error);
     }
-    write_element(out, &Item::FunctionCallOutput { call_id: names::sent_id(id), output: input(parts) });
+    write_element(out, &Item::FunctionCallOutput { call_id: names::sent_id(id), output: Content::of(parts) });
 }
 
-/// Texts alone are one text.
-fn input(parts: Vec<Part<'_>>) -> Content<'_> {
-    if parts.iter().all(|part| matches!(part, Part::Text(_))) {
-        return Content::Text(joined(parts));
-    }
-    let entry = |part| match part {
-        Part::Text(text) => InputPart::InputText { text },
-        Part::Image { mime_type, data } => InputPart::InputImage { image_url: DataUrl { mime_type, data } },
-    };
-    Content::Parts(parts.into_iter().map(entry).collect())
+fn said<'a>(role: &'static str, content: Content<'a, InputPart<'a>>) -> Said<'a, InputPart<'a>> {
+    Said { role, content }
 }
 
 /// In the order in which it was said: a thought belongs to what follows it, and is refused where nothing does.
@@ -125,21 +113,20 @@ fn write_assistant(message: &Message, out: &mut Vec<u8>) {
 
 fn write_text(block: &ContentBlock, out: &mut Vec<u8>) {
     if let Some(Part::Text(text)) = content::part(block, Sight::Blind) {
-        write_element(out, &Said { role: "assistant", content: Content::Text(text) });
+        write_element(out, &said("assistant", Content::Text(text)));
     }
 }
 
 /// Only thoughts that were sealed on this wire mean anything to it.
 fn write_thought(thought: &Reasoning, out: &mut Vec<u8>) {
-    let Some(opaque) = thought.opaque.as_ref().filter(|opaque| opaque.wire == WIRE) else { return };
-    let Some(encrypted_content) = opaque.data.get("encrypted_content").filter(|sealed| sealed.is_string())
-    else {
+    let Some(kept) = content::kept(&thought.opaque, WIRE) else { return };
+    let Some(encrypted_content) = kept.get("encrypted_content").filter(|sealed| sealed.is_string()) else {
         return;
     };
     let summary = match content::sendable(&thought.text) {
         text if text.is_empty() => Vec::new(),
         text => vec![Summary { r#type: "summary_text", text }],
     };
-    let id = opaque.data.get("id").filter(|id| id.is_string());
+    let id = kept.get("id").filter(|id| id.is_string());
     write_element(out, &Item::Reasoning { id, summary, encrypted_content });
 }

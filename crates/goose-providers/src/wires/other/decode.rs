@@ -1,17 +1,14 @@
 //! The library's events, put together under our own caps.
 
-use genai::chat::{
-    ChatStreamEvent, StopReason as TheirStop, StreamEnd, ToolCall as TheirCall, Usage as TheirUsage,
-};
+use genai::chat::{ChatStreamEvent, StopReason as TheirStop, ToolCall as TheirCall, Usage as TheirUsage};
 use goose_extension::{Opaque, Reasoning};
 use serde_json::{Value, json};
 
 use super::{
     super::assembly::{Assembly, too_much},
-    Style, failure,
+    Style,
 };
 use crate::{
-    endpoint::Endpoint,
     error::ProviderResult,
     reply::{ReplyEvent, StopReason},
     usage::Usage,
@@ -45,10 +42,10 @@ struct OpenCall {
 }
 
 impl Decoding {
-    pub(super) fn new(style: Style, assembly: Assembly) -> Self {
+    pub(super) fn new(style: Style) -> Self {
         Self {
             style,
-            assembly,
+            assembly: Assembly::new(),
             thinking: String::new(),
             signatures: Vec::new(),
             seen_signatures: 0,
@@ -65,7 +62,7 @@ impl Decoding {
         self.assembly.is_done()
     }
 
-    pub(super) fn take(&mut self, event: ChatStreamEvent, endpoint: &Endpoint) -> ProviderResult<()> {
+    pub(super) fn take(&mut self, event: ChatStreamEvent) -> ProviderResult<()> {
         match event {
             ChatStreamEvent::Chunk(chunk) => {
                 self.end_call();
@@ -82,8 +79,7 @@ impl Decoding {
             }
             ChatStreamEvent::ThoughtSignatureChunk(chunk) => self.signature(chunk.content),
             ChatStreamEvent::ToolCallChunk(chunk) => self.call(chunk.tool_call),
-            ChatStreamEvent::End(end) => self.end(end, endpoint),
-            ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => Ok(()),
+            ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::End(_) => Ok(()),
         }
     }
 
@@ -158,13 +154,12 @@ impl Decoding {
         }
     }
 
-    /// The library makes up an end for a stream that was cut: it has no reason then.
-    fn end(&mut self, end: StreamEnd, endpoint: &Endpoint) -> ProviderResult<()> {
-        let Some(reason) = end.captured_stop_reason else { return Err(failure::cut(endpoint)) };
+    /// Nothing more follows.
+    pub(super) fn end(&mut self, reason: TheirStop, usage: Option<&TheirUsage>) -> ProviderResult<()> {
         self.end_call();
         self.end_thought()?;
-        if let Some(usage) = end.captured_usage {
-            self.assembly.usage(own_usage(&usage));
+        if let Some(usage) = usage {
+            self.assembly.usage(own_usage(usage));
         }
         self.assembly.stop(own_stop(reason));
         self.assembly.done();

@@ -1,11 +1,8 @@
 //! A request in the library's form.
 
-use genai::{
-    Headers,
-    chat::{
-        Binary, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart,
-        MessageContent as Content, ReasoningEffort, Tool, ToolCall, ToolName, ToolResponse,
-    },
+use genai::chat::{
+    Binary, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart,
+    MessageContent as Content, ReasoningEffort, Tool, ToolCall, ToolName, ToolResponse,
 };
 use goose_extension::{JsonObject, Message, MessageContent, Opaque, Reasoning, Role, ToolOutput};
 use serde_json::Value;
@@ -14,19 +11,19 @@ use super::{
     super::{
         content::{self, Part, Sight},
         names::{sent_id, sent_name},
-        schema::Schema,
         text::{joined, result_text},
+        tools::Schema,
     },
     Style,
+    relay::{PASS, Pass},
 };
 use crate::{
-    endpoint::Endpoint,
     provider::ModelInfo,
     request::{Effort, Request, RequestOptions},
 };
 
 pub(super) fn request(style: Style, model: &ModelInfo, request: Request<'_>) -> ChatRequest {
-    let sight = if model.sees_images { Sight::Seeing } else { Sight::Blind };
+    let sight = Sight::of(model);
     let mut messages = Vec::with_capacity(request.messages.len());
     for message in request.messages {
         match message.role {
@@ -76,7 +73,7 @@ fn said(style: Style, message: &Message) -> Option<ChatMessage> {
             },
             MessageContent::Reasoning(reasoning) => parts.extend(thought(style, reasoning)),
             MessageContent::ToolCall { id, name, arguments, opaque } => {
-                parts.push(ContentPart::ToolCall(call(style, id, name, arguments, opaque.as_ref())));
+                parts.push(ContentPart::ToolCall(call(style, id, name, arguments, opaque)));
             }
             _ => {}
         }
@@ -86,7 +83,7 @@ fn said(style: Style, message: &Message) -> Option<ChatMessage> {
 
 /// Thoughts go back to the wire that they came from, and only where it has signed them.
 fn thought(style: Style, reasoning: &Reasoning) -> Vec<ContentPart> {
-    let signatures = signatures(style, reasoning.opaque.as_ref());
+    let signatures = signatures(style, &reasoning.opaque);
     let Some(signature) = signatures.into_iter().flatten().next() else { return Vec::new() };
     let mut parts = vec![ContentPart::ThoughtSignature(signature)];
     if style != Style::Gemini && !reasoning.text.is_empty() {
@@ -95,7 +92,7 @@ fn thought(style: Style, reasoning: &Reasoning) -> Vec<ContentPart> {
     parts
 }
 
-fn call(style: Style, id: &str, name: &str, arguments: &Value, opaque: Option<&Opaque>) -> ToolCall {
+fn call(style: Style, id: &str, name: &str, arguments: &Value, opaque: &Option<Opaque>) -> ToolCall {
     ToolCall {
         call_id: their_id(style, id),
         fn_name: sent_name(name).into_owned(),
@@ -117,9 +114,11 @@ fn their_id(style: Style, id: &str) -> String {
     }
 }
 
-fn signatures(style: Style, opaque: Option<&Opaque>) -> Option<Vec<String>> {
-    let opaque = opaque.filter(|opaque| opaque.wire == style.wire())?;
-    let texts = opaque.data.as_array()?.iter().filter_map(|text| Some(text.as_str()?.to_owned()));
+fn signatures(style: Style, opaque: &Option<Opaque>) -> Option<Vec<String>> {
+    let texts = content::kept(opaque, style.wire())?
+        .as_array()?
+        .iter()
+        .filter_map(|text| Some(text.as_str()?.to_owned()));
     Some(texts.collect()).filter(|texts: &Vec<String>| !texts.is_empty())
 }
 
@@ -172,13 +171,11 @@ fn content_part(part: Part<'_>) -> ContentPart {
     }
 }
 
-pub(super) fn options(endpoint: &Endpoint, model: &ModelInfo, options: &RequestOptions) -> ChatOptions {
-    let idle = endpoint.patience();
+pub(super) fn options(model: &ModelInfo, options: &RequestOptions, pass: &Pass) -> ChatOptions {
     let mut asked = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_reasoning_content(shows_thoughts(&model.name))
-        .with_stream_header_timeout(idle)
-        .with_stream_read_timeout(idle);
+        .with_extra_headers([(PASS.as_str(), pass.token())]);
     if let Some(temperature) = options.temperature {
         asked = asked.with_temperature(f64::from(temperature));
     }
@@ -192,9 +189,6 @@ pub(super) fn options(endpoint: &Endpoint, model: &ModelInfo, options: &RequestO
             Effort::Medium => ReasoningEffort::Medium,
             Effort::High => ReasoningEffort::High,
         });
-    }
-    if !endpoint.headers.is_empty() {
-        asked = asked.with_extra_headers(Headers::from(endpoint.headers.clone()));
     }
     asked
 }

@@ -1,37 +1,28 @@
-//! What went wrong inside of the library, told apart by what can be done about it.
+//! What went wrong, told apart by what can be done about it.
 
-use genai::{Error, webc};
+use genai::Error;
 
-use crate::{
-    endpoint::Endpoint,
-    error::ProviderError,
-    failure,
-    http::{MAX_REFUSAL_BYTES, Refusal},
-    http_failure,
-};
+use crate::{endpoint::Endpoint, error::ProviderError, failure, http_failure};
 
-/// The error that the library's stands for. The status of an answer is inside of another error.
-pub(super) fn of(endpoint: &Endpoint, error: Error) -> ProviderError {
+/// The error that the library's stands for. `seen` is what the relay saw go wrong: of that the library knows only that it
+/// got nothing.
+pub(super) fn of(endpoint: &Endpoint, error: Error, seen: Option<ProviderError>) -> ProviderError {
     match error {
-        Error::HttpError { status, body, headers, .. } => {
-            let mut body = body.into_bytes();
-            body.truncate(MAX_REFUSAL_BYTES);
-            bad_key(endpoint, failure::of_refusal(endpoint, &Refusal { status, headers: *headers, body }))
-        }
-        Error::WebStream { error, cause, .. } => of_stream(endpoint, error, &cause),
         // All that the library leaves of an answer without candidates.
         Error::ChatResponse { body, .. } if body.get("finishReason").is_some() => ProviderError::Refused {
             status: None,
             message: "the model gave no answer; the service has probably blocked the question".to_owned(),
         },
         Error::ChatResponse { body, .. } => failure::of_value(endpoint, body.get("error").unwrap_or(&body)),
-        Error::StreamParse { serde_error, .. } if serde_error.is_eof() => cut(endpoint),
+        Error::StreamParse { serde_error, .. } if serde_error.is_eof() => cut(endpoint, seen),
         Error::StreamParse { serde_error, .. } => protocol(&serde_error.to_string()),
-        Error::WebModelCall { webc_error: webc::Error::Reqwest(error), .. } => {
-            http_failure::unreachable(endpoint, &error)
-        }
-        other => protocol(&other.to_string()),
+        other => seen.map_or_else(|| protocol(&other.to_string()), |seen| bad_key(endpoint, seen)),
     }
+}
+
+/// The answer broke off.
+pub(super) fn cut(endpoint: &Endpoint, seen: Option<ProviderError>) -> ProviderError {
+    seen.unwrap_or_else(|| http_failure::cut(endpoint))
 }
 
 /// Google calls a wrong key a bad request.
@@ -48,31 +39,6 @@ fn bad_key(endpoint: &Endpoint, error: ProviderError) -> ProviderError {
         }
         other => other,
     }
-}
-
-fn of_stream(endpoint: &Endpoint, error: genai::BoxError, cause: &str) -> ProviderError {
-    let error = match error.downcast::<Error>() {
-        Ok(error) => return of(endpoint, *error),
-        Err(error) => error,
-    };
-    let error = match error.downcast::<reqwest::Error>() {
-        Ok(error) if error.is_connect() || error.is_request() || error.is_builder() => {
-            return http_failure::unreachable(endpoint, &error);
-        }
-        Ok(error) => return http_failure::broken_off(endpoint, &error),
-        Err(error) => error,
-    };
-    match error.downcast_ref::<webc::StreamTimeout>() {
-        Some(_) => ProviderError::Network {
-            message: format!("nothing came from {} for too long", endpoint.shown_url()),
-        },
-        None => protocol(cause),
-    }
-}
-
-/// The answer broke off.
-pub(super) fn cut(endpoint: &Endpoint) -> ProviderError {
-    http_failure::cut(endpoint)
 }
 
 fn protocol(words: &str) -> ProviderError {

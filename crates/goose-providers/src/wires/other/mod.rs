@@ -2,27 +2,21 @@
 //! Converse.
 //!
 //! - `encode`: a request in the library's form; `decode`: its events, put together under our own caps;
-//! - `client`: its client, made when it is first needed; `failure`: what went wrong, told apart by what can be done.
+//! - `relay`: its way to the service, on which goose reads before it does; `passing`: an answer on that way;
+//! - `failure`: what went wrong, told apart by what can be done.
 //!
-//! What the library does not do well is kept away from: it is never asked to collect calls (a large index ends the
-//! process), each answer must end with a reason (it makes up ends for streams that were cut), statuses are taken out of
-//! the errors that hide them, URLs end in a slash (or lose their last step), and a panic of its is an error. What an answer
-//! holds is counted event by event as the library reads it. Three of its faults remain, for it reads the connection itself
-//! and nothing can stand in between: one event, and the text of one refusal, have no cap but the service's own honesty, and
-//! arguments in many small pieces cost quadratic time.
+//! What the library does not do well is kept away from: it reads nothing but whole events that are within the caps, it is
+//! never asked to collect calls (a large index ends the process), each answer must end with a reason (it makes up ends for
+//! streams that were cut), URLs end in a slash (or lose their last step), and a panic of its is an error. One of its faults
+//! remains, within a limit: arguments in many small pieces cost quadratic time.
 
-mod client;
 mod decode;
 mod encode;
 mod failure;
+mod passing;
+mod relay;
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -32,19 +26,20 @@ use genai::{
     chat::ChatStreamEvent,
     resolver::{AuthData, Endpoint as Target},
 };
+use tokio::sync::Mutex;
 
-use self::decode::Decoding;
-use super::assembly::{Assembly, too_much};
+use self::{
+    decode::Decoding,
+    relay::{Framing, Pass, Relay},
+};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
+    http::Http,
     provider::{ModelInfo, Provider},
     reply::{ReplyEvent, ReplyStream},
     request::Request,
 };
-
-/// How many bytes one answer may have in all of its events.
-const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// Whom to talk to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +58,13 @@ impl Cloud {
             Self::Gemini => AdapterKind::Gemini,
             Self::Vertex => AdapterKind::Vertex,
             Self::Bedrock => AdapterKind::BedrockApi,
+        }
+    }
+
+    fn framing(self) -> Framing {
+        match self {
+            Self::Gemini | Self::Vertex => Framing::Events,
+            Self::Bedrock => Framing::Frames,
         }
     }
 
@@ -104,9 +106,9 @@ impl Style {
 /// A model behind one of these wires.
 pub(crate) struct Gateway {
     cloud: Cloud,
-    endpoint: Endpoint,
+    http: Arc<Http>,
     model: ModelInfo,
-    client: OnceLock<ProviderResult<genai::Client>>,
+    relay: Mutex<Option<Arc<Relay>>>,
 }
 
 impl Gateway {
@@ -116,17 +118,23 @@ impl Gateway {
             let path = format!("{}/", endpoint.url.path());
             endpoint.url.set_path(&path);
         }
-        Self { cloud, endpoint, model, client: OnceLock::new() }
+        Self { cloud, http: Arc::new(Http::new(endpoint)), model, relay: Mutex::default() }
     }
 
-    fn client(&self) -> ProviderResult<&genai::Client> {
-        self.client.get_or_init(|| client::build(&self.endpoint)).as_ref().map_err(Clone::clone)
+    async fn relay(&self) -> ProviderResult<Arc<Relay>> {
+        let mut relay = self.relay.lock().await;
+        if let Some(open) = relay.as_ref().filter(|relay| relay.is_open()) {
+            return Ok(Arc::clone(open));
+        }
+        let new = Arc::new(Relay::start(Arc::clone(&self.http), self.cloud.framing()).await?);
+        *relay = Some(Arc::clone(&new));
+        Ok(new)
     }
 
-    fn target(&self) -> ServiceTarget {
-        let key = self.endpoint.key.as_ref().map(|key| key.expose().to_owned()).unwrap_or_default();
+    fn target(&self, relay: &Relay) -> ServiceTarget {
+        let key = self.http.endpoint().key.as_ref().map(|key| key.expose().to_owned()).unwrap_or_default();
         ServiceTarget {
-            endpoint: Target::from_owned(self.endpoint.url.as_str()),
+            endpoint: Target::from_owned(relay.url().as_str()),
             auth: AuthData::from_single(key),
             model: ModelIden::new(self.cloud.adapter(), self.model.name.as_str()),
         }
@@ -136,7 +144,7 @@ impl Gateway {
 #[async_trait]
 impl Provider for Gateway {
     fn name(&self) -> &str {
-        &self.endpoint.provider
+        &self.http.endpoint().provider
     }
 
     fn model(&self) -> &ModelInfo {
@@ -145,27 +153,24 @@ impl Provider for Gateway {
 
     fn prepare(&self) {
         // What is wrong is said when it is asked.
-        let _ = self.client();
+        let _ = self.http.prepare();
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
+        let endpoint = self.http.endpoint();
         let style = self.cloud.style(&self.model.name);
+        let relay = self.relay().await?;
+        let pass = relay.pass()?;
         let asked = encode::request(style, &self.model, request);
-        let taken = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&taken);
-        let options = encode::options(&self.endpoint, &self.model, request.options).with_raw_frame_fn(
-            move |_, frame| {
-                counted.fetch_add(frame.data.len(), Ordering::Relaxed);
-            },
-        );
-        let response = self.client()?.exec_chat_stream(self.target(), asked, Some(&options)).await;
-        let events = response.map_err(|error| failure::of(&self.endpoint, error))?.stream;
-        let decoding = Decoding::new(style, Assembly::new());
+        let options = encode::options(&self.model, request.options, &pass);
+        let response = relay.client().exec_chat_stream(self.target(&relay), asked, Some(&options)).await;
+        let events = response.map_err(|error| failure::of(endpoint, error, None))?.stream;
         let mut reading = Reading {
             events: Box::pin(AssertUnwindSafe(events).catch_unwind()),
-            decoding,
-            endpoint: self.endpoint.clone(),
-            taken,
+            decoding: Decoding::new(style),
+            endpoint: endpoint.clone(),
+            pass,
+            _relay: relay,
             ended: false,
         };
         // A refusal is known before the answer begins.
@@ -187,8 +192,9 @@ struct Reading {
     events: Events,
     decoding: Decoding,
     endpoint: Endpoint,
-    /// How many bytes the library has read.
-    taken: Arc<AtomicUsize>,
+    pass: Pass,
+    /// The way must stay open, also where nobody asks the model again.
+    _relay: Arc<Relay>,
     ended: bool,
 }
 
@@ -211,18 +217,23 @@ impl Reading {
     /// Takes events until one says something.
     async fn read(&mut self) -> ProviderResult<()> {
         loop {
-            let event = self.events.next().await;
-            if self.taken.load(Ordering::Relaxed) > MAX_ANSWER_BYTES {
-                return Err(too_much(&format!("it is larger than {} MiB", MAX_ANSWER_BYTES >> 20)));
-            }
-            match event {
-                Some(Ok(Ok(ChatStreamEvent::Start | ChatStreamEvent::Heartbeat))) => {}
-                Some(Ok(Ok(event))) => return self.decoding.take(event, &self.endpoint),
-                Some(Ok(Err(error))) => return Err(failure::of(&self.endpoint, error)),
-                Some(Err(_)) => return Err(broken()),
-                None => return Err(failure::cut(&self.endpoint)),
-            }
+            return match self.events.next().await {
+                Some(Ok(Ok(ChatStreamEvent::Start | ChatStreamEvent::Heartbeat))) => continue,
+                // The library makes up an end for a stream that was cut: it has no reason then.
+                Some(Ok(Ok(ChatStreamEvent::End(end)))) => match end.captured_stop_reason {
+                    Some(reason) => self.decoding.end(reason, end.captured_usage.as_ref()),
+                    None => Err(self.cut()),
+                },
+                Some(Ok(Ok(event))) => self.decoding.take(event),
+                Some(Ok(Err(error))) => Err(failure::of(&self.endpoint, error, self.pass.failure())),
+                Some(Err(_)) => Err(broken()),
+                None => Err(self.cut()),
+            };
         }
+    }
+
+    fn cut(&self) -> ProviderError {
+        failure::cut(&self.endpoint, self.pass.failure())
     }
 }
 

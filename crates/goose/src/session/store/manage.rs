@@ -114,18 +114,30 @@ impl SessionStore {
         lease.commit().await
     }
 
-    /// Removes a session and all its steps for good.
+    /// Removes a session and all its steps for good: where they were in the file, there are zeros. That takes four times as
+    /// long as leaving them there (0.2 s for 20 MB), which is why nothing else that is written does so.
     ///
     /// # Errors
     ///
     /// [`StoreError::NoSuchSession`], and where the store cannot be written.
     pub async fn remove(&self, id: &SessionId) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
+        lease.run("PRAGMA secure_delete = ON").await?;
         search::forget(&mut lease, id).await?;
         if lease.change(sqlx::query(REMOVE).bind(id.to_string())).await? == 0 {
             return Err(StoreError::missing(id));
         }
-        lease.commit().await
+        lease.run("PRAGMA secure_delete = FAST").await?;
+        lease.commit().await?;
+        self.empty_log().await
+    }
+
+    /// The log still has what was written before; so it is brought into the file and emptied.
+    async fn empty_log(&self) -> Result<(), StoreError> {
+        let mut lease = self.database().lease().await?;
+        lease.run("PRAGMA wal_checkpoint(TRUNCATE)").await?;
+        lease.give_back();
+        Ok(())
     }
 
     /// Stores a session that comes from elsewhere, under its own id where that is free.

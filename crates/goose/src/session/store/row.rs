@@ -1,11 +1,11 @@
 //! Steps as the database has them, and what each adds to its session's counters.
 
-use goose_extension::Role;
+use goose_extension::{Message, MessageContent, Role};
 use goose_providers::Usage;
 use jiff::Timestamp;
 
 use super::StoreError;
-use crate::session::Step;
+use crate::session::{Step, is_aside};
 
 /// The largest step.
 pub(super) const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
@@ -49,7 +49,7 @@ impl Tally {
         match step {
             Step::Message { message } => Self {
                 messages: 1,
-                title: (message.role == Role::User).then(|| title(&message.text())).flatten(),
+                title: (message.role == Role::User).then(|| title(&said(message))).flatten(),
                 ..Self::default()
             },
             Step::Cost { usage, dollars, .. } => {
@@ -67,6 +67,12 @@ impl Tally {
             self.title.clone_from(&other.title);
         }
     }
+}
+
+/// What a person said. What goose says in their place is no title.
+fn said(message: &Message) -> String {
+    let parts = message.content.iter().filter(|part| !is_aside(part)).filter_map(MessageContent::as_text);
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// The first words of a text, on one line.
@@ -105,6 +111,16 @@ pub(super) fn moment(stored: i64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::{aside, aside_message};
+
+    #[test]
+    fn what_goose_says_itself_is_no_title() {
+        let title_of = |message: Message| Tally::of(&Step::Message { message }).title;
+        assert_eq!(title_of(aside_message("go on")), None);
+        let beside = Message::new(Role::User, [aside("a summary"), MessageContent::text("fix the bug")]);
+        assert_eq!(title_of(beside), Some("fix the bug".to_owned()));
+        assert_eq!(title_of(Message::user("go on")), Some("go on".to_owned()));
+    }
 
     #[test]
     fn a_title_is_the_first_words() {

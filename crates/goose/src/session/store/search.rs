@@ -37,6 +37,9 @@ const INDEX_STEP: &str = "INSERT INTO searchable (session_id, seq, text) VALUES 
 
 const IS_INDEXED: &str = "UPDATE sessions SET indexed_seq = $2 WHERE id = $1";
 
+/// What is taken out of the index is not only marked as such, but goes.
+const FORGET_WHOLLY: &str = "INSERT INTO search (search, rank) VALUES ('secure-delete', 1)";
+
 const FORGET: &str = "INSERT INTO search (search, rowid, text) \
      SELECT 'delete', id, text FROM searchable WHERE session_id = $1";
 
@@ -125,6 +128,7 @@ impl SessionStore {
 
 /// Takes a session out of the index, within the write that removes it.
 pub(super) async fn forget(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError> {
+    lease.run(FORGET_WHOLLY).await?;
     lease.change(sqlx::query(FORGET).bind(id.to_string())).await.map(drop)
 }
 

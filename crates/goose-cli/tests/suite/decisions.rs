@@ -1,0 +1,129 @@
+//! What a person answers where a tool wants to run: always, and with other arguments.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use anyhow::{Context as _, ensure};
+use goose_test_support::{ModelServer, Turn};
+
+use crate::{
+    support::Home,
+    talk::{at_terminal, at_terminal_with, prompted, say, shell},
+};
+
+/// The rule as the question names it.
+fn rule(screen: &str) -> anyhow::Result<String> {
+    let after = screen.split("(a)lways: ").nth(1).context("no rule is offered")?;
+    Ok(after.lines().next().context("a rule")?.trim().to_owned())
+}
+
+/// `always` stores a rule that a person can read; what it covers is not asked about again, here or in another
+/// conversation, and everything else is.
+#[test]
+fn always_is_remembered_where_a_person_can_read_it() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([
+        shell("touch first"),
+        Turn::text("One."),
+        shell("touch second"),
+        Turn::text("Two."),
+        shell("rm first"),
+        Turn::text("Three."),
+        shell("touch third"),
+        Turn::text("Four."),
+    ])?;
+    let mut terminal = at_terminal(&home, &server, "approve", &["session"])?;
+    prompted(&terminal)?;
+    terminal.send("Touch it\r")?;
+    terminal.wait_for("Allow it?")?;
+    let rule = rule(&terminal.screen())?;
+    terminal.send("always\r")?;
+    terminal.wait_for("One.")?;
+    ensure!(home.path().join("first").exists());
+    let file = fs::read_to_string(home.path().join("config/permission.yaml"))?;
+    ensure!(file.contains(&rule), "`{rule}` is not in:\n{file}");
+
+    say(&terminal, "Again", "Two.")?;
+    assert_eq!(terminal.screen().matches("Allow it?").count(), 1, "{}", terminal.screen());
+    ensure!(home.path().join("second").exists());
+
+    terminal.send("Remove it\r")?;
+    terminal.wait_until("no second question is", |screen| screen.matches("Allow it?").count() == 2)?;
+    terminal.send("n\r")?;
+    terminal.wait_for("Three.")?;
+    ensure!(home.path().join("first").exists());
+    prompted(&terminal)?;
+    terminal.send("/exit\r")?;
+    assert_eq!(terminal.wait()?.code(), Some(0));
+
+    let mut other = at_terminal(&home, &server, "approve", &["run", "-t", "And a third"])?;
+    assert_eq!(other.wait()?.code(), Some(0));
+    ensure!(!other.screen().contains("Allow it?"), "{}", other.screen());
+    ensure!(home.path().join("third").exists());
+    Ok(())
+}
+
+/// What the person makes of the arguments is what runs, and the model is told.
+#[test]
+fn an_edited_call_runs_as_it_was_edited() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([shell("touch theirs"), Turn::text("As you like.")])?;
+    let terminal = at_terminal(&home, &server, "approve", &["session"])?;
+    prompted(&terminal)?;
+    terminal.send("Touch it\r")?;
+    terminal.wait_for("Allow it?")?;
+    terminal.send("edit\r")?;
+    terminal.wait_for("Arguments as JSON: ")?;
+    terminal.wait_for("touch theirs\"}")?;
+    // To the begin of the line, and away with the rest.
+    terminal.send("\x01\x0b")?;
+    terminal.send("{\"command\": \"touch mine\"}\r")?;
+    terminal.wait_for("As you like.")?;
+    ensure!(terminal.screen().contains("command: touch mine"), "{}", terminal.screen());
+    ensure!(home.path().join("mine").exists(), "{}", terminal.screen());
+    ensure!(!home.path().join("theirs").exists(), "what the model wanted ran as well");
+    let asked = server.asked();
+    let told = asked[1].tool_results();
+    assert_eq!(told.len(), 1, "{told:?}");
+    ensure!(told[0].1.contains("changed the arguments") && told[0].1.contains("touch mine"), "{told:?}");
+    Ok(())
+}
+
+/// Arguments that are none are said to be, and the question stays.
+#[test]
+fn an_edit_that_makes_no_sense_is_asked_about_again() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([shell("touch theirs"), Turn::text("Well then.")])?;
+    let terminal = at_terminal(&home, &server, "approve", &["session"])?;
+    prompted(&terminal)?;
+    terminal.send("Touch it\r")?;
+    terminal.wait_for("Allow it?")?;
+    terminal.send("e\r")?;
+    terminal.wait_for("touch theirs\"}")?;
+    terminal.send("\x01\x0b[1]\r")?;
+    terminal.wait_for("These arguments cannot be used: they are no object.")?;
+    terminal.wait_until("no second question is", |screen| screen.matches("Allow it?").count() == 2)?;
+    terminal.send("n\r")?;
+    terminal.wait_for("Well then.")?;
+    ensure!(!home.path().join("theirs").exists());
+    Ok(())
+}
+
+/// Where the person has an editor, they edit there.
+#[test]
+fn a_call_is_edited_in_the_persons_own_editor() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let editor = home.path().join("editor");
+    fs::write(&editor, "#!/bin/sh\nsed -i.before s/theirs/edited/ \"$1\"\n")?;
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755))?;
+    let server = ModelServer::scripted([shell("touch theirs"), Turn::text("As you like.")])?;
+    let more = [("EDITOR", editor.display().to_string())];
+    let terminal = at_terminal_with(&home, &server, "approve", &["session"], &more)?;
+    prompted(&terminal)?;
+    terminal.send("Touch it\r")?;
+    terminal.wait_for("Allow it?")?;
+    terminal.send("e\r")?;
+    terminal.wait_for("As you like.")?;
+    ensure!(home.path().join("edited").exists(), "{}", terminal.screen());
+    ensure!(!home.path().join("theirs").exists());
+    Ok(())
+}

@@ -18,20 +18,10 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// The schema of an answer to this offer, as far as the model is.
 pub(super) fn schema(offer: &Offer, progress: Progress) -> Value {
-    let can_read = offer.tools.iter().any(|tool| tool.name == READ);
-    one_of(offer, |tool| match progress {
-        // What was not looked at is edited from memory, which is wrong.
-        Progress::Begun => tool.name != EDIT || !can_read,
-        Progress::Going => true,
-        Progress::Stuck => !offer.takes_text && tool.name == FINAL_OUTPUT,
-    })
-}
-
-fn one_of(offer: &Offer, is_allowed: impl Fn(&Offered) -> bool) -> Value {
     let mut definitions = JsonObject::new();
-    let allowed = offer.tools.iter().enumerate().filter(|(_, tool)| is_allowed(tool));
+    let allowed = offer.tools.iter().enumerate().filter(|(_, tool)| may_be_called(offer, tool, progress));
     let mut calls: Vec<Value> = allowed.map(|(index, tool)| call(index, tool, &mut definitions)).collect();
-    if offer.takes_text {
+    if offer.takes_text && (progress != Progress::Missed || calls.is_empty()) {
         calls.push(final_answer());
     }
     let mut schema = json!({
@@ -42,6 +32,15 @@ fn one_of(offer: &Offer, is_allowed: impl Fn(&Offered) -> bool) -> Value {
         schema["$defs"] = Value::Object(definitions);
     }
     schema
+}
+
+fn may_be_called(offer: &Offer, tool: &Offered, progress: Progress) -> bool {
+    match progress {
+        // What was not looked at is edited from memory, which is wrong.
+        Progress::Begun => tool.name != EDIT || offer.tools.iter().all(|tool| tool.name != READ),
+        Progress::Going | Progress::Missed => true,
+        Progress::Stuck => !offer.takes_text && tool.name == FINAL_OUTPUT,
+    }
 }
 
 fn final_answer() -> Value {
@@ -124,6 +123,8 @@ mod tests {
         }
         assert!(!fits(Progress::Begun, edit()));
         assert!(fits(Progress::Going, edit()));
+        assert!(!fits(Progress::Missed, answer()));
+        assert!(fits(Progress::Missed, edit()));
         assert!(fits(Progress::Stuck, answer()));
         assert!(!fits(Progress::Stuck, json!({"tool": "read", "path": "a.txt"})));
     }

@@ -22,7 +22,7 @@ const MAX_FILE_CHARS: usize = 4_000;
 const MAX_MESSAGE_CHARS: usize = 200_000;
 
 /// How a search says that it found nothing, and what a small model can do about it.
-const NO_MATCH: &str = "No match";
+pub(super) const NO_MATCH: &str = "No match";
 const AFTER_NO_MATCH: &str = "No match. Try another word, or read the files.";
 
 /// Advice after an edit that failed. A small model that follows it loses what else is in the file.

@@ -82,7 +82,7 @@ pub(super) const KNOWN: [Known; 6] = [
     Known {
         name: EDIT,
         example: r#"{"path":"README.md","before":"old words","after":"new words"}"#,
-        words: "replaces text in a file",
+        words: "replaces text in a file, with \"replace_all\":true wherever it is there",
         used_to: Use::Change,
         arguments: &[
             ("path", Kind::Line),

@@ -5,8 +5,13 @@ use std::sync::Arc;
 
 use goose_extension::{Message, MessageContent, Role};
 
+use super::history::NO_MATCH;
+
 /// How many calls in a row may be the same.
 const MAX_SAME: usize = 2;
+
+/// After how many calls that found nothing the model may give up.
+const MAX_MISSED: usize = 2;
 
 /// How many calls a small model may need for one thing that it was asked.
 const MAX_CALLS: usize = 24;
@@ -18,6 +23,8 @@ pub(super) enum Progress {
     Begun,
     /// It has made calls.
     Going,
+    /// It has searched for something that is not there, and should not give up yet.
+    Missed,
     /// Its calls lead nowhere.
     Stuck,
 }
@@ -29,9 +36,16 @@ impl Progress {
         match calls.is_empty() {
             true => Self::Begun,
             false if is_stuck(&calls) => Self::Stuck,
+            false if calls.len() <= MAX_MISSED && has_missed(messages) => Self::Missed,
             false => Self::Going,
         }
     }
+}
+
+/// Whether the last thing that came back is that nothing was found.
+fn has_missed(messages: &[Arc<Message>]) -> bool {
+    let last = messages.last().and_then(|message| message.content.last());
+    matches!(last, Some(MessageContent::ToolResult { output, .. }) if output.as_text().starts_with(NO_MATCH))
 }
 
 fn is_stuck(calls: &[(&str, &serde_json::Value)]) -> bool {
@@ -88,6 +102,24 @@ mod tests {
         assert_eq!(Progress::of(&stuck), Progress::Stuck);
         stuck.push(Arc::new(Message::user("Go on.")));
         assert_eq!(Progress::of(&stuck), Progress::Begun);
+    }
+
+    #[test]
+    fn who_finds_nothing_does_not_give_up_at_once() {
+        let searched = |times: usize| {
+            let mut messages = conversation(&["a", "b", "c"][..times]);
+            messages.pop();
+            let result = MessageContent::tool_result(
+                "1",
+                ToolOutput::text("No match. Hidden files are not searched."),
+            );
+            messages.push(Arc::new(Message::new(Role::User, [result])));
+            Progress::of(&messages)
+        };
+        assert_eq!(
+            [searched(1), searched(2), searched(3)],
+            [Progress::Missed, Progress::Missed, Progress::Going]
+        );
     }
 
     #[test]

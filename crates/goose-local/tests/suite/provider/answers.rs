@@ -35,6 +35,10 @@ async fn an_answer_keeps_its_form_whatever_the_weights_are() -> anyhow::Result<(
                     let keys: Vec<&str> = arguments.keys().map(String::as_str).collect();
                     let wanted: &[&str] = match tool.name() {
                         "developer__shell" => &["command"],
+                        "developer__edit" if arguments.contains_key("replace_all") => {
+                            assert_eq!(arguments["replace_all"], true, "it is only there to say yes");
+                            &["path", "before", "after", "replace_all"]
+                        }
                         "developer__edit" => &["path", "before", "after"],
                         _ => &["days", "where"],
                     };

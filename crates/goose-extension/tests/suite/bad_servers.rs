@@ -328,7 +328,8 @@ async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
 /// Whether a process is there and not merely waiting to be reaped.
 #[cfg(target_os = "linux")]
 fn is_running(pid: &Value) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 #[cfg(target_os = "linux")]

@@ -93,7 +93,8 @@ fn options() -> ConnectOptions {
 }
 
 fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 async fn until(what: &str, holds: impl Fn() -> bool) {

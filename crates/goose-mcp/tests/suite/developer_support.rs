@@ -151,7 +151,8 @@ pub(crate) async fn until(what: &str, limit: Duration, holds: impl Fn() -> bool)
 
 /// Whether a process is there and not merely waiting to be reaped.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 /// The process ids that a file has, one in a line.

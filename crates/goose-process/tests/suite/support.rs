@@ -26,7 +26,8 @@ pub(crate) async fn within(limit: Duration, what: &str, holds: impl Fn() -> bool
 
 /// Whether a process is there and not merely waiting to be reaped.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 /// A folder in which processes note their ids.

@@ -191,7 +191,8 @@ pub(crate) async fn tool_names(manager: &ExtensionManager) -> anyhow::Result<Vec
 
 /// Whether a process is there and not merely waiting to be reaped.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 /// Signals a process by its id.

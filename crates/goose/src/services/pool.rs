@@ -21,6 +21,11 @@ use super::{
 };
 use crate::config::{ConfigError, ExtensionConfig};
 
+/// How often, and how far apart, a service that is given back is looked at: tasks of its own hold it for moments, and
+/// must not pass for somebody who is bound to it.
+const RELEASE_LOOKS: u32 = 10;
+const RELEASE_PAUSE: Duration = Duration::from_millis(2);
+
 /// How many events a slow reader may fall behind.
 const EVENT_CAPACITY: usize = 1024;
 
@@ -129,9 +134,13 @@ impl ServicePool {
     }
 
     /// Gives a service back. Where nobody else is bound to it, it is ended, and gone when this returns.
-    pub async fn release(&self, service: Arc<Service>) {
-        if let Some(service) = Arc::into_inner(service) {
-            service.stop().await;
+    pub async fn release(&self, mut service: Arc<Service>) {
+        for _ in 0..RELEASE_LOOKS {
+            match Arc::try_unwrap(service) {
+                Ok(service) => return service.stop().await,
+                Err(held) => service = held,
+            }
+            tokio::time::sleep(RELEASE_PAUSE).await;
         }
     }
 

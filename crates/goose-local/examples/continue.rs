@@ -1,6 +1,7 @@
 //! Goes on with a text, greedily: `cargo run -p goose-local --release --example continue -- MODEL TOKENS TEXT…`
 //!
-//! With `--tokens` in place of the number, it shows the tokens of the text.
+//! In place of the number, `--tokens` shows the tokens of the text, and `--next` the likeliest tokens after it with the
+//! logarithms of their probabilities: to compare engines.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +19,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if count == "--tokens" {
         return Ok(writeln!(out, "{tokens:?}")?);
     }
+    if count == "--next" {
+        let mut sequence = Sequence::new(model, tokens.len())?;
+        for (token, logarithm) in likeliest(sequence.feed(&tokens, &|| false)?) {
+            writeln!(out, "{token} {logarithm:.4}")?;
+        }
+        return Ok(());
+    }
     let count: usize = count.parse()?;
     let mut sequence = Sequence::new(model.clone(), tokens.len() + count)?;
     let mut next = tokens;
@@ -33,4 +41,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         next = vec![best];
     }
     Ok(writeln!(out)?)
+}
+
+/// The twenty likeliest tokens.
+fn likeliest(logits: &[f32]) -> Vec<(usize, f64)> {
+    let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f64 = logits.iter().map(|logit| f64::from(logit - top).exp()).sum();
+    let mut all: Vec<(usize, f64)> =
+        logits.iter().map(|logit| f64::from(logit - top) - total.ln()).enumerate().collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all.truncate(20);
+    all
 }

@@ -57,7 +57,7 @@ impl Figures {
         let median = |of: fn(&Self) -> f64| {
             let mut values: Vec<f64> = all.iter().map(of).collect();
             values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
+            f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
         };
         Self {
             prompt_tokens: median(|figures| figures.prompt_tokens),

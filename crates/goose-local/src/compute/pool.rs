@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-/// How often a helper looks for a new round before it sleeps: a fraction of a millisecond.
-const SPINS_BEFORE_SLEEP: u32 = 5_000;
+/// How often a helper looks for a new round before it sleeps: about a millisecond.
+const SPINS_BEFORE_SLEEP: u32 = 20_000;
 /// How often the caller looks for the helpers' end before it lets other programs run.
 const SPINS_BEFORE_YIELD: u32 = 2_000;
 /// More threads than this do not help a model that waits for memory.

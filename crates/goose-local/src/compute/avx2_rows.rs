@@ -4,8 +4,9 @@ use std::arch::x86_64::*;
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::half::f16_to_f32;
+use super::prefetch::prefetch;
 
-/// Rows that go together.
+/// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 pub(super) const ROWS: usize = 4;
 const Q4K_BYTES: usize = 144;
 const Q6K_BYTES: usize = 210;
@@ -145,13 +146,4 @@ fn sum8(value: __m256i) -> i32 {
 fn sum4(value: __m128i) -> i32 {
     let two = _mm_add_epi32(value, _mm_shuffle_epi32::<0b01_00_11_10>(value));
     _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
-}
-
-/// Asks for the block that this row's successor four rows on has in the same place.
-#[inline(always)]
-fn prefetch(at: *const u8, ahead: usize, lines: usize) {
-    for line in 0..lines {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(ahead + line * 64).cast()) };
-    }
 }

@@ -1,13 +1,14 @@
 //! Every kernel against the plain definition of its format, and against every other kernel, bit by bit.
 
 use super::activations::Activations;
-use super::block::{BlockType, dequantize};
+use super::block::BlockType;
+use super::dequantize::dequantize;
 use super::half::f32_to_f16;
-use super::level::Instructions;
+use super::instructions::Instructions;
 use super::multiply::{MatrixView, STRIP, Scratch};
 use super::pool::Pool;
 
-const ALL: [BlockType; 11] = [
+const ALL: [BlockType; 15] = [
     BlockType::F32,
     BlockType::F16,
     BlockType::Bf16,
@@ -16,9 +17,13 @@ const ALL: [BlockType; 11] = [
     BlockType::Q5_0,
     BlockType::Q5_1,
     BlockType::Q8_0,
+    BlockType::Iq4Nl,
+    BlockType::Q2K,
+    BlockType::Q3K,
     BlockType::Q4K,
     BlockType::Q5K,
     BlockType::Q6K,
+    BlockType::Iq4Xs,
 ];
 
 /// Numbers that look random and are the same every time.
@@ -48,6 +53,11 @@ fn random_blocks(kind: BlockType, blocks: usize, numbers: &mut Numbers) -> Vec<u
             BlockType::F32 => block.copy_from_slice(&numbers.float().to_le_bytes()),
             BlockType::Bf16 => block.copy_from_slice(&numbers.float().to_le_bytes()[2..]),
             BlockType::Q6K => block[208..].copy_from_slice(&numbers.half()),
+            BlockType::Q3K => block[108..].copy_from_slice(&numbers.half()),
+            BlockType::Q2K => {
+                block[80..82].copy_from_slice(&numbers.half());
+                block[82..].copy_from_slice(&numbers.half());
+            }
             BlockType::Q4K | BlockType::Q5K | BlockType::Q4_1 | BlockType::Q5_1 => {
                 block[..2].copy_from_slice(&numbers.half());
                 block[2..4].copy_from_slice(&numbers.half());

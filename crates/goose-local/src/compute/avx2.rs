@@ -3,6 +3,8 @@
 //! A tile is 16 rows (two registers) by up to three tokens. Products of bytes are summed as 16-bit integers for as many
 //! steps as cannot overflow, and then scaled and widened by one multiply-add.
 
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
 use std::arch::x86_64::*;
 
 use super::activations::SUPER_SUMS;

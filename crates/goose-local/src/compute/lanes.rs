@@ -3,6 +3,7 @@
 //! Kernels are written once over [`Lanes`] and compiled for each instruction set. Every operation rounds in the
 //! same way on each, and multiply-add is always fused, so the results are the same bits everywhere.
 
+use super::dots::Dots;
 use super::half::{f16_to_f32, f32_to_f16};
 use super::instructions::Instructions;
 
@@ -10,7 +11,7 @@ use super::instructions::Instructions;
 pub(crate) const WIDTH: usize = 16;
 
 /// Sixteen floats.
-pub(crate) trait Lanes: Copy {
+pub(crate) trait Lanes: Copy + Dots {
     /// How many of these a row of a register tile has.
     const TILE: usize;
 

@@ -1,10 +1,11 @@
 //! Blocks and kernels: what turns a file's bytes into numbers, fast.
 //!
 //! - `block`: the formats; `dequantize`: their plain definition; `half`: 16-bit floats;
-//! - `instructions`: which instructions there are; `lanes`: sixteen floats on each of them;
+//! - `instructions`: which instructions there are; `lanes`: sixteen floats on each of them; `dots`: products of bytes;
 //! - `activations`: a batch of tokens and its 8-bit forms;
 //! - `unpack`: a stretch of a row as bytes and scales; `panel`: sixteen of them side by side;
-//! - `multiply`: matrix times batch, by `portable`, `avx2`, `avx512` (panels) and `rows`, `*_rows` (one token);
+//! - `multiply`: matrix times batch, by `portable`, `avx2`, `avx512` (panels) and `rows`,
+//!   `*_rows`, `*_small` (one token);
 //! - `tile`: float products; `vector`: norms and gates;
 //! - `cache`: keys and values of a layer; `attention`: one batch against them;
 //! - `pool`: the threads.
@@ -19,6 +20,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx2_rows;
 #[cfg(target_arch = "x86_64")]
+mod avx2_small;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_pack;
@@ -27,6 +30,9 @@ mod avx512_rows;
 mod block;
 mod cache;
 mod dequantize;
+mod dots;
+#[cfg(target_arch = "x86_64")]
+mod dots_x86;
 mod half;
 mod instructions;
 mod lanes;

@@ -120,22 +120,37 @@ impl MatrixView<'_> {
         activations: &Activations,
         out: &mut [f32],
     ) -> bool {
-        use super::{avx2_rows, avx512_rows};
+        use super::{avx2_rows, avx2_small, avx512_rows};
         let stride = self.row_bytes();
-        for (four, out) in rows.chunks_exact(4 * stride).zip(out.chunks_exact_mut(4)) {
-            let rows = four.as_ptr();
-            let token = || activations.super_row(0);
-            // SAFETY: the level was found on this machine; four rows of `columns` values are there.
-            let products = unsafe {
-                match (level, self.kind) {
-                    (Instructions::Avx512, BlockType::Q4K) => avx512_rows::q4k(rows, stride, token()),
-                    (Instructions::Avx512, BlockType::Q6K) => avx512_rows::q6k(rows, stride, token()),
-                    (Instructions::Avx2, BlockType::Q4K) => avx2_rows::q4k(rows, stride, token()),
-                    (Instructions::Avx2, BlockType::Q6K) => avx2_rows::q6k(rows, stride, token()),
-                    _ => return false,
+        let (supers, smalls) = (|| activations.super_row(0), || activations.small_row(0));
+        // SAFETY: the level was found on this machine, and a better one has all instructions of a lesser; as many whole
+        // rows as each kernel takes are there.
+        unsafe {
+            match (level, self.kind) {
+                (Instructions::Portable, _) => return false,
+                (Instructions::Avx512, BlockType::Q4K) => {
+                    each(rows, stride, out, |rows| avx512_rows::q4k(rows, stride, supers()));
                 }
-            };
-            out.copy_from_slice(&products);
+                (Instructions::Avx512, BlockType::Q6K) => {
+                    each(rows, stride, out, |rows| avx512_rows::q6k(rows, stride, supers()));
+                }
+                (_, BlockType::Q4K) => each(rows, stride, out, |rows| avx2_rows::q4k(rows, stride, supers())),
+                (_, BlockType::Q5K) => each(rows, stride, out, |rows| avx2_rows::q5k(rows, stride, supers())),
+                (_, BlockType::Q6K) => each(rows, stride, out, |rows| avx2_rows::q6k(rows, stride, supers())),
+                (_, BlockType::Iq4Xs) => {
+                    each(rows, stride, out, |rows| avx2_rows::iq4xs(rows, stride, supers()));
+                }
+                (_, BlockType::Iq4Nl) => {
+                    each(rows, stride, out, |rows| avx2_small::iq4_nl(rows, stride, smalls()));
+                }
+                (_, BlockType::Q8_0) => {
+                    each(rows, stride, out, |rows| avx2_small::q8_0(rows, stride, smalls()))
+                }
+                (_, BlockType::Q4_0) => {
+                    each(rows, stride, out, |rows| avx2_small::q4_0(rows, stride, smalls()))
+                }
+                _ => return false,
+            }
         }
         true
     }
@@ -228,6 +243,19 @@ impl MatrixView<'_> {
                 }
             }
         }
+    }
+}
+
+/// Calls a kernel of `N` rows at a time for all rows.
+#[cfg(target_arch = "x86_64")]
+fn each<const N: usize>(
+    rows: &[u8],
+    row_bytes: usize,
+    out: &mut [f32],
+    kernel: impl Fn(*const u8) -> [f32; N],
+) {
+    for (rows, out) in rows.chunks_exact(N * row_bytes).zip(out.as_chunks_mut::<N>().0) {
+        *out = kernel(rows.as_ptr());
     }
 }
 

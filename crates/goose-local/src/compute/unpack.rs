@@ -41,30 +41,37 @@ impl Unpacked {
         self.scales.take(kind, blocks);
         let weights = &mut self.weights;
         match kind {
-            BlockType::Q2K => quarters(&blocks[16..80], weights, |_, _| 0),
+            BlockType::Q2K => quarters(part(blocks, 16), weights, |_, _| 0),
             BlockType::Q3K => {
-                let tops = &blocks[..32];
-                quarters(&blocks[32..96], weights, |group, i| ((tops[i] >> group) & 1) << 2);
+                let tops: &[u8; 32] = part(blocks, 0);
+                quarters(part(blocks, 32), weights, |group, i| ((tops[i] >> group) & 1) << 2);
             }
-            BlockType::Q4K => halves(&blocks[16..144], weights, |_, _| 0),
+            BlockType::Q4K => halves(part(blocks, 16), weights, |_, _| 0),
             BlockType::Q5K => {
-                let tops = &blocks[16..48];
-                halves(&blocks[48..176], weights, |group, i| ((tops[i] >> group) & 1) << 4);
+                let tops: &[u8; 32] = part(blocks, 16);
+                halves(part(blocks, 48), weights, |group, i| ((tops[i] >> group) & 1) << 4);
             }
-            BlockType::Q6K => q6k(blocks, weights),
+            BlockType::Q6K => q6k(part(blocks, 0), weights),
             BlockType::Iq4Xs => {
-                for (bytes, weights) in blocks[8..136].chunks_exact(16).zip(weights.chunks_exact_mut(SMALL)) {
+                let groups = part::<128>(blocks, 8).as_chunks::<16>().0.iter();
+                for (bytes, weights) in groups.zip(weights.as_chunks_mut::<SMALL>().0) {
                     nibbles(bytes, weights, |quant, _| IQ4_BYTES[quant as usize]);
                 }
             }
             _ => {
                 let blocks = blocks.chunks_exact(kind.block_bytes());
-                for (block, weights) in blocks.zip(weights.chunks_exact_mut(SMALL)) {
+                for (block, weights) in blocks.zip(weights.as_chunks_mut::<SMALL>().0) {
                     small(kind, block, weights);
                 }
             }
         }
     }
+}
+
+/// `N` bytes of a block, from `at` on.
+#[inline(always)]
+fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
+    block[at..].first_chunk().unwrap_or(&[0; N])
 }
 
 impl Scales {
@@ -108,8 +115,11 @@ impl Scales {
     /// Of a format without minimums: what takes their place is the middle of its range.
     #[inline(always)]
     fn take_signed(&mut self, kind: BlockType, scales: [i8; 16], scale: f32) {
-        self.groups = scales.map(i16::from);
-        self.mins = self.groups.map(|scale| -(kind.offset() as i16) * scale);
+        let offset = kind.offset() as i16;
+        for (group, scale) in scales.into_iter().enumerate() {
+            self.groups[group] = scale.into();
+            self.mins[group] = -offset * self.groups[group];
+        }
         self.scale[0] = scale;
     }
 }
@@ -127,7 +137,7 @@ const IQ4_BYTES: [u8; 16] = {
 
 /// Four runs of 32 bytes, each two groups of 32 weights; `top` gives what is above the four bits of weight `i` of a group.
 #[inline(always)]
-fn halves(bytes: &[u8], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
+fn halves(bytes: &[u8; 128], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
     let pairs = bytes.as_chunks::<32>().0.iter().zip(weights.as_chunks_mut::<64>().0);
     for (chunk, (bytes, weights)) in pairs.enumerate() {
         for i in 0..32 {
@@ -139,7 +149,7 @@ fn halves(bytes: &[u8], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) 
 
 /// Two runs of 32 bytes, each four groups of 32 weights; `top` gives what is above the two bits of weight `i` of a group.
 #[inline(always)]
-fn quarters(bytes: &[u8], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
+fn quarters(bytes: &[u8; 64], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
     let pairs = bytes.as_chunks::<32>().0.iter().zip(weights.as_chunks_mut::<128>().0);
     for (half, (bytes, weights)) in pairs.enumerate() {
         for (quarter, weights) in weights.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -151,9 +161,10 @@ fn quarters(bytes: &[u8], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize
 }
 
 #[inline(always)]
-fn q6k(block: &[u8], weights: &mut [u8; COLUMNS]) {
+fn q6k(block: &[u8; 210], weights: &mut [u8; COLUMNS]) {
     for (half, weights) in weights.as_chunks_mut::<128>().0.iter_mut().enumerate() {
-        let (low, high) = (&block[half * 64..][..64], &block[128 + half * 32..][..32]);
+        let low: &[u8; 64] = part(block, half * 64);
+        let high: &[u8; 32] = part(block, 128 + half * 32);
         for i in 0..32 {
             weights[i] = (low[i] & 0x0f) | ((high[i] & 3) << 4);
             weights[i + 32] = (low[i + 32] & 0x0f) | (((high[i] >> 2) & 3) << 4);
@@ -164,30 +175,29 @@ fn q6k(block: &[u8], weights: &mut [u8; COLUMNS]) {
 }
 
 #[inline(always)]
-fn small(kind: BlockType, block: &[u8], weights: &mut [u8]) {
-    let fifths = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+fn small(kind: BlockType, block: &[u8], weights: &mut [u8; SMALL]) {
+    let fifths = |at: usize| u32::from_le_bytes(*part(block, at));
     match kind {
-        BlockType::Q4_0 => nibbles(&block[2..18], weights, |quant, _| quant),
-        BlockType::Q4_1 => nibbles(&block[4..20], weights, |quant, _| quant),
-        BlockType::Iq4Nl => nibbles(&block[2..18], weights, |quant, _| IQ4_BYTES[quant as usize]),
+        BlockType::Q4_0 => nibbles(part(block, 2), weights, |quant, _| quant),
+        BlockType::Q4_1 => nibbles(part(block, 4), weights, |quant, _| quant),
+        BlockType::Iq4Nl => nibbles(part(block, 2), weights, |quant, _| IQ4_BYTES[quant as usize]),
         BlockType::Q5_0 => {
             let fifths = fifths(2);
-            nibbles(&block[6..22], weights, |quant, i| quant | ((fifths >> i) as u8 & 1) << 4);
+            nibbles(part(block, 6), weights, |quant, i| quant | ((fifths >> i) as u8 & 1) << 4);
         }
         BlockType::Q5_1 => {
             let fifths = fifths(4);
-            nibbles(&block[8..24], weights, |quant, i| quant | ((fifths >> i) as u8 & 1) << 4);
+            nibbles(part(block, 8), weights, |quant, i| quant | ((fifths >> i) as u8 & 1) << 4);
         }
-        _ => weights.iter_mut().zip(&block[2..34]).for_each(|(weight, byte)| *weight = byte ^ 0x80),
+        _ => *weights = part::<SMALL>(block, 2).map(|byte| byte ^ 0x80),
     }
 }
 
 /// The first sixteen of 32 weights are the low halves of the bytes, the others the high halves.
 #[inline(always)]
-fn nibbles(bytes: &[u8], weights: &mut [u8], weight: impl Fn(u8, usize) -> u8) {
-    let (low, high) = weights[..SMALL].split_at_mut(16);
-    for (i, byte) in bytes[..16].iter().enumerate() {
-        low[i] = weight(byte & 0x0f, i);
-        high[i] = weight(byte >> 4, i + 16);
+fn nibbles(bytes: &[u8; 16], weights: &mut [u8; SMALL], weight: impl Fn(u8, usize) -> u8) {
+    for i in 0..16 {
+        weights[i] = weight(bytes[i] & 0x0f, i);
+        weights[i + 16] = weight(bytes[i] >> 4, i + 16);
     }
 }

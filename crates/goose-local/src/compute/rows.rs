@@ -1,7 +1,8 @@
 //! One token times rows of any quantized format, straight from the file's blocks.
 //!
 //! Writing an answer is this for the formats that have no kernel of their own: each row's block is unpacked into the
-//! nearest cache and multiplied there. The order of the float operations is that of the panels' kernels, so the results are the same bits.
+//! nearest cache and multiplied there. The order of the float operations is that of the panels' kernels, so the results are
+//! the same bits.
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::block::{BlockType, Family, SMALL, SUPER};

@@ -184,6 +184,12 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_not_known_cuts_as_gpt2() {
+        assert_eq!(Splitter::named("of-next-year"), Splitter::Gpt2);
+        assert_eq!(pieces(Splitter::named("default"), "It's 42 x"), ["It", "'s", " 42", " x"]);
+    }
+
+    #[test]
     fn smollm_takes_digits_out_first() {
         let cut = |text| pieces(Splitter::DigitsThenGpt2, text);
         assert_eq!(cut("ab12  3 c"), ["ab", "1", "2", "  ", "3", " c"]);

@@ -2,7 +2,7 @@
 
 use llguidance::{Matcher, api::TopLevelGrammar};
 
-use super::{run::GenerateError, vocabulary::Vocabulary};
+use super::{error::GenerateError, vocabulary::Vocabulary};
 
 /// How many of the likeliest tokens are looked at one by one before the mask of all tokens is made.
 const TRIES: usize = 24;

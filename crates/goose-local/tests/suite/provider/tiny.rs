@@ -3,10 +3,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{
-    tiny::{Numbers, byte_char},
-    writer::Writer,
-};
+use crate::{blocks::Numbers, tiny::byte_char, writer::Writer};
 
 const WIDTH: usize = 32;
 const HIDDEN: usize = 64;

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 
-use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopReason, Usage};
+use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopReason, ToolCall, Usage};
 use tokio::sync::mpsc::Sender;
 
 use super::{
+    blind::Blind,
     claims::Claims,
     engine::{Loaded, refused},
     form::Form,
@@ -38,8 +39,10 @@ pub(super) struct Question {
     turns: Vec<Turn>,
     /// What the turns begin with before anybody says something.
     opening: Vec<Turn>,
-    /// What may be written over.
-    pub(super) seen: Seen,
+    /// What was seen of the files.
+    seen: Seen,
+    /// What is not changed unseen.
+    blind: Blind,
     /// What may be claimed.
     pub(super) claims: Claims,
     progress: Progress,
@@ -75,8 +78,8 @@ impl Question {
             }
         };
         let turns = turns(&offer, opening.clone(), &surroundings, request.messages);
-        let progress = Progress::of(request.messages);
         let seen = Seen::of(request.messages);
+        let progress = Progress::of(request.messages, &seen);
         let form = has_tools.then(|| Form::of(&offer, &progress, &seen));
         let options = request.options;
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
@@ -88,6 +91,7 @@ impl Question {
             turns,
             opening,
             seen,
+            blind: Blind::of(request.messages),
             claims: Claims::of(request.messages),
             progress,
             form,
@@ -95,6 +99,11 @@ impl Question {
             longest,
             conversation: options.conversation.clone(),
         }
+    }
+
+    /// The call, where it does no harm to what the model has not seen.
+    pub(super) fn guarded(&self, call: ToolCall) -> ToolCall {
+        self.blind.refused(self.seen.permitted(call), &self.seen)
     }
 
     /// The question as tokens, where it fits.

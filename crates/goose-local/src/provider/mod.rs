@@ -19,13 +19,14 @@
 //! chat.rs      turns as tokens, as the model was trained to see them
 //! steps.rs     the calls that were made, and what came of them
 //! progress.rs  how far it is: what it may do next
-//! seen.rs      what was seen of the files
+//! seen.rs      what was seen of the files;  blind.rs  what is not changed unseen
 //! claims.rs    whether an answer may be believed
 //! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
 //! saved.rs     conversations kept between runs, in the cache folder
 //! ```
 
 mod answer;
+mod blind;
 mod chat;
 mod claims;
 mod engine;

@@ -6,9 +6,11 @@ use goose_extension::Message;
 
 use super::{
     history::NO_MATCH,
-    known::{READ, SEARCH},
+    known::{EDIT, READ, SEARCH},
     page::Page,
-    steps::Step,
+    renamed,
+    seen::Seen,
+    steps::{Step, last_asked},
 };
 
 /// How many calls in a row may be the same.
@@ -19,6 +21,9 @@ const MAX_MISSED: usize = 2;
 
 /// How many calls after a change that failed the model must go on.
 const MAX_UNDONE: usize = 2;
+
+/// After how many calls a change may stay unfinished.
+const MAX_UNFINISHED: usize = 12;
 
 /// How many calls a small model may need for one thing that it was asked.
 const MAX_CALLS: usize = 24;
@@ -50,10 +55,18 @@ pub(super) enum Stage {
 
 impl Progress {
     /// Since a person last spoke.
-    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+    pub(super) fn of(messages: &[Arc<Message>], seen: &Seen) -> Self {
         let steps = Step::since_asked(messages);
+        let is_unfinished = || {
+            let last = steps.last().filter(|step| step.tool == EDIT && steps.len() < MAX_UNFINISHED);
+            last.is_some_and(|step| renamed::is_unfinished(step, seen, &last_asked(messages)))
+        };
         let may_page = steps.iter().any(|step| step.tool == READ && Page::of(&step.text()).goes_on.is_some());
-        Self { stage: Stage::of(&steps), exhausted: exhausted(&steps).map(str::to_owned), may_page }
+        let stage = match Stage::of(&steps) {
+            Stage::Going if is_unfinished() => Stage::Undone,
+            stage => stage,
+        };
+        Self { stage, exhausted: exhausted(&steps).map(str::to_owned), may_page }
     }
 }
 
@@ -100,7 +113,7 @@ mod tests {
     use goose_extension::{MessageContent, Role, ToolOutput};
     use serde_json::{Value, json};
 
-    use super::{super::known::EDIT, *};
+    use super::*;
 
     fn conversation(calls: &[(&str, Value, ToolOutput)]) -> Vec<Arc<Message>> {
         let mut messages = vec![Arc::new(Message::user("Go."))];
@@ -114,8 +127,12 @@ mod tests {
         messages
     }
 
+    fn progress(messages: &[Arc<Message>]) -> Progress {
+        Progress::of(messages, &Seen::of(messages))
+    }
+
     fn stage(calls: &[(&str, Value, ToolOutput)]) -> Stage {
-        Progress::of(&conversation(calls)).stage
+        progress(&conversation(calls)).stage
     }
 
     fn shell(command: &str) -> (&'static str, Value, ToolOutput) {
@@ -132,9 +149,9 @@ mod tests {
         assert_eq!(stage(&[shell("ls"), shell("ls")]), Stage::Going);
         assert_eq!(stage(&[shell("ls"), shell("ls"), shell("pwd"), shell("ls")]), Stage::Going);
         let mut stuck = conversation(&[shell("pwd"), shell("ls"), shell("ls"), shell("ls")]);
-        assert_eq!(Progress::of(&stuck).stage, Stage::Stuck);
+        assert_eq!(progress(&stuck).stage, Stage::Stuck);
         stuck.push(Arc::new(Message::user("Go on.")));
-        assert_eq!(Progress::of(&stuck).stage, Stage::Begun);
+        assert_eq!(progress(&stuck).stage, Stage::Begun);
     }
 
     #[test]
@@ -161,11 +178,29 @@ mod tests {
 
     #[test]
     fn a_call_that_brought_nothing_new_exhausts_its_tool() {
-        let exhausted = |calls: &[_]| Progress::of(&conversation(calls)).exhausted;
+        let exhausted = |calls: &[_]| progress(&conversation(calls)).exhausted;
         assert_eq!(exhausted(&[shell("ls"), shell("pwd")]), None);
         assert_eq!(exhausted(&[shell("ls"), shell("pwd"), shell("ls")]).as_deref(), Some("developer__shell"));
         let other = ("developer__shell", json!({ "command": "ls" }), ToolOutput::text("another"));
         assert_eq!(exhausted(&[shell("ls"), other]), None);
+    }
+
+    #[test]
+    fn a_name_that_was_asked_for_is_changed_everywhere() {
+        let found = (SEARCH, json!({ "pattern": "old" }), ToolOutput::text("a.py\n1:old()\n\nb.py\n1:old()"));
+        let edit = |path: &str| {
+            let arguments = json!({ "path": path, "before": "old()", "after": "new()" });
+            (EDIT, arguments, ToolOutput::text("Edited"))
+        };
+        let renaming = |task: &str, calls: &[_]| {
+            let mut messages = conversation(calls);
+            messages[0] = Arc::new(Message::user(task));
+            progress(&messages).stage
+        };
+        let half = [found.clone(), edit("a.py")];
+        assert_eq!(renaming("Rename old to new.", &half), Stage::Undone);
+        assert_eq!(renaming("Call the other one.", &half), Stage::Going);
+        assert_eq!(renaming("Rename old to new.", &[found, edit("a.py"), edit("b.py")]), Stage::Going);
     }
 
     #[test]
@@ -178,7 +213,7 @@ mod tests {
     #[test]
     fn only_a_file_that_goes_on_is_read_on() {
         let read = |text: &str| conversation(&[(READ, json!({ "path": "a" }), ToolOutput::text(text))]);
-        assert!(!Progress::of(&read("1\tone")).may_page);
-        assert!(Progress::of(&read("1\tone\n[lines 1-1 of 9; go on with offset 2]")).may_page);
+        assert!(!progress(&read("1\tone")).may_page);
+        assert!(progress(&read("1\tone\n[lines 1-1 of 9; go on with offset 2]")).may_page);
     }
 }

@@ -12,15 +12,31 @@ const MAX_LINE_CHARS: usize = 80;
 
 /// What there is to say after a change was made.
 pub(super) fn remark(step: &Step<'_>, seen: &Seen) -> String {
-    let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let Some(name) = renamed(argument("before"), argument("after")) else { return String::new() };
-    let lines = seen.texts().iter().flat_map(|(path, text)| text.lines().map(move |line| (path, line)));
-    let left = lines.filter(|(_, line)| words(line).any(|word| word == name)).take(MAX_PLACES);
-    left.map(|(path, line)| {
+    let Some(name) = name(step) else { return String::new() };
+    let told = left(name, seen).take(MAX_PLACES).map(|(path, line)| {
         let line: String = line.trim().chars().take(MAX_LINE_CHARS).collect();
         format!("\n{name} is still in {path}: {line}")
-    })
-    .collect()
+    });
+    told.collect()
+}
+
+/// Whether a name that the task speaks of was changed in some places only.
+pub(super) fn is_unfinished(step: &Step<'_>, seen: &Seen, task: &str) -> bool {
+    let meant = name(step).filter(|name| words(task).any(|word| word == *name));
+    meant.is_some_and(|name| left(name, seen).next().is_some())
+}
+
+/// The name that a step changed.
+fn name<'a>(step: &Step<'a>) -> Option<&'a str> {
+    let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    renamed(argument("before"), argument("after")).filter(|_| step.is_done())
+}
+
+/// The lines in which a name still is, as far as they were seen.
+fn left<'a>(name: &'a str, seen: &'a Seen) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let lines =
+        seen.texts().iter().flat_map(|(path, text)| text.lines().map(move |line| (path.as_str(), line)));
+    lines.filter(move |(_, line)| words(line).any(|word| word == name))
 }
 
 /// The one name that became another, where nothing else was changed.

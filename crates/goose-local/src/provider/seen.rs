@@ -50,6 +50,11 @@ impl Seen {
         &self.texts
     }
 
+    /// Whether a file was shown whole, or made.
+    pub(super) fn is_whole(&self, path: &str) -> bool {
+        self.whole.contains(path)
+    }
+
     /// What could not be found in a file.
     pub(super) fn refused(&self, path: &str) -> Vec<String> {
         let own = self.refused.iter().filter(|(file, _)| file == path);

@@ -107,7 +107,7 @@ impl<'a> Voice<'a> {
         };
         match (call, ended) {
             (Some(call), _) => {
-                self.send(ReplyEvent::Call(self.question.seen.permitted(call)));
+                self.send(ReplyEvent::Call(self.question.guarded(call)));
                 StopReason::ToolUse
             }
             (None, Ended::TooLong) => StopReason::MaxTokens,

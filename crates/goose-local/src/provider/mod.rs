@@ -38,3 +38,4 @@ mod shorten;
 mod unseen;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
+pub use saved::forget;

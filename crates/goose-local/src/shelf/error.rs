@@ -107,6 +107,14 @@ pub struct Tried {
     pub reason: String,
 }
 
+/// Whether there is no room, on the disk or for this person.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
 fn holder(process: Option<u32>) -> String {
     process.map(|process| format!(" (process {process})")).unwrap_or_default()
 }
@@ -139,7 +147,7 @@ impl ShelfError {
                 ))
             }
             Self::Catalogue { .. } => Some("correct that file, or remove it".to_owned()),
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+            Self::Io { error, .. } if is_full(error) => {
                 Some(format!("Make room and try again; what has come so far is kept.\n{WAYS_OUT}"))
             }
             Self::Io { .. } => None,

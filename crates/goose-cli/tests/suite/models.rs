@@ -238,7 +238,8 @@ fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
     slow.wait_for(QUESTION)?;
     slow.send("y\r")?;
     slow.wait_until("no bar is", |screen| {
-        let is_bar = |line: &str| line.contains('░') && line.contains(" % · ") && line.contains(" of 200.0 kB");
+        let is_bar =
+            |line: &str| line.contains('░') && line.contains(" % · ") && line.contains(" of 200.0 kB");
         screen.lines().any(is_bar)
     })?;
     let part = file(&home).with_extension("gguf.part");

@@ -52,6 +52,19 @@ fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A service with the model of another one would not work.
+#[test]
+fn service_and_model_are_written_together_or_not_at_all() -> anyhow::Result<()> {
+    // The name of the model is used elsewhere, too, and so cannot be changed.
+    let written = "GOOSE_PROVIDER: openai\nGOOSE_MODEL: &name gpt-4\nother: *name\n";
+    let home = Home::with_config(written)?;
+    tiny_model::write(&home.path().join("own.gguf"), 1)?;
+    let refused = home.run(&["models", "use", "own.gguf"])?;
+    ensure!(refused.code == Some(1) && refused.stderr.contains("GOOSE_MODEL"), "{refused:?}");
+    assert_eq!(fs::read_to_string(home.config())?, written);
+    Ok(())
+}
+
 /// What it is good for is said where people look, and a file that cannot run is broken.
 #[test]
 fn doctor_opens_the_file_and_names_who_did_not_answer() -> anyhow::Result<()> {

@@ -133,8 +133,6 @@ impl Saved {
     fn write(&self, name: &str, sequence: &Sequence) -> io::Result<()> {
         private_folder(&self.folder)?;
         let state = self.folder.join(format!("{name}.{STATE}"));
-        // Not there while it tells of another state.
-        let _ = fs::remove_file(state.with_extension(TOKENS));
         sequence.save(&state).map_err(io::Error::other)?;
         let unfinished = self.folder.join(format!("{name}.{TOKENS}.{}.{UNFINISHED}", unique()));
         let written = private_file(&unfinished, &token_bytes(sequence))

@@ -202,6 +202,15 @@ mod tests {
         assert_eq!(speed(5_000, Duration::from_secs(2)), Some(2_500));
     }
 
+    /// What another program has not ended is lost where it is stopped.
+    #[test]
+    fn only_what_stays_counts_as_kept() {
+        let progress = Progress::new(Voice::Quiet);
+        progress.event(&Event::Bytes { bytes: 10, total: 100 });
+        progress.event(&Event::Coming { bytes: 60, total: 100 });
+        assert_eq!(progress.state().bytes, 10);
+    }
+
     #[test]
     fn each_step_has_one_line() {
         let now = Instant::now();

@@ -132,6 +132,14 @@ impl MessageContent {
             _ => None,
         }
     }
+
+    /// Whether it is for the model alone: what goose itself says in the user's place. MCP's mark for "not for the user"
+    /// tells it from what a person said.
+    pub fn is_aside(&self) -> bool {
+        let Self::Block(ContentBlock::Text(text)) = self else { return false };
+        let audience = text.annotations.as_ref().and_then(|annotations| annotations.audience.as_deref());
+        audience == Some(&[Role::Assistant])
+    }
 }
 
 /// For `#[serde(with = …)]`: a tool's output as it is stored, as MCP writes it, but with nothing said twice.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::Instructions;
+
 /// Why a model could not be opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -24,9 +26,26 @@ pub enum EngineError {
     /// The file is not GGUF, or is damaged.
     #[error("the model file is damaged or not GGUF: {0}; fetch it again or name another file")]
     Malformed(String),
-    /// The file is whole, but this engine cannot run it.
+    /// The file is whole, but of a version that is not known.
+    #[error("the model file is of GGUF version {0}, and 2 and 3 are known here; fetch it in version 3")]
+    UnsupportedVersion(u32),
+    /// The file is whole, but this engine cannot run such a model.
     #[error("this engine cannot run the model: {0}; choose a GGUF of the Qwen2, Qwen3 or Llama family")]
     Unsupported(String),
+    /// The model may be one that runs, but its weights are stored in a way that is not known.
+    #[error(
+        "this engine cannot read the model: the tensor `{tensor}` is stored as {kind}; fetch the same model as Q4_K_M, \
+         Q5_K_M, Q6_K or Q8_0"
+    )]
+    UnsupportedType {
+        /// Whose weights they are.
+        tensor: String,
+        /// The name of the type, or its number.
+        kind: String,
+    },
+    /// Instructions that this machine does not have.
+    #[error("this machine has no {0:?} instructions; leave the choice to the engine")]
+    NoInstructions(Instructions),
     /// The conversation does not fit.
     #[error("{needed} tokens do not fit in a context of {capacity}; shorten the conversation")]
     ContextFull {
@@ -46,7 +65,7 @@ pub enum EngineError {
         /// How many tokens there are.
         vocabulary: usize,
     },
-    /// The caller asked to stop. The sequence is as it was before the call.
+    /// The caller asked to stop. The sequence holds what was read completely until then.
     #[error("stopped on request")]
     Cancelled,
     /// A saved sequence that cannot be used: of another model, another version, or damaged.

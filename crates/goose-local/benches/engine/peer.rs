@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::run::{CONTEXT, DECODE, Figures, prompt};
+use crate::run::{CONTEXT, DECODE, Figures, PROMPT};
 use crate::{Failure, Options};
 
 const VERSION: &str = "2026.10.11549";
@@ -41,7 +41,7 @@ pub(crate) fn run(python: &Path, options: &Options) -> Result<Figures, Failure> 
         .stderr(Stdio::null())
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(prompt().as_bytes())?;
+        stdin.write_all(PROMPT.as_bytes())?;
     }
     Figures::from_output(&child.wait_with_output()?.stdout)
 }

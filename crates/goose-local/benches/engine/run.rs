@@ -13,9 +13,12 @@ use crate::{Failure, Options};
 pub(crate) const CONTEXT: usize = 4096;
 /// Tokens that are written.
 pub(crate) const DECODE: usize = 64;
-/// The prompt: Rust, as a coding assistant reads it, cut to about a thousand tokens.
-pub(crate) const PROMPT: &str = include_str!("../../src/model/forward.rs");
-pub(crate) const PROMPT_BYTES: usize = 4300;
+/// The prompt: Rust, as a coding assistant reads it, about a thousand tokens. A file of its own, so that figures of
+/// different versions can be compared.
+pub(crate) const PROMPT: &str = include_str!("prompt.txt");
+/// What is asked after the first answer: about thirty tokens.
+const FOLLOW_UP: &str = "\n\nNow explain in one short paragraph what the worker keeps between two passes, why the scratch \
+                         buffers are there, and which of them are shared by the threads.\n";
 
 /// What a run showed.
 #[derive(Clone, Copy)]
@@ -29,11 +32,16 @@ pub(crate) struct Figures {
     pub(crate) peak_bytes: f64,
     /// Seconds from the start to the first token.
     pub(crate) first: f64,
+    /// How long a second turn waits for its first token, as a share of what the first waited with the model open; not
+    /// measured for the peer.
+    pub(crate) second: Option<f64>,
 }
 
 impl Figures {
     pub(crate) fn to_line(self) -> String {
-        format!("{} {} {} {} {}", self.prompt_tokens, self.prompt, self.decode, self.peak_bytes, self.first)
+        let Self { prompt_tokens, prompt, decode, peak_bytes, first, second } = self;
+        let second = second.map(|second| format!(" {second}")).unwrap_or_default();
+        format!("{prompt_tokens} {prompt} {decode} {peak_bytes} {first}{second}")
     }
 
     /// Reads the last line of what a child printed.
@@ -42,51 +50,46 @@ impl Figures {
         let line = text.lines().last().unwrap_or_default();
         let numbers = line.split(' ').map(str::parse).collect::<Result<Vec<f64>, _>>();
         match numbers.as_deref() {
-            Ok([prompt_tokens, prompt, decode, peak_bytes, first]) => Ok(Self {
+            Ok([prompt_tokens, prompt, decode, peak_bytes, first, second @ ..]) => Ok(Self {
                 prompt_tokens: *prompt_tokens,
                 prompt: *prompt,
                 decode: *decode,
                 peak_bytes: *peak_bytes,
                 first: *first,
+                second: second.first().copied(),
             }),
             _ => Err(format!("a run printed no figures: {text}").into()),
         }
     }
 
     pub(crate) fn median(all: &[Self]) -> Self {
-        let median = |of: fn(&Self) -> f64| {
-            let mut values: Vec<f64> = all.iter().map(of).collect();
+        let middle = |mut values: Vec<f64>| {
             values.sort_by(f64::total_cmp);
             f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
         };
+        let median = |of: fn(&Self) -> f64| middle(all.iter().map(of).collect());
+        let seconds: Option<Vec<f64>> = all.iter().map(|figures| figures.second).collect();
         Self {
             prompt_tokens: median(|figures| figures.prompt_tokens),
             prompt: median(|figures| figures.prompt),
             decode: median(|figures| figures.decode),
             peak_bytes: median(|figures| figures.peak_bytes),
             first: median(|figures| figures.first),
+            second: seconds.map(middle),
         }
     }
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { prompt_tokens, prompt, decode, peak_bytes, first } = self;
+        let Self { prompt_tokens, prompt, decode, peak_bytes, first, second } = self;
         write!(
             f,
             "prompt {prompt:6.1} t/s ({prompt_tokens} tokens), decode {decode:5.1} t/s, peak {:.2} GB, first token after {first:.1} s",
             peak_bytes / 1e9
-        )
+        )?;
+        second.map_or(Ok(()), |second| write!(f, ", second turn {second:.3} of that"))
     }
-}
-
-/// The prompt's text.
-pub(crate) fn prompt() -> &'static str {
-    let mut end = PROMPT_BYTES.min(PROMPT.len());
-    while !PROMPT.is_char_boundary(end) {
-        end -= 1;
-    }
-    &PROMPT[..end]
 }
 
 /// Measures our engine in a process of its own.
@@ -111,18 +114,23 @@ pub(crate) fn measure(options: &Options) -> Result<Figures, Failure> {
     let start = Instant::now();
     let model_options = ModelOptions { threads: Some(options.threads), context: None };
     let model = Model::open_with(&options.model, &model_options, instructions(options)?)?;
-    let tokens = model.tokenizer().encode(prompt());
+    let tokens = model.tokenizer().encode(PROMPT);
+    let follow_up = model.tokenizer().encode_continuation(FOLLOW_UP);
     let mut sequence = Sequence::new(model, CONTEXT)?;
     let begin = Instant::now();
     let mut next = best(sequence.feed(&tokens, &|| false)?);
-    let prompt = tokens.len() as f64 / begin.elapsed().as_secs_f64();
+    let reading = begin.elapsed().as_secs_f64();
     let first = start.elapsed().as_secs_f64();
     let begin = Instant::now();
     for _ in 0..DECODE {
         next = best(sequence.feed(&[next], &|| false)?);
     }
     let decode = DECODE as f64 / begin.elapsed().as_secs_f64();
-    Ok(Figures { prompt_tokens: tokens.len() as f64, prompt, decode, peak_bytes: peak_bytes()?, first })
+    let begin = Instant::now();
+    sequence.feed(&[[next].as_slice(), &follow_up].concat(), &|| false)?;
+    let second = Some(begin.elapsed().as_secs_f64() / reading);
+    let (prompt_tokens, peak_bytes) = (tokens.len() as f64, peak_bytes()?);
+    Ok(Figures { prompt_tokens, prompt: prompt_tokens / reading, decode, peak_bytes, first, second })
 }
 
 fn instructions(options: &Options) -> Result<Instructions, Failure> {

@@ -3,8 +3,8 @@
 //! Each token is quantized by itself, so what a token becomes does not depend on its neighbours in the batch.
 
 use super::block::{Family, SMALL, SUPER};
+use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch, largest};
-use super::level::Instructions as Level;
 use super::pool::{Pool, SharedMut};
 
 /// Sums kept for a block of 256: sixteen over 16 values, then eight over 32.
@@ -55,6 +55,10 @@ impl Activations {
         self.values.resize(tokens * columns, 0.0);
     }
 
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
     pub(crate) fn tokens(&self) -> usize {
         self.tokens
     }
@@ -92,7 +96,7 @@ impl Activations {
     }
 
     /// Makes the forms that the given families need.
-    pub(crate) fn quantize(&mut self, level: Level, pool: &mut Pool, families: &[Family]) {
+    pub(crate) fn quantize(&mut self, level: Instructions, pool: &mut Pool, families: &[Family]) {
         if families.contains(&Family::Super) {
             self.quantize_as(level, pool, Family::Super);
         }
@@ -101,7 +105,7 @@ impl Activations {
         }
     }
 
-    fn quantize_as(&mut self, level: Level, pool: &mut Pool, family: Family) {
+    fn quantize_as(&mut self, level: Instructions, pool: &mut Pool, family: Family) {
         let (tokens, columns) = (self.tokens, self.columns);
         let (target, block, sums) = match family {
             Family::Super => (&mut self.supers, SUPER, SUPER_SUMS),

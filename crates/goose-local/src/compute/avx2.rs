@@ -3,6 +3,8 @@
 //! A tile is 16 rows (two registers) by up to three tokens. Products of bytes are summed as 16-bit integers for as many
 //! steps as cannot overflow, and then scaled and widened by one multiply-add.
 
+#![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
+
 use std::arch::x86_64::*;
 
 use super::activations::SUPER_SUMS;
@@ -20,23 +22,38 @@ const HALVES: usize = 2;
 /// The processor must have AVX2 and FMA; `out` has 32 floats for each token.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
+    // SAFETY: the same promises. The last number: how many steps of products fit 16 bits; none where not even one does.
+    unsafe {
+        match chunk.kind {
+            BlockType::Q4K => super_tiles::<8, true, 8>(chunk, panels, out),
+            BlockType::Q5K => super_tiles::<8, true, 4>(chunk, panels, out),
+            BlockType::Q2K => super_tiles::<16, true, 4>(chunk, panels, out),
+            BlockType::Q3K => super_tiles::<16, false, 4>(chunk, panels, out),
+            BlockType::Iq4Xs => super_tiles::<16, false, 0>(chunk, panels, out),
+            _ => super_tiles::<16, false, 2>(chunk, panels, out),
+        }
+    }
+}
+
+/// All tiles, for a format with so many groups, with minimums or without.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn super_tiles<const GROUPS: usize, const MINS: bool, const RUN: usize>(
+    chunk: &SuperChunk<'_>,
+    panels: &[Panel],
+    out: &mut [f32],
+) {
     for (p, panel) in panels.iter().enumerate() {
         let mut first = 0;
         while first < chunk.tokens {
             let count = (chunk.tokens - first).min(TILE);
             let out = &mut out[first * STRIP + p * ROWS..];
-            // SAFETY: the same promises. The last number: how many steps of products fit 16 bits.
+            // SAFETY: the caller's promises; `count` tokens from `first` on are there.
             unsafe {
-                match (chunk.kind, count) {
-                    (BlockType::Q4K, 3) => super_tile::<3, 8, 8>(chunk, panel, first, out),
-                    (BlockType::Q4K, 2) => super_tile::<2, 8, 8>(chunk, panel, first, out),
-                    (BlockType::Q4K, _) => super_tile::<1, 8, 8>(chunk, panel, first, out),
-                    (BlockType::Q5K, 3) => super_tile::<3, 8, 4>(chunk, panel, first, out),
-                    (BlockType::Q5K, 2) => super_tile::<2, 8, 4>(chunk, panel, first, out),
-                    (BlockType::Q5K, _) => super_tile::<1, 8, 4>(chunk, panel, first, out),
-                    (_, 3) => super_tile::<3, 16, 2>(chunk, panel, first, out),
-                    (_, 2) => super_tile::<2, 16, 2>(chunk, panel, first, out),
-                    _ => super_tile::<1, 16, 2>(chunk, panel, first, out),
+                match count {
+                    3 => super_tile::<3, GROUPS, MINS, RUN>(chunk, panel, first, out),
+                    2 => super_tile::<2, GROUPS, MINS, RUN>(chunk, panel, first, out),
+                    _ => super_tile::<1, GROUPS, MINS, RUN>(chunk, panel, first, out),
                 }
             }
             first += count;
@@ -67,7 +84,7 @@ unsafe fn broadcast<T>(at: *const T) -> __m256i {
 }
 
 #[target_feature(enable = "avx2,fma")]
-unsafe fn super_tile<const T: usize, const GROUPS: usize, const RUN: usize>(
+unsafe fn super_tile<const T: usize, const GROUPS: usize, const MINS: bool, const RUN: usize>(
     chunk: &SuperChunk<'_>,
     panel: &Panel,
     first: usize,
@@ -75,31 +92,14 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize, const RUN: usize>(
 ) {
     let rows: [_; T] = std::array::from_fn(|t| chunk.activations.super_row(first + t));
     let quants: [*const i8; T] = std::array::from_fn(|t| rows[t].quants[chunk.block * 256..][..256].as_ptr());
-    let steps = 64 / GROUPS;
     // SAFETY: panels have 64 steps and tokens 256 activations.
     unsafe {
         let mut products = [[_mm256_setzero_si256(); T]; HALVES];
         for group in 0..GROUPS {
-            let scales = [pair(load(&panel.scales[group], 0)), pair(load(&panel.scales[group], 1))];
-            for run in 0..steps / RUN {
-                let mut sums = [[_mm256_setzero_si256(); T]; HALVES];
-                for step in 0..RUN {
-                    let step = group * steps + run * RUN + step;
-                    let weights = [load(&panel.quants[step], 0), load(&panel.quants[step], 1)];
-                    for t in 0..T {
-                        let activation = broadcast(quants[t].add(step * 4));
-                        for h in 0..HALVES {
-                            let product = _mm256_maddubs_epi16(weights[h], activation);
-                            sums[h][t] = _mm256_add_epi16(sums[h][t], product);
-                        }
-                    }
-                }
-                for h in 0..HALVES {
-                    for t in 0..T {
-                        let scaled = _mm256_madd_epi16(sums[h][t], scales[h]);
-                        products[h][t] = _mm256_add_epi32(products[h][t], scaled);
-                    }
-                }
+            if RUN == 0 {
+                full_group::<T, GROUPS>(panel, &quants, group, &mut products);
+            } else {
+                group_in_runs::<T, GROUPS, RUN>(panel, &quants, group, &mut products);
             }
         }
         for t in 0..T {
@@ -109,16 +109,86 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize, const RUN: usize>(
                 let out = out[t * STRIP + h * 8..][..8].as_mut_ptr();
                 let scales = _mm256_mul_ps(load_floats(&panel.scale[0], h), scale);
                 let before = _mm256_loadu_ps(out);
-                let after = if GROUPS == 8 {
-                    let mins = min_sums::<4>(panel, h, _mm256_setzero_si256(), sums.add(16));
+                let after = if MINS {
+                    let zero = _mm256_setzero_si256();
+                    let mins = if GROUPS == 8 {
+                        min_sums::<4>(panel, h, zero, sums.add(16))
+                    } else {
+                        min_sums::<8>(panel, h, zero, sums)
+                    };
                     let with_products = _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(products[h][t]), before);
                     let min = _mm256_mul_ps(load_floats(&panel.min[0], h), scale);
                     _mm256_fnmadd_ps(min, _mm256_cvtepi32_ps(mins), with_products)
                 } else {
-                    let whole = min_sums::<8>(panel, h, products[h][t], sums);
+                    // Full weights were multiplied as signed bytes: nothing is left to subtract.
+                    let whole =
+                        if RUN == 0 { products[h][t] } else { min_sums::<8>(panel, h, products[h][t], sums) };
                     _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(whole), before)
                 };
                 _mm256_storeu_ps(out, after);
+            }
+        }
+    }
+}
+
+/// Adds the scaled products of a group whose weights are small: so many steps are summed as 16-bit integers.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn group_in_runs<const T: usize, const GROUPS: usize, const RUN: usize>(
+    panel: &Panel,
+    quants: &[*const i8; T],
+    group: usize,
+    products: &mut [[__m256i; T]; HALVES],
+) {
+    let steps = 64 / GROUPS;
+    // SAFETY: panels have 64 steps and tokens 256 activations.
+    unsafe {
+        let scales = [pair(load(&panel.scales[group], 0)), pair(load(&panel.scales[group], 1))];
+        for run in 0..steps / RUN.max(1) {
+            let mut sums = [[_mm256_setzero_si256(); T]; HALVES];
+            for step in 0..RUN {
+                let step = group * steps + run * RUN + step;
+                let weights = [load(&panel.quants[step], 0), load(&panel.quants[step], 1)];
+                for t in 0..T {
+                    let activation = broadcast(quants[t].add(step * 4));
+                    for h in 0..HALVES {
+                        let product = _mm256_maddubs_epi16(weights[h], activation);
+                        sums[h][t] = _mm256_add_epi16(sums[h][t], product);
+                    }
+                }
+            }
+            for h in 0..HALVES {
+                for t in 0..T {
+                    let scaled = _mm256_madd_epi16(sums[h][t], scales[h]);
+                    products[h][t] = _mm256_add_epi32(products[h][t], scaled);
+                }
+            }
+        }
+    }
+}
+
+/// The same for weights that use all eight bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn full_group<const T: usize, const GROUPS: usize>(
+    panel: &Panel,
+    quants: &[*const i8; T],
+    group: usize,
+    products: &mut [[__m256i; T]; HALVES],
+) {
+    let steps = 64 / GROUPS;
+    // SAFETY: panels have 64 steps and tokens 256 activations.
+    unsafe {
+        for h in 0..HALVES {
+            let scale = load(&panel.scales[group], h);
+            for t in 0..T {
+                let mut dots = _mm256_setzero_si256();
+                for step in group * steps..(group + 1) * steps {
+                    let activation = broadcast(quants[t].add(step * 4));
+                    let dot = dot4::<true>(load(&panel.quants[step], h), activation);
+                    dots = _mm256_add_epi32(dots, dot);
+                }
+                products[h][t] = _mm256_add_epi32(products[h][t], _mm256_mullo_epi32(dots, scale));
             }
         }
     }
@@ -160,7 +230,7 @@ pub(super) unsafe fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], out: 
             let out = &mut out[token * STRIP + p * ROWS..][..ROWS];
             // SAFETY: the same promises.
             unsafe {
-                if chunk.offset == 128 {
+                if chunk.kind.offset() == 128 {
                     small_token::<true>(chunk, panel, token, out);
                 } else {
                     small_token::<false>(chunk, panel, token, out);
@@ -194,7 +264,7 @@ unsafe fn small_token<const FULL: bool>(
                     dots = _mm256_add_epi32(dots, dot4::<FULL>(weights, activation));
                 }
                 if !FULL {
-                    dots = _mm256_sub_epi32(dots, _mm256_set1_epi32(chunk.offset * sum));
+                    dots = _mm256_sub_epi32(dots, _mm256_set1_epi32(chunk.kind.offset() * sum));
                 }
                 let scales = _mm256_mul_ps(load_floats(&panel.scale[block], h), scale);
                 let with_dots = _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(dots), *total);

@@ -1,14 +1,19 @@
-//! One token times rows of `Q4_K` and `Q6_K`, straight from the file's blocks, with AVX2.
+//! One token times rows of `Q4_K`, `Q5_K`, `Q6_K` and `IQ4_XS`, straight from the file's blocks, with AVX2.
 
 use std::arch::x86_64::*;
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
+use super::avx2_small::{iq4_values, signed_products};
+use super::dequantize::iq4xs_scales;
 use super::half::f16_to_f32;
+use super::prefetch::prefetch;
 
-/// Rows that go together.
+/// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 pub(super) const ROWS: usize = 4;
 const Q4K_BYTES: usize = 144;
+const Q5K_BYTES: usize = 176;
 const Q6K_BYTES: usize = 210;
+const IQ4XS_BYTES: usize = 136;
 
 /// The dot products of four rows of `Q4_K`, that begin at `rows` and are `stride` bytes each, with one token.
 ///
@@ -16,15 +21,37 @@ const Q6K_BYTES: usize = 210;
 /// The processor must have AVX2 and FMA; `rows` has four whole rows as long as the token's.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
+    // SAFETY: the same promises.
+    unsafe { q4k_or_q5k::<Q4K_BYTES>(rows, stride, token) }
+}
+
+/// As [`q4k`], for rows of `Q5_K`.
+///
+/// # Safety
+/// As [`q4k`].
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn q5k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
+    // SAFETY: the same promises.
+    unsafe { q4k_or_q5k::<Q5K_BYTES>(rows, stride, token) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn q4k_or_q5k<const BYTES: usize>(
+    rows: *const u8,
+    stride: usize,
+    token: QuantizedRow<'_>,
+) -> [f32; ROWS] {
     let mut totals = [0.0_f32; ROWS];
     for (block, scale) in token.scales.iter().enumerate() {
         for (row, total) in totals.iter_mut().enumerate() {
             // SAFETY: block `block` of each row and of the token is there.
             unsafe {
-                let at = rows.add(row * stride + block * Q4K_BYTES);
+                let at = rows.add(row * stride + block * BYTES);
                 prefetch(at, stride * ROWS, 3);
                 let sums = token.sums.as_ptr().add(block * SUPER_SUMS + 16);
-                let (products, mins) = q4k_block(at, token.quants.as_ptr().add(block * 256), sums);
+                let quants = token.quants.as_ptr().add(block * 256);
+                let (products, mins) = q4k_or_q5k_block::<BYTES>(at, quants, sums);
                 let half = |i: usize| f16_to_f32(at.cast::<u16>().add(i).read_unaligned());
                 *total = (half(0) * scale).mul_add(products as f32, *total);
                 *total = (-(half(1) * scale)).mul_add(mins as f32, *total);
@@ -36,8 +63,12 @@ pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>
 
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn q4k_block(block: *const u8, quants: *const i8, sums: *const i16) -> (i32, i32) {
-    // SAFETY: a block of 144 bytes, 256 activations and 8 sums are there.
+unsafe fn q4k_or_q5k_block<const BYTES: usize>(
+    block: *const u8,
+    quants: *const i8,
+    sums: *const i16,
+) -> (i32, i32) {
+    // SAFETY: a block of so many bytes, 256 activations and 8 sums are there.
     unsafe {
         let word = |i: usize| block.cast::<u32>().add(1 + i).read_unaligned();
         let (a, b, c) = (word(0), word(1), word(2));
@@ -46,14 +77,21 @@ unsafe fn q4k_block(block: *const u8, quants: *const i8, sums: *const i16) -> (i
         let mins = join(b & 0x3f3f_3f3f, ((c >> 4) & 0x0f0f_0f0f) | ((b >> 2) & 0x3030_3030));
         let scales = _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(scales)));
         let mins = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(mins)), _mm_loadu_si128(sums.cast()));
-        let nibbles = _mm256_set1_epi8(0x0f);
+        // The low halves of the weights end the block; before them `Q5_K` has a bit for each.
+        let (lows, tops) = (block.add(BYTES - 128), _mm256_loadu_si256(block.add(16).cast()));
+        let (nibbles, one) = (_mm256_set1_epi8(0x0f), _mm256_set1_epi8(1));
         let mut total = _mm256_setzero_si256();
         for quarter in 0..4 {
-            let bytes = _mm256_loadu_si256(block.add(16 + quarter * 32).cast());
+            let bytes = _mm256_loadu_si256(lows.add(quarter * 32).cast());
             let halves =
                 [_mm256_and_si256(bytes, nibbles), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibbles)];
-            for (h, weights) in halves.into_iter().enumerate() {
+            for (h, mut weights) in halves.into_iter().enumerate() {
                 let group = quarter * 2 + h;
+                if BYTES == Q5K_BYTES {
+                    let top = _mm256_srl_epi16(tops, _mm_cvtsi32_si128(group as i32));
+                    let top = _mm256_slli_epi16::<4>(_mm256_and_si256(top, one));
+                    weights = _mm256_or_si256(weights, top);
+                }
                 let activations = _mm256_loadu_si256(quants.add(group * 32).cast());
                 let own = _mm256_shuffle_epi8(
                     scales,
@@ -134,6 +172,45 @@ unsafe fn q6k_block(block: *const u8, quants: *const i8, sums: *const i16) -> i3
     }
 }
 
+/// As [`q4k`], for rows of `IQ4_XS`.
+///
+/// # Safety
+/// As [`q4k`].
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn iq4xs(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
+    let mut totals = [0.0_f32; ROWS];
+    for (block, scale) in token.scales.iter().enumerate() {
+        for (row, total) in totals.iter_mut().enumerate() {
+            // SAFETY: block `block` of each row and of the token is there.
+            unsafe {
+                let at = rows.add(row * stride + block * IQ4XS_BYTES);
+                prefetch(at, stride * ROWS, 3);
+                let products = iq4xs_block(&*at.cast(), token.quants.as_ptr().add(block * 256));
+                let own = f16_to_f32(at.cast::<u16>().read_unaligned());
+                *total = (own * scale).mul_add(products as f32, *total);
+            }
+        }
+    }
+    totals
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn iq4xs_block(block: &[u8; IQ4XS_BYTES], quants: *const i8) -> i32 {
+    let mut total = _mm256_setzero_si256();
+    for (group, scale) in iq4xs_scales(block).into_iter().enumerate() {
+        // SAFETY: sixteen bytes of weights and 32 activations for each group are there.
+        unsafe {
+            let weights = iq4_values(block.as_ptr().add(8 + group * 16));
+            let activations = _mm256_loadu_si256(quants.add(group * 32).cast());
+            let products = signed_products(weights, activations);
+            let scaled = _mm256_madd_epi16(products, _mm256_set1_epi16(scale.into()));
+            total = _mm256_add_epi32(total, scaled);
+        }
+    }
+    sum8(total)
+}
+
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sum8(value: __m256i) -> i32 {
@@ -145,13 +222,4 @@ fn sum8(value: __m256i) -> i32 {
 fn sum4(value: __m128i) -> i32 {
     let two = _mm_add_epi32(value, _mm_shuffle_epi32::<0b01_00_11_10>(value));
     _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
-}
-
-/// Asks for the block that this row's successor four rows on has in the same place.
-#[inline(always)]
-fn prefetch(at: *const u8, ahead: usize, lines: usize) {
-    for line in 0..lines {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(ahead + line * 64).cast()) };
-    }
 }

@@ -20,24 +20,36 @@ const TILE: usize = 6;
 /// The processor must have AVX-512 F, BW, DQ, VL and VNNI; `panels` are two and `out` has 32 floats for each token.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
+    // SAFETY: the same promises.
+    unsafe {
+        match (chunk.kind.groups(), chunk.kind.has_mins()) {
+            (8, _) => super_tiles::<8, true>(chunk, panels, out),
+            (_, true) => super_tiles::<16, true>(chunk, panels, out),
+            (_, false) => super_tiles::<16, false>(chunk, panels, out),
+        }
+    }
+}
+
+/// All tiles, for a format with so many groups, with minimums or without.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn super_tiles<const GROUPS: usize, const MINS: bool>(
+    chunk: &SuperChunk<'_>,
+    panels: &[Panel],
+    out: &mut [f32],
+) {
     let mut first = 0;
     while first < chunk.tokens {
         let count = (chunk.tokens - first).min(TILE);
-        // SAFETY: the same promises; `count` tokens from `first` on are there.
+        // SAFETY: the caller's promises; `count` tokens from `first` on are there.
         unsafe {
-            match (chunk.groups, count) {
-                (8, 6) => super_tile::<6, 8>(chunk, panels, first, out),
-                (8, 5) => super_tile::<5, 8>(chunk, panels, first, out),
-                (8, 4) => super_tile::<4, 8>(chunk, panels, first, out),
-                (8, 3) => super_tile::<3, 8>(chunk, panels, first, out),
-                (8, 2) => super_tile::<2, 8>(chunk, panels, first, out),
-                (8, _) => super_tile::<1, 8>(chunk, panels, first, out),
-                (_, 6) => super_tile::<6, 16>(chunk, panels, first, out),
-                (_, 5) => super_tile::<5, 16>(chunk, panels, first, out),
-                (_, 4) => super_tile::<4, 16>(chunk, panels, first, out),
-                (_, 3) => super_tile::<3, 16>(chunk, panels, first, out),
-                (_, 2) => super_tile::<2, 16>(chunk, panels, first, out),
-                _ => super_tile::<1, 16>(chunk, panels, first, out),
+            match count {
+                6 => super_tile::<6, GROUPS, MINS>(chunk, panels, first, out),
+                5 => super_tile::<5, GROUPS, MINS>(chunk, panels, first, out),
+                4 => super_tile::<4, GROUPS, MINS>(chunk, panels, first, out),
+                3 => super_tile::<3, GROUPS, MINS>(chunk, panels, first, out),
+                2 => super_tile::<2, GROUPS, MINS>(chunk, panels, first, out),
+                _ => super_tile::<1, GROUPS, MINS>(chunk, panels, first, out),
             }
         }
         first += count;
@@ -119,7 +131,7 @@ unsafe fn dots<const T: usize, const STEPS: usize>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn super_tile<const T: usize, const GROUPS: usize>(
+unsafe fn super_tile<const T: usize, const GROUPS: usize, const MINS: bool>(
     chunk: &SuperChunk<'_>,
     panels: &[Panel],
     first: usize,
@@ -149,8 +161,13 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize>(
                 let out = out[t * STRIP + p * ROWS..].as_mut_ptr();
                 let scale = _mm512_set1_ps(*tile.scales[t]);
                 let before = _mm512_loadu_ps(out);
-                let after = if GROUPS == 8 {
-                    let mins = min_sums::<4>(&panels[p], _mm512_setzero_si512(), tile.sums[t].add(16));
+                let after = if MINS {
+                    let zero = _mm512_setzero_si512();
+                    let mins = if GROUPS == 8 {
+                        min_sums::<4>(&panels[p], zero, tile.sums[t].add(16))
+                    } else {
+                        min_sums::<8>(&panels[p], zero, tile.sums[t])
+                    };
                     with_scale_and_min(&panels[p], scale, products[p][t], mins, before)
                 } else {
                     let whole = min_sums::<8>(&panels[p], products[p][t], tile.sums[t]);
@@ -227,6 +244,7 @@ unsafe fn small_tile<const T: usize>(
     let panels = &panels[..2];
     let tile = Tile::<T>::smalls(chunk.activations, first, chunk.first_block, chunk.blocks);
     let out = out[first * STRIP..][..T * STRIP].as_mut_ptr();
+    let offset = chunk.kind.offset();
     // SAFETY: the pointers were made from slices that have what is read and written here.
     unsafe {
         let mut sums = [[_mm512_setzero_ps(); T]; 2];
@@ -243,7 +261,7 @@ unsafe fn small_tile<const T: usize>(
                 for t in 0..T {
                     let sum = i32::from(*tile.sums[t].add(block));
                     let scale = _mm512_set1_ps(*tile.scales[t].add(block));
-                    let dot = _mm512_sub_epi32(dots[p][t], _mm512_set1_epi32(chunk.offset * sum));
+                    let dot = _mm512_sub_epi32(dots[p][t], _mm512_set1_epi32(offset * sum));
                     let total =
                         _mm512_fmadd_ps(_mm512_mul_ps(scales, scale), _mm512_cvtepi32_ps(dot), sums[p][t]);
                     let base = _mm512_mul_ps(mins, scale);

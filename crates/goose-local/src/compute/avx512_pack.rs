@@ -2,7 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::panel::{Panel, ROWS, pack_header, pack_q6k_scales};
+use super::block::BlockType;
+use super::panel::{Panel, ROWS};
+use super::unpack::Scales;
 
 /// Fills a panel from sixteen blocks of `Q4_K`, `stride` bytes apart.
 ///
@@ -12,9 +14,7 @@ use super::panel::{Panel, ROWS, pack_header, pack_q6k_scales};
 pub(super) unsafe fn q4k(blocks: *const u8, stride: usize, panel: &mut Panel) {
     // SAFETY: as promised by the caller.
     unsafe {
-        for row in 0..ROWS {
-            pack_header(std::slice::from_raw_parts(blocks.add(row * stride), 144), row, panel);
-        }
+        scales(BlockType::Q4K, blocks, stride, panel);
         let nibbles = _mm512_set1_epi8(0x0f);
         for half in 0..2 {
             let words = transposed(blocks.add(16 + half * 64), stride);
@@ -35,9 +35,7 @@ pub(super) unsafe fn q4k(blocks: *const u8, stride: usize, panel: &mut Panel) {
 pub(super) unsafe fn q6k(blocks: *const u8, stride: usize, panel: &mut Panel) {
     // SAFETY: as promised by the caller.
     unsafe {
-        for row in 0..ROWS {
-            pack_q6k_scales(std::slice::from_raw_parts(blocks.add(row * stride), 210), row, panel);
-        }
+        scales(BlockType::Q6K, blocks, stride, panel);
         let (nibble, top) = (_mm512_set1_epi8(0x0f), _mm512_set1_epi8(0x30));
         let high = transposed(blocks.add(128), stride);
         for half in 0..2 {
@@ -104,5 +102,18 @@ unsafe fn transposed(rows: *const u8, stride: usize) -> [__m512i; 16] {
             words[12 + word] = _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_odd, cd_odd);
         }
         words
+    }
+}
+
+/// # Safety
+/// Sixteen blocks of the format are there, `stride` bytes apart.
+#[inline]
+unsafe fn scales(kind: BlockType, blocks: *const u8, stride: usize, panel: &mut Panel) {
+    let mut scales = Scales::EMPTY;
+    for row in 0..ROWS {
+        // SAFETY: as promised by the caller.
+        let block = unsafe { std::slice::from_raw_parts(blocks.add(row * stride), kind.block_bytes()) };
+        scales.take(kind, block);
+        panel.pack_scales(&scales, row);
     }
 }

@@ -8,8 +8,9 @@
 use std::arch::x86_64::*;
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
+use super::prefetch::prefetch;
 
-/// Rows that go together.
+/// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 pub(super) const ROWS: usize = 4;
 const Q4K_BYTES: usize = 144;
 const Q6K_BYTES: usize = 210;
@@ -154,15 +155,6 @@ fn store(total: __m128) -> [f32; ROWS] {
     // SAFETY: four floats.
     unsafe { _mm_storeu_ps(sums.as_mut_ptr(), total) };
     sums
-}
-
-/// Asks for the block that this row's successor four rows on has in the same place.
-#[inline(always)]
-fn prefetch(at: *const u8, ahead: usize, lines: usize) {
-    for line in 0..lines {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(ahead + line * 64).cast()) };
-    }
 }
 
 /// As [`q4k`], for rows of `Q6_K`.

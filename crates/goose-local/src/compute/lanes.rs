@@ -3,14 +3,15 @@
 //! Kernels are written once over [`Lanes`] and compiled for each instruction set. Every operation rounds in the
 //! same way on each, and multiply-add is always fused, so the results are the same bits everywhere.
 
+use super::dots::Dots;
 use super::half::{f16_to_f32, f32_to_f16};
-use super::level::Instructions as Level;
+use super::instructions::Instructions;
 
 /// How many values go together.
 pub(crate) const WIDTH: usize = 16;
 
 /// Sixteen floats.
-pub(crate) trait Lanes: Copy {
+pub(crate) trait Lanes: Copy + Dots {
     /// How many of these a row of a register tile has.
     const TILE: usize;
 
@@ -152,14 +153,14 @@ pub(crate) trait Kernel {
 }
 
 /// Runs a kernel with the instructions of `level`, which this machine must have.
-pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
+pub(crate) fn dispatch<K: Kernel>(level: Instructions, kernel: K) -> K::Output {
     match level {
-        Level::Portable => kernel.run::<Portable>(),
+        Instructions::Portable => kernel.run::<Portable>(),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a level comes from `Level::all`, which asked the processor.
-        Level::Avx2 => unsafe { super::lanes_x86::with_avx2(kernel) },
+        // SAFETY: a level comes from `Instructions::all`, which asked the processor.
+        Instructions::Avx2 => unsafe { super::lanes_x86::with_avx2(kernel) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Level::Avx512 => unsafe { super::lanes_x86::with_avx512(kernel) },
+        Instructions::Avx512 => unsafe { super::lanes_x86::with_avx512(kernel) },
     }
 }

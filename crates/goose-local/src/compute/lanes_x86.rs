@@ -179,8 +179,8 @@ pub(crate) unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
 /// Runs a kernel that is compiled with AVX-512.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, BW, DQ and VL.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+/// The processor must have AVX-512 F, BW, DQ, VL and VNNI.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(crate) unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Wide>()
 }

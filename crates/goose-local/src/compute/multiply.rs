@@ -1,14 +1,17 @@
 //! Matrix times activations, a strip of rows at a time.
 //!
-//! A strip is what one thread takes: 32 rows, against every token of the batch. For one token the rows are read
-//! straight from the file's blocks where a kernel for their format exists; for more, 256 columns at a time are
-//! unpacked into panels that stay in the nearest cache while all tokens pass. Both ways, and every instruction set,
+//! A strip is what one thread takes: 32 rows, against every token of the batch. For one token quantized rows are read
+//! straight from the file's blocks; for more, 256 columns at a time are unpacked into panels that stay in the nearest
+//! cache while all tokens pass. Both ways, and every instruction set,
 //! give the same bits, so a token's result does not depend on the batch it came in.
 
 use super::activations::Activations;
 use super::block::{BlockType, Family, SMALL, SUPER};
-use super::level::Instructions as Level;
-use super::panel::{COLUMNS, Panel, ROWS, pack_row, small_offset};
+use super::instructions::Instructions;
+use super::lanes::dispatch;
+use super::panel::{Panel, ROWS};
+use super::rows::Rows;
+use super::unpack::COLUMNS;
 use super::{portable, tile};
 
 /// Rows of a strip.
@@ -36,13 +39,7 @@ pub(crate) struct Scratch {
 pub(crate) struct SuperChunk<'a> {
     pub(crate) activations: &'a Activations,
     pub(crate) tokens: usize,
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "the portable kernel needs only the groups")
-    )]
     pub(crate) kind: BlockType,
-    /// Eight groups of 32 with minimums, or sixteen of 16 without.
-    pub(crate) groups: usize,
     /// Which block of 256.
     pub(crate) block: usize,
 }
@@ -53,8 +50,7 @@ pub(crate) struct SmallChunk<'a> {
     pub(crate) tokens: usize,
     pub(crate) first_block: usize,
     pub(crate) blocks: usize,
-    /// What is subtracted from each weight.
-    pub(crate) offset: i32,
+    pub(crate) kind: BlockType,
 }
 
 impl Default for Scratch {
@@ -77,18 +73,22 @@ impl MatrixView<'_> {
     /// those beyond the last row mean nothing.
     pub(crate) fn multiply<'s>(
         &self,
-        level: Level,
+        level: Instructions,
         strip: usize,
         activations: &Activations,
         scratch: &'s mut Scratch,
     ) -> &'s [f32] {
+        // The kernels below read without looking: what they rely on is checked here.
+        assert_eq!(activations.columns(), self.columns, "a token and a matrix of different widths");
+        assert!(strip < self.strips() && self.data.len() == self.rows * self.row_bytes());
         let first = strip * STRIP;
         let count = STRIP.min(self.rows - first);
         let tokens = activations.tokens();
         scratch.sums.clear();
         scratch.sums.resize(tokens * STRIP, 0.0);
-        if tokens != 1 || count != STRIP || !self.multiply_rows(level, first, activations, &mut scratch.sums)
-        {
+        if tokens == 1 && self.kind.family() != Family::Float {
+            self.multiply_rows(level, first, activations, &mut scratch.sums[..count]);
+        } else {
             for chunk in 0..self.columns.div_ceil(COLUMNS) {
                 self.pack(level, first, count, chunk, &mut scratch.panels);
                 self.multiply_chunk(level, chunk, activations, scratch);
@@ -97,37 +97,71 @@ impl MatrixView<'_> {
         &scratch.sums
     }
 
-    /// One token, straight from the blocks; `false` where there is no kernel for that.
+    /// One token, straight from the blocks.
+    fn multiply_rows(&self, level: Instructions, first: usize, activations: &Activations, out: &mut [f32]) {
+        let row_bytes = self.row_bytes();
+        let rows = &self.data[first * row_bytes..][..out.len() * row_bytes];
+        if out.len() == STRIP && self.multiply_whole(level, rows, activations, out) {
+            return;
+        }
+        let token = match self.kind.family() {
+            Family::Super => activations.super_row(0),
+            _ => activations.small_row(0),
+        };
+        dispatch(level, Rows { kind: self.kind, rows, row_bytes, token, out });
+    }
+
+    /// A whole strip; `false` where there is no kernel made for its format.
     #[cfg(target_arch = "x86_64")]
-    fn multiply_rows(&self, level: Level, first: usize, activations: &Activations, sums: &mut [f32]) -> bool {
-        use super::{avx2_rows, avx512_rows};
+    fn multiply_whole(
+        &self,
+        level: Instructions,
+        rows: &[u8],
+        activations: &Activations,
+        out: &mut [f32],
+    ) -> bool {
+        use super::{avx2_rows, avx2_small, avx512_rows};
         let stride = self.row_bytes();
-        let rows = &self.data[first * stride..][..STRIP * stride];
-        for (four, sums) in rows.chunks_exact(4 * stride).zip(sums.chunks_exact_mut(4)) {
-            let rows = four.as_ptr();
-            let token = || activations.super_row(0);
-            // SAFETY: the level was found on this machine; four rows of `columns` values are there.
-            let products = unsafe {
-                match (level, self.kind) {
-                    (Level::Avx512, BlockType::Q4K) => avx512_rows::q4k(rows, stride, token()),
-                    (Level::Avx512, BlockType::Q6K) => avx512_rows::q6k(rows, stride, token()),
-                    (Level::Avx2, BlockType::Q4K) => avx2_rows::q4k(rows, stride, token()),
-                    (Level::Avx2, BlockType::Q6K) => avx2_rows::q6k(rows, stride, token()),
-                    _ => return false,
+        let (supers, smalls) = (|| activations.super_row(0), || activations.small_row(0));
+        // SAFETY: the level was found on this machine, and a better one has all instructions of a lesser; as many whole
+        // rows as each kernel takes are there.
+        unsafe {
+            match (level, self.kind) {
+                (Instructions::Portable, _) => return false,
+                (Instructions::Avx512, BlockType::Q4K) => {
+                    each(rows, stride, out, |rows| avx512_rows::q4k(rows, stride, supers()));
                 }
-            };
-            sums.copy_from_slice(&products);
+                (Instructions::Avx512, BlockType::Q6K) => {
+                    each(rows, stride, out, |rows| avx512_rows::q6k(rows, stride, supers()));
+                }
+                (_, BlockType::Q4K) => each(rows, stride, out, |rows| avx2_rows::q4k(rows, stride, supers())),
+                (_, BlockType::Q5K) => each(rows, stride, out, |rows| avx2_rows::q5k(rows, stride, supers())),
+                (_, BlockType::Q6K) => each(rows, stride, out, |rows| avx2_rows::q6k(rows, stride, supers())),
+                (_, BlockType::Iq4Xs) => {
+                    each(rows, stride, out, |rows| avx2_rows::iq4xs(rows, stride, supers()));
+                }
+                (_, BlockType::Iq4Nl) => {
+                    each(rows, stride, out, |rows| avx2_small::iq4_nl(rows, stride, smalls()));
+                }
+                (_, BlockType::Q8_0) => {
+                    each(rows, stride, out, |rows| avx2_small::q8_0(rows, stride, smalls()))
+                }
+                (_, BlockType::Q4_0) => {
+                    each(rows, stride, out, |rows| avx2_small::q4_0(rows, stride, smalls()))
+                }
+                _ => return false,
+            }
         }
         true
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn multiply_rows(&self, _: Level, _: usize, _: &Activations, _: &mut [f32]) -> bool {
+    fn multiply_whole(&self, _: Instructions, _: &[u8], _: &Activations, _: &mut [f32]) -> bool {
         false
     }
 
     /// Unpacks columns `chunk * 256` on of the strip's rows into two panels; rows that are not there become zero.
-    fn pack(&self, level: Level, first: usize, count: usize, chunk: usize, panels: &mut [Panel]) {
+    fn pack(&self, level: Instructions, first: usize, count: usize, chunk: usize, panels: &mut [Panel]) {
         let row_bytes = self.row_bytes();
         let chunk_bytes = self.kind.row_bytes(COLUMNS);
         let from = chunk * chunk_bytes;
@@ -143,21 +177,21 @@ impl MatrixView<'_> {
                 } else {
                     &NO_ROW[..len]
                 };
-                pack_row(self.kind, blocks, lane, panel);
+                panel.pack(level, self.kind, blocks, lane);
             }
         }
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn pack_whole(&self, level: Level, first: usize, from: usize, panel: &mut Panel) -> bool {
+    fn pack_whole(&self, level: Instructions, first: usize, from: usize, panel: &mut Panel) -> bool {
         use super::avx512_pack;
         let stride = self.row_bytes();
         let blocks = &self.data[first * stride..][..ROWS * stride][from..];
         // SAFETY: the level was found on this machine; sixteen rows are there, with a whole block at `from`.
         unsafe {
             match (level, self.kind) {
-                (Level::Avx512, BlockType::Q4K) => avx512_pack::q4k(blocks.as_ptr(), stride, panel),
-                (Level::Avx512, BlockType::Q6K) => avx512_pack::q6k(blocks.as_ptr(), stride, panel),
+                (Instructions::Avx512, BlockType::Q4K) => avx512_pack::q4k(blocks.as_ptr(), stride, panel),
+                (Instructions::Avx512, BlockType::Q6K) => avx512_pack::q6k(blocks.as_ptr(), stride, panel),
                 _ => return false,
             }
         }
@@ -165,24 +199,28 @@ impl MatrixView<'_> {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn pack_whole(&self, _: Level, _: usize, _: usize, _: &mut Panel) -> bool {
+    fn pack_whole(&self, _: Instructions, _: usize, _: usize, _: &mut Panel) -> bool {
         false
     }
 
-    fn multiply_chunk(&self, level: Level, chunk: usize, activations: &Activations, scratch: &mut Scratch) {
+    fn multiply_chunk(
+        &self,
+        level: Instructions,
+        chunk: usize,
+        activations: &Activations,
+        scratch: &mut Scratch,
+    ) {
         let tokens = activations.tokens();
         let (panels, sums) = (&scratch.panels, &mut scratch.sums);
         match self.kind.family() {
             Family::Super => {
-                let groups = if self.kind == BlockType::Q6K { 16 } else { 8 };
-                let chunk = SuperChunk { activations, tokens, kind: self.kind, groups, block: chunk };
+                let chunk = SuperChunk { activations, tokens, kind: self.kind, block: chunk };
                 super_chunk(level, &chunk, panels, sums);
             }
             Family::Small => {
                 let first_block = chunk * (SUPER / SMALL);
                 let blocks = (self.columns / SMALL - first_block).min(SUPER / SMALL);
-                let offset = small_offset(self.kind);
-                let chunk = SmallChunk { activations, tokens, first_block, blocks, offset };
+                let chunk = SmallChunk { activations, tokens, first_block, blocks, kind: self.kind };
                 small_chunk(level, &chunk, panels, sums);
             }
             Family::Float => {
@@ -208,26 +246,39 @@ impl MatrixView<'_> {
     }
 }
 
-fn super_chunk(level: Level, chunk: &SuperChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
-    match level {
-        Level::Portable => portable::super_chunk(chunk, panels, sums),
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
-        Level::Avx2 => unsafe { super::avx2::super_chunk(chunk, panels, sums) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Level::Avx512 => unsafe { super::avx512::super_chunk(chunk, panels, sums) },
+/// Calls a kernel of `N` rows at a time for all rows.
+#[cfg(target_arch = "x86_64")]
+fn each<const N: usize>(
+    rows: &[u8],
+    row_bytes: usize,
+    out: &mut [f32],
+    kernel: impl Fn(*const u8) -> [f32; N],
+) {
+    for (rows, out) in rows.chunks_exact(N * row_bytes).zip(out.as_chunks_mut::<N>().0) {
+        *out = kernel(rows.as_ptr());
     }
 }
 
-fn small_chunk(level: Level, chunk: &SmallChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
+fn super_chunk(level: Instructions, chunk: &SuperChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
     match level {
-        Level::Portable => portable::small_chunk(chunk, panels, sums),
+        Instructions::Portable => portable::super_chunk(chunk, panels, sums),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
-        Level::Avx2 => unsafe { super::avx2::small_chunk(chunk, panels, sums) },
+        Instructions::Avx2 => unsafe { super::avx2::super_chunk(chunk, panels, sums) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Level::Avx512 => unsafe { super::avx512::small_chunk(chunk, panels, sums) },
+        Instructions::Avx512 => unsafe { super::avx512::super_chunk(chunk, panels, sums) },
+    }
+}
+
+fn small_chunk(level: Instructions, chunk: &SmallChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
+    match level {
+        Instructions::Portable => portable::small_chunk(chunk, panels, sums),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
+        Instructions::Avx2 => unsafe { super::avx2::small_chunk(chunk, panels, sums) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Instructions::Avx512 => unsafe { super::avx512::small_chunk(chunk, panels, sums) },
     }
 }

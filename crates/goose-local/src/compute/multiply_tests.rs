@@ -1,13 +1,14 @@
 //! Every kernel against the plain definition of its format, and against every other kernel, bit by bit.
 
 use super::activations::Activations;
-use super::block::{BlockType, dequantize};
+use super::block::BlockType;
+use super::dequantize::dequantize;
 use super::half::f32_to_f16;
-use super::level::Instructions;
+use super::instructions::Instructions;
 use super::multiply::{MatrixView, STRIP, Scratch};
 use super::pool::Pool;
 
-const ALL: [BlockType; 11] = [
+const ALL: [BlockType; 15] = [
     BlockType::F32,
     BlockType::F16,
     BlockType::Bf16,
@@ -16,9 +17,13 @@ const ALL: [BlockType; 11] = [
     BlockType::Q5_0,
     BlockType::Q5_1,
     BlockType::Q8_0,
+    BlockType::Iq4Nl,
+    BlockType::Q2K,
+    BlockType::Q3K,
     BlockType::Q4K,
     BlockType::Q5K,
     BlockType::Q6K,
+    BlockType::Iq4Xs,
 ];
 
 /// Numbers that look random and are the same every time.
@@ -40,6 +45,18 @@ impl Numbers {
     }
 }
 
+/// Where a block has half floats that scale it.
+fn scales_at(kind: BlockType) -> &'static [usize] {
+    match kind {
+        BlockType::F32 | BlockType::Bf16 => &[],
+        BlockType::Q2K => &[80, 82],
+        BlockType::Q3K => &[108],
+        BlockType::Q6K => &[208],
+        BlockType::Q4K | BlockType::Q5K | BlockType::Q4_1 | BlockType::Q5_1 => &[0, 2],
+        _ => &[0],
+    }
+}
+
 /// Blocks of arbitrary bits, with scales that are sensible numbers.
 fn random_blocks(kind: BlockType, blocks: usize, numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..blocks * kind.block_bytes()).map(|_| numbers.next() as u8).collect();
@@ -47,12 +64,11 @@ fn random_blocks(kind: BlockType, blocks: usize, numbers: &mut Numbers) -> Vec<u
         match kind {
             BlockType::F32 => block.copy_from_slice(&numbers.float().to_le_bytes()),
             BlockType::Bf16 => block.copy_from_slice(&numbers.float().to_le_bytes()[2..]),
-            BlockType::Q6K => block[208..].copy_from_slice(&numbers.half()),
-            BlockType::Q4K | BlockType::Q5K | BlockType::Q4_1 | BlockType::Q5_1 => {
-                block[..2].copy_from_slice(&numbers.half());
-                block[2..4].copy_from_slice(&numbers.half());
+            _ => {
+                for at in scales_at(kind) {
+                    block[*at..][..2].copy_from_slice(&numbers.half());
+                }
             }
-            _ => block[..2].copy_from_slice(&numbers.half()),
         }
     }
     bytes
@@ -144,16 +160,13 @@ fn every_machine_and_every_batch_gives_the_same_bits() {
 
 #[test]
 fn extreme_blocks_do_not_overflow() {
-    for kind in [BlockType::Q4K, BlockType::Q5K, BlockType::Q6K, BlockType::Q8_0, BlockType::Q5_1] {
-        for fill in [0xff_u8, 0x80, 0x7f] {
+    for kind in ALL.into_iter().filter(|kind| kind.block_len() > 1) {
+        for fill in [0xff_u8, 0x80, 0x7f, 0] {
             let mut case = Case::new(kind, 32, 512, &mut Numbers(3));
             for block in case.data.chunks_exact_mut(kind.block_bytes()) {
-                let scale = f32_to_f16(0.01).to_le_bytes();
                 block.fill(fill);
-                let at = if kind == BlockType::Q6K { 208 } else { 0 };
-                block[at..at + 2].copy_from_slice(&scale);
-                if !matches!(kind, BlockType::Q6K | BlockType::Q8_0) {
-                    block[2..4].copy_from_slice(&scale);
+                for at in scales_at(kind) {
+                    block[*at..][..2].copy_from_slice(&f32_to_f16(0.01).to_le_bytes());
                 }
             }
             let activations = vec![vec![-1.0; 512], vec![1.0; 512]];

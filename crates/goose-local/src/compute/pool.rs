@@ -2,11 +2,12 @@
 //!
 //! A round hands out item numbers from one counter until none is left; the calling thread works too. Between
 //! rounds the helpers look for the next one for some microseconds, since it usually follows at once, and then
-//! sleep.
+//! sleep. The caller waits only for helpers that entered the round: one that the system keeps from running until all
+//! items are taken is not missed.
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{JoinHandle, Thread};
 
 /// How often a helper looks for a new round before it sleeps: about a millisecond.
@@ -18,16 +19,23 @@ const MAX_THREADS: usize = 64;
 
 /// One round's work: called with an item and the number of the thread.
 type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
+/// The same, as helpers see it: they use it only while its round has not ended.
+type AnyWork = &'static Work<'static>;
+
+/// The helpers that are in the current round: the low bits of [`Shared::round`].
+const INSIDE: u64 = 0xffff;
+/// Whether helpers may still enter the round.
+const OPEN: u64 = INSIDE + 1;
+/// What is added for the next round.
+const ROUND: u64 = OPEN << 1;
 
 struct Shared {
-    /// Counts rounds; a change is the signal to begin.
-    round: AtomicUsize,
+    /// The round's number, whether it is open, and how many helpers are in it. A new number is the signal to begin.
+    round: AtomicU64,
     next: AtomicUsize,
     items: AtomicUsize,
-    /// Helpers that have not finished the current round.
-    busy: AtomicUsize,
-    /// The current round's work, as the two words of a `&Work`; valid while `busy` is not zero.
-    work: [AtomicUsize; 2],
+    /// The current round's work; it lives while the round is open or helpers are in it.
+    work: AtomicPtr<AnyWork>,
     panicked: AtomicBool,
     closing: AtomicBool,
     asleep: Vec<AtomicBool>,
@@ -45,16 +53,16 @@ impl Pool {
         let free = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = threads.unwrap_or_else(free).clamp(1, MAX_THREADS);
         let shared = Arc::new(Shared {
-            round: AtomicUsize::new(0),
+            round: AtomicU64::new(0),
             next: AtomicUsize::new(0),
             items: AtomicUsize::new(0),
-            busy: AtomicUsize::new(0),
-            work: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            work: AtomicPtr::new(std::ptr::null_mut()),
             panicked: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             asleep: (1..threads).map(|_| AtomicBool::new(false)).collect(),
         });
-        let helpers = (1..threads).filter_map(|number| helper(&shared, number)).collect();
+        // Threads are numbered without gaps: where the system gives no more, there are fewer.
+        let helpers = (1..threads).map_while(|number| helper(&shared, number)).collect();
         Self { shared, helpers }
     }
 
@@ -69,24 +77,21 @@ impl Pool {
             (0..items).for_each(|item| work(item, 0));
             return;
         }
-        self.begin(items, work);
+        self.begin(items, &work);
         let finish = Finish { shared: &self.shared };
         self.shared.take_items(work, 0);
         drop(finish);
-        assert!(!self.shared.panicked.load(Ordering::Acquire), "a helper thread of the model stopped");
+        assert!(!self.shared.panicked.swap(false, Ordering::AcqRel), "a helper thread of the model stopped");
     }
 
-    fn begin(&self, items: usize, work: &Work<'_>) {
-        // SAFETY: a reference to a trait object is two words. The helpers use it only in this round, and
-        // `run` does not return (nor unwind) before every helper has finished the round.
-        let words: [usize; 2] = unsafe { std::mem::transmute(work) };
+    /// Opens a round. `run` does not return (nor unwind) before it has ended, so `work` outlives it.
+    fn begin(&self, items: usize, work: &&Work<'_>) {
         let shared = &self.shared;
-        shared.work[0].store(words[0], Ordering::Relaxed);
-        shared.work[1].store(words[1], Ordering::Relaxed);
+        shared.work.store(std::ptr::from_ref(work).cast::<AnyWork>().cast_mut(), Ordering::Relaxed);
         shared.items.store(items, Ordering::Relaxed);
         shared.next.store(0, Ordering::Relaxed);
-        shared.busy.store(self.helpers.len(), Ordering::Relaxed);
-        shared.round.fetch_add(1, Ordering::SeqCst);
+        let last = shared.round.load(Ordering::Relaxed);
+        shared.round.store(((last & !OPEN) + ROUND) | OPEN, Ordering::SeqCst);
         for ((thread, _), asleep) in self.helpers.iter().zip(&shared.asleep) {
             if asleep.load(Ordering::SeqCst) {
                 thread.unpark();
@@ -107,15 +112,16 @@ impl Drop for Pool {
     }
 }
 
-/// Waits for the helpers, also when the caller's own share panics.
+/// Ends the round and waits for the helpers that are in it, also when the caller's own share panics.
 struct Finish<'a> {
     shared: &'a Shared,
 }
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
+        self.shared.round.fetch_and(!OPEN, Ordering::AcqRel);
         let mut spins = 0;
-        while self.shared.busy.load(Ordering::Acquire) != 0 {
+        while self.shared.round.load(Ordering::Acquire) & INSIDE != 0 {
             spins += 1;
             if spins > SPINS_BEFORE_YIELD {
                 std::thread::yield_now();
@@ -138,16 +144,21 @@ impl Shared {
         }
     }
 
-    /// Waits for a round after `seen`; `None` when the pool closes.
-    fn wait(&self, seen: usize, number: usize) -> Option<usize> {
+    /// Waits for a round after `seen` and enters it; `None` when the pool closes.
+    fn enter(&self, seen: u64, number: usize) -> Option<u64> {
         let mut spins = 0;
         loop {
             if self.closing.load(Ordering::Relaxed) {
                 return None;
             }
-            let round = self.round.load(Ordering::Acquire);
-            if round != seen {
-                return Some(round);
+            let round = self.round.load(Ordering::Relaxed);
+            if round & OPEN != 0 && round / ROUND != seen {
+                let entered =
+                    self.round.compare_exchange_weak(round, round + 1, Ordering::Acquire, Ordering::Relaxed);
+                if entered.is_ok() {
+                    return Some(round / ROUND);
+                }
+                continue;
             }
             spins += 1;
             if spins < SPINS_BEFORE_SLEEP {
@@ -158,10 +169,13 @@ impl Shared {
         }
     }
 
-    fn sleep(&self, seen: usize, number: usize) {
+    /// Sleeps until woken, unless a round that was not seen has begun. One that has ended since is none to wake for.
+    fn sleep(&self, seen: u64, number: usize) {
         let asleep = &self.asleep[number - 1];
         asleep.store(true, Ordering::SeqCst);
-        if self.round.load(Ordering::SeqCst) == seen && !self.closing.load(Ordering::SeqCst) {
+        let round = self.round.load(Ordering::SeqCst);
+        let is_new = round & OPEN != 0 && round / ROUND != seen;
+        if !is_new && !self.closing.load(Ordering::SeqCst) {
             std::thread::park();
         }
         asleep.store(false, Ordering::SeqCst);
@@ -169,18 +183,18 @@ impl Shared {
 
     fn help(&self, number: usize) {
         let mut seen = 0;
-        while let Some(round) = self.wait(seen, number) {
+        while let Some(round) = self.enter(seen, number) {
             seen = round;
-            let words = [self.work[0].load(Ordering::Relaxed), self.work[1].load(Ordering::Relaxed)];
-            // SAFETY: written by `begin` before the round's number changed; alive until `busy` is zero.
-            let work: &Work<'_> = unsafe { std::mem::transmute(words) };
+            // SAFETY: `begin` stored it before it opened the round, and the caller's `Finish` keeps it alive until
+            // this helper has left the round.
+            let work = unsafe { *self.work.load(Ordering::Relaxed) };
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 self.take_items(work, number);
             }));
             if outcome.is_err() {
                 self.panicked.store(true, Ordering::Release);
             }
-            self.busy.fetch_sub(1, Ordering::AcqRel);
+            self.round.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }
@@ -240,6 +254,32 @@ mod tests {
             });
             assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
         }
+    }
+
+    #[test]
+    fn after_a_panic_the_pool_works_on() {
+        let mut pool = Pool::new(Some(3));
+        for _ in 0..20 {
+            let run = std::panic::AssertUnwindSafe(|| pool.run(64, &|_, thread| assert!(thread == 0)));
+            // Helpers panic whenever they get an item at all.
+            let _ = std::panic::catch_unwind(run);
+            let done = AtomicUsize::new(0);
+            pool.run(64, &|_, _| {
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(done.into_inner(), 64);
+        }
+    }
+
+    #[test]
+    fn a_helper_that_never_comes_is_not_waited_for() {
+        let mut pool = Pool::new(Some(1));
+        pool.helpers.push((std::thread::current(), None));
+        let done = AtomicUsize::new(0);
+        pool.run(9, &|_, _| {
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(done.into_inner(), 9);
     }
 
     #[test]

@@ -20,12 +20,12 @@ pub(super) fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], sums_of: &mu
         let (scale, sums_of) = (row.scales[chunk.block], &mut sums_of[token * STRIP..][..STRIP]);
         for (panel, out) in panels.iter().zip(sums_of.chunks_exact_mut(ROWS)) {
             for (lane, out) in out.iter_mut().enumerate() {
-                let (products, mins) = super_lane(panel, lane, chunk.groups, quants, sums);
-                *out = if chunk.groups == 16 {
-                    (panel.scale[0][lane] * scale).mul_add((products.wrapping_add(mins)) as f32, *out)
-                } else {
+                let (products, mins) = super_lane(panel, lane, chunk.kind.groups(), quants, sums);
+                *out = if chunk.kind.has_mins() {
                     let scaled = (panel.scale[0][lane] * scale).mul_add(products as f32, *out);
                     (-(panel.min[0][lane] * scale)).mul_add(mins as f32, scaled)
+                } else {
+                    (panel.scale[0][lane] * scale).mul_add((products.wrapping_add(mins)) as f32, *out)
                 };
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], sums_of: &mu
                 for (lane, out) in out.iter_mut().enumerate() {
                     let words = panel.quants[at * 8..][..8].iter().zip(quants.chunks_exact(4));
                     let dot: i32 = words.map(|(word, quants)| dot4(word[lane], quants)).sum();
-                    let dot = dot - chunk.offset * sum;
+                    let dot = dot - chunk.kind.offset() * sum;
                     *out = (panel.scale[at][lane] * scale).mul_add(dot as f32, *out);
                     *out = (panel.min[at][lane] * scale).mul_add(sum as f32, *out);
                 }

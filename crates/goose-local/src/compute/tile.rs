@@ -4,8 +4,8 @@
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
+use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
-use super::level::Instructions as Level;
 
 /// Rows of the left matrix: row `i` begins at `start + i * stride`.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(crate) struct Product<'a> {
 
 impl Product<'_> {
     /// Computes it.
-    pub(crate) fn add(self, level: Level) {
+    pub(crate) fn add(self, level: Instructions) {
         if self.rows == 0 || self.depth == 0 || self.width == 0 {
             return;
         }

@@ -1,15 +1,15 @@
 //! What is done to single rows of activations: norms, gates, sums.
 
+use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch, exp, sum};
-use super::level::Instructions as Level;
 
 /// Root-mean-square norm of a row, times a weight for each column.
-pub(crate) fn rms_norm(level: Level, row: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
+pub(crate) fn rms_norm(level: Instructions, row: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
     dispatch(level, RmsNorm { row, weight, epsilon, out });
 }
 
 /// `gate = silu(gate) * up`.
-pub(crate) fn silu_times(level: Level, gate: &mut [f32], up: &[f32]) {
+pub(crate) fn silu_times(level: Instructions, gate: &mut [f32], up: &[f32]) {
     dispatch(level, SiluTimes { gate, up });
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn add(row: &mut [f32], other: &[f32]) {
 }
 
 /// Turns scores into their exponentials relative to the largest, and gives their sum.
-pub(crate) fn exponentials(level: Level, scores: &mut [f32]) -> f32 {
+pub(crate) fn exponentials(level: Instructions, scores: &mut [f32]) -> f32 {
     dispatch(level, Exponentials { scores })
 }
 

@@ -1,9 +1,8 @@
-//! [`Grammar`]: what may be written next, so that the whole is one JSON document that fits a schema.
+//! [`Grammar`]: what may be written next, so that the whole has the form that was asked for.
 
 use llguidance::{Matcher, api::TopLevelGrammar};
-use serde_json::Value;
 
-use super::{run::GenerateError, vocabulary::Vocabulary};
+use super::{error::GenerateError, vocabulary::Vocabulary};
 
 /// How many of the likeliest tokens are looked at one by one before the mask of all tokens is made.
 const TRIES: usize = 24;
@@ -14,9 +13,9 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// A document that fits the schema.
-    pub(crate) fn for_schema(vocabulary: &Vocabulary, schema: &Value) -> Result<Self, GenerateError> {
-        let grammar = TopLevelGrammar::from_json_schema(schema.clone());
+    /// A text of a grammar in the notation of Lark.
+    pub(crate) fn of(vocabulary: &Vocabulary, grammar: String) -> Result<Self, GenerateError> {
+        let grammar = TopLevelGrammar::from_lark(grammar);
         let parser =
             vocabulary.factory.create_parser(grammar).map_err(|error| GenerateError::grammar(&error))?;
         let matcher = Matcher::new(Ok(parser));

@@ -1,29 +1,7 @@
 //! [`Writing`]: the loop of one answer: feed what is new, choose a token, hand out its bytes, until the end.
 
-use thiserror::Error;
-
-use super::{grammar::Grammar, repetition::goes_round, sample::Sampler};
+use super::{error::GenerateError, grammar::Grammar, repetition::Repetition, sample::Sampler};
 use crate::{EngineError, Model, Sequence};
-
-/// How often it is checked whether the text goes round in circles, in tokens.
-const CHECK_EVERY: usize = 16;
-
-/// Why no text came.
-#[derive(Debug, Error)]
-pub(crate) enum GenerateError {
-    /// The engine could not go on.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The grammar cannot be used, or the text does not follow it.
-    #[error("the form of the answer cannot be kept: {0}")]
-    Grammar(String),
-}
-
-impl GenerateError {
-    pub(super) fn grammar(error: &dyn std::fmt::Display) -> Self {
-        Self::Grammar(error.to_string())
-    }
-}
 
 /// How long an answer may get.
 #[derive(Debug, Clone, Copy)]
@@ -78,13 +56,14 @@ impl Writing<'_> {
         hand_out: &mut dyn FnMut(&[u8]),
     ) -> Result<Generated, GenerateError> {
         let mut written: Vec<u32> = Vec::new();
+        let mut repetition = Repetition::default();
         let mut next = prompt.to_vec();
         loop {
             let forced = self.forced()?;
             next.extend(&forced);
             written.extend(&forced);
             self.hand_out(&forced, hand_out);
-            if let Some(ended) = self.end(&written) {
+            if let Some(ended) = self.end(&written, &mut repetition) {
                 // The last tokens are fed with the next question, together with what follows them.
                 return Ok(Generated { ended, tokens: written.len() });
             }
@@ -124,15 +103,14 @@ impl Writing<'_> {
         Ok(token)
     }
 
-    fn end(&self, written: &[u32]) -> Option<Ended> {
+    fn end(&self, written: &[u32], repetition: &mut Repetition) -> Option<Ended> {
         if self.grammar.as_ref().is_some_and(Grammar::is_complete) {
             return Some(Ended::Complete);
         }
         if written.len() >= self.limits.tokens {
             return Some(Ended::TooLong);
         }
-        let is_due = !written.is_empty() && written.len().is_multiple_of(CHECK_EVERY);
-        (is_due && goes_round(written)).then_some(Ended::GoesRound)
+        repetition.goes_round(written).then_some(Ended::GoesRound)
     }
 
     fn hand_out(&self, tokens: &[u32], hand_out: &mut dyn FnMut(&[u8])) {

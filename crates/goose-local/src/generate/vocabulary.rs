@@ -7,7 +7,7 @@ use llguidance::{
     toktrie::{InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv},
 };
 
-use super::run::GenerateError;
+use super::error::GenerateError;
 use crate::Model;
 
 /// How much of a grammar is accepted: schemas of tools come from anywhere.
@@ -48,7 +48,9 @@ impl TokenizerEnv for Tokens {
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        self.trie.tokenize_with_greedy_fallback(bytes, |text| self.model.tokenizer().encode(text))
+        // What a grammar forces goes on from what was written before it.
+        let tokenizer = self.model.tokenizer();
+        self.trie.tokenize_with_greedy_fallback(bytes, |text| tokenizer.encode_continuation(text))
     }
 }
 

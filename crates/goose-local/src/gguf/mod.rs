@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
-use memmap2::{Advice, Mmap};
+use memmap2::Mmap;
 
 use self::cursor::Cursor;
 pub(crate) use self::tensor::Tensor;
@@ -37,7 +37,8 @@ impl Gguf {
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
         let file = Self::look(path)?;
         // A hint only: reading ahead shortens a cold start, and nothing depends on it.
-        let _ = file.map.advise(Advice::WillNeed);
+        #[cfg(unix)]
+        let _ = file.map.advise(memmap2::Advice::WillNeed);
         Ok(file)
     }
 
@@ -59,7 +60,7 @@ impl Gguf {
         }
         let version = cursor.u32("version")?;
         if !(2..=3).contains(&version) {
-            return Err(EngineError::Unsupported(format!("GGUF version {version} (2 and 3 are known)")));
+            return Err(EngineError::UnsupportedVersion(version));
         }
         let tensor_count = cursor.count(SMALLEST_ENTRY, "tensors")?;
         let key_count = cursor.count(SMALLEST_ENTRY, "metadata keys")?;
@@ -86,6 +87,16 @@ impl Gguf {
     /// All tensors.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.tensors.values()
+    }
+
+    /// Whether the metadata has the key, whatever it holds.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.metadata.contains_key(key)
+    }
+
+    /// Whether it holds a list of numbers.
+    pub(crate) fn is_list(&self, key: &str) -> bool {
+        matches!(self.metadata.get(key), Some(Value::Numbers { .. }))
     }
 
     /// A text, if the key is there and is one.

@@ -44,9 +44,8 @@ impl Entry {
             rows = rows.checked_mul(dimension).ok_or_else(|| too_large(&name))?;
         }
         let kind = cursor.u32("tensor type")?;
-        let kind = BlockType::from_id(kind).ok_or_else(|| {
-            EngineError::Unsupported(format!("tensor `{name}` has the type {kind}, which is not known here"))
-        })?;
+        let kind = BlockType::from_id(kind)
+            .ok_or_else(|| EngineError::UnsupportedType { tensor: name.clone(), kind: unknown_name(kind) })?;
         let offset = cursor.u64("tensor offset")?;
         let (Ok(columns), Ok(rows)) = (usize::try_from(columns), usize::try_from(rows)) else {
             return Err(too_large(&name));
@@ -114,6 +113,31 @@ pub(super) fn place_all(
         return Err(EngineError::Malformed("two tensors lie over each other".to_owned()));
     }
     Ok(tensors)
+}
+
+/// What people call a type that is not read here.
+fn unknown_name(id: u32) -> String {
+    let name = match id {
+        9 => "Q8_1",
+        15 => "Q8_K",
+        16 => "IQ2_XXS",
+        17 => "IQ2_XS",
+        18 => "IQ3_XXS",
+        19 => "IQ1_S",
+        21 => "IQ3_S",
+        22 => "IQ2_S",
+        24 => "I8",
+        25 => "I16",
+        26 => "I32",
+        27 => "I64",
+        28 => "F64",
+        29 => "IQ1_M",
+        34 => "TQ1_0",
+        35 => "TQ2_0",
+        39 => "MXFP4",
+        _ => return format!("type {id}"),
+    };
+    name.to_owned()
 }
 
 fn too_large(name: &str) -> EngineError {

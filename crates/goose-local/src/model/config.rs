@@ -1,7 +1,7 @@
 //! A model's shape, from the metadata of its file.
 
+use super::scaling::Scaling;
 use crate::EngineError;
-use crate::compute::BlockType;
 use crate::gguf::Gguf;
 
 /// More layers than any model of these families has.
@@ -32,29 +32,9 @@ pub(crate) struct Config {
     pub(crate) epsilon: f32,
     pub(crate) rope_base: f64,
     pub(crate) rope_width: usize,
-    /// Positions are divided by this (linear scaling).
-    pub(crate) rope_divisor: f64,
+    pub(crate) rope_scaling: Scaling,
     pub(crate) context: usize,
     pub(crate) vocabulary: usize,
-}
-
-/// What a model says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelFacts {
-    /// The name in the file, or that of the architecture.
-    pub name: String,
-    /// `qwen2`, `qwen3` or `llama`.
-    pub architecture: String,
-    /// How many tokens the model was trained to hold.
-    pub context_length: usize,
-    /// How many different tokens there are.
-    pub vocabulary: usize,
-    /// The Jinja template of a conversation, if the file has one.
-    pub chat_template: Option<String>,
-    /// How many weights there are.
-    pub parameters: u64,
-    /// The format of most weights, such as `Q4_K`.
-    pub quantization: String,
 }
 
 impl Architecture {
@@ -80,11 +60,15 @@ impl Config {
             return Err(EngineError::Unsupported("mixtures of experts are not known here".to_owned()));
         }
         let (width, heads) = (size("embedding_length")?, size("attention.head_count")?);
-        let optional = |rest: &str, default: usize| match file.unsigned(&key(rest)) {
-            Some(_) => size(rest),
-            None => Ok(default),
+        let optional = |rest: &str, default: usize| match file.has(&key(rest)) {
+            true => size(rest),
+            false => Ok(default),
         };
+        let context = size("context_length")?;
         let head_width = optional("attention.key_length", width / heads)?;
+        if optional("attention.value_length", head_width)? != head_width {
+            return Err(EngineError::Unsupported("its keys and values differ in width".to_owned()));
+        }
         let config = Self {
             architecture,
             layers: size("block_count")?,
@@ -96,8 +80,8 @@ impl Config {
             epsilon: file.float(&key("attention.layer_norm_rms_epsilon")).unwrap_or(DEFAULT_EPSILON) as f32,
             rope_base: file.float(&key("rope.freq_base")).unwrap_or(DEFAULT_ROPE_BASE),
             rope_width: optional("rope.dimension_count", head_width)?,
-            rope_divisor: rope_divisor(file, name)?,
-            context: size("context_length")?,
+            rope_scaling: Scaling::read(file, name, context)?,
+            context,
             vocabulary: file.tensor("token_embd.weight").map_or(0, |embedding| embedding.rows),
         };
         config.check()?;
@@ -140,39 +124,9 @@ fn read_size(file: &Gguf, key: &str) -> Result<usize, EngineError> {
     match file.unsigned(key).and_then(|value| usize::try_from(value).ok()) {
         Some(value) if (1..=MAX_SIZE).contains(&value) => Ok(value),
         Some(value) => Err(EngineError::Malformed(format!("`{key}` is {value}"))),
-        None => Err(EngineError::Malformed(format!("`{key}` is missing"))),
-    }
-}
-
-fn rope_divisor(file: &Gguf, name: &str) -> Result<f64, EngineError> {
-    let factor = || file.float(&format!("{name}.rope.scaling.factor")).filter(|factor| *factor > 0.0);
-    match file.text(&format!("{name}.rope.scaling.type")) {
-        None | Some("none") => Ok(1.0),
-        Some("linear") => Ok(factor().unwrap_or(1.0)),
-        Some(other) => Err(EngineError::Unsupported(format!("rope scaling `{other}` is not known here"))),
-    }
-}
-
-impl ModelFacts {
-    pub(crate) fn read(file: &Gguf, config: &Config) -> Self {
-        let architecture = file.text("general.architecture").unwrap_or_default().to_owned();
-        let size = |tensor: &crate::gguf::Tensor| tensor.rows as u64 * tensor.columns as u64;
-        let mut by_type: Vec<(BlockType, u64)> = Vec::new();
-        for tensor in file.tensors().filter(|tensor| tensor.rows > 1) {
-            match by_type.iter_mut().find(|(kind, _)| *kind == tensor.kind) {
-                Some((_, count)) => *count += size(tensor),
-                None => by_type.push((tensor.kind, size(tensor))),
-            }
+        None if file.is_list(key) => {
+            Err(EngineError::Unsupported(format!("`{key}` differs from layer to layer")))
         }
-        let most = by_type.iter().max_by_key(|(_, count)| *count);
-        Self {
-            name: file.text("general.name").unwrap_or(&architecture).to_owned(),
-            architecture,
-            context_length: config.context,
-            vocabulary: config.vocabulary,
-            chat_template: file.text("tokenizer.chat_template").map(str::to_owned),
-            parameters: file.tensors().map(size).sum(),
-            quantization: most.map_or("F32", |(kind, _)| kind.name()).to_owned(),
-        }
+        None => Err(EngineError::Malformed(format!("`{key}` is missing or no size"))),
     }
 }

@@ -1,15 +1,16 @@
 //! The forward pass of a batch of tokens.
 //!
-//! Every step runs over the whole batch before the next begins, with all threads. Between layers the caller is asked
-//! whether to stop: a layer is a fraction of a token's time.
+//! Every step runs over the whole batch before the next begins, with all threads. Between the steps of a layer the caller
+//! is asked whether to stop: a step is a fraction of a token's time.
 
 use super::Model;
+use super::jobs::{Job, Put, job, multiply};
 use super::rope::Rotation;
 use super::weights::{Layer, Linear};
 use crate::EngineError;
 use crate::compute::{
-    Activations, Attention, AttentionScratch, Family, Instructions, LayerCache, MatrixView, Pool, STRIP,
-    Scratch, SharedMut, add, rms_norm, silu_times,
+    Activations, Attention, AttentionScratch, Family, Instructions, LayerCache, Pool, STRIP, Scratch,
+    SharedMut, add, rms_norm, silu_times,
 };
 
 /// Threads and buffers; one forward pass uses them at a time.
@@ -37,18 +38,10 @@ pub(crate) struct Batch<'a> {
     pub(crate) is_cancelled: &'a dyn Fn() -> bool,
 }
 
-/// A product to be written somewhere.
-struct Job<'a> {
-    matrix: MatrixView<'a>,
-    bias: Option<&'a [f32]>,
-    out: SharedMut<f32>,
-    put: Put,
-}
-
-#[derive(Clone, Copy)]
-enum Put {
-    Store,
-    AddToWhatIsThere,
+impl Batch<'_> {
+    fn go_on(&self) -> Result<(), EngineError> {
+        if (self.is_cancelled)() { Err(EngineError::Cancelled) } else { Ok(()) }
+    }
 }
 
 impl Worker {
@@ -79,14 +72,11 @@ impl Worker {
         logits: Option<&mut Vec<f32>>,
     ) -> Result<(), EngineError> {
         let config = &model.config;
-        let factors = model.weights.rope_factors.as_deref();
-        self.rotation.prepare(config, factors, batch.position, batch.tokens.len());
+        self.rotation.prepare(&model.frequencies, batch.position, batch.tokens.len());
         self.embed(model, batch.tokens);
         let last = config.layers - 1;
         for (number, (layer, cache)) in model.weights.layers.iter().zip(cache).enumerate() {
-            if (batch.is_cancelled)() {
-                return Err(EngineError::Cancelled);
-            }
+            batch.go_on()?;
             self.keys_and_values(model, layer, batch, cache);
             // After the last layer only the last token is looked at, and only if this is the last batch.
             let from = match (number == last, logits.is_some()) {
@@ -94,10 +84,13 @@ impl Worker {
                 (true, true) => batch.tokens.len() - 1,
                 (true, false) => return Ok(()),
             };
+            batch.go_on()?;
             self.attend(model, layer, batch.position, from, cache);
+            batch.go_on()?;
             self.feed_forward(model, layer);
         }
         if let Some(logits) = logits {
+            batch.go_on()?;
             self.judge(model, logits);
         }
         Ok(())
@@ -242,54 +235,4 @@ fn with_bias(sums: &[f32], first: usize, linear: &Linear) -> [f32; STRIP] {
         add(&mut own, &bias[first..]);
     }
     own
-}
-
-fn job<'a>(model: &'a Model, linear: &'a Linear, out: &mut [f32], put: Put) -> Job<'a> {
-    Job {
-        matrix: linear.matrix.view(&model.file),
-        bias: linear.bias.as_deref(),
-        out: SharedMut::new(out),
-        put,
-    }
-}
-
-/// All jobs' products with the same activations, in one round of the threads.
-fn multiply(
-    pool: &mut Pool,
-    level: Instructions,
-    scratch: &mut [[Scratch; 2]],
-    activations: &Activations,
-    jobs: &[Job<'_>],
-) {
-    let scratch = SharedMut::new(scratch);
-    let strips: usize = jobs.iter().map(|job| job.matrix.strips()).sum();
-    pool.run(strips, &|item, thread| {
-        let Some((job, strip)) = find_job(jobs, item) else { return };
-        // SAFETY: every thread has a scratch of its own.
-        let scratch = unsafe { &mut scratch.part(thread, 1)[0][0] };
-        let sums = job.matrix.multiply(level, strip, activations, scratch);
-        let rows = job.matrix.rows;
-        let (first, count) = (strip * STRIP, STRIP.min(rows - strip * STRIP));
-        for (token, sums) in sums.chunks_exact(STRIP).enumerate() {
-            // SAFETY: no other strip has these rows of the product.
-            let out = unsafe { job.out.part(token * rows + first, count) };
-            match job.put {
-                Put::Store => out.copy_from_slice(&sums[..count]),
-                Put::AddToWhatIsThere => add(out, sums),
-            }
-            if let Some(bias) = job.bias {
-                add(out, &bias[first..]);
-            }
-        }
-    });
-}
-
-fn find_job<'j, 'a>(jobs: &'j [Job<'a>], mut item: usize) -> Option<(&'j Job<'a>, usize)> {
-    for job in jobs {
-        if item < job.matrix.strips() {
-            return Some((job, item));
-        }
-        item -= job.matrix.strips();
-    }
-    None
 }

@@ -1,13 +1,16 @@
 //! A model: its shape, its weights, and the conversations it reads.
 //!
-//! - `config`: the shape; `weights`: where each matrix is;
-//! - `forward`: the pass of a batch; `rope`: positions;
+//! - `config`: the shape; `facts`: what people want to know; `weights`: where each matrix is;
+//! - `forward`: the pass of a batch; `jobs`: its products; `scaling` and `rope`: positions;
 //! - `sequence`: one conversation's cache; `saved`: the same as a file.
 
 mod config;
+mod facts;
 mod forward;
+mod jobs;
 mod rope;
 mod saved;
+mod scaling;
 mod sequence;
 mod weights;
 
@@ -15,8 +18,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::config::Config;
-pub use self::config::ModelFacts;
+pub use self::facts::ModelFacts;
 use self::forward::Worker;
+use self::scaling::Frequencies;
 pub use self::sequence::Sequence;
 use self::weights::Weights;
 use crate::compute::Instructions;
@@ -37,9 +41,11 @@ pub struct Model {
     file: Gguf,
     config: Config,
     weights: Weights,
+    frequencies: Frequencies,
     tokenizer: Tokenizer,
     facts: ModelFacts,
     context: usize,
+    /// A number that other weights, or the same ones in another format, do not share.
     identity: u64,
     worker: Mutex<Worker>,
 }
@@ -50,19 +56,25 @@ impl Model {
         Self::open_with(path, options, Instructions::best())
     }
 
-    /// As [`Model::open`], with instructions that are not the best of this machine: to compare them.
+    /// As [`Model::open`], with instructions that are not the best of this machine: to compare them. Those that this
+    /// machine does not have are refused.
     pub fn open_with(
         path: &Path,
         options: &ModelOptions,
         instructions: Instructions,
     ) -> Result<Arc<Self>, EngineError> {
+        if !Instructions::all().contains(&instructions) {
+            return Err(EngineError::NoInstructions(instructions));
+        }
         let file = Gguf::open(path)?;
         let (config, weights, tokenizer) = parts(&file)?;
+        let factors = weights.rope_factors.as_deref();
+        let frequencies = config.rope_scaling.frequencies(config.rope_base, config.rope_width, factors);
         let facts = ModelFacts::read(&file, &config);
         let identity = saved::identity(&file);
         let context = options.context.unwrap_or(config.context).min(config.context);
         let worker = Mutex::new(Worker::new(options.threads, instructions));
-        Ok(Arc::new(Self { file, config, weights, tokenizer, facts, context, identity, worker }))
+        Ok(Arc::new(Self { file, config, weights, frequencies, tokenizer, facts, context, identity, worker }))
     }
 
     /// What a file says of itself, where it could be opened. Its weights are not read, and no threads are made.
@@ -85,11 +97,6 @@ impl Model {
     /// What the model says about itself.
     pub fn info(&self) -> &ModelFacts {
         &self.facts
-    }
-
-    /// A number that other weights, or the same ones in another format, do not share.
-    pub fn identity(&self) -> u64 {
-        self.identity
     }
 
     /// The threads and buffers. Passes of several sequences take turns; a pass that panicked leaves nothing behind

@@ -1,6 +1,7 @@
 //! Rotary positions: each pair of a head's columns is turned by an angle that grows with the position.
 
-use super::config::{Architecture, Config};
+use super::config::Architecture;
+use super::scaling::Frequencies;
 
 /// The angles' cosines and sines for a batch of positions.
 #[derive(Default)]
@@ -12,28 +13,16 @@ pub(crate) struct Rotation {
 
 impl Rotation {
     /// Computes the angles of `tokens` positions from `position` on.
-    pub(crate) fn prepare(
-        &mut self,
-        config: &Config,
-        factors: Option<&[f32]>,
-        position: usize,
-        tokens: usize,
-    ) {
-        self.pairs = config.rope_width / 2;
+    pub(crate) fn prepare(&mut self, frequencies: &Frequencies, position: usize, tokens: usize) {
+        self.pairs = frequencies.pairs.len();
         self.cosines.clear();
         self.sines.clear();
-        let frequencies: Vec<f64> = (0..self.pairs)
-            .map(|pair| {
-                let factor = factors.map_or(1.0, |factors| f64::from(factors[pair]));
-                config.rope_base.powf(-(2.0 * pair as f64) / config.rope_width as f64) / factor
-            })
-            .collect();
         for token in 0..tokens {
-            let position = (position + token) as f64 / config.rope_divisor;
-            for frequency in &frequencies {
+            let position = (position + token) as f64;
+            for frequency in &frequencies.pairs {
                 let (sine, cosine) = (position * frequency).sin_cos();
-                self.cosines.push(cosine as f32);
-                self.sines.push(sine as f32);
+                self.cosines.push((cosine * frequencies.magnitude) as f32);
+                self.sines.push((sine * frequencies.magnitude) as f32);
             }
         }
     }

@@ -55,7 +55,7 @@ impl Sequence {
     /// Reads tokens and gives the logits of what comes after the last.
     ///
     /// The logits do not depend on how the tokens were split into calls: they are the same bits. `is_cancelled` is
-    /// asked between layers, many times for each batch. After [`EngineError::Cancelled`] the sequence holds the
+    /// asked between the steps of each layer, many times for each batch. After [`EngineError::Cancelled`] the sequence holds the
     /// batches that were read completely, as [`Sequence::tokens`] tells; it can be fed on from there.
     pub fn feed(&mut self, tokens: &[u32], is_cancelled: &dyn Fn() -> bool) -> Result<&[f32], EngineError> {
         self.check(tokens)?;

@@ -1,23 +1,26 @@
 //! One question and its answer, on a thread that may block.
 
+use std::cell::RefCell;
+
 use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopReason, Usage};
-use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::{
+    claims::Claims,
     engine::{Loaded, refused},
-    form,
-    history::{Speaker, Turn, last_asked, turns},
+    form::Form,
+    history::{Speaker, Turn, turns},
     offer::Offer,
     progress::Progress,
     prompt,
-    reading::{FreeText, Reading},
     saved::common,
-    unseen::Unseen,
+    seen::Seen,
+    steps::asked,
+    voice::Voice,
 };
 use crate::{
     EngineError,
-    generate::{Ended, GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
+    generate::{GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
 };
 
 /// How long an answer may get where nobody says otherwise, in tokens.
@@ -26,19 +29,22 @@ const DEFAULT_ANSWER: usize = 2_048;
 /// How much room an answer needs at least, in tokens.
 const LEAST_ANSWER: usize = 256;
 
-type Events = Sender<ProviderResult<ReplyEvent>>;
+pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;
 
 /// What is asked, made small.
 pub(super) struct Question {
-    id: String,
-    offer: Offer,
+    pub(super) id: String,
+    pub(super) offer: Offer,
     turns: Vec<Turn>,
     /// What the turns begin with before anybody says something.
     opening: Vec<Turn>,
-    /// What is not written over.
-    unseen: Unseen,
+    /// What may be written over.
+    pub(super) seen: Seen,
+    /// What may be claimed.
+    pub(super) claims: Claims,
+    progress: Progress,
     /// What the answer must fit; none where it is free text.
-    form: Option<Value>,
+    pub(super) form: Option<Form>,
     sampling: Sampling,
     longest: usize,
     conversation: Option<String>,
@@ -55,15 +61,23 @@ pub(super) struct Prompt {
 
 impl Question {
     pub(super) fn of(request: Request<'_>, id: String) -> Self {
-        let offer = Offer::of(request.tools, &last_asked(request.messages));
+        let asked: Vec<String> = request.messages.iter().map(|message| asked(message)).collect();
+        let offer = Offer::of(request.tools, &asked);
         let has_tools = !offer.tools.is_empty();
         let (opening, surroundings) = match has_tools {
-            true => (prompt::opening(&offer), request.system),
-            false => (vec![Turn { speaker: Speaker::System, text: request.system.to_owned() }], ""),
+            true => {
+                let opening = prompt::opening(&offer);
+                let surroundings = prompt::before_the_task(&opening, request.system);
+                (opening, surroundings)
+            }
+            false => {
+                (vec![Turn { speaker: Speaker::System, text: request.system.to_owned() }], String::new())
+            }
         };
-        let turns = turns(&offer, opening.clone(), surroundings, request.messages);
-        let form = has_tools.then(|| form::schema(&offer, Progress::of(request.messages)));
-        let unseen = Unseen::of(request.messages);
+        let turns = turns(&offer, opening.clone(), &surroundings, request.messages);
+        let progress = Progress::of(request.messages);
+        let seen = Seen::of(request.messages);
+        let form = has_tools.then(|| Form::of(&offer, &progress, &seen));
         let options = request.options;
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
         let longest =
@@ -73,7 +87,9 @@ impl Question {
             offer,
             turns,
             opening,
-            unseen,
+            seen,
+            claims: Claims::of(request.messages),
+            progress,
             form,
             sampling,
             longest,
@@ -122,30 +138,63 @@ fn least(opening: &[Turn], turns: &[Turn]) -> Vec<Turn> {
 
 /// Answers. Ends early, within a token, when nobody reads the events any more.
 pub(super) fn answer(loaded: &mut Loaded, question: &Question, prompt: &Prompt, events: &Events) {
-    if let Err(error) = written(loaded, question, prompt, events) {
+    if let Err(error) = answered(loaded, question, prompt, events) {
         // Whoever asked may be gone.
         let _ = events.blocking_send(Err(failed(error)));
     }
 }
 
-fn written(
+fn answered(
     loaded: &mut Loaded,
     question: &Question,
     prompt: &Prompt,
     events: &Events,
 ) -> Result<(), GenerateError> {
-    let grammar = match &question.form {
-        Some(form) => Some(Grammar::for_schema(loaded.vocabulary()?, form)?),
-        None => None,
-    };
-    let is_cancelled = || events.is_closed();
     let known = loaded.recall(&prompt.tokens);
+    let is_cancelled = || events.is_closed();
     let read = loaded.read_base(&prompt.tokens[..prompt.base], known, &is_cancelled)?;
-    let mut voice = Voice::new(question);
-    let mut hand_out = |bytes: &[u8]| {
-        for event in voice.push(bytes) {
-            let _ = events.blocking_send(Ok(event));
+    let mut voice = Voice::new(question, events);
+    let mut written = write(loaded, question.form.as_ref(), &mut voice, Part { question, prompt, read })?;
+    if let Some(doubt) = voice.doubt() {
+        match Form::instead(&question.offer, &question.progress, &question.seen, doubt) {
+            Some(form) => {
+                voice = Voice::believing(question, events);
+                let read = loaded.recall(&prompt.tokens);
+                let again = write(loaded, Some(&form), &mut voice, Part { question, prompt, read })?;
+                written = Generated { tokens: written.tokens + again.tokens, ..again };
+            }
+            None => voice.admit(),
         }
+    }
+    let stop = voice.end(written.ended, prompt.room);
+    let _ = events.blocking_send(Ok(ReplyEvent::Usage(usage(prompt, known, written))));
+    let is_wanted = events.blocking_send(Ok(ReplyEvent::Finished(stop.clone()))).is_ok();
+    if let (StopReason::EndTurn, true, Some(conversation)) = (&stop, is_wanted, &question.conversation) {
+        loaded.remember(conversation);
+    }
+    Ok(())
+}
+
+/// What an answer is written to.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    question: &'a Question,
+    prompt: &'a Prompt,
+    /// How many tokens of the prompt were read.
+    read: usize,
+}
+
+/// Writes until the end, or until the answer is not believed.
+fn write(
+    loaded: &mut Loaded,
+    form: Option<&Form>,
+    voice: &mut Voice<'_>,
+    part: Part<'_>,
+) -> Result<Generated, GenerateError> {
+    let Part { question, prompt, read } = part;
+    let grammar = match form {
+        Some(form) => Some(Grammar::of(loaded.vocabulary()?, form.grammar())?),
+        None => None,
     };
     let writing = Writing {
         model: &loaded.model,
@@ -154,14 +203,9 @@ fn written(
         sampler: Sampler::new(question.sampling),
         limits: Limits { tokens: prompt.room },
     };
-    let generated = writing.write(&prompt.tokens[read..], &is_cancelled, &mut hand_out)?;
-    let stop = voice.end(question, generated.ended, prompt.room, events);
-    if let (StopReason::EndTurn, Some(conversation)) = (&stop, &question.conversation) {
-        loaded.remember(conversation);
-    }
-    let _ = events.blocking_send(Ok(ReplyEvent::Usage(usage(prompt, known, generated))));
-    let _ = events.blocking_send(Ok(ReplyEvent::Finished(stop)));
-    Ok(())
+    let voice = RefCell::new(voice);
+    let is_over = || voice.borrow().is_over();
+    writing.write(&prompt.tokens[read..], &is_over, &mut |bytes| voice.borrow_mut().push(bytes))
 }
 
 fn usage(prompt: &Prompt, known: usize, generated: Generated) -> Usage {
@@ -179,56 +223,5 @@ fn failed(error: GenerateError) -> ProviderError {
             ProviderError::ContextLength { message: error.to_string() }
         }
         other => refused(&other),
-    }
-}
-
-/// What becomes of the bytes: text as it is, or one of the calls.
-enum Voice<'a> {
-    Free(FreeText),
-    Formed(Reading<'a>),
-}
-
-impl<'a> Voice<'a> {
-    fn new(question: &'a Question) -> Self {
-        match question.form {
-            None => Self::Free(FreeText::default()),
-            Some(_) => Self::Formed(Reading::new(&question.offer, question.id.clone())),
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> Vec<ReplyEvent> {
-        match self {
-            Self::Free(text) => text.push(bytes).map(ReplyEvent::Text).into_iter().collect(),
-            Self::Formed(reading) => reading.push(bytes),
-        }
-    }
-
-    /// Hands over the call, where there is one, and says why it is over.
-    fn end(&self, question: &Question, ended: Ended, most: usize, events: &Events) -> StopReason {
-        let why_cut = match ended {
-            Ended::Complete | Ended::Cancelled => None,
-            Ended::TooLong => Some(format!(
-                "The call was cut off after {most} tokens, so nothing was done. Do it in smaller pieces"
-            )),
-            Ended::GoesRound => Some(
-                "The call repeated itself without end, so it was cut off and nothing was done. Do it in another way"
-                    .to_owned(),
-            ),
-        };
-        let call = match self {
-            Self::Formed(reading) => {
-                reading.call(why_cut.as_deref()).map(|call| question.unseen.spared(call))
-            }
-            Self::Free(_) => None,
-        };
-        match (call, ended) {
-            (Some(call), _) => {
-                let _ = events.blocking_send(Ok(ReplyEvent::Call(call)));
-                StopReason::ToolUse
-            }
-            (None, Ended::TooLong) => StopReason::MaxTokens,
-            (None, Ended::GoesRound) => StopReason::Other("the text repeated itself without end".to_owned()),
-            (None, _) => StopReason::EndTurn,
-        }
     }
 }

@@ -1,14 +1,23 @@
 //! [`ChatFormat`]: turns as tokens, as the model was trained to see them. What people and tools say is only ever text: a
 //! `<|im_end|>` in a file does not end a turn.
+//!
+//! ```text
+//! chat.rs        which format a model has
+//! chat/page.rs   turns put down in it
+//! ```
 
+mod page;
+
+use self::page::Page;
 use super::history::{Speaker, Turn};
 use crate::{ModelFacts, Tokenizer};
 
 /// How a model was trained to see turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChatFormat {
-    /// `<|im_start|>user … <|im_end|>`: Qwen, SmolLM2.
+    /// `<|im_start|>user … <|im_end|>`: Qwen, SmolLM2, Hermes.
     ChatMl {
+        begin: Option<u32>,
         start: u32,
         end: u32,
         /// Qwen3 thinks unless it is shown that it has.
@@ -16,33 +25,51 @@ pub(super) enum ChatFormat {
     },
     /// `<|start_header_id|>user<|end_header_id|> … <|eot_id|>`: Llama 3.
     Headers { begin: Option<u32>, start: u32, end: u32, over: u32 },
-    /// `[INST] … [/INST]`: Llama 2 and its kin.
-    Inst { begin: Option<u32>, over: Option<u32> },
+    /// `<|user|> … </s>`: Zephyr, TinyLlama. The names of speakers are plain text.
+    Zephyr { begin: Option<u32>, over: u32 },
+    /// `[INST] … [/INST]`: Llama 2, Mistral and their kin.
+    Inst { begin: Option<u32>, over: Option<u32>, rules: SystemRules },
 }
 
-/// What Qwen3 sees where it has thought already.
-const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
+/// Where `[INST]` has room for the system's words, which are part of the first question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SystemRules {
+    /// Between `<<SYS>>` and `<</SYS>>`, and every question begins the text anew: Llama 2.
+    Fenced,
+    /// Before the question: Mistral.
+    Plain,
+}
+
+/// What tells one format from another.
+struct Signs<'a> {
+    /// The file's Jinja template. It is not run: its marks are looked for.
+    template: Option<&'a str>,
+    special: &'a dyn Fn(&str) -> Option<u32>,
+    begin: Option<u32>,
+    /// Whether the family thinks before it answers.
+    thinks: bool,
+}
 
 impl ChatFormat {
-    /// By the special tokens of the vocabulary.
+    /// By the marks in the file's template, as far as the vocabulary has their tokens; without a template, or with one
+    /// that is not known, by the vocabulary alone.
     pub(super) fn of(tokenizer: &Tokenizer, facts: &ModelFacts) -> Self {
         let special = |name: &str| tokenizer.special(name);
-        if let (Some(start), Some(end)) = (special("<|im_start|>"), special("<|im_end|>")) {
-            let thinks = facts.architecture == "qwen3" && special("<think>").is_some();
-            return Self::ChatMl { start, end, has_thought: thinks };
+        Signs {
+            template: facts.chat_template.as_deref(),
+            special: &special,
+            begin: tokenizer.beginning(),
+            thinks: facts.architecture == "qwen3",
         }
-        let headers = (special("<|start_header_id|>"), special("<|end_header_id|>"), special("<|eot_id|>"));
-        if let (Some(start), Some(end), Some(over)) = headers {
-            return Self::Headers { begin: special("<|begin_of_text|>"), start, end, over };
-        }
-        Self::Inst { begin: special("<s>"), over: special("</s>") }
+        .format()
     }
 
     /// The conversation up to where the model answers.
     pub(super) fn tokens(&self, tokenizer: &Tokenizer, turns: &[Turn]) -> Vec<u32> {
-        let mut page = Page { tokenizer, tokens: Vec::new() };
+        let mut page = Page::new(tokenizer);
         match self {
-            Self::ChatMl { start, end, has_thought } => {
+            Self::ChatMl { begin, start, end, has_thought } => {
+                page.maybe(*begin);
                 for turn in turns {
                     page.special(*start).text(&format!("{}\n", name(turn.speaker)));
                     page.text(&turn.text).special(*end).text("\n");
@@ -60,9 +87,17 @@ impl ChatFormat {
                 }
                 page.special(*start).text("assistant").special(*end).text("\n\n");
             }
-            Self::Inst { begin, over } => page.inst(turns, *begin, *over),
+            Self::Zephyr { begin, over } => {
+                page.maybe(*begin);
+                for turn in turns {
+                    page.text(&format!("<|{}|>\n", name(turn.speaker))).text(&turn.text);
+                    page.special(*over).text("\n");
+                }
+                page.text("<|assistant|>\n");
+            }
+            Self::Inst { begin, over, rules } => page.inst(turns, *begin, *over, *rules),
         }
-        page.tokens
+        page.tokens()
     }
 }
 
@@ -74,57 +109,83 @@ fn name(speaker: Speaker) -> &'static str {
     }
 }
 
-/// Tokens as they are put down. Each text is taken by itself, so that what stands before and after it does not change its
-/// tokens.
-struct Page<'a> {
-    tokenizer: &'a Tokenizer,
-    tokens: Vec<u32>,
+impl Signs<'_> {
+    fn format(&self) -> ChatFormat {
+        let by_template = self.template.and_then(|template| {
+            let has = |mark: &str| template.contains(mark);
+            match () {
+                () if has("<|im_start|>") => self.chat_ml(),
+                () if has("<|start_header_id|>") => self.headers(),
+                () if has("[INST]") => Some(self.inst()),
+                () if has("<|user|>") => self.zephyr(),
+                () => None,
+            }
+        });
+        by_template.or_else(|| self.chat_ml()).or_else(|| self.headers()).unwrap_or_else(|| self.inst())
+    }
+
+    fn special(&self, name: &str) -> Option<u32> {
+        (self.special)(name)
+    }
+
+    fn chat_ml(&self) -> Option<ChatFormat> {
+        let (start, end) = (self.special("<|im_start|>")?, self.special("<|im_end|>")?);
+        let has_thought = self.thinks && self.special("<think>").is_some();
+        Some(ChatFormat::ChatMl { begin: self.begin, start, end, has_thought })
+    }
+
+    fn headers(&self) -> Option<ChatFormat> {
+        let (start, end) = (self.special("<|start_header_id|>")?, self.special("<|end_header_id|>")?);
+        let begin = self.begin.or_else(|| self.special("<|begin_of_text|>"));
+        Some(ChatFormat::Headers { begin, start, end, over: self.special("<|eot_id|>")? })
+    }
+
+    fn zephyr(&self) -> Option<ChatFormat> {
+        Some(ChatFormat::Zephyr { begin: self.begin, over: self.special("</s>")? })
+    }
+
+    fn inst(&self) -> ChatFormat {
+        let begin = self.begin.or_else(|| self.special("<s>"));
+        let is_fenced = self.template.is_none_or(|template| template.contains("<<SYS>>"));
+        let rules = if is_fenced { SystemRules::Fenced } else { SystemRules::Plain };
+        ChatFormat::Inst { begin, over: self.special("</s>"), rules }
+    }
 }
 
-impl Page<'_> {
-    fn text(&mut self, text: &str) -> &mut Self {
-        if !text.is_empty() {
-            self.tokens.extend(self.tokenizer.encode(text));
-        }
-        self
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(template: Option<&str>, vocabulary: &[&str], begin: Option<u32>) -> ChatFormat {
+        let special =
+            |name: &str| vocabulary.iter().position(|token| *token == name).map(|token| token as u32);
+        Signs { template, special: &special, begin, thinks: false }.format()
     }
 
-    fn special(&mut self, token: u32) -> &mut Self {
-        self.tokens.push(token);
-        self
+    const CHAT_ML: [&str; 2] = ["<|im_start|>", "<|im_end|>"];
+    const LLAMA3: [&str; 4] = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"];
+
+    #[test]
+    fn the_template_decides_where_a_vocabulary_has_several_marks() {
+        let both = [LLAMA3.as_slice(), &CHAT_ML].concat();
+        let chat_ml = ChatFormat::ChatMl { begin: Some(0), start: 4, end: 5, has_thought: false };
+        let headers = ChatFormat::Headers { begin: Some(0), start: 1, end: 2, over: 3 };
+        assert_eq!(format(Some("{{'<|im_start|>' + role}}"), &both, Some(0)), chat_ml);
+        assert_eq!(format(Some("{{'<|start_header_id|>' + role}}"), &both, Some(0)), headers);
+        assert_eq!(format(Some("something else"), &both, Some(0)), chat_ml);
+        assert_eq!(format(None, &LLAMA3, None), headers);
     }
 
-    fn maybe(&mut self, token: Option<u32>) -> &mut Self {
-        self.tokens.extend(token);
-        self
-    }
-
-    /// The marks of a thought are special tokens where the vocabulary has them.
-    fn thought(&mut self) {
-        match (self.tokenizer.special("<think>"), self.tokenizer.special("</think>")) {
-            (Some(start), Some(end)) => {
-                self.special(start).text("\n\n").special(end).text("\n\n");
-            }
-            _ => {
-                self.text(NO_THOUGHT);
-            }
-        }
-    }
-
-    /// The system's words are part of the first question.
-    fn inst(&mut self, turns: &[Turn], begin: Option<u32>, over: Option<u32>) {
-        let mut system = String::new();
-        for turn in turns {
-            match turn.speaker {
-                Speaker::System => system = format!("<<SYS>>\n{}\n<</SYS>>\n\n", turn.text),
-                Speaker::User => {
-                    let said = std::mem::take(&mut system) + &turn.text;
-                    self.maybe(begin).text(&format!("[INST] {said} [/INST]"));
-                }
-                Speaker::Model => {
-                    self.text(&turn.text).maybe(over);
-                }
-            }
-        }
+    #[test]
+    fn older_formats_are_told_apart_by_their_templates() {
+        let old = ["<unk>", "<s>", "</s>"];
+        let inst = |rules| ChatFormat::Inst { begin: Some(1), over: Some(2), rules };
+        let zephyr = ChatFormat::Zephyr { begin: Some(1), over: 2 };
+        assert_eq!(format(Some("{{ '<|user|>\n' + message + eos_token }}"), &old, Some(1)), zephyr);
+        assert_eq!(format(Some("[INST] <<SYS>>"), &old, Some(1)), inst(SystemRules::Fenced));
+        assert_eq!(format(Some("[INST] {{ message }} [/INST]"), &old, Some(1)), inst(SystemRules::Plain));
+        assert_eq!(format(None, &old, None), inst(SystemRules::Fenced));
+        // Its marks are in the template but not in the vocabulary.
+        assert_eq!(format(Some("<|im_start|>"), &old, None), inst(SystemRules::Plain));
     }
 }

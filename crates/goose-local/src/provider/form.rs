@@ -1,143 +1,171 @@
-//! The JSON Schema that an answer must fit: one of the calls, or the final answer. Keys come in order, nothing is between
-//! them, and nothing else may be there.
+//! [`Form`]: what an answer must fit: one of the calls, or the final answer. Keys come in order, nothing is between them,
+//! and nothing else may be there.
+
+use std::fmt::Write as _;
 
 use goose_extension::JsonObject;
 use serde_json::{Value, json};
 
 use super::{
-    known::{EDIT, READ},
+    claims::Doubt,
+    known::{EDIT, MAX_TEXT_CHARS, READ, Use},
     offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT},
-    progress::Progress,
+    progress::{Progress, Stage},
+    quoting::Quoting,
+    seen::Seen,
 };
 
-/// How long a text may get for which the tool says nothing, in characters.
-const MAX_TEXT_CHARS: usize = 20_000;
+/// The argument with which a file is read on.
+const OFFSET: &str = "offset";
 
-/// Where schemas keep what they refer to.
-const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+/// The calls that may be made, and the final answer where it may come.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Form {
+    /// The schemas of documents.
+    documents: Vec<Value>,
+    /// The changes that quote what was seen.
+    edits: Vec<Quoting>,
+}
 
-/// The schema of an answer to this offer, as far as the model is.
-pub(super) fn schema(offer: &Offer, progress: Progress) -> Value {
-    let mut definitions = JsonObject::new();
-    let allowed = offer.tools.iter().enumerate().filter(|(_, tool)| may_be_called(offer, tool, progress));
-    let mut calls: Vec<Value> = allowed.map(|(index, tool)| call(index, tool, &mut definitions)).collect();
-    if offer.takes_text && (progress != Progress::Missed || calls.is_empty()) {
-        calls.push(final_answer());
+impl Form {
+    /// What may come next, as far as the model is.
+    pub(super) fn of(offer: &Offer, progress: &Progress, seen: &Seen) -> Self {
+        let mut form = Self::calls(offer, progress, seen, |tool| may_be_called(offer, tool, progress.stage));
+        let must_go_on = matches!(progress.stage, Stage::Missed | Stage::Undone);
+        if offer.takes_text && (!must_go_on || form.is_empty()) {
+            form.documents.push(final_answer(json!({ "maxLength": MAX_TEXT_CHARS })));
+        }
+        form
     }
-    let mut schema = json!({
-        "anyOf": calls,
-        "x-guidance": { "whitespace_flexible": false, "lenient": true, "json_allowed_escapes": "nrt\\\"" },
-    });
-    if !definitions.is_empty() {
-        schema["$defs"] = Value::Object(definitions);
+
+    /// What may come in place of an answer that was not believed; none where there is nothing.
+    pub(super) fn instead(offer: &Offer, progress: &Progress, seen: &Seen, doubt: Doubt) -> Option<Self> {
+        match doubt {
+            Doubt::Undone => {
+                let acts = |tool: &Offered| tool.used_to != Use::Look || tool.name == READ;
+                let may_act = |tool: &Offered| acts(tool) && may_be_called(offer, tool, progress.stage);
+                Some(Self::calls(offer, progress, seen, may_act)).filter(|form| !form.is_empty())
+            }
+            // Whoever does not speak of themselves says what they saw.
+            Doubt::Empty => {
+                Some(Self { documents: vec![final_answer(json!({ "pattern": "^[^I]" }))], edits: Vec::new() })
+            }
+        }
     }
+
+    fn calls(offer: &Offer, progress: &Progress, seen: &Seen, is_allowed: impl Fn(&Offered) -> bool) -> Self {
+        let mut form = Self::default();
+        let is_left =
+            |tool: &&Offered| is_allowed(tool) && progress.exhausted.as_deref() != Some(tool.name.as_str());
+        for tool in offer.tools.iter().filter(is_left) {
+            match tool.name.as_str() {
+                // What was not looked at is edited from memory, which is wrong.
+                EDIT if offer.can_read() => form.edits = Quoting::of(&tool.short, seen),
+                READ if !progress.may_page => form.documents.push(call(tool, &[OFFSET])),
+                _ => form.documents.push(call(tool, &[])),
+            }
+        }
+        form
+    }
+
+    fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.edits.is_empty()
+    }
+
+    /// As a grammar.
+    pub(super) fn grammar(&self) -> String {
+        let documents = (0..self.documents.len()).map(|index| format!("document_{index}"));
+        let edits = (0..self.edits.len()).map(|index| format!("edit_{index}"));
+        let all: Vec<String> = documents.chain(edits).collect();
+        // Writing to a string cannot fail.
+        let mut grammar = format!("start: {}\n", all.join(" | "));
+        for (index, schema) in self.documents.iter().enumerate() {
+            let _ = writeln!(grammar, "document_{index}: %json {}", guided(schema.clone()));
+        }
+        for (index, edit) in self.edits.iter().enumerate() {
+            let _ = writeln!(grammar, "{}", edit.rules(&format!("edit_{index}"), index));
+        }
+        if !self.edits.is_empty() {
+            let text = json!({ "type": "string", "maxLength": MAX_TEXT_CHARS });
+            let _ = writeln!(grammar, "text: %json {}", guided(text));
+        }
+        grammar
+    }
+}
+
+/// The schema of a document without anything between its parts.
+fn guided(mut schema: Value) -> Value {
+    schema["x-guidance"] =
+        json!({ "whitespace_flexible": false, "lenient": true, "json_allowed_escapes": "nrt\\\"" });
     schema
 }
 
-fn may_be_called(offer: &Offer, tool: &Offered, progress: Progress) -> bool {
-    match progress {
-        // What was not looked at is edited from memory, which is wrong.
-        Progress::Begun => tool.name != EDIT || offer.tools.iter().all(|tool| tool.name != READ),
-        Progress::Going | Progress::Missed => true,
-        Progress::Stuck => !offer.takes_text && tool.name == FINAL_OUTPUT,
+fn may_be_called(offer: &Offer, tool: &Offered, stage: Stage) -> bool {
+    match stage {
+        Stage::Missed => tool.used_to == Use::Look,
+        Stage::Begun | Stage::Going | Stage::Undone => true,
+        Stage::Stuck => !offer.takes_text && tool.name == FINAL_OUTPUT,
     }
 }
 
-fn final_answer() -> Value {
+fn final_answer(limits: Value) -> Value {
+    let mut text = json!({ "type": "string", "minLength": 1 });
+    if let (Some(text), Value::Object(limits)) = (text.as_object_mut(), limits) {
+        text.extend(limits);
+    }
     json!({
         "type": "object",
-        "properties": {
-            "tool": { "const": FINAL_ANSWER },
-            TEXT: { "type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS },
-        },
+        "properties": { "tool": { "const": FINAL_ANSWER }, TEXT: text },
         "required": ["tool", TEXT],
         "additionalProperties": false,
     })
 }
 
-/// A call: the tool's name, then what the tool takes. What its schema refers to moves to the top, under a name of its own.
-fn call(index: usize, tool: &Offered, definitions: &mut JsonObject) -> Value {
+/// A call: the tool's name, then what the tool takes, but for what is left out.
+fn call(tool: &Offered, left_out: &[&str]) -> Value {
     let mut properties = JsonObject::from_iter([("tool".to_owned(), json!({ "const": tool.short }))]);
     if let Some(Value::Object(own)) = tool.schema.get("properties") {
-        let own = own.iter().filter(|(name, _)| name.as_str() != "tool");
-        properties.extend(own.map(|(name, schema)| (name.clone(), moved(schema, index))));
-    }
-    for key in DEFINITIONS {
-        if let Some(Value::Object(own)) = tool.schema.get(key) {
-            definitions
-                .extend(own.iter().map(|(name, schema)| (format!("{index}_{name}"), moved(schema, index))));
-        }
+        let is_taken = |name: &str| name != "tool" && !left_out.contains(&name);
+        let own = own.iter().filter(|(name, _)| is_taken(name));
+        properties.extend(own.map(|(name, schema)| (name.clone(), ended(schema))));
     }
     let mut required = vec![json!("tool")];
     if let Some(Value::Array(own)) = tool.schema.get("required") {
-        required.extend(
-            own.iter()
-                .filter(|name| name.as_str().is_some_and(|name| properties.contains_key(name)))
-                .cloned(),
-        );
+        let is_there = |name: &&Value| name.as_str().is_some_and(|name| properties.contains_key(name));
+        required.extend(own.iter().filter(is_there).cloned());
     }
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    let mut call = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+    for key in ["$defs", "definitions"] {
+        if let Some(own) = tool.schema.get(key) {
+            call[key] = ended(own);
+        }
+    }
+    call
 }
 
-/// The schema with its references pointing to where their targets have moved.
-fn moved(schema: &Value, index: usize) -> Value {
+/// The schema, with no text in it that may be of any length.
+fn ended(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
-            let moved_entry = |(key, value): (&String, &Value)| {
-                let target =
-                    value.as_str().filter(|_| key == "$ref").and_then(|place| moved_place(place, index));
-                (key.clone(), target.map_or_else(|| moved(value, index), Value::from))
-            };
-            Value::Object(object.iter().map(moved_entry).collect())
+            let mut copy: JsonObject =
+                object.iter().map(|(key, value)| (key.clone(), ended(value))).collect();
+            if is_endless(object) {
+                copy.insert("maxLength".to_owned(), json!(MAX_TEXT_CHARS));
+            }
+            Value::Object(copy)
         }
-        Value::Array(list) => Value::Array(list.iter().map(|item| moved(item, index)).collect()),
+        Value::Array(list) => Value::Array(list.iter().map(ended).collect()),
         other => other.clone(),
     }
 }
 
-fn moved_place(place: &str, index: usize) -> Option<String> {
-    let name = DEFINITIONS.iter().find_map(|key| place.strip_prefix(&format!("#/{key}/")))?;
-    Some(format!("#/$defs/{index}_{name}"))
+/// Whether it is a text that may be of any length.
+fn is_endless(schema: &JsonObject) -> bool {
+    let says = |key: &str| schema.contains_key(key);
+    let has_end = ["maxLength", "enum", "const", "pattern", "format"].into_iter().any(says);
+    schema.get("type").is_some_and(|kind| kind == "string") && !has_end
 }
 
 #[cfg(test)]
-mod tests {
-    use goose_extension::Tool;
-
-    use super::*;
-
-    #[test]
-    fn calls_and_the_answer_fit_and_others_do_not() {
-        let tools = ["developer__read", "developer__edit"].map(|name| Tool::new(name, "", JsonObject::new()));
-        let offer = Offer::of(&tools, "");
-        let fits = |progress: Progress, value: Value| jsonschema::is_valid(&schema(&offer, progress), &value);
-        let answer = || json!({"tool": "final_answer", "text": "Done."});
-        let edit = || json!({"tool": "edit", "path": "a.txt", "before": "a", "after": "b"});
-        for progress in [Progress::Begun, Progress::Going] {
-            assert!(fits(progress, answer()));
-            assert!(fits(progress, json!({"tool": "read", "path": "a.txt"})));
-            assert!(fits(progress, json!({"tool": "read", "path": "a.txt", "offset": 3})));
-            assert!(!fits(progress, json!({"tool": "read"})));
-            assert!(!fits(progress, json!({"tool": "shell", "command": "ls"})));
-            assert!(!fits(progress, json!({"tool": "final_answer", "text": "Done.", "path": "x"})));
-        }
-        assert!(!fits(Progress::Begun, edit()));
-        assert!(fits(Progress::Going, edit()));
-        assert!(!fits(Progress::Missed, answer()));
-        assert!(fits(Progress::Missed, edit()));
-        assert!(fits(Progress::Stuck, answer()));
-        assert!(!fits(Progress::Stuck, json!({"tool": "read", "path": "a.txt"})));
-    }
-
-    #[test]
-    fn what_a_schema_refers_to_moves_with_it() {
-        let own = json!({
-            "type": "object", "properties": {"who": {"$ref": "#/$defs/Who"}}, "required": ["who"],
-            "$defs": {"Who": {"type": "string", "enum": ["ada"]}}
-        });
-        let offer = Offer::of(&[Tool::new("a__greet", "", own.as_object().cloned().unwrap())], "greet");
-        let schema = schema(&offer, Progress::Begun);
-        assert!(jsonschema::is_valid(&schema, &json!({"tool": "greet", "who": "ada"})), "{schema}");
-        assert!(!jsonschema::is_valid(&schema, &json!({"tool": "greet", "who": "bob"})));
-    }
-}
+#[path = "form_tests.rs"]
+mod tests;

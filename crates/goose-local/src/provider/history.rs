@@ -1,28 +1,38 @@
 //! The conversation as turns. Each earlier call is the literal JSON that the model wrote, each result a short text; the
 //! same history gives the same turns, so what was computed for it can be used again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
 
 use super::{
+    found,
     known::{EDIT, READ, SEARCH, SHELL},
     offer::{FINAL_ANSWER, Offer, TEXT, literal},
+    page::{MAX_FILE_CHARS, Page},
+    renamed,
+    seen::Seen,
     shorten::shortened,
+    steps::Step,
 };
 
 /// How much of a result is shown, in characters.
 const MAX_RESULT_CHARS: usize = 1_500;
 
-/// How much of a file that was asked for is shown.
-const MAX_FILE_CHARS: usize = 4_000;
-
 /// How long a message of the user may be, in characters; beyond it can only be a mistake for a model of this size.
 const MAX_MESSAGE_CHARS: usize = 200_000;
 
+/// How much of a page is shown where its lines are very long.
+const MAX_PAGE_CHARS: usize = MAX_FILE_CHARS * 2;
+
 /// How a search says that it found nothing, and what a small model can do about it.
 pub(super) const NO_MATCH: &str = "No match";
+const NOTHING_FOUND: &str =
+    "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.";
 const AFTER_NO_MATCH: &str = "No match. Try another word, or read the files.";
 
 /// Advice after an edit that failed. A small model that follows it loses what else is in the file.
@@ -66,7 +76,13 @@ pub(super) fn turns(
     surroundings: &str,
     messages: &[Arc<Message>],
 ) -> Vec<Turn> {
-    let mut history = History { offer, calls: HashMap::new(), made: HashMap::new(), task: String::new() };
+    let mut history = History {
+        offer,
+        calls: HashMap::new(),
+        seen: Seen::default(),
+        made: HashSet::new(),
+        task: String::new(),
+    };
     let mut turns = opening;
     let mut surroundings = Some(surroundings.trim()).filter(|text| !text.is_empty());
     for message in messages {
@@ -79,13 +95,6 @@ pub(super) fn turns(
         add(&mut turns, speaker, texts.join("\n"));
     }
     turns
-}
-
-/// The last thing that the user said, without results.
-pub(super) fn last_asked(messages: &[Arc<Message>]) -> String {
-    let said =
-        messages.iter().rev().filter(|message| message.role == Role::User).map(|message| message.text());
-    said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default()
 }
 
 /// Two messages of one speaker are one turn.
@@ -101,10 +110,12 @@ fn add(turns: &mut Vec<Turn>, speaker: Speaker, text: String) {
 
 struct History<'a> {
     offer: &'a Offer,
-    /// The calls by their ids: the tool, and the call as it was written.
-    calls: HashMap<&'a str, (&'a str, String)>,
-    /// How often each call was answered.
-    made: HashMap<String, usize>,
+    /// The calls by their ids: the tool, what was passed, and the call as it was written.
+    calls: HashMap<&'a str, (&'a str, &'a Value, String)>,
+    /// What was seen of the files.
+    seen: Seen,
+    /// The calls that were answered since the user last spoke, with what was answered.
+    made: HashSet<(String, String)>,
     /// What the user last asked for.
     task: String,
 }
@@ -114,14 +125,15 @@ impl<'a> History<'a> {
         match part {
             MessageContent::Block(block) => {
                 let text = said(block, speaker, self.offer)?;
-                if speaker == Speaker::User && !text.starts_with(LISTED) {
+                if speaker == Speaker::User && block.as_text().is_some() && !part.is_aside() {
                     self.task = shortened(text.trim(), MAX_TASK_CHARS);
+                    self.made.clear();
                 }
                 Some(text)
             }
             MessageContent::ToolCall { id, name, arguments, .. } => {
                 let call = literal(self.offer, name, &passed(arguments));
-                self.calls.insert(id, (name, call.clone()));
+                self.calls.insert(id, (name, arguments, call.clone()));
                 Some(call)
             }
             MessageContent::ToolResult { id, output } => Some(self.result(id, output)),
@@ -130,23 +142,29 @@ impl<'a> History<'a> {
     }
 
     fn result(&mut self, id: &str, output: &ToolOutput) -> String {
-        let (tool, call) = self.calls.get(id).cloned().unwrap_or_default();
+        let (tool, arguments, call) =
+            self.calls.get(id).cloned().unwrap_or(("", &Value::Null, String::new()));
+        let step = Step { tool, arguments, output: Some(output) };
+        self.seen.add(&step);
         let text = reason_alone(result_text(output));
-        let text = if tool == READ && !output.is_error { without_numbers(&text) } else { text };
-        let text = if tool == EDIT { text.replace(WRITE_INSTEAD, "") } else { text };
-        let text =
-            if tool == SEARCH && text.starts_with(NO_MATCH) { AFTER_NO_MATCH.to_owned() } else { text };
-        let text = if tool == SHELL && text.contains(NO_PROGRAM) { with_program(&text, &call) } else { text };
-        let most = if tool == READ { MAX_FILE_CHARS } else { MAX_RESULT_CHARS };
-        let text = shortened(text.trim_end(), most);
-        let text = if text.is_empty() { "(nothing)" } else { &text };
+        let text = match (tool, output.is_error) {
+            (READ, false) => shortened(&Page::of(&text).text, MAX_PAGE_CHARS),
+            (SEARCH, false) if text == NOTHING_FOUND => AFTER_NO_MATCH.to_owned(),
+            (SEARCH, false) => shortened(&found::told(&text).unwrap_or(text), MAX_RESULT_CHARS),
+            (EDIT, false) => format!("{text}{}", renamed::remark(&step, &self.seen)),
+            (EDIT, true) => shortened(&text.replace(WRITE_INSTEAD, ""), MAX_RESULT_CHARS),
+            (SHELL, true) if text.contains(NO_PROGRAM) => {
+                shortened(&with_program(&text, &call), MAX_RESULT_CHARS)
+            }
+            _ => shortened(&text, MAX_RESULT_CHARS),
+        };
+        let text = text.trim_end();
+        let text = if text.is_empty() { "(nothing)" } else { text };
         let mut shown = match output.is_error {
             true => format!("Error: {text}"),
             false => format!("Result:\n{text}"),
         };
-        let times = self.made.entry(call).or_default();
-        *times += 1;
-        if *times > 1 {
+        if !self.made.insert((call, shown.clone())) {
             shown.push_str(&format!("\n\n{AGAIN}"));
         }
         shown.push_str(&reminder(&self.task));
@@ -199,13 +217,26 @@ fn with_program(text: &str, call: &str) -> String {
     let command = serde_json::from_str::<Value>(call)
         .ok()
         .and_then(|call| Some(call.get("command")?.as_str()?.to_owned()));
-    match command.filter(|command| command.starts_with("./")) {
-        Some(command) => {
-            let is_python = command.split_whitespace().next().is_some_and(|file| file.ends_with(".py"));
-            format!("{text}\nRun it as: {} {command}", if is_python { "python3" } else { "sh" })
-        }
+    let file = command.as_deref().and_then(|command| command.split_whitespace().next());
+    let program = file.filter(|file| file.starts_with("./")).and_then(|file| program(file));
+    match program.zip(command.as_deref()) {
+        Some((program, command)) => format!("{text}\nRun it as: {program} {command}"),
         None => text.to_owned(),
     }
+}
+
+/// What runs a script, by its name.
+fn program(script: &str) -> Option<&'static str> {
+    let (_, ending) = script.trim_start_matches("./").rsplit_once('.').unwrap_or((script, "sh"));
+    Some(match ending {
+        "sh" => "sh",
+        "bash" => "bash",
+        "py" => "python3",
+        "js" => "node",
+        "rb" => "ruby",
+        "pl" => "perl",
+        _ => return None,
+    })
 }
 
 fn reason_alone(text: String) -> String {
@@ -213,19 +244,6 @@ fn reason_alone(text: String) -> String {
     let reason =
         text.split_once(NOT_RUN.0).and_then(|(_, rest)| rest.split_once(NOT_RUN.1)).map(|(reason, _)| reason);
     reason.filter(|_| is_not_run).map(str::to_owned).unwrap_or(text)
-}
-
-/// A file without the numbers of its lines: a small model would copy them into the file.
-fn without_numbers(text: &str) -> String {
-    let bare = |line: &str| -> Option<String> {
-        let (number, rest) = line.split_once('\t')?;
-        number.bytes().all(|digit| digit.is_ascii_digit()).then(|| rest.to_owned())
-    };
-    let lines: Option<Vec<String>> = text
-        .lines()
-        .map(|line| bare(line).or_else(|| line.starts_with("[lines ").then(|| line.to_owned())))
-        .collect();
-    lines.map_or_else(|| text.to_owned(), |lines| lines.join("\n"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::*;
 
 fn offer() -> Offer {
     let tool = |name: &'static str| Tool::new(name, "", JsonObject::new());
-    Offer::of(&[tool("developer__read"), tool("developer__search")], "")
+    Offer::of(&[tool("developer__read"), tool("developer__search")], &[])
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> Arc<Message> {
@@ -53,6 +53,15 @@ fn errors_say_so_and_a_call_made_again_is_noted() {
 }
 
 #[test]
+fn another_result_of_the_same_call_is_news() {
+    let test = |id: &str| call(id, "developer__shell", json!({"command": "make test"}));
+    let first = result("1", ToolOutput::error("1 failed"));
+    let again = result("2", ToolOutput::text("ok"));
+    let texts = texts(&[Arc::new(Message::user("Go.")), test("1"), first, test("2"), again]);
+    assert!(!texts[4].contains(AGAIN), "{}", texts[4]);
+}
+
+#[test]
 fn more_history_leaves_what_was_there_as_it_was() {
     let messages = [
         Arc::new(Message::user("Go.")),
@@ -70,7 +79,6 @@ fn more_history_leaves_what_was_there_as_it_was() {
 fn two_messages_of_one_speaker_are_one_turn() {
     let messages = [Arc::new(Message::user("One.")), Arc::new(Message::user("Two."))];
     assert_eq!(texts(&messages), ["One.\n\nTwo."]);
-    assert_eq!(last_asked(&messages), "Two.");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use goose_extension::JsonObject;
 use serde_json::{Value, json};
 
+use super::seen::OVERWRITE;
+
 /// How a tool is shown to the model.
 pub(super) struct Known {
     /// The tool's full name.
@@ -32,6 +34,7 @@ pub(super) enum Use {
 #[derive(Clone, Copy)]
 enum Besides {
     Yes,
+    No,
     Number(u32),
 }
 
@@ -52,6 +55,9 @@ pub(super) const SHELL: &str = "developer__shell";
 
 /// How long a path, a pattern or a command may be, in characters.
 const MAX_LINE_CHARS: usize = 1_000;
+
+/// How long a text may be, in characters.
+pub(super) const MAX_TEXT_CHARS: usize = 6_000;
 
 /// Always offered, in this order.
 pub(super) const KNOWN: [Known; 6] = [
@@ -95,15 +101,15 @@ pub(super) const KNOWN: [Known; 6] = [
     Known {
         name: WRITE,
         example: r#"{"path":"todo.txt","content":"one\ntwo\n"}"#,
-        words: "makes a new file",
+        words: "makes a new file, and its folders",
         used_to: Use::Change,
         arguments: &[("path", Kind::Line), ("content", Kind::Text)],
-        besides: &[],
+        besides: &[(OVERWRITE, Besides::No)],
     },
     Known {
         name: SHELL,
-        example: r#"{"command":"cp todo.txt old.txt"}"#,
-        words: "runs any command: to copy, move, delete, sort or count, or to start a program",
+        example: r#"{"command":"cp -r docs backup"}"#,
+        words: "runs any command: to copy, move, join, delete, sort or count, or to start a program",
         used_to: Use::Run,
         arguments: &[("command", Kind::Text)],
         besides: &[],
@@ -151,6 +157,7 @@ impl Besides {
     fn as_json(self) -> Value {
         match self {
             Self::Yes => json!(true),
+            Self::No => json!(false),
             Self::Number(number) => json!(number),
         }
     }
@@ -160,7 +167,7 @@ impl Kind {
     fn schema(self) -> Value {
         match self {
             Self::Line => json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE_CHARS }),
-            Self::Text => json!({ "type": "string" }),
+            Self::Text => json!({ "type": "string", "maxLength": MAX_TEXT_CHARS }),
             Self::Yes => json!({ "const": true }),
             Self::Number => json!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 }),
         }

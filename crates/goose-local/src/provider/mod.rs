@@ -10,32 +10,43 @@
 //! offer.rs     at most eight tools, with short names
 //! known.rs     the developer's tools, with examples made by hand
 //! example.rs   a literal call of any other tool, made from its schema
-//! form.rs      the JSON Schema that an answer must fit: one of the calls, or the final answer
+//! form.rs      what an answer must fit: one of the calls, or the final answer
+//! quoting.rs   changes of what was seen, and of nothing else
 //! prompt.rs    what the model is told about its tools
 //! history.rs   the conversation as turns; calls as the literal JSON, results shortened
-//! shorten.rs   long texts, with their beginning and end
-//! progress.rs  how far it is: what it may do next
-//! unseen.rs    files are not written over unread
+//! page.rs      a part of a file;  found.rs  what a search found;  shorten.rs  long texts, with their beginning and end
+//! renamed.rs   where a name still is that was changed elsewhere
 //! chat.rs      turns as tokens, as the model was trained to see them
-//! reading.rs   the answer as it comes: text to stream, or a call
+//! steps.rs     the calls that were made, and what came of them
+//! progress.rs  how far it is: what it may do next
+//! seen.rs      what was seen of the files
+//! claims.rs    whether an answer may be believed
+//! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
 //! saved.rs     conversations kept between runs, in the cache folder
 //! ```
 
 mod answer;
 mod chat;
+mod claims;
 mod engine;
 mod example;
 mod form;
+mod found;
 mod history;
 mod known;
 mod local;
 mod offer;
+mod page;
 mod progress;
 mod prompt;
+mod quoting;
 mod reading;
+mod renamed;
 mod saved;
+mod seen;
 mod shorten;
-mod unseen;
+mod steps;
+mod voice;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
 pub use saved::forget;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     example,
-    known::{KNOWN, Known, Use},
+    known::{KNOWN, Known, READ, Use},
 };
 
 /// How many tools a small model can tell apart.
@@ -22,6 +22,53 @@ pub(super) const FINAL_ANSWER: &str = "final_answer";
 
 /// The argument of the final answer.
 pub(super) const TEXT: &str = "text";
+
+/// How much a tool must have to do with what was asked.
+const RELEVANT: usize = 2;
+
+/// Words that say nothing about what is asked.
+const COMMON: [&str; 40] = [
+    "about",
+    "also",
+    "and",
+    "developer",
+    "does",
+    "each",
+    "file",
+    "files",
+    "folder",
+    "from",
+    "give",
+    "have",
+    "here",
+    "into",
+    "just",
+    "like",
+    "line",
+    "lines",
+    "list",
+    "make",
+    "many",
+    "name",
+    "only",
+    "path",
+    "please",
+    "show",
+    "some",
+    "tell",
+    "text",
+    "that",
+    "them",
+    "there",
+    "this",
+    "use",
+    "what",
+    "when",
+    "where",
+    "which",
+    "with",
+    "your",
+];
 
 /// How much of a description is shown, in characters.
 const MAX_WORDS_CHARS: usize = 80;
@@ -51,12 +98,18 @@ pub(super) struct Offered {
 }
 
 impl Offer {
-    /// The best of the tools for what was asked.
-    pub(super) fn of(tools: &[Tool], asked: &str) -> Self {
+    /// The best of the tools for what was asked in a conversation, the oldest first. What was offered stays: another offer
+    /// would be another beginning of the conversation, which would have to be read anew.
+    pub(super) fn of(tools: &[Tool], asked: &[String]) -> Self {
         let chosen = chosen(tools, asked);
         let takes_text = !chosen.iter().any(|tool| tool.name() == FINAL_OUTPUT);
         let tools = chosen.iter().map(|tool| Offered::of(tool, &chosen)).collect();
         Self { tools, takes_text }
+    }
+
+    /// Whether files can be looked at.
+    pub(super) fn can_read(&self) -> bool {
+        self.tools.iter().any(|tool| tool.name == READ)
     }
 
     /// The tool that the model means.
@@ -116,36 +169,38 @@ pub(super) fn literal(offer: &Offer, name: &str, arguments: &JsonObject) -> Stri
     Value::Object(call).to_string()
 }
 
-/// The developer's tools and the final output come first; the others by how many words they share with what was asked.
-fn chosen<'a>(tools: &'a [Tool], asked: &str) -> Vec<&'a Tool> {
-    let is_fixed = |tool: &Tool| Known::of(tool.name()).is_some() || tool.name() == FINAL_OUTPUT;
+/// The developer's tools and the final output come first; the others by what was asked.
+fn chosen<'a>(tools: &'a [Tool], asked: &[String]) -> Vec<&'a Tool> {
     let mut chosen: Vec<&Tool> = Vec::new();
     chosen.extend(KNOWN.iter().filter_map(|known| tools.iter().find(|tool| tool.name() == known.name)));
     chosen.extend(tools.iter().filter(|tool| tool.name() == FINAL_OUTPUT));
-    let asked = words_of(asked);
-    let mut others: Vec<(usize, &Tool)> =
-        tools.iter().filter(|tool| !is_fixed(tool)).map(|tool| (shared(tool, &asked), tool)).collect();
-    // Equal ones keep their order, so the same question gets the same offer.
-    others.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
     // Next to the developer's tools a tool that has nothing to do with the question only confuses.
-    let has_known = !chosen.is_empty();
-    let others = others.into_iter().filter(|(shared, _)| *shared > 0 || !has_known).map(|(_, tool)| tool);
-    let room = MAX_TOOLS.saturating_sub(chosen.len());
-    chosen.extend(others.take(room));
+    let least = if chosen.is_empty() { 0 } else { RELEVANT };
+    for asked in asked {
+        let asked = words_of(asked);
+        let is_new = |tool: &&Tool| chosen.iter().all(|known| known.name() != tool.name());
+        let mut others: Vec<(usize, &Tool)> =
+            tools.iter().filter(is_new).map(|tool| (relevance(tool, &asked), tool)).collect();
+        others.retain(|(relevance, _)| *relevance >= least);
+        // Equal ones keep their order, so the same question gets the same offer.
+        others.sort_by_key(|(relevance, _)| std::cmp::Reverse(*relevance));
+        let room = MAX_TOOLS.saturating_sub(chosen.len());
+        chosen.extend(others.into_iter().take(room).map(|(_, tool)| tool));
+    }
     chosen
 }
 
-fn shared(tool: &Tool, asked: &HashSet<String>) -> usize {
-    let own = words_of(&format!("{} {}", tool.name(), tool.description()));
-    own.intersection(asked).count()
+/// How much a tool has to do with what was asked: a word of its name says more than one of its description.
+fn relevance(tool: &Tool, asked: &HashSet<String>) -> usize {
+    let shared = |text: &str| words_of(text).intersection(asked).count();
+    RELEVANT * shared(tool.name()) + shared(tool.description())
 }
 
 /// The words that say something: longer than three letters, in lower case, without an ending.
 fn words_of(text: &str) -> HashSet<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 3);
-    words
-        .map(|word| word.to_lowercase().trim_end_matches("ing").trim_end_matches(['s', 'e', 'd']).to_owned())
-        .collect()
+    let lower = words.map(str::to_lowercase).filter(|word| !COMMON.contains(&word.as_str()));
+    lower.map(|word| word.trim_end_matches("ing").trim_end_matches(['s', 'e', 'd']).to_owned()).collect()
 }
 
 fn bare(name: &str) -> &str {

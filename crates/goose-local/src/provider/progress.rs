@@ -1,11 +1,15 @@
-//! [`Progress`]: how far the model is with what it was asked. It reads before it edits, and where it gets nowhere only the
-//! final answer is left to it, which may say so.
+//! [`Progress`]: how far the model is with what it was asked, which says what it may do next.
 
 use std::sync::Arc;
 
-use goose_extension::{Message, MessageContent, Role};
+use goose_extension::Message;
 
-use super::history::NO_MATCH;
+use super::{
+    history::NO_MATCH,
+    known::{READ, SEARCH},
+    page::Page,
+    steps::Step,
+};
 
 /// How many calls in a row may be the same.
 const MAX_SAME: usize = 2;
@@ -13,120 +17,168 @@ const MAX_SAME: usize = 2;
 /// After how many calls that found nothing the model may give up.
 const MAX_MISSED: usize = 2;
 
+/// How many calls after a change that failed the model must go on.
+const MAX_UNDONE: usize = 2;
+
 /// How many calls a small model may need for one thing that it was asked.
 const MAX_CALLS: usize = 24;
 
 /// How far the model is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) stage: Stage,
+    /// The tool whose last call was made before, with the same result. It is not called a third time in a row.
+    pub(super) exhausted: Option<String>,
+    /// Whether a file was shown of which there is more.
+    pub(super) may_page: bool,
+}
+
+/// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum Stage {
     /// It has seen nothing yet.
     Begun,
     /// It has made calls.
     Going,
-    /// It has searched for something that is not there, and should not give up yet.
+    /// It has searched for something that is not there, and should look elsewhere.
     Missed,
+    /// A change that it wanted to make was not made.
+    Undone,
     /// Its calls lead nowhere.
     Stuck,
 }
 
 impl Progress {
-    /// Since the person last spoke.
+    /// Since a person last spoke.
     pub(super) fn of(messages: &[Arc<Message>]) -> Self {
-        let calls = calls_since_asked(messages);
-        match calls.is_empty() {
-            true => Self::Begun,
-            false if is_stuck(&calls) => Self::Stuck,
-            false if calls.len() <= MAX_MISSED && has_missed(messages) => Self::Missed,
-            false => Self::Going,
+        let steps = Step::since_asked(messages);
+        let may_page = steps.iter().any(|step| step.tool == READ && Page::of(&step.text()).goes_on.is_some());
+        Self { stage: Stage::of(&steps), exhausted: exhausted(&steps).map(str::to_owned), may_page }
+    }
+}
+
+impl Stage {
+    fn of(steps: &[Step<'_>]) -> Self {
+        let Some(last) = steps.last() else { return Self::Begun };
+        let has_missed = last.tool == SEARCH && last.text().starts_with(NO_MATCH);
+        if is_stuck(steps) {
+            Self::Stuck
+        } else if has_missed && steps.len() <= MAX_MISSED {
+            Self::Missed
+        } else if is_undone(steps) {
+            Self::Undone
+        } else {
+            Self::Going
         }
     }
 }
 
-/// Whether the last thing that came back is that nothing was found.
-fn has_missed(messages: &[Arc<Message>]) -> bool {
-    let last = messages.last().and_then(|message| message.content.last());
-    matches!(last, Some(MessageContent::ToolResult { output, .. }) if output.as_text().starts_with(NO_MATCH))
+/// The tool whose last call brought nothing new.
+fn exhausted<'a>(steps: &[Step<'a>]) -> Option<&'a str> {
+    let (last, before) = steps.split_last()?;
+    let is_same = |step: &Step<'_>| step.is_same_call(last) && step.text() == last.text();
+    before.iter().any(is_same).then_some(last.tool)
 }
 
-fn is_stuck(calls: &[(&str, &serde_json::Value)]) -> bool {
-    let same = match calls.first() {
-        Some(last) => calls.iter().take_while(|call| *call == last).count(),
-        None => 0,
-    };
-    same > MAX_SAME || calls.len() >= MAX_CALLS
+fn is_stuck(steps: &[Step<'_>]) -> bool {
+    let is_same = |step: &&Step<'_>| steps.last().is_some_and(|last| step.is_same_call(last));
+    steps.iter().rev().take_while(is_same).count() > MAX_SAME || steps.len() >= MAX_CALLS
 }
 
-/// The calls since the person last spoke, the last first.
-fn calls_since_asked(messages: &[Arc<Message>]) -> Vec<(&str, &serde_json::Value)> {
-    let since = messages.iter().rev().take_while(|message| !is_said(message));
-    let parts = since.flat_map(|message| message.content.iter().rev());
-    parts
-        .filter_map(|part| match part {
-            MessageContent::ToolCall { name, arguments, .. } => Some((name.as_str(), arguments)),
-            _ => None,
-        })
-        .collect()
-}
-
-/// Whether a person said it, and not a tool.
-fn is_said(message: &Message) -> bool {
-    message.role == Role::User && message.content.iter().any(|part| part.as_text().is_some())
+/// Whether the last change that was tried failed, and not long ago.
+fn is_undone(steps: &[Step<'_>]) -> bool {
+    let tried = steps.iter().rev().position(|step| step.may_change() && step.path().is_some());
+    tried.is_some_and(|ago| {
+        let step = &steps[steps.len() - 1 - ago];
+        let is_mended = steps[steps.len() - ago..].iter().any(|step| step.may_change() && step.is_done());
+        ago < MAX_UNDONE && !step.is_done() && !is_mended
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use goose_extension::ToolOutput;
-    use serde_json::json;
+    use goose_extension::{MessageContent, Role, ToolOutput};
+    use serde_json::{Value, json};
 
-    use super::*;
+    use super::{super::known::EDIT, *};
 
-    fn conversation(commands: &[&str]) -> Vec<Arc<Message>> {
+    fn conversation(calls: &[(&str, Value, ToolOutput)]) -> Vec<Arc<Message>> {
         let mut messages = vec![Arc::new(Message::user("Go."))];
-        for command in commands {
-            let (id, name) = ("1".to_owned(), "developer__shell".to_owned());
-            let call =
-                MessageContent::ToolCall { id, name, arguments: json!({ "command": command }), opaque: None };
+        for (number, (tool, arguments, output)) in calls.iter().enumerate() {
+            let (id, name, arguments) = (number.to_string(), (*tool).to_owned(), arguments.clone());
+            let result = MessageContent::tool_result(id.clone(), output.clone());
+            let call = MessageContent::ToolCall { id, name, arguments, opaque: None };
             messages.push(Arc::new(Message::new(Role::Assistant, [call])));
-            let result = MessageContent::tool_result("1", ToolOutput::text("same"));
             messages.push(Arc::new(Message::new(Role::User, [result])));
         }
         messages
     }
 
+    fn stage(calls: &[(&str, Value, ToolOutput)]) -> Stage {
+        Progress::of(&conversation(calls)).stage
+    }
+
+    fn shell(command: &str) -> (&'static str, Value, ToolOutput) {
+        ("developer__shell", json!({ "command": command }), ToolOutput::text("same"))
+    }
+
+    fn edit(output: ToolOutput) -> (&'static str, Value, ToolOutput) {
+        (EDIT, json!({ "path": "a" }), output)
+    }
+
     #[test]
     fn the_same_call_three_times_is_too_often_until_somebody_speaks() {
-        assert_eq!(Progress::of(&conversation(&[])), Progress::Begun);
-        assert_eq!(Progress::of(&conversation(&["ls", "ls"])), Progress::Going);
-        assert_eq!(Progress::of(&conversation(&["ls", "ls", "pwd", "ls"])), Progress::Going);
-        let mut stuck = conversation(&["pwd", "ls", "ls", "ls"]);
-        assert_eq!(Progress::of(&stuck), Progress::Stuck);
+        assert_eq!(stage(&[]), Stage::Begun);
+        assert_eq!(stage(&[shell("ls"), shell("ls")]), Stage::Going);
+        assert_eq!(stage(&[shell("ls"), shell("ls"), shell("pwd"), shell("ls")]), Stage::Going);
+        let mut stuck = conversation(&[shell("pwd"), shell("ls"), shell("ls"), shell("ls")]);
+        assert_eq!(Progress::of(&stuck).stage, Stage::Stuck);
         stuck.push(Arc::new(Message::user("Go on.")));
-        assert_eq!(Progress::of(&stuck), Progress::Begun);
+        assert_eq!(Progress::of(&stuck).stage, Stage::Begun);
     }
 
     #[test]
     fn who_finds_nothing_does_not_give_up_at_once() {
-        let searched = |times: usize| {
-            let mut messages = conversation(&["a", "b", "c"][..times]);
-            messages.pop();
-            let result = MessageContent::tool_result(
-                "1",
-                ToolOutput::text("No match. Hidden files are not searched."),
-            );
-            messages.push(Arc::new(Message::new(Role::User, [result])));
-            Progress::of(&messages)
+        let searched = || {
+            (SEARCH, json!({ "pattern": "x" }), ToolOutput::text("No match. Hidden files are not searched."))
         };
-        assert_eq!(
-            [searched(1), searched(2), searched(3)],
-            [Progress::Missed, Progress::Missed, Progress::Going]
-        );
+        let other = (SEARCH, json!({ "pattern": "y" }), ToolOutput::text("No match in any file's text"));
+        assert_eq!(stage(&[searched()]), Stage::Missed);
+        assert_eq!(stage(&[other.clone(), searched()]), Stage::Missed);
+        assert_eq!(stage(&[other, searched(), searched()]), Stage::Going);
     }
 
     #[test]
-    fn so_are_very_many_calls() {
-        let commands: Vec<String> = (0..MAX_CALLS).map(|number| format!("echo {number}")).collect();
-        let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
-        assert_eq!(Progress::of(&conversation(&commands)), Progress::Stuck);
-        assert_eq!(Progress::of(&conversation(&commands[1..])), Progress::Going);
+    fn a_change_that_failed_is_tried_again() {
+        let failed = || edit(ToolOutput::error("not there"));
+        let read = || (READ, json!({ "path": "a" }), ToolOutput::text("1\tone"));
+        assert_eq!(stage(&[failed()]), Stage::Undone);
+        assert_eq!(stage(&[failed(), read()]), Stage::Undone);
+        assert_eq!(stage(&[failed(), read(), read()]), Stage::Going);
+        assert_eq!(stage(&[failed(), edit(ToolOutput::text("Edited"))]), Stage::Going);
+        assert_eq!(stage(&[failed(), shell("sed")]), Stage::Going);
+    }
+
+    #[test]
+    fn a_call_that_brought_nothing_new_exhausts_its_tool() {
+        let exhausted = |calls: &[_]| Progress::of(&conversation(calls)).exhausted;
+        assert_eq!(exhausted(&[shell("ls"), shell("pwd")]), None);
+        assert_eq!(exhausted(&[shell("ls"), shell("pwd"), shell("ls")]).as_deref(), Some("developer__shell"));
+        let other = ("developer__shell", json!({ "command": "ls" }), ToolOutput::text("another"));
+        assert_eq!(exhausted(&[shell("ls"), other]), None);
+    }
+
+    #[test]
+    fn very_many_calls_lead_nowhere() {
+        let calls: Vec<_> = (0..MAX_CALLS).map(|number| shell(&format!("echo {number}"))).collect();
+        assert_eq!(stage(&calls), Stage::Stuck);
+        assert_eq!(stage(&calls[1..]), Stage::Going);
+    }
+
+    #[test]
+    fn only_a_file_that_goes_on_is_read_on() {
+        let read = |text: &str| conversation(&[(READ, json!({ "path": "a" }), ToolOutput::text(text))]);
+        assert!(!Progress::of(&read("1\tone")).may_page);
+        assert!(Progress::of(&read("1\tone\n[lines 1-1 of 9; go on with offset 2]")).may_page);
     }
 }

@@ -14,9 +14,9 @@ const RULES: &str = "As soon as a result has what the user wants, give the final
                      the answer what they say. If a result does not have it, go on: read another file, search for another \
                      word. Never guess. Change files only if the user asks for it; then do it, do not only explain it.";
 
-/// Tasks, done: a question whose first step finds nothing, a new file, a command that fails, a change. They show when to go
-/// on and when to stop, which small models learn from nothing else.
-const LESSONS: [&str; 20] = [
+/// Tasks, done: a question whose first step finds nothing, a new file, something counted, a command that fails, a change, an
+/// addition, a change in several files. They show when to go on and when to stop, which small models learn from nothing else.
+const LESSONS: [&str; 36] = [
     "Files here: run.sh, docs/plan.md, docs/shop.md\nWhen does the shop open?",
     r#"{"tool":"search","pattern":"open"}"#,
     "Result:\nNo match. Try another word, or read the files.",
@@ -27,17 +27,35 @@ const LESSONS: [&str; 20] = [
     r#"{"tool":"write","path":"poem.txt","content":"The goose flies on,\nthe night is gone.\n"}"#,
     "Result:\nCreated poem.txt (2 lines)",
     r#"{"tool":"final_answer","text":"I wrote a poem of two lines to poem.txt."}"#,
-    "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nDoes run.sh work?",
+    "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nHow many lines does the plan have?",
+    r#"{"tool":"shell","command":"wc -l < docs/plan.md"}"#,
+    "Result:\n9",
+    r#"{"tool":"final_answer","text":"docs/plan.md has 9 lines."}"#,
+    "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nPut all headings of the docs into headings.txt.",
+    r##"{"tool":"shell","command":"cat docs/*.md | grep '^#' > headings.txt && cat headings.txt"}"##,
+    "Result:\n# Plan\n## Walls\n# Shop",
+    r#"{"tool":"final_answer","text":"headings.txt has the 3 headings: Plan, Walls and Shop."}"#,
+    "Files here: headings.txt, poem.txt, run.sh, docs/plan.md, docs/shop.md\nDoes run.sh work?",
     r#"{"tool":"shell","command":"sh run.sh"}"#,
     "Error: run.sh: 2: ech: not found\n[exit code 127]",
     r#"{"tool":"final_answer","text":"No, run.sh fails in line 2: ech is not found (exit code 127)."}"#,
-    "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nFix it.",
+    "Files here: headings.txt, poem.txt, run.sh, docs/plan.md, docs/shop.md\nFix it, and let it say bye at the end.",
     r#"{"tool":"read","path":"run.sh"}"#,
     "Result:\ncat docs/plan.md\nech \"done\"",
-    r#"{"tool":"edit","path":"run.sh","before":"ech \"done\"","after":"echo \"done\""}"#,
-    "Result:\nEdited run.sh (+1 −1)",
-    r#"{"tool":"final_answer","text":"I changed ech to echo in run.sh."}"#,
+    r#"{"tool":"edit","path":"run.sh","before":"ech \"done\"","after":"echo \"done\"\necho \"bye\""}"#,
+    "Result:\nEdited run.sh (+2 −1)",
+    r#"{"tool":"final_answer","text":"I changed ech to echo in run.sh and added a line that says bye."}"#,
+    "Files here: headings.txt, poem.txt, run.sh, docs/plan.md, docs/shop.md\nIt is a store, not a shop: change that everywhere in the docs.",
+    r#"{"tool":"search","pattern":"shop"}"#,
+    "Result:\ndocs/plan.md (2 matches):\nline 4: Paint the shop.\nline 9: Open the shop.\ndocs/shop.md (1 match):\nline 1: # Shop",
+    r#"{"tool":"edit","path":"docs/plan.md","before":"shop","after":"store","replace_all":true}"#,
+    "Result:\nEdited docs/plan.md (+2 −2)",
+    r##"{"tool":"edit","path":"docs/shop.md","before":"# Shop","after":"# Store"}"##,
+    "Result:\nEdited docs/shop.md (+1 −1)",
+    r#"{"tool":"final_answer","text":"I changed shop to store in docs/plan.md and docs/shop.md."}"#,
 ];
+
+const OVER: &str = "Those were examples. This is another folder.";
 
 /// The tools that the lessons use.
 const USED_IN_LESSONS: [&str; 5] = ["search", "read", "edit", "write", "shell"];
@@ -59,6 +77,14 @@ pub(super) fn opening(offer: &Offer) -> Vec<Turn> {
         turns.push(Turn { speaker, text });
     }
     turns
+}
+
+/// What is told with the first thing that the user says. The lessons are not part of what happened.
+pub(super) fn before_the_task(opening: &[Turn], system: &str) -> String {
+    match opening {
+        [_] | [] => system.to_owned(),
+        _ => format!("{OVER}\n{system}").trim_end().to_owned(),
+    }
 }
 
 fn system(offer: &Offer) -> String {
@@ -100,7 +126,7 @@ mod tests {
         let names =
             ["read", "search", "tree", "edit", "write", "shell"].map(|name| format!("developer__{name}"));
         let tools = names.map(|name| Tool::new(name, "", JsonObject::new()));
-        let opening = opening(&Offer::of(&tools, ""));
+        let opening = opening(&Offer::of(&tools, &[]));
         let texts: Vec<&str> = opening.iter().map(|turn| turn.text.as_str()).collect();
         insta::assert_snapshot!(texts.join("\n----\n"));
     }
@@ -109,7 +135,7 @@ mod tests {
     fn other_tools_are_told_without_lessons() {
         let tools =
             [Tool::new("weather__forecast", "The weather of the next days. Slow.", JsonObject::new())];
-        let opening = opening(&Offer::of(&tools, "weather"));
+        let opening = opening(&Offer::of(&tools, &["weather".to_owned()]));
         assert_eq!(opening.len(), 1);
         let line = r#"For the rest: {"tool":"forecast"} the weather of the next days."#;
         assert!(opening[0].text.contains(line), "{}", opening[0].text);

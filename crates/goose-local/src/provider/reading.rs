@@ -1,10 +1,14 @@
 //! [`Reading`]: the answer as it comes, byte by byte: a final answer's text is streamed, a call is announced by its name
 //! and handed over when it is whole.
 
+use goose_extension::JsonObject;
 use goose_providers::{Arguments, ReplyEvent, ToolCall};
 use serde_json::Value;
 
-use super::offer::{FINAL_ANSWER, Offer, TEXT};
+use super::{
+    known::MAX_TEXT_CHARS,
+    offer::{FINAL_ANSWER, Offer, Offered, TEXT},
+};
 
 /// How every answer begins.
 const START: &str = r#"{"tool":""#;
@@ -80,6 +84,10 @@ impl<'a> Reading<'a> {
                 let Some(tool) = self.offer.by_short(&short) else {
                     return self.malformed(&short, "there is no such tool");
                 };
+                if let Some(name) = full(tool, &call) {
+                    let why = format!("`{name}` is too long, so nothing was done. Do it in smaller pieces");
+                    return self.malformed(&short, &why);
+                }
                 let arguments = Arguments::Object(tool.completed(call));
                 Some(ToolCall { id, name: tool.name.clone(), arguments, opaque: None })
             }
@@ -95,6 +103,15 @@ impl<'a> Reading<'a> {
         let arguments = Arguments::Malformed { raw, why: why.to_owned() };
         Some(ToolCall { id: self.id.clone(), name, arguments, opaque: None })
     }
+}
+
+/// The argument that was ended because it may not get longer: its rest would be lost.
+fn full<'a>(tool: &Offered, call: &'a JsonObject) -> Option<&'a str> {
+    let most = |name: &str| tool.schema.get("properties")?.get(name)?.get("maxLength")?.as_u64();
+    let is_full =
+        |name: &str, text: &str| text.chars().count() as u64 >= most(name).unwrap_or(MAX_TEXT_CHARS as u64);
+    call.iter()
+        .find_map(|(name, value)| value.as_str().filter(|text| is_full(name, text)).map(|_| name.as_str()))
 }
 
 impl Text {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 
 fn offer() -> Offer {
-    Offer::of(&[Tool::new("developer__shell", "", JsonObject::new())], "")
+    Offer::of(&[Tool::new("developer__shell", "", JsonObject::new())], &[])
 }
 
 fn events(raw: &str, piece: usize) -> (Vec<ReplyEvent>, Option<ToolCall>) {

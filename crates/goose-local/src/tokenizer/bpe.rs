@@ -23,7 +23,7 @@ pub(super) struct Bpe {
     merges: Merges,
     bytes: [Option<u32>; 256],
     splitter: Splitter,
-    whole_words_first: bool,
+    begins_by_default: bool,
 }
 
 /// Pairs are two numbers that are already well spread; one multiplication mixes them.
@@ -94,9 +94,7 @@ impl Bpe {
             None if file.text("general.architecture") == Some("llama") => "gpt-2",
             None => "qwen2",
         };
-        let splitter = Splitter::named(name).ok_or_else(|| {
-            EngineError::Unsupported(format!("its pre-tokenizer `{name}` is not known here"))
-        })?;
+        let splitter = Splitter::named(name);
         let lines = file
             .texts("tokenizer.ggml.merges")
             .ok_or_else(|| EngineError::Malformed("its tokenizer has no merges".to_owned()))?;
@@ -120,15 +118,21 @@ impl Bpe {
             }
         }
         let bytes = std::array::from_fn(|byte| vocabulary.find(&[byte as u8]));
-        let whole_words_first = splitter == Splitter::Modern { digits: 3 };
-        Ok(Self { merges, bytes, splitter, whole_words_first })
+        let begins_by_default =
+            matches!(name, "llama-bpe" | "llama3" | "llama-v3" | "falcon3" | "pixtral" | "tekken");
+        Ok(Self { merges, bytes, splitter, begins_by_default })
+    }
+
+    /// Whether models with such a vocabulary want a token before all others, where their file does not say.
+    pub(super) fn begins_by_default(&self) -> bool {
+        self.begins_by_default
     }
 
     /// Appends the tokens of a text.
     pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, out: &mut Vec<u32>) {
         let mut word = Word::default();
         self.splitter.split(text, &mut |piece| {
-            if self.whole_words_first
+            if self.splitter.takes_whole_words()
                 && let Some(token) = vocabulary.find(piece.as_bytes())
             {
                 out.push(token);

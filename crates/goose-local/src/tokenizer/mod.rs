@@ -1,19 +1,23 @@
 //! Text to tokens and back, from what the model's file says about its vocabulary.
 //!
-//! - `vocabulary`: tokens and their bytes; `classes` and `split`: how text is cut into words;
+//! - `vocabulary`: tokens and their bytes; `whole`: those that are found in text as a whole;
+//! - `classes` and `split`: how text is cut into words; `tekken`: one way that is a longer story;
 //! - `bpe`: byte-level pair merging (Qwen, Llama 3, SmolLM); `sentencepiece`: the older Llamas.
 
 mod bpe;
 mod classes;
 mod sentencepiece;
 mod split;
+mod tekken;
 mod vocabulary;
+mod whole;
 
 use std::collections::HashMap;
 
 use self::bpe::Bpe;
 use self::sentencepiece::SentencePiece;
 use self::vocabulary::{Role, Vocabulary};
+use self::whole::{Stretch, WholeTokens};
 use crate::EngineError;
 use crate::gguf::Gguf;
 
@@ -26,10 +30,16 @@ pub struct Tokenizer {
     vocabulary: Vocabulary,
     method: Method,
     special: HashMap<Vec<u8>, u32>,
-    /// Tokens that are found in any text as a whole, the longest first.
-    user_defined: Vec<u32>,
+    whole: WholeTokens,
     ends: Vec<u32>,
     beginning: Option<u32>,
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Beginning,
+    Inside,
 }
 
 enum Method {
@@ -67,11 +77,6 @@ impl Tokenizer {
                 special.entry(vocabulary.bytes(token).to_vec()).or_insert(token);
             }
         }
-        let mut user_defined: Vec<u32> = vocabulary
-            .with_role(Role::UserDefined)
-            .filter(|token| !vocabulary.bytes(*token).is_empty())
-            .collect();
-        user_defined.sort_by_key(|token| std::cmp::Reverse(vocabulary.bytes(*token).len()));
         let id = |key: &str| {
             let id = file.unsigned(key).and_then(|id| u32::try_from(id).ok());
             id.filter(|id| (*id as usize) < vocabulary.len())
@@ -82,40 +87,36 @@ impl Tokenizer {
         ends.extend(id("tokenizer.ggml.eot_token_id"));
         ends.sort_unstable();
         ends.dedup();
-        let begins_by_default = matches!(method, Method::SentencePiece(_))
-            || matches!(file.text("tokenizer.ggml.pre"), Some("llama-bpe" | "llama3" | "llama-v3"));
+        let begins_by_default = match &method {
+            Method::SentencePiece(_) => true,
+            Method::Bpe(bpe) => bpe.begins_by_default(),
+        };
         let begins = file.flag("tokenizer.ggml.add_bos_token").unwrap_or(begins_by_default);
         let beginning = id("tokenizer.ggml.bos_token_id").filter(|_| begins);
-        Self { vocabulary, method, special, user_defined, ends, beginning }
+        Self { whole: WholeTokens::of(&vocabulary), vocabulary, method, special, ends, beginning }
     }
 
     /// The tokens of a text. Control tokens are never made from text, whatever it says.
     pub fn encode(&self, text: &str) -> Vec<u32> {
+        self.encode_at(text, Place::Beginning)
+    }
+
+    /// The tokens of a text that goes on from another: as [`Tokenizer::encode`], but without the blank that some
+    /// vocabularies (SentencePiece) want before the first word.
+    pub fn encode_continuation(&self, text: &str) -> Vec<u32> {
+        self.encode_at(text, Place::Inside)
+    }
+
+    fn encode_at(&self, text: &str, place: Place) -> Vec<u32> {
         let mut out = Vec::new();
-        let mut rest = text;
-        while let Some((at, token)) = self.next_user_defined(rest) {
-            self.encode_plain(&rest[..at], &mut out);
-            out.push(token);
-            rest = &rest[at + self.vocabulary.bytes(token).len()..];
-        }
-        self.encode_plain(rest, &mut out);
-        out
-    }
-
-    fn encode_plain(&self, text: &str, out: &mut Vec<u32>) {
-        match &self.method {
-            Method::Bpe(bpe) => bpe.encode(&self.vocabulary, text, out),
-            Method::SentencePiece(pieces) => pieces.encode(&self.vocabulary, text, out),
-        }
-    }
-
-    /// The first place in the text that is a token as a whole.
-    fn next_user_defined(&self, text: &str) -> Option<(usize, u32)> {
-        let places = self.user_defined.iter().filter_map(|token| {
-            let name = std::str::from_utf8(self.vocabulary.bytes(*token)).ok()?;
-            Some((text.find(name)?, *token))
+        self.whole.split(text, &mut |stretch| match stretch {
+            Stretch::Token(token) => out.push(token),
+            Stretch::Plain(text) => match &self.method {
+                Method::Bpe(bpe) => bpe.encode(&self.vocabulary, text, &mut out),
+                Method::SentencePiece(pieces) => pieces.encode(&self.vocabulary, text, place, &mut out),
+            },
         });
-        places.min_by_key(|(at, _)| *at)
+        out
     }
 
     /// The control or user-defined token that is written so.
@@ -144,13 +145,9 @@ impl Tokenizer {
     }
 
     /// How many tokens there are.
+    #[expect(clippy::len_without_is_empty, reason = "a vocabulary is never empty")]
     pub fn len(&self) -> usize {
         self.vocabulary.len()
-    }
-
-    /// Whether there are none; a tokenizer that was read always has some.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::Place;
 use super::vocabulary::{Role, Vocabulary};
 use crate::EngineError;
 use crate::gguf::Gguf;
@@ -15,7 +16,8 @@ pub(super) struct SentencePiece {
     scores: Vec<f32>,
     bytes: [Option<u32>; 256],
     unknown: Option<u32>,
-    pub(super) blank_first: bool,
+    /// Whether a text begins with a blank that is not written.
+    blank_first: bool,
 }
 
 /// Appends what a token's text stands for.
@@ -93,12 +95,9 @@ impl SentencePiece {
     }
 
     /// Appends the tokens of a text. The vocabulary's pieces are kept with plain blanks, so the text can be, too.
-    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, out: &mut Vec<u32>) {
-        if text.is_empty() {
-            return;
-        }
+    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, place: Place, out: &mut Vec<u32>) {
         let prefixed;
-        let text = if self.blank_first {
+        let text = if self.blank_first && place == Place::Beginning && !text.is_empty() {
             prefixed = format!(" {text}");
             prefixed.as_str()
         } else {

@@ -8,9 +8,14 @@
 //! llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //! qwen2   llama3, with single digits
 //! smollm  digits first, each alone; what is between them as gpt2
+//! tekken  see `tekken.rs`
 //! ```
+//!
+//! A name that is not known is cut as gpt2 does: every byte-level vocabulary can write every text whatever the cuts are,
+//! and cuts that the model has not often seen cost some quality, where a refusal would cost the model.
 
 use super::classes::Kind;
+use super::tekken::tekken_len;
 
 /// A way to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,24 +26,33 @@ pub(super) enum Splitter {
     Modern {
         digits: usize,
     },
+    Tekken,
 }
 
 impl Splitter {
     /// The one that a file calls `name`.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "qwen2" | "deepseek-r1-qwen" | "megrez" => Self::Modern { digits: 1 },
-            "llama-bpe" | "llama3" | "llama-v3" | "smaug-bpe" | "dbrx" => Self::Modern { digits: 3 },
-            "smollm" | "starcoder" | "refact" | "codeshell" => Self::DigitsThenGpt2,
-            "gpt-2" | "gpt2" | "olmo" => Self::Gpt2,
-            _ => return None,
-        })
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "qwen2" | "deepseek-r1-qwen" | "megrez" | "stablelm2" => Self::Modern { digits: 1 },
+            "llama-bpe" | "llama3" | "llama-v3" | "falcon3" | "pixtral" | "smaug-bpe" | "dbrx" => {
+                Self::Modern { digits: 3 }
+            }
+            "smollm" | "starcoder" | "refact" | "codeshell" | "command-r" => Self::DigitsThenGpt2,
+            "tekken" => Self::Tekken,
+            _ => Self::Gpt2,
+        }
+    }
+
+    /// Whether a word that is a token is taken as a whole, without looking at the merges.
+    pub(super) fn takes_whole_words(self) -> bool {
+        matches!(self, Self::Modern { digits: 3 } | Self::Tekken)
     }
 
     /// Calls `piece` with each piece in turn; together they are the text.
     pub(super) fn split<'a>(self, text: &'a str, piece: &mut dyn FnMut(&'a str)) {
         match self {
             Self::Gpt2 => split_by(text, piece, gpt2_len),
+            Self::Tekken => split_by(text, piece, tekken_len),
             Self::Modern { digits } => split_by(text, piece, |rest| modern_len(rest, digits)),
             Self::DigitsThenGpt2 => {
                 for part in text.split_inclusive(is_number) {
@@ -68,11 +82,11 @@ fn split_by<'a>(text: &'a str, piece: &mut dyn FnMut(&'a str), len: impl Fn(&str
 }
 
 /// How long the run of characters of which `wanted` holds is, at the beginning.
-fn run(text: &str, wanted: impl Fn(Kind) -> bool) -> usize {
+pub(super) fn run(text: &str, wanted: impl Fn(Kind) -> bool) -> usize {
     text.char_indices().find(|(_, c)| !wanted(Kind::of(*c))).map_or(text.len(), |(at, _)| at)
 }
 
-fn first_kind(text: &str) -> Option<Kind> {
+pub(super) fn first_kind(text: &str) -> Option<Kind> {
     text.chars().next().map(Kind::of)
 }
 
@@ -135,7 +149,7 @@ fn symbols(text: &str) -> usize {
 }
 
 /// `\s*[\r\n]+`, or else plain blanks.
-fn lines_or_blanks(text: &str) -> usize {
+pub(super) fn lines_or_blanks(text: &str) -> usize {
     let all = run(text, Kind::is_blank);
     match text[..all].rfind(['\r', '\n']) {
         Some(last) => last + 1,
@@ -170,6 +184,12 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_not_known_cuts_as_gpt2() {
+        assert_eq!(Splitter::named("of-next-year"), Splitter::Gpt2);
+        assert_eq!(pieces(Splitter::named("default"), "It's 42 x"), ["It", "'s", " 42", " x"]);
+    }
+
+    #[test]
     fn smollm_takes_digits_out_first() {
         let cut = |text| pieces(Splitter::DigitsThenGpt2, text);
         assert_eq!(cut("ab12  3 c"), ["ab", "1", "2", "  ", "3", " c"]);
@@ -179,7 +199,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn pieces_are_the_text(text in "\\PC{0,40}|[ a-z0-9'\\r\\n\\t.,é漢]{0,40}") {
-            for splitter in [Splitter::Gpt2, Splitter::DigitsThenGpt2, Splitter::Modern { digits: 3 }] {
+            let modern = Splitter::Modern { digits: 3 };
+            for splitter in [Splitter::Gpt2, Splitter::DigitsThenGpt2, modern, Splitter::Tekken] {
                 let all = pieces(splitter, &text);
                 proptest::prop_assert!(all.iter().all(|piece| !piece.is_empty()));
                 proptest::prop_assert_eq!(all.concat(), text.clone());

@@ -1,15 +1,17 @@
 //! Files that are cut, lie about lengths, or name what does not exist: always an error, never a panic.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use goose_local::{EngineError, Model, ModelOptions};
+use goose_local::{EngineError, Model, ModelOptions, Sequence};
 
-use crate::tiny::{Numbers, Shape, Tiny};
+use crate::blocks::Numbers;
+use crate::tiny::{Shape, Tiny};
 use crate::writer::Writer;
 
-fn open(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+fn open(path: &Path, bytes: &[u8]) -> Result<Arc<Model>, EngineError> {
     std::fs::write(path, bytes).unwrap();
-    Model::open(path, &ModelOptions { threads: Some(1), context: None }).map(|_| ())
+    Model::open(path, &ModelOptions { threads: Some(1), context: None })
 }
 
 /// The error's text.
@@ -111,19 +113,50 @@ fn other_files_and_other_models_are_refused_with_a_reason() {
     assert!(without("llama.rope.dimension_count", 4096).contains("width of its heads"));
 }
 
-/// Whatever byte of the header is changed, opening gives a model or an error.
+/// What the engine cannot do is told apart from what is damaged, with the way out that fits.
+#[test]
+fn what_cannot_be_run_is_named_with_a_fitting_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("unsupported.gguf");
+    let mut writer = Writer::default();
+    writer.tensor("blk.0.attn_q.weight", &[256, 1], 16, vec![0; 66]);
+    let text = refusal(&path, &writer.finish());
+    assert!(text.contains("`blk.0.attn_q.weight` is stored as IQ2_XXS") && text.contains("Q4_K_M"), "{text}");
+    let text = refusal(&path, &Writer::default().text("general.architecture", "gemma3").finish());
+    assert!(text.contains("`gemma3`") && text.contains("Qwen2, Qwen3 or Llama"), "{text}");
+    let refused_with = |change: &dyn Fn(&mut Writer)| {
+        let mut writer = Tiny::new(Shape { layers: 1, ..Shape::llama() }).writer;
+        change(&mut writer);
+        open(&path, &writer.finish()).unwrap_err()
+    };
+    let error = refused_with(&|writer| {
+        writer.u32("llama.attention.value_length", 64);
+    });
+    assert!(matches!(&error, EngineError::Unsupported(why) if why.contains("differ in width")), "{error}");
+    let error = refused_with(&|writer| {
+        writer.words("llama.attention.value_length", 4, &[32, 64]);
+    });
+    assert!(matches!(&error, EngineError::Unsupported(why) if why.contains("layer to layer")), "{error}");
+}
+
+/// Whatever byte of the header is changed, opening gives a model that can read, or an error.
 #[test]
 fn damaged_headers_do_not_bring_the_engine_down() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.gguf");
     let whole = Tiny::new(Shape { layers: 1, ..Shape::llama() }).writer.finish();
     let mut numbers = Numbers(99);
+    let mut read = 0;
     for _ in 0..300 {
         let mut bytes = whole.clone();
         for _ in 0..=numbers.next() % 4 {
             let at = numbers.next() as usize % 9_000.min(bytes.len());
             bytes[at] = numbers.next() as u8;
         }
-        let _ = open(&path, &bytes);
+        if let Ok(mut sequence) = open(&path, &bytes).and_then(|model| Sequence::new(model, 3)) {
+            read += 1;
+            let _ = sequence.feed(&[1, 2, 3], &|| false);
+        }
     }
+    assert!(read > 0, "none of them could be read");
 }

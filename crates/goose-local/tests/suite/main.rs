@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
+mod blocks;
 mod hostile;
 mod model;
+mod pieces;
 mod provider;
 mod reference;
 mod saved;

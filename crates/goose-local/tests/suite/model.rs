@@ -4,8 +4,9 @@ use std::cell::Cell;
 
 use goose_local::{EngineError, Instructions, Model, ModelOptions, Sequence};
 
+use crate::blocks::{Kind, Numbers};
 use crate::reference;
-use crate::tiny::{Kind, Numbers, Shape, Tiny};
+use crate::tiny::{Rope, Scaling, Shape, Tiny};
 
 const GO_ON: &dyn Fn() -> bool = &|| false;
 
@@ -60,6 +61,40 @@ fn tied_and_untied_biased_and_plain_agree_with_the_reference() {
 }
 
 #[test]
+fn every_format_agrees_with_the_reference() {
+    for kind in [
+        Kind::F16,
+        Kind::Q4_0,
+        Kind::Q8_0,
+        Kind::Iq4Nl,
+        Kind::Q2K,
+        Kind::Q3K,
+        Kind::Q4K,
+        Kind::Q5K,
+        Kind::Q6K,
+        Kind::Iq4Xs,
+    ] {
+        compare(Shape { kinds: vec![kind], ..Shape::qwen2() }, 0.06);
+    }
+}
+
+#[test]
+fn positions_are_told_as_the_reference_does() {
+    let yarn = |attention| Scaling::Yarn { factor: 4.0, original: 160, attention };
+    for scaling in [Scaling::None, Scaling::Linear(2.5), Scaling::OldLinear(2.5), yarn(None), yarn(Some(0.8))]
+    {
+        for has_factors in [false, true] {
+            for shape in [Shape::qwen2(), Shape::llama()] {
+                for width in [None, Some(16)] {
+                    let rope = Rope { width, scaling, has_factors };
+                    compare(Shape { rope, layers: 1, ..shape.clone().in_full() }, 2e-3);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn pieces_give_the_same_bits_as_the_whole() {
     for shape in [Shape::qwen2(), Shape::qwen3(), Shape::llama()] {
         let tiny = Tiny::new(shape);
@@ -102,21 +137,31 @@ fn what_was_forgotten_leaves_no_trace() {
 }
 
 #[test]
-fn a_cancelled_read_stops_between_layers_and_can_go_on() {
+fn a_cancelled_read_stops_between_steps_and_can_go_on() {
     let tiny = Tiny::new(Shape::qwen2());
     let tokens = some_tokens(300);
     let mut sequence = Sequence::new(tiny.open(), 300).unwrap();
-    let wanted = sequence.feed(&tokens, GO_ON).unwrap().to_vec();
-    sequence.keep(0);
-    // Two layers and two batches: the third question comes in the second batch.
     let asked = Cell::new(0);
-    let outcome = sequence.feed(&tokens, &|| {
-        asked.set(asked.get() + 1);
-        asked.get() > 2
-    });
-    assert!(matches!(outcome, Err(EngineError::Cancelled)));
-    assert_eq!(sequence.tokens(), &tokens[..256]);
-    assert!(sequence.feed(&tokens[256..], GO_ON).unwrap() == wanted);
+    let ask_until = |last: usize| {
+        asked.set(0);
+        let asked = &asked;
+        move || {
+            asked.set(asked.get() + 1);
+            asked.get() > last
+        }
+    };
+    let wanted = sequence.feed(&tokens, &ask_until(usize::MAX)).unwrap().to_vec();
+    let questions = asked.get();
+    // Two layers of three steps, twice, and the judgement; but the first batch needs no more than the last one's keys.
+    assert_eq!(questions, 4 + 7);
+    for last in 0..questions {
+        sequence.keep(0);
+        let outcome = sequence.feed(&tokens, &ask_until(last));
+        assert!(matches!(outcome, Err(EngineError::Cancelled)));
+        let read = if last < 4 { 0 } else { 256 };
+        assert_eq!(sequence.tokens(), &tokens[..read]);
+        assert!(sequence.feed(&tokens[read..], GO_ON).unwrap() == wanted, "after {last} questions");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::tiny::{Shape, Tiny};
+use crate::tiny::{Scaling, Shape, Tiny};
 
 /// The logits after each of the tokens.
 pub(crate) fn logits(tiny: &Tiny, tokens: &[u32]) -> Vec<Vec<f64>> {
@@ -100,19 +100,42 @@ impl Layer<'_> {
     }
 
     fn turn(&self, head: &[f64], position: usize) -> Vec<f64> {
-        let half = head.len() / 2;
+        let half = self.shape.rope_width() / 2;
         let mut turned = head.to_vec();
         for pair in 0..half {
-            let angle = position as f64 * 10_000_f64.powf(-(pair as f64) / half as f64);
+            let (angle, length) = self.angle(pair, position);
             let (a, b) = if self.shape.architecture == "llama" {
                 (2 * pair, 2 * pair + 1)
             } else {
                 (pair, pair + half)
             };
-            turned[a] = head[a] * angle.cos() - head[b] * angle.sin();
-            turned[b] = head[a] * angle.sin() + head[b] * angle.cos();
+            turned[a] = (head[a] * angle.cos() - head[b] * angle.sin()) * length;
+            turned[b] = (head[a] * angle.sin() + head[b] * angle.cos()) * length;
         }
         turned
+    }
+
+    /// By how much a pair is turned at a position, and how much longer it becomes.
+    fn angle(&self, pair: usize, position: usize) -> (f64, f64) {
+        let width = self.shape.rope_width() as f64;
+        let wavelength = 10_000_f64.powf(2.0 * pair as f64 / width) * std::f64::consts::TAU;
+        let divisor = self.weights.get("rope_freqs.weight").map_or(1.0, |factors| f64::from(factors[pair]));
+        let plain = position as f64 * std::f64::consts::TAU / wavelength / divisor;
+        match self.shape.rope.scaling {
+            Scaling::None => (plain, 1.0),
+            Scaling::Linear(factor) | Scaling::OldLinear(factor) => (plain / f64::from(factor), 1.0),
+            Scaling::Yarn { factor, original, attention } => {
+                let factor = f64::from(factor);
+                // The pair whose wavelength goes so many times into the original context.
+                let pair_of = |turns: f64| {
+                    width / 2.0 * (f64::from(original) / turns / std::f64::consts::TAU).log(10_000.0)
+                };
+                let (low, high) = (pair_of(32.0).floor().max(0.0), pair_of(1.0).ceil().min(width - 1.0));
+                let slow = ((pair as f64 - low) / (high - low)).clamp(0.0, 1.0);
+                let angle = plain * (1.0 - slow) + plain / factor * slow;
+                (angle, f64::from(attention.unwrap_or(1.0)) * (0.1 * factor.ln() + 1.0))
+            }
+        }
     }
 
     fn attend(&self, queries: &[f64], cache: &Cache) -> Vec<f64> {

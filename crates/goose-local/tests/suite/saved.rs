@@ -2,7 +2,8 @@
 
 use goose_local::{EngineError, Sequence};
 
-use crate::tiny::{Numbers, Shape, Tiny};
+use crate::blocks::Numbers;
+use crate::tiny::{Shape, Tiny};
 
 const GO_ON: &dyn Fn() -> bool = &|| false;
 

@@ -6,18 +6,8 @@ use std::sync::Arc;
 
 use goose_local::{Instructions, Model, ModelOptions};
 
+use crate::blocks::{Kind, Numbers};
 use crate::writer::Writer;
-
-/// A block format, as a test knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    F32,
-    F16,
-    Q4_0,
-    Q8_0,
-    Q4K,
-    Q6K,
-}
 
 /// A model's shape.
 #[derive(Debug, Clone)]
@@ -36,6 +26,31 @@ pub(crate) struct Shape {
     pub(crate) head_norms: bool,
     /// Formats that the matrices take in turn.
     pub(crate) kinds: Vec<Kind>,
+    pub(crate) rope: Rope,
+}
+
+/// How positions are told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rope {
+    /// How many columns of a head are turned; all if not given.
+    pub(crate) width: Option<usize>,
+    pub(crate) scaling: Scaling,
+    /// Whether the file divides the turns of each pair.
+    pub(crate) has_factors: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Scaling {
+    None,
+    /// By the key of today.
+    Linear(f32),
+    /// By the key of old files.
+    OldLinear(f32),
+    Yarn {
+        factor: f32,
+        original: u32,
+        attention: Option<f32>,
+    },
 }
 
 /// A model file in a temporary folder, and its weights as numbers.
@@ -44,19 +59,6 @@ pub(crate) struct Tiny {
     pub(crate) weights: HashMap<String, Vec<f32>>,
     pub(crate) writer: Writer,
     folder: tempfile::TempDir,
-}
-
-pub(crate) struct Numbers(pub(crate) u64);
-
-impl Numbers {
-    pub(crate) fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as u32
-    }
-
-    pub(crate) fn float(&mut self) -> f32 {
-        self.next() as f32 / (1_u32 << 30) as f32 - 1.0
-    }
 }
 
 impl Shape {
@@ -75,6 +77,7 @@ impl Shape {
             biases: true,
             head_norms: false,
             kinds: vec![Kind::Q4K, Kind::Q6K],
+            rope: Rope { width: None, scaling: Scaling::None, has_factors: false },
         }
     }
 
@@ -102,6 +105,10 @@ impl Shape {
             kinds: vec![Kind::Q4_0, Kind::F16],
             ..Self::qwen2()
         }
+    }
+
+    pub(crate) fn rope_width(&self) -> usize {
+        self.rope.width.unwrap_or(self.head_width)
     }
 
     pub(crate) fn in_full(self) -> Self {
@@ -153,6 +160,27 @@ impl Tiny {
             .u32(&key("attention.key_length"), shape.head_width as u32)
             .f32(&key("attention.layer_norm_rms_epsilon"), 1e-6)
             .f32(&key("rope.freq_base"), 10_000.0);
+        if let Some(width) = shape.rope.width {
+            self.writer.u32(&key("rope.dimension_count"), width as u32);
+        }
+        match shape.rope.scaling {
+            Scaling::None => {}
+            Scaling::Linear(factor) => {
+                self.writer.f32(&key("rope.scaling.factor"), factor);
+            }
+            Scaling::OldLinear(factor) => {
+                self.writer.f32(&key("rope.scale_linear"), factor);
+            }
+            Scaling::Yarn { factor, original, attention } => {
+                self.writer
+                    .text(&key("rope.scaling.type"), "yarn")
+                    .f32(&key("rope.scaling.factor"), factor)
+                    .u32(&key("rope.scaling.original_context_length"), original);
+                if let Some(attention) = attention {
+                    self.writer.f32(&key("rope.scaling.attn_factor"), attention);
+                }
+            }
+        }
     }
 
     fn tensors(&mut self) {
@@ -163,6 +191,9 @@ impl Tiny {
             self.matrix("output.weight", vocabulary, width, &mut numbers);
         }
         self.vector("output_norm.weight", width, 1.0, &mut numbers);
+        if self.shape.rope.has_factors {
+            self.vector("rope_freqs.weight", self.shape.rope_width() / 2, 3.0, &mut numbers);
+        }
         for layer in 0..self.shape.layers {
             let name = |rest: &str| format!("blk.{layer}.{rest}");
             self.vector(&name("attn_norm.weight"), width, 1.0, &mut numbers);
@@ -249,115 +280,4 @@ pub(crate) fn byte_char(byte: u8) -> char {
     }
     let before = (0..byte).filter(|other| !own(*other)).count() as u32;
     char::from_u32(256 + before).unwrap()
-}
-
-impl Kind {
-    fn id(self) -> u32 {
-        match self {
-            Self::F32 => 0,
-            Self::F16 => 1,
-            Self::Q4_0 => 2,
-            Self::Q8_0 => 8,
-            Self::Q4K => 12,
-            Self::Q6K => 14,
-        }
-    }
-
-    fn block_len(self) -> usize {
-        match self {
-            Self::F32 | Self::F16 => 1,
-            Self::Q4_0 | Self::Q8_0 => 32,
-            Self::Q4K | Self::Q6K => 256,
-        }
-    }
-
-    /// Appends a block of random weights (about ±0.06) in both forms.
-    fn random_block(self, numbers: &mut Numbers, bytes: &mut Vec<u8>, values: &mut Vec<f32>) {
-        // Powers of two, so that the halves are exact.
-        let half = |power: i32| (((power + 15) as u16) << 10).to_le_bytes();
-        let exp2 = |power: i32| 2.0_f32.powi(power);
-        match self {
-            Self::F32 => {
-                let value = numbers.float() * 0.1;
-                bytes.extend(value.to_le_bytes());
-                values.push(value);
-            }
-            Self::F16 => {
-                // A sign, the exponent of 1/16, ten bits of fraction.
-                let bits = (numbers.next() as u16 & 0x83ff) | (11 << 10);
-                let fraction = 1.0 + f32::from(bits & 0x3ff) / 1024.0;
-                bytes.extend(bits.to_le_bytes());
-                values.push(if bits >> 15 == 1 { -fraction } else { fraction } / 16.0);
-            }
-            Self::Q4_0 => {
-                bytes.extend(half(-6));
-                let quants: [u8; 16] = std::array::from_fn(|_| numbers.next() as u8);
-                bytes.extend(quants);
-                let value = |quant: u8| (f32::from(quant) - 8.0) * exp2(-6);
-                values.extend(quants.iter().map(|byte| value(byte & 15)));
-                values.extend(quants.iter().map(|byte| value(byte >> 4)));
-            }
-            Self::Q8_0 => {
-                bytes.extend(half(-10));
-                for _ in 0..32 {
-                    let quant = numbers.next() as i8;
-                    bytes.push(quant as u8);
-                    values.push(f32::from(quant) * exp2(-10));
-                }
-            }
-            Self::Q4K => q4k(numbers, bytes, values, half, exp2),
-            Self::Q6K => q6k(numbers, bytes, values, half, exp2),
-        }
-    }
-}
-
-fn q4k(
-    numbers: &mut Numbers,
-    bytes: &mut Vec<u8>,
-    values: &mut Vec<f32>,
-    half: impl Fn(i32) -> [u8; 2],
-    exp2: impl Fn(i32) -> f32,
-) {
-    let (scale, min) = (exp2(-12), exp2(-9));
-    let scales: [u8; 8] = std::array::from_fn(|_| numbers.next() as u8 & 63);
-    let mins: [u8; 8] = std::array::from_fn(|_| numbers.next() as u8 & 63);
-    bytes.extend(half(-12));
-    bytes.extend(half(-9));
-    bytes.extend((0..4).map(|j| scales[j] | (scales[j + 4] >> 4) << 6));
-    bytes.extend((0..4).map(|j| mins[j] | (mins[j + 4] >> 4) << 6));
-    bytes.extend((0..4).map(|j| (scales[j + 4] & 15) | (mins[j + 4] & 15) << 4));
-    let quants: Vec<u8> = (0..256).map(|_| numbers.next() as u8 & 15).collect();
-    for pair in quants.chunks_exact(64) {
-        bytes.extend((0..32).map(|i| pair[i] | pair[i + 32] << 4));
-    }
-    values.extend(quants.iter().enumerate().map(|(i, quant)| {
-        f32::from(*quant) * f32::from(scales[i / 32]) * scale - f32::from(mins[i / 32]) * min
-    }));
-}
-
-fn q6k(
-    numbers: &mut Numbers,
-    bytes: &mut Vec<u8>,
-    values: &mut Vec<f32>,
-    half: impl Fn(i32) -> [u8; 2],
-    exp2: impl Fn(i32) -> f32,
-) {
-    let quants: Vec<u8> = (0..256).map(|_| numbers.next() as u8 & 63).collect();
-    let scales: [i8; 16] = std::array::from_fn(|_| numbers.next() as i8);
-    for part in quants.chunks_exact(128) {
-        bytes.extend((0..64).map(|i| (part[i] & 15) | (part[i + 64] & 15) << 4));
-    }
-    for part in quants.chunks_exact(128) {
-        bytes.extend(
-            (0..32).map(|i| (0..4).map(|quarter| (part[quarter * 32 + i] >> 4) << (2 * quarter)).sum::<u8>()),
-        );
-    }
-    bytes.extend(scales.map(|scale| scale as u8));
-    bytes.extend(half(-14));
-    values.extend(
-        quants
-            .iter()
-            .enumerate()
-            .map(|(i, quant)| (f32::from(*quant) - 32.0) * f32::from(scales[i / 16]) * exp2(-14)),
-    );
 }

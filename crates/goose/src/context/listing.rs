@@ -45,13 +45,15 @@ pub(crate) fn brief(folder: &Path) -> Option<String> {
     })
 }
 
-/// What is in a folder, by name, without hidden things.
+/// What is in a folder, by name, without hidden folders.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let named = entries.take(MAX_LOOKED_AT).flatten().filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        let is_shown = !name.starts_with('.') && name.len() <= MAX_NAME_BYTES && !name.contains(['\n', '\r']);
-        is_shown.then(|| (name, entry.file_type().is_ok_and(|kind| kind.is_dir())))
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_hidden = is_folder && name.starts_with('.');
+        let is_shown = !is_hidden && name.len() <= MAX_NAME_BYTES && !name.contains(['\n', '\r']);
+        is_shown.then_some((name, is_folder))
     });
     let mut named: Vec<(String, bool)> = named.collect();
     named.sort_unstable();
@@ -63,15 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_listed_without_hidden_ones_and_not_too_deep() {
+    fn names_are_listed_without_hidden_folders_and_not_too_deep() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(brief(folder.path()).as_deref(), Some("Files here: none yet"));
         for dir in ["src/a/b/c", "node_modules/x", ".git"] {
             fs::create_dir_all(folder.path().join(dir)).unwrap();
         }
         fs::write(folder.path().join("src/main.rs"), "").unwrap();
+        fs::write(folder.path().join(".gitignore"), "").unwrap();
         let listed = brief(folder.path()).unwrap();
-        assert_eq!(listed, "Files here: node_modules/, src/, src/a/, src/a/b/, src/main.rs");
+        assert_eq!(listed, "Files here: .gitignore, node_modules/, src/, src/a/, src/a/b/, src/main.rs");
         assert_eq!(brief(&folder.path().join("nowhere")), None);
     }
 

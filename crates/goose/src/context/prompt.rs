@@ -61,12 +61,14 @@ pub fn system(parts: &PromptParts<'_>) -> String {
 const MAX_BRIEF_CHARS: usize = 1_200;
 
 /// The prompt for a small model: what people want it to know, and nothing else. How it works with its tools is told by
-/// whoever knows the model; the folder's own path would only find its way into the paths that it writes.
+/// whoever knows the model; the folder's own path would only find its way into the paths that it writes, and the day would make
+/// it read a conversation of yesterday anew.
 pub fn brief(parts: &PromptParts<'_>) -> String {
-    let mut prompt = vec![format!("Today: {}", parts.today)];
-    prompt.extend(
-        parts.hints.iter().map(|hint| brief_section(&format!("From {}:", hint.shown_path), &hint.text)),
-    );
+    let mut prompt: Vec<String> = parts
+        .hints
+        .iter()
+        .map(|hint| brief_section(&format!("From {}:", hint.shown_path), &hint.text))
+        .collect();
     prompt.extend(parts.instructions.map(|instructions| brief_section("Instructions:", instructions)));
     prompt.join("\n\n")
 }
@@ -140,10 +142,7 @@ mod tests {
 
     #[test]
     fn a_small_model_is_told_little() {
-        assert_eq!(
-            made(brief, &["developer__shell"], Some("Speak French.")),
-            "Today: 2026-11-15\n\nInstructions:\nSpeak French."
-        );
+        assert_eq!(made(brief, &["developer__shell"], Some("Speak French.")), "Instructions:\nSpeak French.");
         let long = made(brief, &[], Some(&"é".repeat(9_000)));
         assert!(long.chars().count() < MAX_BRIEF_CHARS + 100 && long.ends_with("é…"));
     }

@@ -21,6 +21,9 @@ use crate::{
     session::aside,
 };
 
+/// How many tokens the tools of a small model take at most: its provider shows it few, in short.
+const MAX_TOOLS_OF_SMALL: u64 = 1_500;
+
 impl Work {
     /// Gets everything ready for the next question.
     pub(super) async fn prepare(&mut self) -> Going<()> {
@@ -58,7 +61,9 @@ impl Work {
         state.offer.system = core.system_prompt(&state.offer.tools);
         state.offer.made_from = Some(tools);
         state.offer.is_ready = false;
-        let fixed = tokens::of_text(&state.offer.system) + tokens::of_tools(&state.offer.tools);
+        let tools = tokens::of_tools(&state.offer.tools);
+        let tools = if core.processor().model().is_small { tools.min(MAX_TOOLS_OF_SMALL) } else { tools };
+        let fixed = tokens::of_text(&state.offer.system) + tools;
         state.fullness.set_fixed(fixed);
     }
 

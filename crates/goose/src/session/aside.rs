@@ -16,10 +16,3 @@ pub(crate) fn aside(text: impl Into<String>) -> MessageContent {
 pub(crate) fn aside_message(text: impl Into<String>) -> Message {
     Message::new(Role::User, [aside(text)])
 }
-
-/// Whether a part is for the model alone.
-pub(crate) fn is_aside(part: &MessageContent) -> bool {
-    let MessageContent::Block(ContentBlock::Text(text)) = part else { return false };
-    let audience = text.annotations.as_ref().and_then(|annotations| annotations.audience.as_deref());
-    audience == Some(&[Role::Assistant])
-}

@@ -19,7 +19,7 @@ mod step;
 mod store;
 mod summary;
 
-pub(crate) use aside::{aside, aside_message, is_aside};
+pub(crate) use aside::{aside, aside_message};
 pub use conversation::Conversation;
 pub(crate) use conversation::{GO_ON, says_nothing};
 pub use id::{BadSessionId, SessionId};

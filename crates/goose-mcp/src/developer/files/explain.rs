@@ -146,10 +146,10 @@ fn side_by_side(found: &[&str], wanted: &[&str], first: usize) -> Vec<String> {
         .collect()
 }
 
-/// A text without the numbers that `read` puts before lines, where all lines have them.
+/// A text without the numbers that `read` and `search` put before lines, where all lines have them.
 fn without_numbers(text: &str) -> Option<String> {
     let strip = |line: &str| {
-        let (number, rest) = line.split_once('\t')?;
+        let (number, rest) = line.split_once(['\t', ':', '-'])?;
         number.trim().parse::<usize>().ok().map(|_| rest.to_owned())
     };
     let lines: Option<Vec<String>> = text.lines().map(strip).collect();

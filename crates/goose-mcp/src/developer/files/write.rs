@@ -20,12 +20,17 @@ impl Developer {
         &self,
         path: &str,
         content: String,
+        /// `false` spares a file that is there
+        overwrite: Option<bool>,
         context: &CallContext,
     ) -> ToolResult<String> {
         let place = self.place(path, context)?;
         let changes = std::sync::Arc::clone(&self.changes);
         let (place, written) = blocking(move || {
             let _turn = changes.lock().unwrap_or_else(PoisonError::into_inner);
+            if overwrite == Some(false) {
+                must_be_new(&place)?;
+            }
             let written = write_file(&place, &content)?;
             Ok((place, written))
         })
@@ -41,6 +46,17 @@ struct Written {
     message: String,
     /// What changed, where that can be shown.
     change: Option<Change>,
+}
+
+fn must_be_new(place: &Place) -> ToolResult<()> {
+    match look(place)? {
+        Found::Nothing => Ok(()),
+        Found::File(_) | Found::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
+            "{} is there already, and was left as it is. Read it first, then change it with `edit`; to make another file, use \
+             another name.",
+            place.given
+        ))),
+    }
 }
 
 fn write_file(place: &Place, content: &str) -> ToolResult<Written> {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use goose_extension::prelude::*;
+use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use ignore::{
@@ -37,6 +38,8 @@ const MAX_LINE_CHARS: usize = 300;
 const MAX_BYTES: usize = 48 * 1024;
 /// How many lines around a match can be asked for.
 const MAX_CONTEXT: usize = 10;
+/// How many files are named whose names match, where no text does.
+const MAX_NAMED: usize = 10;
 /// How large a compiled expression may get.
 const MAX_REGEX_BYTES: usize = 10 * 1024 * 1024;
 /// Lines longer than this are no text to be searched.
@@ -78,6 +81,7 @@ impl Developer {
                 given: place.given,
                 walk,
                 found: Mutex::default(),
+                named: Mutex::default(),
                 count: AtomicUsize::new(0),
                 met_binary: AtomicBool::new(false),
             };
@@ -119,6 +123,8 @@ struct Hunt {
     given: String,
     walk: Walk,
     found: Mutex<BTreeMap<PathBuf, String>>,
+    /// Some files whose names match.
+    named: Mutex<Vec<PathBuf>>,
     count: AtomicUsize,
     /// Whether a file was left when it turned out to be no text.
     met_binary: AtomicBool,
@@ -143,6 +149,7 @@ impl Hunt {
                 if entry.file_type().is_some_and(|kind| kind.is_file())
                     && !glob.matched(entry.path(), false).is_ignore()
                 {
+                    self.look_at_name(entry.path());
                     self.search(&mut searcher, entry.path());
                 }
                 WalkState::Continue
@@ -171,6 +178,17 @@ impl Hunt {
 
     fn is_full(&self) -> bool {
         self.count.load(Ordering::Relaxed) >= self.limit
+    }
+
+    fn look_at_name(&self, file: &Path) {
+        let name = file.strip_prefix(&self.root).unwrap_or(file);
+        let bytes = name.as_os_str().as_encoded_bytes();
+        if self.matcher.is_match(bytes).unwrap_or(false) {
+            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            if named.len() < MAX_NAMED {
+                named.push(name.to_path_buf());
+            }
+        }
     }
 
     /// A file that cannot be read is passed over, as ripgrep does after a word about it.
@@ -208,9 +226,7 @@ impl Hunt {
         } else if found.is_empty() && !self.root.is_dir() {
             shown.push_str("No match in it.\n");
         } else if found.is_empty() {
-            shown.push_str(
-                "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n",
-            );
+            shown.push_str(&self.nothing());
         }
         if self.is_full() {
             let limit = self.limit;
@@ -219,6 +235,20 @@ impl Hunt {
         }
         shown.extend(self.walk.remark());
         shown.trim_end().to_owned()
+    }
+}
+
+impl Hunt {
+    /// What there is to say where no text matches.
+    fn nothing(&self) -> String {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        named.sort_unstable();
+        if named.is_empty() {
+            return "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n"
+                .to_owned();
+        }
+        let names: Vec<String> = named.iter().map(|name| name.display().to_string()).collect();
+        format!("No match in any file's text, but in names: {}\n", names.join(", "))
     }
 }
 

@@ -4,7 +4,7 @@
 use goose_extension::{Message, MessageContent, Role};
 
 use super::{plan, units::Units};
-use crate::session::{aside, is_aside};
+use crate::session::aside;
 
 const SUMMARIZED: &str = "[The earlier part of this conversation was summarized to make room.]";
 const LEFT_OUT: &str = "[The earlier part of this conversation was left out to make room.]";
@@ -34,7 +34,7 @@ impl Opening {
     /// The opening that a message begins with, and what else the message says.
     pub(super) fn split(message: &Message) -> Option<(Self, &[MessageContent])> {
         let (first, mut rest) = message.content.split_first()?;
-        if !is_aside(first) || !first.as_text().is_some_and(|text| [SUMMARIZED, LEFT_OUT].contains(&text)) {
+        if !first.is_aside() || !first.as_text().is_some_and(|text| [SUMMARIZED, LEFT_OUT].contains(&text)) {
             return None;
         }
         let mut opening = Self::default();
@@ -84,7 +84,7 @@ impl Opening {
 
     /// Takes a part of an opening. Says no where it is none.
     fn take(&mut self, part: &MessageContent) -> bool {
-        let Some(text) = part.as_text().filter(|_| is_aside(part)) else { return false };
+        let Some(text) = part.as_text().filter(|_| part.is_aside()) else { return false };
         let fields = [
             (TASK, &mut self.task),
             (SUMMARY, &mut self.summary),

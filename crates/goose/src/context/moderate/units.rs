@@ -6,7 +6,6 @@ use std::sync::Arc;
 use goose_extension::{Message, MessageContent, Role};
 
 use super::opening::Opening;
-use crate::session::is_aside;
 
 /// How many of the last pieces stay as they are, whatever their size.
 const RECENT: usize = 4;
@@ -123,7 +122,7 @@ fn request(message: &Message) -> Option<String> {
     if message.role == Role::Assistant {
         return None;
     }
-    let words = message.content.iter().filter(|part| !is_aside(part)).filter_map(|part| match part {
+    let words = message.content.iter().filter(|part| !part.is_aside()).filter_map(|part| match part {
         MessageContent::Block(_) => Some(part.as_text().unwrap_or(ATTACHMENT)),
         _ => None,
     });

@@ -2,7 +2,7 @@
 
 use goose_extension::{ContentBlock, Message, MessageContent, Role, ToolOutput};
 
-use crate::session::{SessionSummary, Step, Steps, is_aside};
+use crate::session::{SessionSummary, Step, Steps};
 
 /// How much of a tool's arguments or result is shown.
 const MAX_SHOWN_BYTES: usize = 20_000;
@@ -50,7 +50,7 @@ impl Page {
 
     fn message(&mut self, message: &Message) {
         let is_said =
-            |part: &MessageContent| !matches!(part, MessageContent::ToolResult { .. }) && !is_aside(part);
+            |part: &MessageContent| !matches!(part, MessageContent::ToolResult { .. }) && !part.is_aside();
         if self.speaker.as_ref() != Some(&message.role) && message.content.iter().any(is_said) {
             self.block(if message.role == Role::User { "## You" } else { "## goose" });
             self.speaker = Some(message.role.clone());
@@ -62,7 +62,7 @@ impl Page {
 
     fn part(&mut self, part: &MessageContent) {
         match part {
-            part if is_aside(part) => self.note(part.as_text().unwrap_or_default()),
+            part if part.is_aside() => self.note(part.as_text().unwrap_or_default()),
             MessageContent::Block(block) => self.content(block),
             MessageContent::Reasoning(reasoning) if reasoning.text.is_empty() => {}
             MessageContent::Reasoning(reasoning) => self.note(&reasoning.text),

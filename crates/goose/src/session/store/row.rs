@@ -5,7 +5,7 @@ use goose_providers::Usage;
 use jiff::Timestamp;
 
 use super::StoreError;
-use crate::session::{Step, is_aside};
+use crate::session::Step;
 
 /// The largest step.
 pub(super) const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
@@ -71,7 +71,7 @@ impl Tally {
 
 /// What a person said. What goose says in their place is no title.
 fn said(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !is_aside(part)).filter_map(MessageContent::as_text);
+    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
     parts.collect::<Vec<_>>().join("\n")
 }
 

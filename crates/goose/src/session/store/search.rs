@@ -12,7 +12,7 @@ use super::{
     connection::Lease,
     row::{count, moment},
 };
-use crate::session::{SessionId, Step, is_aside};
+use crate::session::{SessionId, Step};
 
 /// How much of a step can be found.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
@@ -172,7 +172,7 @@ fn searchable_text(step: &Step) -> Option<String> {
 }
 
 fn message_text(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !is_aside(part)).filter_map(|part| match part {
+    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(|part| match part {
         MessageContent::ToolResult { output, .. } => Some(ToolOutput::as_text(output)),
         MessageContent::ToolCall { name, arguments, .. } => Some(format!("{name} {arguments}")),
         other => other.as_text().map(str::to_owned),

@@ -1,0 +1,101 @@
+//! A layer's keys and values, as half floats in blocks of 64 positions: keys with positions lying together (so that scores
+//! need no sums across lanes), values with the head's columns together.
+
+use super::instructions::Instructions;
+use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
+use super::pool::{Pool, SharedMut};
+
+/// Positions in a block of the cache.
+pub(crate) const BLOCK: usize = 64;
+/// One layer's keys and values.
+pub(crate) struct LayerCache {
+    /// `[head][block][column][position in block]`
+    pub(super) keys: Vec<u16>,
+    /// `[head][position][column]`
+    pub(super) values: Vec<u16>,
+    pub(super) heads: usize,
+    pub(super) columns: usize,
+    blocks: usize,
+}
+
+impl LayerCache {
+    /// Room for `capacity` positions. Memory that is not used yet is not taken from the system yet.
+    pub(crate) fn new(heads: usize, columns: usize, capacity: usize) -> Self {
+        let blocks = capacity.div_ceil(BLOCK);
+        let len = heads * blocks * BLOCK * columns;
+        Self { keys: vec![0; len], values: vec![0; len], heads, columns, blocks }
+    }
+
+    pub(super) fn block_len(&self) -> usize {
+        BLOCK * self.columns
+    }
+
+    pub(super) fn head_len(&self) -> usize {
+        self.blocks * self.block_len()
+    }
+
+    /// Stores keys and values of the tokens from `position` on; rows have all heads one after the other.
+    pub(crate) fn store(
+        &mut self,
+        level: Instructions,
+        pool: &mut Pool,
+        position: usize,
+        keys: &[f32],
+        values: &[f32],
+    ) {
+        let (head_len, columns, row) = (self.head_len(), self.columns, self.heads * self.columns);
+        let (all_keys, all_values) = (SharedMut::new(&mut self.keys), SharedMut::new(&mut self.values));
+        pool.run(self.heads, &|head, _| {
+            // SAFETY: every head has a part of its own.
+            let (own_keys, own_values) = unsafe {
+                (all_keys.part(head * head_len, head_len), all_values.part(head * head_len, head_len))
+            };
+            let rows = keys.chunks_exact(row).zip(values.chunks_exact(row));
+            let mut narrow = vec![0; columns];
+            for (i, (keys, values)) in rows.enumerate() {
+                let position = position + i;
+                let value = &mut own_values[position * columns..][..columns];
+                dispatch(level, Narrow { from: &values[head * columns..][..columns], to: value });
+                dispatch(level, Narrow { from: &keys[head * columns..][..columns], to: &mut narrow });
+                let block = &mut own_keys[position / BLOCK * BLOCK * columns..][..BLOCK * columns];
+                for (column, key) in block.chunks_exact_mut(BLOCK).zip(&narrow) {
+                    column[position % BLOCK] = *key;
+                }
+            }
+        });
+    }
+
+    /// The stored halves of the first `positions`, in whole blocks, head after head: keys, then values.
+    pub(crate) fn parts(&self, positions: usize) -> impl Iterator<Item = &[u16]> {
+        let (len, head_len) = (positions.div_ceil(BLOCK) * self.block_len(), self.head_len());
+        let heads = move |all: &'_ [u16]| -> Vec<std::ops::Range<usize>> {
+            (0..all.len() / head_len.max(1)).map(|head| head * head_len..head * head_len + len).collect()
+        };
+        let keys = heads(&self.keys).into_iter().map(|range| &self.keys[range]);
+        keys.chain(heads(&self.values).into_iter().map(|range| &self.values[range]))
+    }
+
+    /// The same, to be filled.
+    pub(crate) fn parts_mut(&mut self, positions: usize) -> impl Iterator<Item = &mut [u16]> {
+        let (len, head_len) = (positions.div_ceil(BLOCK) * self.block_len(), self.head_len());
+        let keys = self.keys.chunks_exact_mut(head_len.max(1));
+        keys.chain(self.values.chunks_exact_mut(head_len.max(1))).map(move |head| &mut head[..len])
+    }
+}
+
+struct Narrow<'a> {
+    from: &'a [f32],
+    to: &'a mut [u16],
+}
+
+impl Kernel for Narrow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let (from, to) = (self.from.as_chunks::<WIDTH>().0, self.to.as_chunks_mut::<WIDTH>().0);
+        for (from, to) in from.iter().zip(to) {
+            L::load(from).to_halves(to);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! One token times rows of any quantized format, straight from the file's blocks.
+//!
+//! Writing an answer is this for the formats that have no kernel of their own: each row's block is unpacked into the
+//! nearest cache and multiplied there. The order of the float operations is that of the panels' kernels, so the results are
+//! the same bits.
+
+use super::activations::{QuantizedRow, SUPER_SUMS};
+use super::block::{BlockType, Family, SMALL, SUPER};
+use super::lanes::{Kernel, Lanes};
+use super::unpack::{COLUMNS, SMALLS, Unpacked};
+
+/// Rows of one format, one after the other, and the token they are multiplied with.
+pub(super) struct Rows<'a> {
+    pub(super) kind: BlockType,
+    pub(super) rows: &'a [u8],
+    pub(super) row_bytes: usize,
+    pub(super) token: QuantizedRow<'a>,
+    /// A product for each row.
+    pub(super) out: &'a mut [f32],
+}
+
+impl Kernel for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let chunk_bytes = self.kind.row_bytes(COLUMNS);
+        let mut unpacked = Unpacked::EMPTY;
+        for (row, out) in self.rows.chunks_exact(self.row_bytes).zip(self.out) {
+            *out = 0.0;
+            for (chunk, blocks) in row.chunks(chunk_bytes).enumerate() {
+                unpacked.take(self.kind, blocks);
+                *out = match self.kind.family() {
+                    Family::Super => super_block::<L>(self.kind, &unpacked, self.token, chunk, *out),
+                    _ => small_blocks::<L>(self.kind, &unpacked, self.token, chunk, *out),
+                };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn super_block<L: Lanes>(
+    kind: BlockType,
+    row: &Unpacked,
+    token: QuantizedRow<'_>,
+    block: usize,
+    before: f32,
+) -> f32 {
+    let quants = token.quants.as_chunks::<SUPER>().0;
+    let sums = &token.sums.as_chunks::<SUPER_SUMS>().0[block];
+    let (groups, sums) = match kind.groups() {
+        8 => (std::array::from_fn(|group| row.scales.groups[group / 2]), &sums[16..]),
+        _ => (row.scales.groups, &sums[..16]),
+    };
+    let products = L::scaled_dot(&row.weights, &quants[block], &groups);
+    let mins = sums.iter().zip(row.scales.mins).map(|(sum, min)| i32::from(*sum) * i32::from(min));
+    let mins = mins.fold(0, i32::wrapping_add);
+    let (scale, own) = (token.scales[block], &row.scales);
+    if kind.has_mins() {
+        let scaled = (own.scale[0] * scale).mul_add(products as f32, before);
+        (-(own.min[0] * scale)).mul_add(mins as f32, scaled)
+    } else {
+        (own.scale[0] * scale).mul_add(products.wrapping_add(mins) as f32, before)
+    }
+}
+
+#[inline(always)]
+fn small_blocks<L: Lanes>(
+    kind: BlockType,
+    row: &Unpacked,
+    token: QuantizedRow<'_>,
+    chunk: usize,
+    before: f32,
+) -> f32 {
+    let first = chunk * SMALLS;
+    let quants = &token.quants.as_chunks::<SMALL>().0[first..];
+    let count = quants.len().min(SMALLS);
+    let (scales, sums) = (&token.scales[first..][..count], &token.sums[first..][..count]);
+    let (weights, own) = (row.weights.as_chunks::<SMALL>().0, &row.scales);
+    let mut total = before;
+    for block in 0..count {
+        let sum = i32::from(sums[block]);
+        let dot = L::dot(&weights[block], &quants[block]) - kind.offset() * sum;
+        total = (own.scale[block] * scales[block]).mul_add(dot as f32, total);
+        total = (own.min[block] * scales[block]).mul_add(sum as f32, total);
+    }
+    total
+}

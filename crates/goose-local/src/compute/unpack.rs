@@ -1,0 +1,203 @@
+//! 256 columns of one row, unpacked: a byte for each weight, and the scales as the kernels want them.
+//!
+//! Every quantized weight becomes an unsigned byte. What is to be subtracted from it (the format's offset) is, for the
+//! k-quants, part of the factors for the activations' sums, so that it need not be subtracted from each.
+
+use super::block::{BlockType, SMALL, SUPER};
+use super::dequantize::{IQ4_VALUES, half_at, iq4xs_scales, q3k_scales, scales_and_mins};
+
+/// Columns that are unpacked together.
+pub(crate) const COLUMNS: usize = SUPER;
+/// Blocks of 32 in them.
+pub(crate) const SMALLS: usize = COLUMNS / SMALL;
+
+/// See the module's text.
+#[repr(C, align(64))]
+#[derive(Clone)]
+pub(crate) struct Unpacked {
+    pub(crate) weights: [u8; COLUMNS],
+    pub(crate) scales: Scales,
+}
+
+/// What the weights are multiplied with.
+#[derive(Clone)]
+pub(crate) struct Scales {
+    /// Whole factors of the groups of a k-quant.
+    pub(crate) groups: [i16; 16],
+    /// Factors for the sums of the groups' activations.
+    pub(crate) mins: [i16; 16],
+    /// Scale of each block of 32; the k-quants use the first only.
+    pub(crate) scale: [f32; SMALLS],
+    /// Scale of what is added or subtracted, likewise.
+    pub(crate) min: [f32; SMALLS],
+}
+
+impl Unpacked {
+    pub(crate) const EMPTY: Self = Self { weights: [0; COLUMNS], scales: Scales::EMPTY };
+
+    /// Takes the stored blocks of at most 256 columns, whole blocks of a quantized format.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, kind: BlockType, blocks: &[u8]) {
+        self.scales.take(kind, blocks);
+        let weights = &mut self.weights;
+        match kind {
+            BlockType::Q2K => quarters(part(blocks, 16), weights, |_, _| 0),
+            BlockType::Q3K => {
+                let tops: &[u8; 32] = part(blocks, 0);
+                quarters(part(blocks, 32), weights, |group, i| ((tops[i] >> group) & 1) << 2);
+            }
+            BlockType::Q4K => halves(part(blocks, 16), weights, |_, _| 0),
+            BlockType::Q5K => {
+                let tops: &[u8; 32] = part(blocks, 16);
+                halves(part(blocks, 48), weights, |group, i| ((tops[i] >> group) & 1) << 4);
+            }
+            BlockType::Q6K => q6k(part(blocks, 0), weights),
+            BlockType::Iq4Xs => {
+                let groups = part::<128>(blocks, 8).as_chunks::<16>().0.iter();
+                for (bytes, weights) in groups.zip(weights.as_chunks_mut::<SMALL>().0) {
+                    nibbles(bytes, weights, |quant, _| IQ4_BYTES[quant as usize]);
+                }
+            }
+            _ => {
+                let blocks = blocks.chunks_exact(kind.block_bytes());
+                for (block, weights) in blocks.zip(weights.as_chunks_mut::<SMALL>().0) {
+                    small(kind, block, weights);
+                }
+            }
+        }
+    }
+}
+
+/// `N` bytes of a block, from `at` on.
+#[inline(always)]
+fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
+    block[at..].first_chunk().unwrap_or(&[0; N])
+}
+
+impl Scales {
+    pub(crate) const EMPTY: Self =
+        Self { groups: [0; 16], mins: [0; 16], scale: [0.0; SMALLS], min: [0.0; SMALLS] };
+
+    /// As [`Unpacked::take`], the scales alone.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, kind: BlockType, blocks: &[u8]) {
+        match kind {
+            BlockType::Q2K => {
+                self.groups = std::array::from_fn(|group| (blocks[group] & 0x0f).into());
+                self.mins = std::array::from_fn(|group| (blocks[group] >> 4).into());
+                (self.scale[0], self.min[0]) = (half_at(blocks, 80), half_at(blocks, 82));
+            }
+            BlockType::Q4K | BlockType::Q5K => {
+                let (scales, mins) = scales_and_mins(&blocks[4..16]);
+                self.groups[..8].copy_from_slice(&scales.map(i16::from));
+                self.mins[..8].copy_from_slice(&mins.map(i16::from));
+                (self.scale[0], self.min[0]) = (half_at(blocks, 0), half_at(blocks, 2));
+            }
+            BlockType::Q3K => self.take_signed(kind, q3k_scales(&blocks[96..108]), half_at(blocks, 108)),
+            BlockType::Q6K => {
+                let scales = std::array::from_fn(|group| blocks[192 + group] as i8);
+                self.take_signed(kind, scales, half_at(blocks, 208));
+            }
+            BlockType::Iq4Xs => {
+                let scales = iq4xs_scales(blocks);
+                let twice = std::array::from_fn(|group| scales[group / 2]);
+                self.take_signed(kind, twice, half_at(blocks, 0));
+            }
+            _ => {
+                for (at, block) in blocks.chunks_exact(kind.block_bytes()).enumerate() {
+                    self.scale[at] = half_at(block, 0);
+                    self.min[at] = if kind.has_mins() { half_at(block, 2) } else { 0.0 };
+                }
+            }
+        }
+    }
+
+    /// Of a format without minimums: what takes their place is the middle of its range.
+    #[inline(always)]
+    fn take_signed(&mut self, kind: BlockType, scales: [i8; 16], scale: f32) {
+        let offset = kind.offset() as i16;
+        for (group, scale) in scales.into_iter().enumerate() {
+            self.groups[group] = scale.into();
+            self.mins[group] = -offset * self.groups[group];
+        }
+        self.scale[0] = scale;
+    }
+}
+
+/// The values of the `IQ4` formats as bytes that have 128 for zero.
+const IQ4_BYTES: [u8; 16] = {
+    let mut bytes = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        bytes[i] = IQ4_VALUES[i] as u8 ^ 0x80;
+        i += 1;
+    }
+    bytes
+};
+
+/// Four runs of 32 bytes, each two groups of 32 weights; `top` gives what is above the four bits of weight `i` of a group.
+#[inline(always)]
+fn halves(bytes: &[u8; 128], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
+    let pairs = bytes.as_chunks::<32>().0.iter().zip(weights.as_chunks_mut::<64>().0);
+    for (chunk, (bytes, weights)) in pairs.enumerate() {
+        for i in 0..32 {
+            weights[i] = (bytes[i] & 0x0f) | top(chunk * 2, i);
+            weights[i + 32] = (bytes[i] >> 4) | top(chunk * 2 + 1, i);
+        }
+    }
+}
+
+/// Two runs of 32 bytes, each four groups of 32 weights; `top` gives what is above the two bits of weight `i` of a group.
+#[inline(always)]
+fn quarters(bytes: &[u8; 64], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
+    let pairs = bytes.as_chunks::<32>().0.iter().zip(weights.as_chunks_mut::<128>().0);
+    for (half, (bytes, weights)) in pairs.enumerate() {
+        for (quarter, weights) in weights.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            for i in 0..32 {
+                weights[i] = ((bytes[i] >> (quarter * 2)) & 3) | top(half * 4 + quarter, i);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn q6k(block: &[u8; 210], weights: &mut [u8; COLUMNS]) {
+    for (half, weights) in weights.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+        let low: &[u8; 64] = part(block, half * 64);
+        let high: &[u8; 32] = part(block, 128 + half * 32);
+        for i in 0..32 {
+            weights[i] = (low[i] & 0x0f) | ((high[i] & 3) << 4);
+            weights[i + 32] = (low[i + 32] & 0x0f) | (((high[i] >> 2) & 3) << 4);
+            weights[i + 64] = (low[i] >> 4) | (((high[i] >> 4) & 3) << 4);
+            weights[i + 96] = (low[i + 32] >> 4) | ((high[i] >> 6) << 4);
+        }
+    }
+}
+
+#[inline(always)]
+fn small(kind: BlockType, block: &[u8], weights: &mut [u8; SMALL]) {
+    let fifths = |at: usize| u32::from_le_bytes(*part(block, at));
+    match kind {
+        BlockType::Q4_0 => nibbles(part(block, 2), weights, |quant, _| quant),
+        BlockType::Q4_1 => nibbles(part(block, 4), weights, |quant, _| quant),
+        BlockType::Iq4Nl => nibbles(part(block, 2), weights, |quant, _| IQ4_BYTES[quant as usize]),
+        BlockType::Q5_0 => {
+            let fifths = fifths(2);
+            nibbles(part(block, 6), weights, |quant, i| quant | ((fifths >> i) as u8 & 1) << 4);
+        }
+        BlockType::Q5_1 => {
+            let fifths = fifths(4);
+            nibbles(part(block, 8), weights, |quant, i| quant | ((fifths >> i) as u8 & 1) << 4);
+        }
+        _ => *weights = part::<SMALL>(block, 2).map(|byte| byte ^ 0x80),
+    }
+}
+
+/// The first sixteen of 32 weights are the low halves of the bytes, the others the high halves.
+#[inline(always)]
+fn nibbles(bytes: &[u8; 16], weights: &mut [u8; SMALL], weight: impl Fn(u8, usize) -> u8) {
+    for i in 0..16 {
+        weights[i] = weight(bytes[i] & 0x0f, i);
+        weights[i + 16] = weight(bytes[i] >> 4, i + 16);
+    }
+}

@@ -1,0 +1,70 @@
+//! Several products with the same activations, shared by all threads.
+
+use super::Model;
+use super::weights::Linear;
+use crate::compute::{Activations, Instructions, MatrixView, Pool, STRIP, Scratch, SharedMut, add};
+
+/// A product to be written somewhere.
+pub(super) struct Job<'a> {
+    pub(super) matrix: MatrixView<'a>,
+    pub(super) bias: Option<&'a [f32]>,
+    pub(super) out: SharedMut<f32>,
+    pub(super) put: Put,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Put {
+    Store,
+    AddToWhatIsThere,
+}
+
+/// The product with a linear map of the model, to be put in `out`.
+pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &mut [f32], put: Put) -> Job<'a> {
+    Job {
+        matrix: linear.matrix.view(&model.file),
+        bias: linear.bias.as_deref(),
+        out: SharedMut::new(out),
+        put,
+    }
+}
+
+/// All jobs' products with the same activations, in one round of the threads.
+pub(super) fn multiply(
+    pool: &mut Pool,
+    level: Instructions,
+    scratch: &mut [[Scratch; 2]],
+    activations: &Activations,
+    jobs: &[Job<'_>],
+) {
+    let scratch = SharedMut::new(scratch);
+    let strips: usize = jobs.iter().map(|job| job.matrix.strips()).sum();
+    pool.run(strips, &|item, thread| {
+        let Some((job, strip)) = find_job(jobs, item) else { return };
+        // SAFETY: every thread has a scratch of its own.
+        let scratch = unsafe { &mut scratch.part(thread, 1)[0][0] };
+        let sums = job.matrix.multiply(level, strip, activations, scratch);
+        let rows = job.matrix.rows;
+        let (first, count) = (strip * STRIP, STRIP.min(rows - strip * STRIP));
+        for (token, sums) in sums.chunks_exact(STRIP).enumerate() {
+            // SAFETY: no other strip has these rows of the product.
+            let out = unsafe { job.out.part(token * rows + first, count) };
+            match job.put {
+                Put::Store => out.copy_from_slice(&sums[..count]),
+                Put::AddToWhatIsThere => add(out, sums),
+            }
+            if let Some(bias) = job.bias {
+                add(out, &bias[first..]);
+            }
+        }
+    });
+}
+
+fn find_job<'j, 'a>(jobs: &'j [Job<'a>], mut item: usize) -> Option<(&'j Job<'a>, usize)> {
+    for job in jobs {
+        if item < job.matrix.strips() {
+            return Some((job, item));
+        }
+        item -= job.matrix.strips();
+    }
+    None
+}

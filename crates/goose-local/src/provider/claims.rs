@@ -1,0 +1,172 @@
+//! [`Claims`]: whether an answer may be believed. Small models say that they have done what they were asked when they have
+//! not, and that they have looked without saying what they saw. Neither is handed out: the model has to go on.
+
+use std::{collections::HashSet, sync::Arc};
+
+use goose_extension::Message;
+
+use super::{
+    known::SHELL,
+    steps::{Step, last_asked},
+};
+
+/// How much of an answer is held back until it is clear what it says, in characters.
+const MAX_HELD_CHARS: usize = 240;
+
+/// What an answer says that has made a change.
+const CHANGED: [&str; 36] = [
+    "added",
+    "appended",
+    "applied",
+    "bumped",
+    "built",
+    "changed",
+    "combined",
+    "converted",
+    "copied",
+    "corrected",
+    "created",
+    "deleted",
+    "done",
+    "edited",
+    "fixed",
+    "generated",
+    "inserted",
+    "installed",
+    "joined",
+    "made",
+    "merged",
+    "modified",
+    "moved",
+    "put",
+    "removed",
+    "renamed",
+    "replaced",
+    "resolved",
+    "saved",
+    "set",
+    "sorted",
+    "stored",
+    "updated",
+    "uppercased",
+    "written",
+    "wrote",
+];
+
+/// What an answer says that has run something.
+const RAN: [&str; 3] = ["ran", "run", "executed"];
+
+/// Words between who did it and what was done.
+const BETWEEN: [&str; 6] = ["have", "been", "now", "successfully", "also", "just"];
+
+/// How requests begin that want to know something.
+const ASKING: [&str; 33] = [
+    "what", "which", "who", "whose", "where", "when", "why", "how", "is", "are", "was", "were", "does", "do",
+    "did", "has", "have", "tell", "show", "list", "find", "search", "count", "look", "read", "explain",
+    "describe", "say", "check", "name", "report", "print", "give",
+];
+
+/// How requests begin that are polite.
+const POLITE: [&str; 8] = ["please", "can", "could", "would", "will", "you", "kindly", "hey"];
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It claims what was not done.
+    Undone,
+    /// It says that something was looked at, and not what was seen.
+    Empty,
+}
+
+/// What can be known about an answer before it comes.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    wants_to_know: bool,
+    has_changed: bool,
+    has_run: bool,
+    /// The words that only the results have.
+    news: HashSet<String>,
+}
+
+/// What is to be thought of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// More must come.
+    Open,
+    Believed,
+    Doubted(Doubt),
+}
+
+impl Claims {
+    /// What was asked and done since a person last spoke.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        let steps = Step::since_asked(messages);
+        let task = last_asked(messages);
+        let results: String = steps.iter().map(|step| step.text() + "\n").collect();
+        Self {
+            wants_to_know: wants_to_know(&task),
+            has_changed: steps.iter().any(|step| step.may_change() && step.is_done()),
+            has_run: steps.iter().any(|step| step.tool == SHELL),
+            news: words(&results).difference(&words(&task)).cloned().collect(),
+        }
+    }
+
+    /// What is to be thought of an answer, as far as it has come.
+    pub(super) fn judge(&self, text: &str, is_whole: bool) -> Judgement {
+        let text = text.trim_start();
+        let is_long = is_whole || text.chars().count() > MAX_HELD_CHARS;
+        let end = text.find('\n').or_else(|| text.find(". "));
+        if end.is_none() && !is_long {
+            return Judgement::Open;
+        }
+        if self.claims_too_much(&text[..end.unwrap_or(text.len())]) {
+            return Judgement::Doubted(Doubt::Undone);
+        }
+        let speaks_of_itself = text.starts_with("I ") && !self.has_changed && !self.news.is_empty();
+        match speaks_of_itself && self.news.is_disjoint(&words(text)) {
+            false => Judgement::Believed,
+            true if is_long => Judgement::Doubted(Doubt::Empty),
+            true => Judgement::Open,
+        }
+    }
+
+    fn claims_too_much(&self, sentence: &str) -> bool {
+        let words: Vec<String> = sentence.split_whitespace().map(bare).collect();
+        let claims = |verbs: &[&str]| claims(&words, verbs);
+        !self.wants_to_know && (!self.has_changed && claims(&CHANGED) || !self.has_run && claims(&RAN))
+    }
+}
+
+/// Whether somebody says that they, or somebody, did one of these things.
+fn claims(words: &[String], verbs: &[&str]) -> bool {
+    let did = |words: &[String]| {
+        let verb = words.iter().find(|word| !BETWEEN.contains(&word.as_str()));
+        verb.is_some_and(|verb| verbs.contains(&verb.as_str()))
+    };
+    let by_itself = match words.first().map(String::as_str) {
+        Some("i" | "i've") => did(&words[1..]),
+        _ => words.first().is_some_and(|first| verbs.contains(&first.as_str()) && first != "run"),
+    };
+    let has_been = |pair: &[String]| matches!(pair[0].as_str(), "has" | "have") && pair[1] == "been";
+    by_itself || words.windows(2).position(has_been).is_some_and(|at| did(&words[at + 2..]))
+}
+
+fn wants_to_know(task: &str) -> bool {
+    let words: Vec<String> = task.split_whitespace().map(bare).collect();
+    let meant = words.iter().position(|word| !POLITE.contains(&word.as_str())).unwrap_or_default();
+    let is_asking = words.get(meant).is_some_and(|word| ASKING.contains(&word.as_str()));
+    is_asking || meant == 0 && task.trim_end().ends_with('?')
+}
+
+fn bare(word: &str) -> String {
+    word.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase()
+}
+
+fn words(text: &str) -> HashSet<String> {
+    let words = text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

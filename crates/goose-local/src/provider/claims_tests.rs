@@ -1,0 +1,80 @@
+//! What is believed, and what is not.
+
+use goose_extension::{MessageContent, Role, ToolOutput};
+use serde_json::json;
+
+use super::{super::known::EDIT, *};
+
+const LOOKED: (&str, &str) = ("developer__tree", "alpha.txt\nnotes/");
+
+fn claims(task: &str, steps: &[(&str, &str)]) -> Claims {
+    let mut messages = vec![Arc::new(Message::user(task))];
+    for (number, (tool, result)) in steps.iter().enumerate() {
+        let (id, name) = (number.to_string(), (*tool).to_owned());
+        let output = match result.strip_prefix("Error: ") {
+            Some(error) => ToolOutput::error(error),
+            None => ToolOutput::text(*result),
+        };
+        let result = MessageContent::tool_result(id.clone(), output);
+        let call = MessageContent::ToolCall { id, name, arguments: json!({}), opaque: None };
+        messages.push(Arc::new(Message::new(Role::Assistant, [call])));
+        messages.push(Arc::new(Message::new(Role::User, [result])));
+    }
+    Claims::of(&messages)
+}
+
+fn judged(task: &str, steps: &[(&str, &str)], answer: &str) -> Judgement {
+    claims(task, steps).judge(answer, true)
+}
+
+#[test]
+fn who_changed_nothing_may_not_say_that_it_is_done() {
+    let undone = Judgement::Doubted(Doubt::Undone);
+    for claim in [
+        "I renamed a to b.",
+        "I have successfully removed the line.",
+        "I've added it.",
+        "Done.",
+        "Updated a.txt.",
+        "The function has been renamed in all files.",
+    ] {
+        assert_eq!(judged("Rename a to b.", &[LOOKED], claim), undone, "{claim}");
+        assert_eq!(judged("Could you rename a to b?", &[], claim), undone, "{claim}");
+        assert_eq!(judged("Rename a.", &[(EDIT, "Error: not there")], claim), undone, "{claim}");
+        assert_eq!(judged("Rename a.", &[(EDIT, "Edited a.txt")], claim), Judgement::Believed, "{claim}");
+        assert_eq!(judged("What did you do?", &[], claim), Judgement::Believed, "{claim}");
+    }
+    assert_eq!(judged("Run the tests.", &[LOOKED], "I ran the tests: alpha is well."), undone);
+    let ran = [(SHELL, "Error: 1 failed")];
+    assert_eq!(judged("Run the tests.", &ran, "I ran the tests: 1 failed."), Judgement::Believed);
+}
+
+#[test]
+fn other_answers_are_believed() {
+    for answer in [
+        "The port is set to 80.",
+        "No, it is not there.",
+        "I could not find it: alpha.txt has none.",
+        "Hello!",
+    ] {
+        assert_eq!(judged("Do something.", &[LOOKED], answer), Judgement::Believed, "{answer}");
+    }
+}
+
+#[test]
+fn who_looked_says_what_was_seen() {
+    let listed = "I listed the files and folders.";
+    assert_eq!(judged("What is here?", &[LOOKED], listed), Judgement::Doubted(Doubt::Empty));
+    assert_eq!(judged("What is here?", &[LOOKED], "I see alpha.txt and notes."), Judgement::Believed);
+    assert_eq!(judged("What is here?", &[], listed), Judgement::Believed);
+}
+
+#[test]
+fn nothing_is_decided_before_the_first_sentence_has_come() {
+    let claims = claims("Rename a to b.", &[LOOKED]);
+    assert_eq!(claims.judge("The function", false), Judgement::Open);
+    assert_eq!(claims.judge("The function is in alpha. It", false), Judgement::Believed);
+    assert_eq!(claims.judge("I looked at it. And", false), Judgement::Open);
+    assert_eq!(claims.judge("I looked at it. And saw alpha", false), Judgement::Believed);
+    assert_eq!(claims.judge(&"word ".repeat(100), false), Judgement::Believed);
+}

@@ -1,0 +1,52 @@
+//! After a name was changed in one place: where it still is, as far as that was seen. Small models stop too early.
+
+use serde_json::Value;
+
+use super::{seen::Seen, steps::Step};
+
+/// How many places are told.
+const MAX_PLACES: usize = 5;
+
+/// How much of a line is shown, in characters.
+const MAX_LINE_CHARS: usize = 80;
+
+/// What there is to say after a change was made.
+pub(super) fn remark(step: &Step<'_>, seen: &Seen) -> String {
+    let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let Some(name) = renamed(argument("before"), argument("after")) else { return String::new() };
+    let lines = seen.texts().iter().flat_map(|(path, text)| text.lines().map(move |line| (path, line)));
+    let left = lines.filter(|(_, line)| words(line).any(|word| word == name)).take(MAX_PLACES);
+    left.map(|(path, line)| {
+        let line: String = line.trim().chars().take(MAX_LINE_CHARS).collect();
+        format!("\n{name} is still in {path}: {line}")
+    })
+    .collect()
+}
+
+/// The one name that became another, where nothing else was changed.
+fn renamed<'a>(before: &'a str, after: &str) -> Option<&'a str> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (words(before).collect(), words(after).collect());
+    let mut changed = old.iter().zip(&new).filter(|(old, new)| old != new);
+    let (name, to) = changed.next().filter(|_| old.len() == new.len())?;
+    let is_name = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    (is_name && changed.all(|(other, new)| other == name && new == to)).then_some(*name)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|sign: char| !sign.is_alphanumeric() && sign != '_').filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_word_that_became_another() {
+        assert_eq!(renamed("def calc_sum(a, b):", "def add(a, b):"), Some("calc_sum"));
+        assert_eq!(renamed("x = f(f(1))", "x = g(g(1))"), Some("f"));
+        assert_eq!(renamed("port = 80", "port = 81"), None);
+        assert_eq!(renamed("a b", "a b c"), None);
+        assert_eq!(renamed("a b", "c d"), None);
+        assert_eq!(renamed("same", "same"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! [`Seen`]: what the model has seen of the files. Only that is changed. Files that were not seen whole are not written over:
+//! small models do so when they mean to change a line, and everything else in the file would be lost. The tool itself looks
+//! whether the file is there.
+
+use std::{collections::HashSet, sync::Arc};
+
+use goose_extension::Message;
+use goose_providers::{Arguments, ToolCall};
+use serde_json::Value;
+
+use super::{
+    found,
+    known::{EDIT, READ, SEARCH, WRITE},
+    page::Page,
+    steps::Step,
+};
+
+/// The argument that tells the tool whether to spare a file. The model does not see it; without leave it is no.
+pub(super) const OVERWRITE: &str = "overwrite";
+
+/// How many files are remembered, the last ones.
+const MAX_FILES: usize = 12;
+
+/// How much of a file is remembered, in characters.
+const MAX_TEXT_CHARS: usize = 12_000;
+
+/// What the model has seen of the files.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The files that were shown whole, or made.
+    whole: HashSet<String>,
+    /// What was seen of files, the last one at the end.
+    texts: Vec<(String, String)>,
+    /// What could not be found in a file.
+    refused: Vec<(String, String)>,
+}
+
+impl Seen {
+    /// What was seen in a conversation.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        let mut seen = Self::default();
+        for step in Step::all(messages) {
+            seen.add(&step);
+        }
+        seen
+    }
+
+    /// What was seen of files.
+    pub(super) fn texts(&self) -> &[(String, String)] {
+        &self.texts
+    }
+
+    /// What could not be found in a file.
+    pub(super) fn refused(&self, path: &str) -> Vec<String> {
+        let own = self.refused.iter().filter(|(file, _)| file == path);
+        own.map(|(_, text)| text.clone()).collect()
+    }
+
+    /// Takes in what a step showed.
+    pub(super) fn add(&mut self, step: &Step<'_>) {
+        let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let path = step.path().unwrap_or_default();
+        match (step.tool, step.is_done()) {
+            (READ, true) => {
+                let page = Page::of(&step.text());
+                if page.goes_on.is_none() && step.arguments.get("offset").is_none() {
+                    self.whole.insert(path.to_owned());
+                }
+                self.set(path, page.lines().to_owned());
+            }
+            (WRITE, true) => {
+                self.whole.insert(path.to_owned());
+                self.set(path, argument("content").to_owned());
+            }
+            (EDIT, true) => {
+                let known = self.texts.iter().find(|(file, _)| file == path).map(|(_, text)| text.as_str());
+                let changed = known.unwrap_or_default().replace(argument("before"), argument("after"));
+                self.set(path, changed);
+                self.refused.retain(|(file, _)| file != path);
+            }
+            (EDIT, false) => self.refused.push((path.to_owned(), argument("before").to_owned())),
+            (SEARCH, true) => {
+                for (file, lines) in found::lines(&step.text()).unwrap_or_default() {
+                    if self.texts.iter().all(|(known, _)| *known != file) {
+                        self.set(&file, lines);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, path: &str, text: String) {
+        self.texts.retain(|(file, _)| file != path);
+        self.texts.push((path.to_owned(), text.chars().take(MAX_TEXT_CHARS).collect()));
+        let surplus = self.texts.len().saturating_sub(MAX_FILES);
+        self.texts.drain(..surplus);
+    }
+
+    /// The call, which may write over what was seen.
+    pub(super) fn permitted(&self, mut call: ToolCall) -> ToolCall {
+        let Arguments::Object(arguments) = &mut call.arguments else { return call };
+        let path = arguments.get("path").and_then(Value::as_str).map(|path| path.trim_start_matches("./"));
+        if call.name == WRITE && path.is_some_and(|path| self.whole.contains(path)) {
+            arguments.insert(OVERWRITE.to_owned(), Value::Bool(true));
+        }
+        call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::{MessageContent, Role, ToolOutput};
+    use serde_json::json;
+
+    use super::*;
+
+    fn spares(messages: &[Arc<Message>], path: &str) -> bool {
+        let arguments = json!({"path": path, "content": "new", OVERWRITE: false})
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        let arguments = Arguments::Object(arguments);
+        let call = ToolCall { id: "1".to_owned(), name: WRITE.to_owned(), arguments, opaque: None };
+        match Seen::of(messages).permitted(call).arguments {
+            Arguments::Object(arguments) => arguments.get(OVERWRITE) == Some(&json!(false)),
+            Arguments::Malformed { .. } => false,
+        }
+    }
+
+    fn step(tool: &str, path: &str, output: ToolOutput) -> Vec<Arc<Message>> {
+        let (id, name, arguments) = ("1".to_owned(), tool.to_owned(), json!({ "path": path }));
+        let call = MessageContent::ToolCall { id, name, arguments, opaque: None };
+        vec![
+            Arc::new(Message::user("Go.")),
+            Arc::new(Message::new(Role::Assistant, [call])),
+            Arc::new(Message::new(Role::User, [MessageContent::tool_result("1", output)])),
+        ]
+    }
+
+    #[test]
+    fn only_what_was_shown_whole_or_made_may_be_replaced() {
+        assert!(spares(&[Arc::new(Message::user("Go."))], "a.txt"));
+        let read = step(READ, "./a.txt", ToolOutput::text("1\tone"));
+        assert!(!spares(&read, "a.txt") && !spares(&read, "./a.txt") && spares(&read, "b.txt"));
+        assert!(!spares(&step(WRITE, "a.txt", ToolOutput::text("Created")), "a.txt"));
+        assert!(spares(&step(READ, "a.txt", ToolOutput::error("There is no file")), "a.txt"));
+        let long = format!("1\t{}\n2\tend", "x".repeat(9_000));
+        assert!(spares(&step(READ, "a.txt", ToolOutput::text(long)), "a.txt"));
+        assert!(spares(&step("developer__edit", "a.txt", ToolOutput::text("Edited")), "a.txt"));
+    }
+}

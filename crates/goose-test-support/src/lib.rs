@@ -5,22 +5,29 @@
 //! - [`misbehave`]: a server with a flag for everything that a server can do wrong, as the program `misbehave` on stdio or
 //!   HTTP;
 //! - [`model_server`]: a model that says what a script tells it to, over the three wires;
+//! - [`tiny_model`]: a model's file that the engine can run, and [`GgufWriter`], which writes any;
 //! - [`Loopback`]: a web server that answers as a test wants;
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
 //! - [`Terminal`]: a program at a terminal, and what a person would see there;
+//! - [`is_alive`]: whether a process is still there;
 //! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 mod binaries;
+mod gguf;
 mod loopback;
 pub mod misbehave;
 pub mod model_server;
+mod processes;
 mod terminal;
+pub mod tiny_model;
 mod witness;
 mod workbench;
 
 pub use binaries::{binary, example};
+pub use gguf::GgufWriter;
 pub use loopback::{HttpAnswer, HttpAsked, Loopback};
 pub use model_server::{ModelServer, Turn};
+pub use processes::is_alive;
 pub use terminal::Terminal;
 pub use witness::Witness;
 pub use workbench::Workbench;

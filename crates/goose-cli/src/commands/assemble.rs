@@ -118,6 +118,7 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     let permissions = permissions(&settings, &profile)?;
     let pool = pool(&settings, &folder)?;
     let local = local_models(&profile, &settings, &wanted, input).await?;
+    let switchable = local::switchable(&settings, wanted.keep);
     let (kept, before) = split(kept);
     let mut builder = Exchange::builder(profile, SilentNotifier)
         .with_settings(settings)
@@ -126,6 +127,9 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         .with_permissions(Arc::clone(&permissions))
         .with_working_dir(folder);
     builder = local.added_to(builder);
+    if let Some(models) = switchable {
+        builder = builder.with_own_models(models);
+    }
     if aside::can_ask() {
         builder = builder.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
     }

@@ -2,14 +2,18 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use goose::config::{Paths, Settings};
+use anyhow::Context as _;
+use goose::{
+    config::{Paths, Settings},
+    exchange::OwnModels,
+};
 use goose_local::{
-    provider::{LocalOptions, LocalProvider},
-    shelf::{Catalogue, DEFAULT_MODEL, Place, Shelf, ShelfError},
+    provider::{LocalOptions, LocalProvider, forget},
+    shelf::{Catalogue, DEFAULT_MODEL, Place, Shelf, ShelfError, check_model},
 };
 use goose_providers::{ModelRef, Provider, ProviderInfo};
 
-use super::{Fetching, PROVIDER, Standing};
+use super::{Fetching, GOOD_FOR, PROVIDER, Standing};
 use crate::{
     aside,
     choice::{Voice, WAYS},
@@ -36,10 +40,6 @@ const CONTEXT: &str = "GOOSE_CONTEXT_LIMIT";
 
 /// The folder with conversations as the model remembers them, in the cache folder.
 const KEPT: &str = "local";
-
-/// What people should expect of it.
-const GOOD_FOR: &str =
-    "Good for small steps in a folder: look, search, create, edit, run. Check what it does.";
 
 /// The models' files of this person.
 ///
@@ -69,10 +69,10 @@ pub(crate) fn named(model: ModelRef) -> ModelRef {
     }
 }
 
-/// Whether its file is here. Nothing is fetched.
+/// Whether its file is here, and one that runs. Nothing is fetched.
 pub(crate) fn standing(model: &ModelRef, settings: &Settings) -> Standing {
     let model = named(model.clone());
-    let located = shelf(settings.paths()).and_then(|shelf| shelf.locate(model.model()));
+    let located = shelf(settings.paths()).and_then(|shelf| checked(&shelf, &model));
     match located {
         Ok(Place::File(path)) => Standing::Here(path.display().to_string()),
         Ok(Place::Elsewhere(entry)) => Standing::Absent(format!(
@@ -84,6 +84,54 @@ pub(crate) fn standing(model: &ModelRef, settings: &Settings) -> Standing {
             error.to_string(),
             error.hint().unwrap_or_else(|| "run 'goose models list'".to_owned()),
         ),
+    }
+}
+
+fn checked(shelf: &Shelf, model: &ModelRef) -> Result<Place, ShelfError> {
+    let place = shelf.locate(model.model())?;
+    if let Place::File(path) = &place {
+        check_model(path)?;
+    }
+    Ok(place)
+}
+
+/// Forgets what the model keeps of a conversation.
+///
+/// # Errors
+///
+/// Where something of it is there and cannot be removed.
+pub(crate) fn forgotten(paths: &Paths, conversation: &str) -> anyhow::Result<()> {
+    let folder = paths.cache.join(KEPT);
+    forget(&folder, conversation).with_context(|| {
+        format!("what the local model keeps of it cannot be removed from {}", folder.display())
+    })
+}
+
+/// What an exchange can go on with.
+struct Switchable {
+    settings: Settings,
+    keep: Keep,
+}
+
+/// The models inside, for conversations that go on with one of them.
+pub(crate) fn switchable(settings: &Settings, keep: Keep) -> Option<Arc<dyn OwnModels>> {
+    Some(Arc::new(Switchable { settings: settings.clone(), keep }))
+}
+
+impl OwnModels for Switchable {
+    fn service(&self) -> &str {
+        PROVIDER
+    }
+
+    /// Nothing is fetched in the middle of a conversation.
+    fn model(&self, name: &str) -> Result<Arc<dyn Provider>, String> {
+        let model = named(ModelRef::new(PROVIDER, name));
+        let place = shelf(self.settings.paths()).and_then(|shelf| checked(&shelf, &model));
+        let made = place.map_err(explained).and_then(|place| match place {
+            Place::File(path) => made(&model, path, &self.settings, self.keep),
+            Place::Elsewhere(entry) => Err(explained(ShelfError::Absent { name: entry.name })),
+        });
+        made.map_err(|error| error.to_string())
     }
 }
 
@@ -102,7 +150,7 @@ pub(crate) async fn provider(
     let file = file(&model, settings, fetching).await?;
     if fetching.voice == Voice::Aloud && aside::is_seen() {
         let name = visible::line(model.model());
-        aside::line(format_args!("{FAINT}{name}: a small local model. {GOOD_FOR}{FAINT:#}"));
+        aside::line(format_args!("{FAINT}{name}: {GOOD_FOR}{FAINT:#}"));
     }
     made(&model, file, settings, keep)
 }

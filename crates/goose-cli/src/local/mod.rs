@@ -13,13 +13,16 @@ use goose::config::Settings;
 use goose_providers::ModelRef;
 
 #[cfg(feature = "local")]
-pub(crate) use self::inside::{embedded, info, named, provider, shelf, standing};
+pub(crate) use self::inside::{embedded, forgotten, info, named, provider, shelf, standing, switchable};
 #[cfg(not(feature = "local"))]
-pub(crate) use self::outside::{embedded, info, named, provider, standing};
+pub(crate) use self::outside::{embedded, forgotten, info, named, provider, standing, switchable};
 use crate::{choice::Voice, terminal::input::Input};
 
 /// What the model inside is called as a service.
 pub(crate) const PROVIDER: &str = "local";
+
+/// What people should expect of it.
+pub(crate) const GOOD_FOR: &str = "a small local model: good for small steps in a folder (look, search, create, edit, run); check what it does";
 
 /// The variable that stands for yes where nobody can be asked.
 const YES: &str = "GOOSE_YES";

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-use goose::config::Settings;
+use goose::{
+    config::{Paths, Settings},
+    exchange::OwnModels,
+};
 use goose_providers::{ModelRef, Provider, ProviderInfo};
 
 use super::{Fetching, PROVIDER, Standing};
@@ -27,6 +30,20 @@ pub(crate) fn named(model: ModelRef) -> ModelRef {
 /// It is not there.
 pub(crate) fn standing(_model: &ModelRef, _settings: &Settings) -> Standing {
     Standing::Broken("this goose was built without a model of its own".to_owned(), WAYS.to_owned())
+}
+
+/// It keeps nothing.
+///
+/// # Errors
+///
+/// None.
+pub(crate) fn forgotten(_paths: &Paths, _conversation: &str) -> anyhow::Result<()> {
+    Ok(())
+}
+
+/// None.
+pub(crate) fn switchable(_settings: &Settings, _keep: Keep) -> Option<Arc<dyn OwnModels>> {
+    None
 }
 
 /// # Errors

@@ -33,16 +33,18 @@ fn lists(models: &'static str) -> anyhow::Result<Loopback> {
     })
 }
 
-/// An Ollama with three models, of which the last can call tools.
+/// An Ollama with four models, of which the last can call tools.
 fn ollama(asked: &HttpAsked) -> HttpAnswer {
     match asked.path.as_str() {
         "/api/tags" => HttpAnswer::new(
             200,
-            r#"{"models": [{"name": "nomic-embed-text:latest"}, {"name": "old:7b"}, {"name": "qwen3:8b"}]}"#,
+            r#"{"models": [{"name": "nomic-embed-text:latest"}, {"name": "torn:7b"}, {"name": "old:7b"}, {"name": "qwen3:8b"}]}"#,
         ),
         "/api/show" if asked.body.contains("qwen3:8b") => {
             HttpAnswer::new(200, r#"{"capabilities": ["completion", "tools"]}"#)
         }
+        // One that cannot be shown does not stand for the others.
+        "/api/show" if asked.body.contains("torn:7b") => HttpAnswer::new(500, ""),
         "/api/show" => HttpAnswer::new(200, r#"{"capabilities": ["completion"]}"#),
         "/api/chat" => HttpAnswer::new(
             200,

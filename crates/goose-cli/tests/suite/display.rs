@@ -2,7 +2,7 @@
 
 use std::{
     io::Write as _,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     kept,
     run::goose,
-    support::{Home, wait_until},
+    support::{Home, wait_for_end, wait_until},
     talk::{at_terminal, prompted, say, shell},
 };
 
@@ -82,12 +82,7 @@ fn ctrl_c_twice_in_a_reply_leaves() -> anyhow::Result<()> {
     assert_eq!(terminal.wait()?.code(), Some(130), "{}", terminal.screen());
     ensure!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
     drop(locked);
-    let id = shell().context("it has started")?.to_string();
-    wait_until(Duration::from_secs(5), "the tool is ended", || {
-        let output = Command::new("ps").args(["-o", "stat=", "-p", &id]).output()?;
-        let state = String::from_utf8(output.stdout)?;
-        Ok(state.trim().is_empty() || state.trim().starts_with('Z'))
-    })?;
+    wait_for_end(shell().context("it has started")?, Duration::from_secs(5))?;
 
     let resumed: crate::support::Run =
         goose(&home, &server, &["run", "--resume", "-t", "Go on"]).output()?.try_into()?;

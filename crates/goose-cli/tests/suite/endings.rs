@@ -7,8 +7,9 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
+use goose_test_support::is_alive;
 
-use crate::support::{Home, program, wait_until};
+use crate::support::{Home, program, wait_for_end, wait_until};
 
 /// How long something may take that should happen at once.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -38,18 +39,8 @@ fn server(home: &Home) -> anyhow::Result<u32> {
     read().context("it has started")
 }
 
-/// The state of a process, from `ps`; nothing where it is gone.
-fn look(process: u32) -> anyhow::Result<Option<String>> {
-    let output = Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output()?;
-    let state = String::from_utf8(output.stdout)?.trim().to_owned();
-    Ok(Some(state).filter(|state| !state.is_empty() && !state.starts_with('Z')))
-}
-
-fn wait_for_end(processes: &[u32]) -> anyhow::Result<()> {
-    for process in processes {
-        wait_until(LIMIT, "all processes end", || Ok(look(*process)?.is_none()))?;
-    }
-    Ok(())
+fn wait_for_ends(processes: &[u32]) -> anyhow::Result<()> {
+    processes.iter().try_for_each(|process| wait_for_end(*process, LIMIT))
 }
 
 fn wait_for_line(file: &Path, part: &str) -> anyhow::Result<()> {
@@ -70,11 +61,11 @@ fn killed_in_a_call_it_leaves_no_child() -> anyhow::Result<()> {
     processes.extend(serde_json::from_str::<Vec<u32>>(&format!("[{ids}]"))?);
     assert_eq!(processes.len(), 3);
     for process in &processes {
-        ensure!(look(*process)?.is_some(), "{process} has ended already");
+        ensure!(is_alive(*process), "{process} has ended already");
     }
     goose.kill()?;
     goose.wait()?;
-    wait_for_end(&processes)
+    wait_for_ends(&processes)
 }
 
 #[test]
@@ -90,7 +81,7 @@ fn interrupted_in_a_call_it_tells_the_server_and_leaves_no_child() -> anyhow::Re
         let output = goose.wait_with_output()?;
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(code), b"".as_slice()));
         wait_for_line(&wire, "notifications/cancelled")?;
-        wait_for_end(&[server])?;
+        wait_for_ends(&[server])?;
     }
     Ok(())
 }
@@ -103,7 +94,7 @@ fn interrupted_in_a_start_it_leaves_no_child() -> anyhow::Result<()> {
     let server = server(&home)?;
     send("-INT", goose.id())?;
     assert_eq!(goose.wait_with_output()?.status.code(), Some(130));
-    wait_for_end(&[server])
+    wait_for_ends(&[server])
 }
 
 #[test]
@@ -116,7 +107,7 @@ fn after_an_ordinary_end_nothing_is_left() -> anyhow::Result<()> {
     ensure!(processes.len() == 2, "{processes:?}");
     processes.push(server(&home)?);
     for process in processes {
-        assert_eq!(look(process)?, None);
+        ensure!(!is_alive(process), "{process} is left");
     }
     Ok(())
 }

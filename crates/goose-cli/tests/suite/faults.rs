@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use goose_test_support::{ModelServer, Turn};
+use goose_test_support::{ModelServer, Turn, is_alive};
 use serde_json::json;
 
 use crate::{
@@ -93,12 +93,6 @@ fn peak(process: u32) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn is_alive(process: &str) -> anyhow::Result<bool> {
-    let output = Command::new("ps").args(["-o", "stat=", "-p", process]).output()?;
-    let state = String::from_utf8(output.stdout)?;
-    Ok(!state.trim().is_empty() && !state.trim().starts_with('Z'))
-}
-
 /// Row 20: a tree that does not hear TERM, one of it in a session of its own, is gone in less than three seconds; the call
 /// is recorded as cancelled.
 #[test]
@@ -113,12 +107,7 @@ fn a_cancelled_tree_is_gone_and_recorded() -> anyhow::Result<()> {
     let begun = Instant::now();
     ensure!(Command::new("kill").args(["-INT", &child.id().to_string()]).status()?.success());
     wait_until(Duration::from_secs(3), "the tree is gone", || {
-        for process in tree().lines() {
-            if is_alive(process)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(!tree().lines().filter_map(|process| process.parse().ok()).any(is_alive))
     })?;
     assert_eq!(child.wait_with_output()?.status.code(), Some(130));
     ensure!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::{
     kept::{exported, integrity, is_kept, is_valid, parts, results, store},
     run::goose,
-    support::{Home, wait_until},
+    support::{Home, wait_for_end, wait_until},
     talk::at_terminal,
 };
 
@@ -317,12 +317,7 @@ fn a_call_that_ran_when_goose_was_killed_is_reported_as_interrupted() -> anyhow:
     ensure!(told[0].1.contains(INTERRUPTED), "{told:?}");
     ensure!(told[1].1.contains("did-quick"), "{told:?}");
     assert_eq!(times(&home, "quick"), 1);
-    let id = shell().context("it has started")?.to_string();
-    wait_until(Duration::from_secs(5), "the tool is ended", || {
-        let output = Command::new("ps").args(["-o", "stat=", "-p", &id]).output()?;
-        let state = String::from_utf8(output.stdout)?;
-        Ok(state.trim().is_empty() || state.trim().starts_with('Z'))
-    })?;
+    wait_for_end(shell().context("it has started")?, Duration::from_secs(5))?;
     ensure!(!home.path().join("ended").exists());
     Ok(())
 }

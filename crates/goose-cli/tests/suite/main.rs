@@ -12,6 +12,8 @@ mod faults;
 mod guided;
 mod help;
 mod info;
+#[cfg(feature = "local")]
+mod inside;
 mod kept;
 mod kills;
 mod list;

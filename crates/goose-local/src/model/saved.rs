@@ -11,6 +11,7 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::EngineError;
 use crate::compute::LayerCache;
@@ -66,15 +67,22 @@ impl Checksum {
     }
 }
 
-/// Writes to a temporary name beside `path`, then renames.
+/// How many bytes the file would have.
+pub(super) fn size(tokens: usize, cache: &[LayerCache]) -> u64 {
+    let halves: usize = cache.iter().flat_map(|layer| layer.parts(tokens)).map(<[u16]>::len).sum();
+    (5 * size_of::<u64>() + tokens * size_of::<u32>() + halves * size_of::<u16>()) as u64
+}
+
+/// Writes to a temporary name beside `path`, which nobody else uses, then renames.
 pub(super) fn write(
     path: &Path,
     identity: u64,
     tokens: &[u32],
     cache: &[LayerCache],
 ) -> Result<(), EngineError> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     let temporary = Path::new(&name);
     let outcome =
         write_to(temporary, identity, tokens, cache).and_then(|()| std::fs::rename(temporary, path));
@@ -85,7 +93,7 @@ pub(super) fn write(
 }
 
 fn write_to(path: &Path, identity: u64, tokens: &[u32], cache: &[LayerCache]) -> std::io::Result<()> {
-    let mut out = Summing { inner: BufWriter::new(File::create(path)?), sum: Checksum::default() };
+    let mut out = Summing { inner: BufWriter::new(private(path)?), sum: Checksum::default() };
     let halves: usize = cache.iter().flat_map(|layer| layer.parts(tokens.len())).map(<[u16]>::len).sum();
     for word in [MAGIC, identity, tokens.len() as u64, halves as u64] {
         out.write(&word.to_le_bytes())?;
@@ -103,6 +111,15 @@ fn write_to(path: &Path, identity: u64, tokens: &[u32], cache: &[LayerCache]) ->
     let sum = out.sum.value();
     out.inner.write_all(&sum.to_le_bytes())?;
     out.inner.flush()
+}
+
+/// A new file. What was said is in it, so it is its owner's alone from the first byte on.
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 struct Summing<T> {

@@ -84,9 +84,15 @@ impl Sequence {
         }
     }
 
-    /// Writes the tokens and the cache to a file, all of it or nothing.
+    /// Writes the tokens and the cache to a file that only its owner may read, all of it or nothing. Beside it there is
+    /// one that ends with `.tmp` meanwhile.
     pub fn save(&self, path: &Path) -> Result<(), EngineError> {
         saved::write(path, self.model.identity, &self.tokens, &self.cache)
+    }
+
+    /// How large the file is that [`Sequence::save`] would write.
+    pub fn saved_bytes(&self) -> u64 {
+        saved::size(self.tokens.len(), &self.cache)
     }
 
     /// Reads what [`Sequence::save`] wrote. A file of another model, one that is damaged, or one with more tokens

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How much more a saved conversation must have in common with a question than the one in mind, to be worth loading.
-const WORTH_LOADING: usize = 32;
+pub(super) const WORTH_LOADING: usize = 32;
 
 /// What the engine is made from.
 #[derive(Debug, Clone)]

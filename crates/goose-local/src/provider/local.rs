@@ -14,12 +14,17 @@ use super::{
     answer::{Question, answer},
     engine::{Engine, EngineOptions, refused},
 };
+use crate::Model;
 
 /// The name by which users choose the model on their own machine.
 pub const PROVIDER_NAME: &str = "local";
 
 /// How many tokens are kept in mind where nobody says otherwise.
 const DEFAULT_CONTEXT: usize = 8_192;
+
+/// The most tokens that are kept in mind, whatever is wished: a wish may be meant for another model. What is kept takes
+/// memory only as it is used, but the addresses for it are taken at once.
+const MAX_CONTEXT: usize = 32 * 1024;
 
 /// How many events may wait for whoever reads them.
 const EVENTS_AHEAD: usize = 64;
@@ -62,7 +67,7 @@ impl LocalOptions {
         self
     }
 
-    /// With room for this many tokens.
+    /// With room for this many tokens, as far as the model was trained for so many.
     #[must_use]
     pub fn with_context(mut self, context: Option<usize>) -> Self {
         self.context = context.unwrap_or(self.context);
@@ -91,9 +96,12 @@ pub struct LocalProvider {
 }
 
 impl LocalProvider {
-    /// The model that the options say. The file is not looked at yet.
+    /// The model that the options say. Of the file, only its beginning is looked at; what is wrong with it is said when
+    /// the model is asked.
     pub fn new(options: LocalOptions) -> Self {
         let LocalOptions { file, name, threads, context, cache, keeps_conversations } = options;
+        let trained = Model::trained_context(&file).unwrap_or(context);
+        let context = context.min(trained).clamp(1, MAX_CONTEXT);
         let mut info = ModelInfo::new(name, context as u64);
         info.sees_images = false;
         info.is_small = true;

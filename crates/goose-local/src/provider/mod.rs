@@ -50,3 +50,4 @@ mod steps;
 mod voice;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
+pub use saved::forget;

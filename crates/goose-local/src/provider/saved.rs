@@ -6,14 +6,19 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
-use crate::{Model, Sequence};
+use super::engine::WORTH_LOADING;
+use crate::{EngineError, Model, Sequence};
 
-/// How many conversations are kept.
+/// How many states are kept, and how many of them may be of what conversations begin with: that differs with the tools.
 const MAX_KEPT: usize = 8;
+const MAX_BASES: usize = 3;
 
 /// How much space they may take.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
@@ -21,8 +26,37 @@ const MAX_BYTES: u64 = 512 * 1024 * 1024;
 /// How many tokens a conversation may have to be kept.
 const MAX_TOKENS: usize = 64 * 1024;
 
+/// What the files' names end with.
 const STATE: &str = "state";
 const TOKENS: &str = "tokens";
+const UNFINISHED: &str = "tmp";
+
+/// What stands in the name of a state that is nobody's.
+const BASE: &str = "base";
+
+/// After how long nobody writes any more what is not finished.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+
+/// Forgets a conversation, whichever models had it.
+///
+/// # Errors
+///
+/// Where something of it is there and cannot be removed.
+pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
+    let ending = format!("-{:016x}", hash(conversation.as_bytes()));
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        // `MODEL-CONVERSATION.state`, and what is added to that while it is written.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.split('.').next().is_some_and(|stem| stem.ends_with(&ending)) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
 
 /// The conversations of one model.
 #[derive(Debug)]
@@ -45,66 +79,93 @@ impl Saved {
         least: usize,
         capacity: usize,
     ) -> Option<Sequence> {
-        let mut found: Vec<(usize, PathBuf)> = self
-            .files(TOKENS)
-            .into_iter()
-            .filter(|file| self.is_own(&file.path))
-            .map(|file| (common(&read_tokens(&file.path), tokens), file.path))
-            .filter(|(common, _)| *common > least)
-            .collect();
-        found.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
-        found.into_iter().find_map(|(_, path)| {
-            let state = path.with_extension(STATE);
-            let sequence = Sequence::load(Arc::clone(model), &state, capacity).ok();
-            match &sequence {
-                // What is used stays longest.
-                Some(_) => touch(&state),
-                None => remove(&path),
+        let mut candidates = self.candidates(tokens, least, capacity);
+        while let Some(next) = best_of(&candidates) {
+            let candidate = candidates.swap_remove(next);
+            match Sequence::load(Arc::clone(model), &candidate.state, capacity) {
+                Ok(sequence) if common(sequence.tokens(), tokens) > least => {
+                    // What is used stays longest.
+                    touch(&candidate.state);
+                    return Some(sequence);
+                }
+                Ok(_) => {}
+                Err(EngineError::StaleState(_) | EngineError::UnknownToken { .. }) => {
+                    remove(&candidate.state)
+                }
+                // It may be readable another time.
+                Err(_) => {}
             }
-            sequence.filter(|sequence| common(sequence.tokens(), tokens) > least)
+        }
+        None
+    }
+
+    /// What may help. A state that this run has no room for may help another.
+    fn candidates(&self, tokens: &[u32], least: usize, capacity: usize) -> Vec<Candidate> {
+        let own = self.files(TOKENS).into_iter().filter(|file| self.is_own(&file.path));
+        own.filter_map(|file| {
+            let held = read_tokens(&file.path);
+            let state = file.path.with_extension(STATE);
+            let bytes = fs::metadata(&state).ok()?.len();
+            let candidate = Candidate { common: common(&held, tokens), bytes, state };
+            (candidate.common > least && held.len() <= capacity).then_some(candidate)
         })
+        .collect()
     }
 
     /// Keeps a conversation; the oldest make room.
     pub(super) fn keep(&self, conversation: &str, sequence: &Sequence) {
-        if sequence.tokens().len() <= MAX_TOKENS {
-            // A cache that cannot be written is only slower.
-            let _ = self.write(conversation, sequence);
-            self.make_room();
-        }
+        self.put(&format!("{}-{:016x}", self.model, hash(conversation.as_bytes())), sequence);
     }
 
     /// Keeps what conversations begin with. Nobody's words are in it.
     pub(super) fn keep_base(&self, sequence: &Sequence) {
-        self.keep("what conversations begin with", sequence);
+        self.put(&format!("{}-{BASE}-{:016x}", self.model, hash(&token_bytes(sequence))), sequence);
     }
 
-    fn write(&self, conversation: &str, sequence: &Sequence) -> io::Result<()> {
+    fn put(&self, name: &str, sequence: &Sequence) {
+        if sequence.tokens().len() <= MAX_TOKENS && sequence.saved_bytes() <= MAX_BYTES {
+            // A cache that cannot be written is only slower.
+            let _ = self.write(name, sequence);
+            self.make_room();
+        }
+    }
+
+    fn write(&self, name: &str, sequence: &Sequence) -> io::Result<()> {
         private_folder(&self.folder)?;
-        let base = self.folder.join(format!("{}-{:016x}", self.model, hash(conversation.as_bytes())));
-        let unfinished = self.folder.join(format!("unfinished-{}", std::process::id()));
-        let written = private_file(&unfinished)
-            .and_then(|()| sequence.save(&unfinished).map_err(io::Error::other))
-            .and_then(|()| restrict(&unfinished))
-            .and_then(|()| fs::rename(&unfinished, base.with_extension(STATE)));
+        let state = self.folder.join(format!("{name}.{STATE}"));
+        sequence.save(&state).map_err(io::Error::other)?;
+        let unfinished = self.folder.join(format!("{name}.{TOKENS}.{}.{UNFINISHED}", unique()));
+        let written = private_file(&unfinished, &token_bytes(sequence))
+            .and_then(|()| fs::rename(&unfinished, state.with_extension(TOKENS)));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
-            return written;
         }
-        let bytes: Vec<u8> = sequence.tokens().iter().flat_map(|token| token.to_le_bytes()).collect();
-        private_file(&unfinished)?;
-        fs::write(&unfinished, bytes)?;
-        fs::rename(&unfinished, base.with_extension(TOKENS))
+        written
     }
 
+    /// What conversations begin with comes first: it is small, and helps all of them.
     fn make_room(&self) {
         let mut states = self.files(STATE);
-        states.sort_by_key(|file| std::cmp::Reverse(file.used));
-        let mut bytes = 0;
-        for (place, file) in states.iter().enumerate() {
-            bytes += file.bytes;
-            if place >= MAX_KEPT || bytes > MAX_BYTES {
+        states.sort_by_key(|file| (!is_base(&file.path), std::cmp::Reverse(file.used)));
+        let (mut kept, mut bases, mut bytes) = (0, 0, 0);
+        for file in states {
+            let has_room = kept < MAX_KEPT && bytes + file.bytes <= MAX_BYTES;
+            if !has_room || is_base(&file.path) && bases == MAX_BASES {
                 remove(&file.path);
+                continue;
+            }
+            kept += 1;
+            bases += usize::from(is_base(&file.path));
+            bytes += file.bytes;
+        }
+        self.sweep();
+    }
+
+    /// Removes what somebody began and never finished.
+    fn sweep(&self) {
+        for file in self.files(UNFINISHED) {
+            if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                let _ = fs::remove_file(&file.path);
             }
         }
     }
@@ -119,6 +180,25 @@ impl Saved {
     fn is_own(&self, path: &Path) -> bool {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&self.model))
     }
+}
+
+/// A state that may help.
+#[derive(Clone)]
+struct Candidate {
+    state: PathBuf,
+    /// How many tokens of the question it has.
+    common: usize,
+    bytes: u64,
+}
+
+/// The one that has the most, or a smaller one that has nearly as much.
+fn best_of(candidates: &[Candidate]) -> Option<usize> {
+    let most = candidates.iter().map(|candidate| candidate.common).max()?;
+    let nearly = |candidate: &Candidate| candidate.common + WORTH_LOADING >= most;
+    let mut good =
+        candidates.iter().enumerate().filter(|(_, candidate)| nearly(candidate)).collect::<Vec<_>>();
+    good.sort_by_key(|(_, candidate)| (candidate.bytes, std::cmp::Reverse(candidate.common)));
+    good.first().map(|(place, _)| *place)
 }
 
 struct Found {
@@ -144,6 +224,20 @@ fn read_tokens(path: &Path) -> Vec<u32> {
     let is_small = fs::metadata(path).is_ok_and(|facts| facts.len() <= (MAX_TOKENS * 4) as u64);
     let bytes = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
     bytes.as_chunks::<4>().0.iter().map(|token| u32::from_le_bytes(*token)).collect()
+}
+
+fn token_bytes(sequence: &Sequence) -> Vec<u8> {
+    sequence.tokens().iter().flat_map(|token| token.to_le_bytes()).collect()
+}
+
+fn is_base(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{BASE}-")))
+}
+
+/// A word that no other writer has now, in this process or another.
+fn unique() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn remove(path: &Path) {
@@ -185,24 +279,14 @@ fn private_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-#[cfg(unix)]
-fn private_file(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path).map(drop)
+fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    io::Write::write_all(&mut options.open(path)?, bytes)
 }
 
-#[cfg(not(unix))]
-fn private_file(path: &Path) -> io::Result<()> {
-    fs::File::create(path).map(drop)
-}
-
-#[cfg(unix)]
-fn restrict(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn restrict(_: &Path) -> io::Result<()> {
-    Ok(())
-}
+#[cfg(test)]
+#[path = "saved_tests.rs"]
+mod tests;

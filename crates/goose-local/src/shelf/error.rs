@@ -33,6 +33,14 @@ pub enum ShelfError {
         /// The name.
         name: String,
     },
+    /// Another goose fetches it now.
+    #[error("the model `{name}` is being fetched by another goose{}", holder(*.process))]
+    Busy {
+        /// The model.
+        name: String,
+        /// That goose's process, where it is known.
+        process: Option<u32>,
+    },
     /// A file that is named is not there.
     #[error("there is no file {}", .path.display())]
     NoFile {
@@ -67,6 +75,8 @@ pub enum ShelfError {
         name: String,
         /// Which sources were tried, and why each failed.
         tried: Vec<Tried>,
+        /// How many bytes of it are here for the next time.
+        kept: u64,
     },
     /// The user's own catalogue is wrong.
     #[error("the list of models in {} cannot be used: {reason}", .path.display())]
@@ -97,6 +107,18 @@ pub struct Tried {
     pub reason: String,
 }
 
+/// Whether there is no room, on the disk or for this person.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+fn holder(process: Option<u32>) -> String {
+    process.map(|process| format!(" (process {process})")).unwrap_or_default()
+}
+
 fn all(tried: &[Tried]) -> String {
     tried.iter().map(|tried| format!("\n  - from {}: {}", tried.source, tried.reason)).collect()
 }
@@ -111,17 +133,21 @@ impl ShelfError {
         match self {
             Self::Unknown { .. } => Some("`goose models list` shows them".to_owned()),
             Self::Absent { name } => Some(format!("Fetch it with `goose models pull {name}`.\n{WAYS_OUT}")),
+            Self::Busy { .. } => Some("wait until it is done, or stop it there, and try again".to_owned()),
             Self::NoFile { .. } => Some("check the path; `goose models list` shows what is here".to_owned()),
             Self::NotAModel { .. } => Some("use a GGUF file of a Qwen2, Qwen3 or Llama model".to_owned()),
             Self::NoSpace { .. } => Some(format!(
                 "Make room, or move goose's folders with XDG_DATA_HOME or GOOSE_PATH_ROOT.\n{WAYS_OUT}"
             )),
-            Self::NoSource { .. } => Some(format!(
-                "Check the network and a proxy (HTTPS_PROXY), name another hub with HF_ENDPOINT, and try again; what \
-                 has come so far is kept.\n{WAYS_OUT}"
-            )),
+            Self::NoSource { kept, .. } => {
+                let kept = if *kept > 0 { "; what has come so far is kept" } else { "" };
+                Some(format!(
+                    "Check the network and a proxy (HTTPS_PROXY), name another hub with HF_ENDPOINT, and try \
+                     again{kept}.\n{WAYS_OUT}"
+                ))
+            }
             Self::Catalogue { .. } => Some("correct that file, or remove it".to_owned()),
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+            Self::Io { error, .. } if is_full(error) => {
                 Some(format!("Make room and try again; what has come so far is kept.\n{WAYS_OUT}"))
             }
             Self::Io { .. } => None,

@@ -22,6 +22,13 @@ pub enum Event<'a> {
         /// How much it will be.
         total: u64,
     },
+    /// So much is here with what another program fetches now. What that has not ended is lost where it is stopped.
+    Coming {
+        /// How much is here, or comes.
+        bytes: u64,
+        /// How much it will be.
+        total: u64,
+    },
     /// The source is asked again after a fault.
     Again {
         /// What happened.

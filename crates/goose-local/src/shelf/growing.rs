@@ -2,31 +2,18 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{Read as _, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
-
 use super::error::ShelfError;
 
-/// The largest note about a part.
-const MAX_NOTE_BYTES: u64 = 16 * 1024;
-
-/// The file `NAME.gguf.part`, and beside it a note about the version that a server gave.
+/// The file `NAME.gguf.part`.
 pub(super) struct Growing {
     file: File,
     path: PathBuf,
-    note: PathBuf,
     bytes: u64,
     total: u64,
-}
-
-/// Which version of a file a part is from.
-#[derive(Serialize, Deserialize)]
-struct Note {
-    address: String,
-    tag: String,
 }
 
 /// More came than there can be.
@@ -38,8 +25,7 @@ impl Growing {
         let open = OpenOptions::new().create(true).append(true).open(&path);
         let file = open.map_err(|error| ShelfError::io("write", &path, error))?;
         let bytes = file.metadata().map_err(|error| ShelfError::io("look at", &path, error))?.len();
-        let note = beside(&path, ".note");
-        let mut growing = Self { file, path, note, bytes, total };
+        let mut growing = Self { file, path, bytes, total };
         if bytes > total {
             growing.restart()?;
         }
@@ -84,32 +70,13 @@ impl Growing {
     pub(super) fn restart(&mut self) -> Result<(), ShelfError> {
         self.file.set_len(0).map_err(|error| ShelfError::io("empty", &self.path, error))?;
         self.bytes = 0;
-        // Without a part it says nothing.
-        let _ = fs::remove_file(&self.note);
         Ok(())
-    }
-
-    /// The version that the part is from, where it is from that address.
-    pub(super) fn tag(&self, address: &str) -> Option<String> {
-        let mut text = String::new();
-        File::open(&self.note).ok()?.take(MAX_NOTE_BYTES).read_to_string(&mut text).ok()?;
-        let note: Note = serde_json::from_str(&text).ok()?;
-        (note.address == address).then_some(note.tag)
-    }
-
-    /// Notes the version that comes now. Where that fails, a later download is only less sure of it before the end.
-    pub(super) fn remember(&self, address: &str, tag: &str) {
-        let note = Note { address: address.to_owned(), tag: tag.to_owned() };
-        if let Ok(text) = serde_json::to_vec(&note) {
-            let _ = fs::write(&self.note, text);
-        }
     }
 
     /// Gives the file its own name, for good: what it holds is on the disk before.
     pub(super) fn finish(self, path: &Path) -> Result<(), ShelfError> {
         self.file.sync_all().map_err(|error| ShelfError::io("save", &self.path, error))?;
         fs::rename(&self.path, path).map_err(|error| ShelfError::io("make", path, error))?;
-        let _ = fs::remove_file(&self.note);
         if let Some(folder) = path.parent() {
             let synced = File::open(folder).and_then(|folder| folder.sync_all());
             synced.map_err(|error| ShelfError::io("save", folder, error))?;

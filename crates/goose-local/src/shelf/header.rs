@@ -1,4 +1,4 @@
-//! Whether a file is a model's at all, by its first bytes. What is behind them is the engine's business.
+//! Whether a file is a model's: at all, by its first bytes, and one that runs, which the engine says.
 
 use std::{
     fs::File,
@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::error::ShelfError;
+use crate::{EngineError, Model, ModelFacts};
 
 /// What GGUF files begin with.
 const MAGIC: [u8; 4] = *b"GGUF";
@@ -51,4 +52,21 @@ pub fn check_header(path: &Path) -> Result<(), ShelfError> {
         return Err(not("there is nothing in it".to_owned()));
     }
     Ok(())
+}
+
+/// Looks whether the engine can run a file. The weights themselves are not read.
+///
+/// # Errors
+///
+/// Where it is not there, cannot be read, or cannot be run, with the engine's reason.
+pub fn check_model(path: &Path) -> Result<ModelFacts, ShelfError> {
+    check_header(path)?;
+    Model::look(path).map_err(|error| match error {
+        EngineError::Read { source, .. } => ShelfError::io("read", path, source),
+        EngineError::Malformed(reason) => {
+            ShelfError::NotAModel { path: path.to_owned(), reason: format!("it is damaged: {reason}") }
+        }
+        EngineError::Unsupported(reason) => ShelfError::NotAModel { path: path.to_owned(), reason },
+        other => ShelfError::NotAModel { path: path.to_owned(), reason: other.to_string() },
+    })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{
     Client, Response,
-    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, IF_RANGE, RANGE, USER_AGENT},
+    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, RANGE, USER_AGENT},
     redirect::{Attempt, Policy},
 };
 use tokio::time::{sleep, timeout};
@@ -13,7 +13,7 @@ use url::{Host, Url};
 use super::{
     event::{Event, Events},
     growing::Growing,
-    hub_answer::{self, Answer},
+    hub_answer,
     options::PullOptions,
     pull::Failed,
 };
@@ -92,28 +92,15 @@ impl Hub {
             return Ok(());
         }
         let mut response = self.ask(growing).await?;
-        match hub_answer::read(response.status(), response.headers(), growing)? {
-            Answer::Rest => {}
-            Answer::Whole => growing.restart().map_err(ours)?,
-            Answer::NotFrom => {
-                growing.restart().map_err(ours)?;
-                return Err(Fault::Passing("it does not go on from where the download ended".to_owned()));
-            }
-        }
-        if let Some(tag) = hub_answer::strong_tag(response.headers()) {
-            growing.remember(self.url.as_str(), tag);
-        }
-        receive(&mut response, growing, events).await
+        let known = hub_answer::read(response.status(), response.headers(), growing)?;
+        receive(&mut response, known, growing, events).await
     }
 
     async fn ask(&self, growing: &Growing) -> Result<Response, Fault> {
         let mut request = self.client.get(self.url.clone());
         if growing.bytes() > 0 {
+            // Whether it is still the same file is not asked: the hash of the whole says it, whoever gave the parts.
             request = request.header(RANGE, format!("bytes={}-", growing.bytes()));
-            // Where the file is another one by now, all of it comes.
-            if let Some(tag) = growing.tag(self.url.as_str()) {
-                request = request.header(IF_RANGE, tag);
-            }
         }
         match timeout(IDLE_TIMEOUT, request.send()).await {
             Ok(Ok(response)) => Ok(response),
@@ -128,16 +115,26 @@ impl Hub {
     }
 }
 
-/// Adds what comes to the part.
-async fn receive(response: &mut Response, growing: &mut Growing, events: Events<'_>) -> Result<(), Fault> {
+/// Adds what comes to the part, but for the first bytes, as many as are `known`.
+async fn receive(
+    response: &mut Response,
+    mut known: u64,
+    growing: &mut Growing,
+    events: Events<'_>,
+) -> Result<(), Fault> {
     let total = growing.total();
     loop {
-        let chunk = match timeout(IDLE_TIMEOUT, response.chunk()).await {
+        let mut chunk = match timeout(IDLE_TIMEOUT, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
             Ok(Ok(None)) => break,
             Ok(Err(error)) => return Err(cut(growing, &causes(&error))),
             Err(_) => return Err(silent()),
         };
+        let skipped = chunk.len().min(usize::try_from(known).unwrap_or(usize::MAX));
+        known -= chunk.split_to(skipped).len() as u64;
+        if chunk.is_empty() {
+            continue;
+        }
         if growing.append(&chunk).map_err(ours)?.is_err() {
             return Err(Fault::Lasting(format!("more than {total} bytes come from it")));
         }

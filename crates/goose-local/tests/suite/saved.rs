@@ -19,6 +19,10 @@ fn a_loaded_sequence_goes_on_as_the_saved_one_would() {
     let mut sequence = Sequence::new(tiny.open(), 200).unwrap();
     sequence.feed(&some_tokens(100), GO_ON).unwrap();
     sequence.save(&file).unwrap();
+    let facts = std::fs::metadata(&file).unwrap();
+    assert_eq!(sequence.saved_bytes(), facts.len());
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()) & 0o777, 0o600);
     let wanted = sequence.feed(&[7, 8], GO_ON).unwrap().to_vec();
     // Another process would have another model object, and may want another size.
     let mut loaded = Sequence::load(tiny.open(), &file, 300).unwrap();

@@ -11,6 +11,7 @@ use goose_extension::{
     CallContext, Caller, Extension, Notifier, Progress, RichRenderable, ToolError, ToolOutput, ToolResult,
 };
 use goose_mcp::{Developer, Settings};
+pub(crate) use goose_test_support::is_alive;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -147,12 +148,6 @@ pub(crate) async fn until(what: &str, limit: Duration, holds: impl Fn() -> bool)
         assert!(begin.elapsed() < limit, "not within {limit:?}: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-}
-
-/// Whether a process is there and not merely waiting to be reaped.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 /// The process ids that a file has, one in a line.

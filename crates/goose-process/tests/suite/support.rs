@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use goose_process::Process;
+pub(crate) use goose_test_support::is_alive;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -22,12 +23,6 @@ pub(crate) async fn within(limit: Duration, what: &str, holds: impl Fn() -> bool
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
-}
-
-/// Whether a process is there and not merely waiting to be reaped.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 /// A folder in which processes note their ids.

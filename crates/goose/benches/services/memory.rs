@@ -97,9 +97,9 @@ async fn cost(config: impl Fn(u64) -> ExtensionConfig) -> anyhow::Result<Cost> {
 }
 
 async fn started(pool: &ServicePool, config: &ExtensionConfig) -> anyhow::Result<Arc<Service>> {
-    let service = pool.bind(config);
-    service.ready().await?;
-    Ok(service)
+    let binding = pool.bind(config);
+    binding.ready().await?;
+    Ok(binding.service())
 }
 
 fn per_service(bytes: isize) -> f64 {

@@ -57,6 +57,13 @@ impl ConfigEditor {
         self.edit(|text| edit::set(text, &[key], value))
     }
 
+    /// Sets several top-level keys, all of them or none.
+    pub fn set_all(&self, values: &[(&str, Value)]) -> Result<bool, ConfigError> {
+        self.edit(|text| {
+            values.iter().try_fold(text.to_owned(), |text, (key, value)| edit::set(&text, &[*key], value))
+        })
+    }
+
     /// Sets a top-level key to a value that must not be seen.
     pub fn set_secret(&self, key: &str, value: &Secret) -> Result<bool, ConfigError> {
         self.set(key, &Value::String(value.expose().to_owned()))

@@ -78,7 +78,8 @@ impl ExchangeBuilder {
             is_unfinished,
         };
         let core = Core {
-            models: InUse::new(processor, accelerator, settings, self.profile.context_limit),
+            models: InUse::new(processor, accelerator, settings, self.profile.context_limit)
+                .with_own(self.own_models.take()),
             options: self.request_options(&session.id().to_string()),
             retry: self.retry.clone(),
             limits: limits(&self.profile),

@@ -46,3 +46,4 @@ pub use builder::{BuildError, ExchangeBuilder, Kept, build_exchange};
 pub use event::{Approval, Cost, Decision, Event, Failure, Outcome, ToolEnd};
 pub use handle::Exchange;
 pub use reply::Reply;
+pub use switch::OwnModels;

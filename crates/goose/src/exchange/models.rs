@@ -56,14 +56,25 @@ impl<'a> Models<'a> {
         self.provider(model, ModelOverrides { context_limit, ..self.overrides.clone() })
     }
 
-    /// What a person means by a name. A colon may be part of a model's name: only what stands before it and is a
-    /// service counts as one.
-    pub(super) fn named(&self, name: &str, service: &str) -> ModelRef {
-        let name = name.trim();
+    /// What a person means by a name. What stands before a colon is a service, be it known or not, unless models at the
+    /// service in use may have colons in their names: then it must be one. `own` is what the program's own models are
+    /// called.
+    pub(super) fn named(&self, name: &str, in_use: &ModelRef, own: Option<&str>) -> ModelRef {
+        let (name, service) = (name.trim(), in_use.provider().unwrap_or_default());
+        let is_service = |other: &str| own == Some(other) || self.is_service(other);
+        let may_be_model =
+            |other: &str| own == Some(service) || self.has_colons(in_use) || !looks_like_service(other);
         match name.split_once(':') {
-            Some((other, model)) if self.is_service(other) => ModelRef::new(other, model),
+            Some((other, model)) if is_service(other) || !may_be_model(other) => ModelRef::new(other, model),
             _ => ModelRef::new(service, name),
         }
+    }
+
+    /// Whether models may have colons in their names where this one is.
+    fn has_colons(&self, model: &ModelRef) -> bool {
+        let known = model.provider().and_then(|service| self.registry.info(service));
+        model.model().contains(':')
+            || known.is_none_or(|info| info.is_custom || info.models.iter().any(|name| name.contains(':')))
     }
 
     /// Whether it is a service, or meant to be one.
@@ -110,4 +121,9 @@ impl<'a> Models<'a> {
             None => model.clone(),
         }
     }
+}
+
+/// Whether it is written as services are.
+fn looks_like_service(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }

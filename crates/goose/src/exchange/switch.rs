@@ -7,6 +7,19 @@ use goose_providers::{ModelRef, Provider};
 use super::{assemble::prepare, builder::BuildError, core::Core, handle::Exchange, models::Models};
 use crate::config::Settings;
 
+/// Models that a program has besides those of services, such as one inside it.
+pub trait OwnModels: Send + Sync {
+    /// What they are called as a service.
+    fn service(&self) -> &str;
+
+    /// The model of that name; the usual one where the name is empty.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be asked, and what to do about it.
+    fn model(&self, name: &str) -> Result<Arc<dyn Provider>, String>;
+}
+
 /// The working model and the fast one.
 #[derive(Clone)]
 struct Pair {
@@ -20,6 +33,7 @@ pub(super) struct InUse {
     settings: Settings,
     /// How many tokens fit into the context, where a person says it.
     context_limit: Option<u64>,
+    own: Option<Arc<dyn OwnModels>>,
 }
 
 impl InUse {
@@ -29,11 +43,26 @@ impl InUse {
         settings: Settings,
         context_limit: Option<u64>,
     ) -> Self {
-        Self { now: RwLock::new(Pair { processor, accelerator }), settings, context_limit }
+        Self { now: RwLock::new(Pair { processor, accelerator }), settings, context_limit, own: None }
+    }
+
+    pub(super) fn with_own(self, own: Option<Arc<dyn OwnModels>>) -> Self {
+        Self { own, ..self }
     }
 
     fn now(&self) -> Pair {
         self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The model that a person means by a name.
+    fn named(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, BuildError> {
+        let models = Models::new(&self.settings)?;
+        let own = self.own.as_deref();
+        let model = models.named(name, in_use, own.map(OwnModels::service));
+        match own.filter(|own| model.provider() == Some(own.service())) {
+            Some(own) => own.model(model.model()).map_err(BuildError::OwnModel),
+            None => models.working(&model, self.context_limit),
+        }
     }
 
     /// Where there is no fast model of its own, the new one is that, too.
@@ -72,10 +101,7 @@ impl Exchange {
     ///
     /// Where it cannot be asked, because the service is unknown or its key is missing; the model stays as it was.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, BuildError> {
-        let InUse { settings, context_limit, .. } = &self.core.models;
-        let models = Models::new(settings)?;
-        let model = models.named(name, self.core.processor().name());
-        let processor = models.working(&model, *context_limit)?;
+        let processor = self.core.models.named(name, &self.model())?;
         let state = self.core.state.lock().await;
         prepare(&processor);
         self.core.models.replace(processor);

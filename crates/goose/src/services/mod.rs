@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ExtensionConfig ─► Launch (resolved: nothing is looked up later)
-//!                      │ ServicePool::bind: one Service for the same Launch, shared by reference count
+//!                      │ ServicePool::bind: one Service for the same Launch, ended with its last Binding
 //!                      ▼
 //! Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
 //! ```
@@ -12,8 +12,9 @@
 //!   and when to give up; `subscriptions`: who wants to hear of its resources;
 //!   `phase`: the states, and the events that tell of them; `running`, `follow`: a started one, and looking after it;
 //! - `listing`: what is known of a service without asking it; `listing_cache`: the same on disk;
-//! - `pool`: all services of a process; `options`: what the pool is told.
+//! - `pool`: all services of a process; `binding`: who needs one; `options`: what the pool is told.
 
+mod binding;
 mod follow;
 mod frontend;
 mod launch;
@@ -31,6 +32,7 @@ mod start;
 mod subscriptions;
 mod supervision;
 
+pub use binding::Binding;
 pub use frontend::Frontend;
 pub(crate) use frontend::FrontendExtension;
 pub(crate) use launch::Launch;

@@ -14,17 +14,13 @@ use goose_extension::{ToolError, ToolResult, mcp::Tape};
 use tokio::sync::broadcast;
 
 use super::{
+    binding::Binding,
     launch::Launch,
     options::PoolOptions,
     phase::{ServiceEvent, ServiceId},
     service::Service,
 };
 use crate::config::{ConfigError, ExtensionConfig};
-
-/// How often, and how far apart, a service that is given back is looked at: tasks of its own hold it for moments, and
-/// must not pass for somebody who is bound to it.
-const RELEASE_LOOKS: u32 = 10;
-const RELEASE_PAUSE: Duration = Duration::from_millis(2);
 
 /// How many events a slow reader may fall behind.
 const EVENT_CAPACITY: usize = 1024;
@@ -110,38 +106,50 @@ impl ServicePool {
 
     /// The service of a configuration: the one that runs already, or a new one. Nothing is started yet. It ends when the
     /// last reference is dropped, or with [`release`](Self::release), which waits for the end.
-    pub fn bind(&self, config: &ExtensionConfig) -> Arc<Service> {
+    pub fn bind(&self, config: &ExtensionConfig) -> Binding {
         let launch = Launch::of(config, &self.shared.options);
         self.bind_launch(&config.key(), launch, config.timeout())
     }
 
-    pub(crate) fn bind_launch(&self, name: &str, launch: Launch, timeout: Duration) -> Arc<Service> {
+    pub(crate) fn bind_launch(&self, name: &str, launch: Launch, timeout: Duration) -> Binding {
         let make = |launch| Service::new(name, launch, timeout, Arc::clone(&self.shared));
-        let Some(runs) = launch.running_key.clone() else { return make(launch) };
+        let Some(runs) = launch.running_key.clone() else { return Binding::new(make(launch)) };
         let key = Key { runs, name: name.to_owned(), timeout };
-        if let Some(service) = self.lock().get(&key).and_then(Weak::upgrade) {
+        let find = |services: &HashMap<Key, Weak<Service>>| {
+            services.get(&key).and_then(Weak::upgrade).map(Binding::new)
+        };
+        if let Some(service) = find(&self.lock()) {
             return service;
         }
         // Reads a file, and so is made outside of the lock; somebody else may be quicker.
         let service = make(launch);
         let mut services = self.lock();
-        if let Some(quicker) = services.get(&key).and_then(Weak::upgrade) {
+        if let Some(quicker) = find(&services) {
             return quicker;
         }
         services.retain(|_, service| service.strong_count() > 0);
         services.insert(key, Arc::downgrade(&service));
-        service
+        Binding::new(service)
     }
 
     /// Gives a service back. Where nobody else is bound to it, it is ended, and gone when this returns.
-    pub async fn release(&self, mut service: Arc<Service>) {
-        for _ in 0..RELEASE_LOOKS {
-            match Arc::try_unwrap(service) {
-                Ok(service) => return service.stop().await,
-                Err(held) => service = held,
-            }
-            tokio::time::sleep(RELEASE_PAUSE).await;
+    pub async fn release(&self, binding: Binding) {
+        if let Some(service) = self.given_back(binding) {
+            service.stop().await;
         }
+    }
+
+    /// The service, where nobody needs it any more. Nobody else finds it then.
+    fn given_back(&self, binding: Binding) -> Option<Arc<Service>> {
+        let service = binding.service();
+        // Under the lock: whoever binds it does so before this, and is counted, or after it, and gets another one.
+        let mut services = self.lock();
+        drop(binding);
+        if service.bindings.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        services.retain(|_, there| !std::ptr::eq(there.as_ptr(), Arc::as_ptr(&service)));
+        Some(service)
     }
 
     /// Follows what happens to the services from now on.

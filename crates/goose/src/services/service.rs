@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -46,6 +46,8 @@ pub struct Service {
     /// Counts the listings, so that who made something of one sees when it is stale.
     pub(super) edition: AtomicU64,
     pub(super) subscriptions: Subscriptions,
+    /// How many need it.
+    pub(super) bindings: AtomicUsize,
     /// The listing that is not on disk yet; whoever writes it holds this.
     pub(super) unsaved: Arc<Mutex<Option<Kept>>>,
 }
@@ -97,6 +99,7 @@ impl Service {
             moved: watch::Sender::default(),
             edition: AtomicU64::new(0),
             subscriptions: Subscriptions::default(),
+            bindings: AtomicUsize::new(0),
             unsaved: Arc::default(),
         })
     }

@@ -37,6 +37,23 @@ async fn two_managers_share_a_process_which_ends_with_the_last() -> anyhow::Resu
     Ok(())
 }
 
+/// A service's own tasks look at it for moments, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_only_looks_at_a_service_does_not_keep_it() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let config = world.server("a", &[])?;
+    let manager = world.manager(vec![config.clone()]).await?;
+    let process = pid(&manager, "a").await?;
+    let looked_at = manager.service("a")?;
+    bounded(manager.close()).await?;
+    ensure!(!is_alive(process), "closing waits for the end");
+    // Whoever wants the same now gets another one.
+    let next = world.manager(vec![config]).await?;
+    ensure!(!Arc::ptr_eq(&next.service("a")?, &looked_at) && pid(&next, "a").await? != process);
+    next.close().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_manager_gives_its_services_back() -> anyhow::Result<()> {
     let world = World::new()?;

@@ -18,6 +18,7 @@ use goose::{
 };
 use goose_extension::{ToolError, ToolOutput};
 use goose_test_support::binary;
+pub(crate) use goose_test_support::is_alive;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
@@ -187,12 +188,6 @@ pub(crate) fn phase(manager: &ExtensionManager, name: &str) -> Option<Phase> {
 pub(crate) async fn tool_names(manager: &ExtensionManager) -> anyhow::Result<Vec<String>> {
     let tools = bounded(manager.list_tools()).await??;
     Ok(tools.iter().map(|tool| tool.name().to_owned()).collect())
-}
-
-/// Whether a process is there and not merely waiting to be reaped.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| ![") Z ", ") X "].iter().any(|dead| stat.contains(dead)))
 }
 
 /// Signals a process by its id.

@@ -32,10 +32,9 @@ pub(super) fn apply(
     done: &mut Vec<String>,
 ) -> anyhow::Result<()> {
     let plan = plan(changes, settings, services)?;
-    for (name, value) in plan.named {
-        editor.set(name, &json!(value))?;
-        done.push(format!("{name} is {value}."));
-    }
+    let values: Vec<_> = plan.named.iter().map(|(name, value)| (*name, json!(value))).collect();
+    editor.set_all(&values)?;
+    done.extend(plan.named.iter().map(|(name, value)| format!("{name} is {value}.")));
     if let Some((name, key)) = &plan.key {
         let place = keys::keep(settings, name, key, changes.key_store)?;
         done.push(format!("{name} is kept in {place}."));

@@ -13,7 +13,7 @@ use super::{
     services::Services,
     trial,
 };
-use crate::visible;
+use crate::{local, visible};
 
 /// How many models are shown; services have many more.
 const SHOWN_MODELS: usize = 12;
@@ -37,6 +37,9 @@ pub(super) fn run(
         ));
     }
     let provider = service(with, settings, services, choice)?;
+    if provider.name == local::PROVIDER {
+        with.tell(&format!("  {}", local::GOOD_FOR));
+    }
     requirements(with, editor, settings, provider)?;
     key(with, settings, provider)?;
     model(with, editor, settings, provider, choice)?;
@@ -165,8 +168,7 @@ fn model(
         }
         with.tell("  Give the name of a model.");
     };
-    editor.set("GOOSE_PROVIDER", &json!(provider.name))?;
-    editor.set("GOOSE_MODEL", &json!(answer))?;
+    editor.set_all(&[("GOOSE_PROVIDER", json!(provider.name)), ("GOOSE_MODEL", json!(answer))])?;
     Ok(())
 }
 

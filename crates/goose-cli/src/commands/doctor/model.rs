@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goose::config::Settings;
-use goose_providers::{CustomProviders, Lookup as _, ModelRef, Registry};
+use goose_providers::{ChoiceReason, CustomProviders, Lookup as _, ModelRef, Registry};
 use tokio::{net::TcpStream, time::timeout};
 use url::{Host, Url};
 
@@ -42,6 +42,10 @@ pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
         Some(_) => None,
         None => choice::choose(settings).await,
     };
+    let found_nobody = choice.as_ref().is_none_or(|choice| choice.reason == ChoiceReason::Embedded);
+    if profile.processor.is_none() && found_nobody {
+        checks.push(servers(settings));
+    }
     let Some(model) = profile.processor.or_else(|| choice.as_ref().map(|it| it.model.clone())) else {
         checks.push(Check::bad("model", "no model is chosen, and none is found", choice::WAYS));
         return checks;
@@ -59,6 +63,13 @@ pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
     let address = own.map(|(_, url)| url).or_else(|| address(&registry, &model, settings));
     checks.push(service(address, reach).await);
     checks
+}
+
+/// Those that were asked whether they have a model, and did not answer.
+fn servers(settings: &Settings) -> Check {
+    let asked = settings.registry().local_servers(settings);
+    let asked: Vec<String> = asked.iter().map(|(name, address)| format!("{name} at {address}")).collect();
+    Check::skipped("local servers", format!("nobody answers with a model: {}", asked.join(", ")))
 }
 
 fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
@@ -84,7 +95,7 @@ fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
 /// The model inside goose.
 fn inside(model: &ModelRef, settings: &Settings) -> Check {
     match local::standing(model, settings) {
-        Standing::Here(file) => Check::good("model", format!("{model}, in {file}")),
+        Standing::Here(file) => Check::good("model", format!("{model}, in {file}; {}", local::GOOD_FOR)),
         Standing::Absent(mend) => Check::warning("model", format!("{model}, which is not here yet"), mend),
         Standing::Broken(why, mend) => Check::bad("model", format!("{model}: {why}"), mend),
     }

@@ -44,7 +44,7 @@ Examples:
   goose models remove qwen2.5-coder-1.5b
 
 Only files in goose's own folder are removed. A file that you put there yourself
-is removed after a question, or with --yes.";
+is removed after a question, or with --yes; GOOSE_YES does not count for that.";
 
 const USE_EXAMPLES: &str = "\
 Examples:

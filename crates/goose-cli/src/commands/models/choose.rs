@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use goose::config::{ConfigEditor, Origin, Settings};
-use goose_local::shelf::{Place, Shelf, ShelfError};
+use goose_local::shelf::{Place, Shelf, ShelfError, check_model};
 use serde_json::json;
 
 use super::{explained, say};
@@ -12,9 +12,8 @@ use crate::{aside, local::PROVIDER, visible};
 
 pub(super) fn run(shelf: &Shelf, settings: &Settings, config: &Path, file: &str) -> anyhow::Result<ExitCode> {
     let model = meant(shelf, file)?;
-    let editor = ConfigEditor::new(config);
-    editor.set("GOOSE_PROVIDER", &json!(PROVIDER))?;
-    editor.set("GOOSE_MODEL", &json!(model))?;
+    let values = [("GOOSE_PROVIDER", json!(PROVIDER)), ("GOOSE_MODEL", json!(model))];
+    ConfigEditor::new(config).set_all(&values)?;
     say(&format!("{PROVIDER}:{model} is used from now on. It is in {}.", config.display()))?;
     for key in ["GOOSE_PROVIDER", "GOOSE_MODEL"] {
         if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
@@ -25,11 +24,15 @@ pub(super) fn run(shelf: &Shelf, settings: &Settings, config: &Path, file: &str)
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of one that is here, or the whole path of a file.
+/// The name of one that is here, or the whole path of a file. It is one that runs.
 fn meant(shelf: &Shelf, file: &str) -> anyhow::Result<String> {
     let is_file = Path::new(file).is_file();
     let named = if is_file && !file.contains('/') { format!("./{file}") } else { file.to_owned() };
-    match shelf.locate(&named).map_err(explained)? {
+    let place = shelf.locate(&named).map_err(explained)?;
+    if let Place::File(path) = &place {
+        check_model(path).map_err(explained)?;
+    }
+    match place {
         Place::File(_) if !named.contains('/') && !is_file => Ok(file.to_owned()),
         Place::File(path) => {
             let path =

@@ -53,7 +53,10 @@ async fn dispatched(
             pull::run(shelf, settings, name.as_deref(), &fetching(yes, settings)).await
         }
         ModelsCommand::Verify { name } => verify::run(shelf, name.as_deref()).await,
-        ModelsCommand::Remove { name, yes } => remove::run(shelf, &name, &fetching(yes, settings)).await,
+        ModelsCommand::Remove { name, yes } => {
+            // GOOSE_YES is about what can be fetched again.
+            remove::run(shelf, &name, if yes { Consent::Given } else { Consent::Ask }).await
+        }
         ModelsCommand::Use { file } => choose::run(shelf, settings, config, &file),
     }
 }

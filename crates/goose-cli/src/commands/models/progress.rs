@@ -39,7 +39,7 @@ struct State {
     /// When this source was asked first, and how much was here then.
     since: Instant,
     from: u64,
-    /// How much is here.
+    /// How much is here, and stays.
     bytes: u64,
     drawn: Option<Instant>,
     /// The last step that had a line.
@@ -73,7 +73,11 @@ impl Progress {
                     from => self.line(&format!("Going on from {} with {source}.", size(*from))),
                 }
             }
-            Event::Bytes { bytes, total } => self.bytes(*bytes, *total),
+            Event::Bytes { bytes, total } => {
+                self.state().bytes = *bytes;
+                self.show(*bytes, *total);
+            }
+            Event::Coming { bytes, total } => self.show(*bytes, *total),
             Event::Checked { bytes, total } => self.checked(*bytes, *total),
             Event::Again { reason } => self.line(&format!("Trying again: {reason}")),
             Event::Failed { source, reason } => self.line(&format!("Not from {source}: {reason}")),
@@ -96,9 +100,8 @@ impl Progress {
         }
     }
 
-    fn bytes(&self, bytes: u64, total: u64) {
+    fn show(&self, bytes: u64, total: u64) {
         let mut state = self.state();
-        state.bytes = bytes;
         let spent = state.since.elapsed();
         let came = bytes.saturating_sub(state.from);
         let shown = || shown(bytes, total, speed(came, spent));
@@ -197,6 +200,15 @@ mod tests {
         );
         assert_eq!(speed(5, Duration::from_millis(10)), None);
         assert_eq!(speed(5_000, Duration::from_secs(2)), Some(2_500));
+    }
+
+    /// What another program has not ended is lost where it is stopped.
+    #[test]
+    fn only_what_stays_counts_as_kept() {
+        let progress = Progress::new(Voice::Quiet);
+        progress.event(&Event::Bytes { bytes: 10, total: 100 });
+        progress.event(&Event::Coming { bytes: 60, total: 100 });
+        assert_eq!(progress.state().bytes, 10);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `goose models remove`.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::bail;
 use goose_local::shelf::{Item, Shelf};
@@ -9,13 +9,13 @@ use super::{explained, say};
 use crate::{
     aside,
     commands::info::size,
-    local::{Consent, Fetching},
-    terminal::input::Typed,
+    local::Consent,
+    terminal::input::{Input, Typed},
 };
 
-pub(super) async fn run(shelf: &Shelf, name: &str, fetching: &Fetching) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(shelf: &Shelf, name: &str, consent: Consent) -> anyhow::Result<ExitCode> {
     let item = shelf.item(name).map_err(explained)?;
-    if item.entry.is_none() && !agreed(&item, fetching).await? {
+    if item.entry.is_none() && !agreed(&item, consent).await? {
         return Ok(ExitCode::FAILURE);
     }
     let freed = shelf.remove(name).map_err(explained)?;
@@ -24,8 +24,8 @@ pub(super) async fn run(shelf: &Shelf, name: &str, fetching: &Fetching) -> anyho
 }
 
 /// A file of the person's own cannot be fetched again.
-async fn agreed(item: &Item, fetching: &Fetching) -> anyhow::Result<bool> {
-    if fetching.consent == Consent::Given {
+async fn agreed(item: &Item, consent: Consent) -> anyhow::Result<bool> {
+    if consent == Consent::Given {
         return Ok(true);
     }
     if !aside::can_ask() {
@@ -35,6 +35,6 @@ async fn agreed(item: &Item, fetching: &Fetching) -> anyhow::Result<bool> {
         );
     }
     let question = format!("{} is a file of your own. Remove it for good? (y/n) ", item.name);
-    let typed = fetching.input.turn().await.answer(&question).await;
+    let typed = Arc::new(Input::new(None)).turn().await.answer(&question).await;
     Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
 }

@@ -3,11 +3,11 @@
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::bail;
-use goose::session::SessionStore;
+use goose::{config::Paths, session::SessionStore};
 
 use super::{args::WhichSession, chosen, explained};
 use crate::{
-    aside,
+    aside, local,
     output::Output,
     terminal::input::{Input, Typed},
     visible,
@@ -15,6 +15,7 @@ use crate::{
 
 /// Removes a session, after asking.
 pub(super) async fn remove(
+    paths: &Paths,
     store: &SessionStore,
     which: &WhichSession,
     yes: bool,
@@ -27,6 +28,8 @@ pub(super) async fn remove(
     if !yes && !agreed(&format!("Remove {called} for good? (y/n) ")).await? {
         return Ok(ExitCode::FAILURE);
     }
+    // First what can only be found by the session.
+    local::forgotten(paths, &session.id.to_string())?;
     store.remove(&session.id).await.map_err(explained)?;
     say(&format!("Removed {called}."))
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
         match command {
             SessionCommand::List(args) => list::list(&store, args).await,
             SessionCommand::Search { text, limit, form } => list::search(&store, &text, limit, &form).await,
-            SessionCommand::Remove { which, yes } => manage::remove(&store, &which, yes).await,
+            SessionCommand::Remove { which, yes } => manage::remove(&paths, &store, &which, yes).await,
             SessionCommand::Rename { session, new_name } => manage::rename(&store, &session, &new_name).await,
             SessionCommand::Fork { which } => manage::fork(&store, &which).await,
             SessionCommand::Export { which, format, output } => {

@@ -9,7 +9,9 @@ use futures::StreamExt as _;
 use goose_extension::Message;
 use goose_providers::{Arguments, Provider as _, ProviderError, ReplyEvent, StopReason};
 
-use super::{Question, Stage, tiny};
+use goose_test_support::tiny_model;
+
+use super::{Question, Stage};
 
 #[tokio::test]
 async fn an_answer_keeps_its_form_whatever_the_weights_are() -> anyhow::Result<()> {
@@ -120,7 +122,7 @@ async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> 
 async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter() -> anyhow::Result<()> {
     let stage = Stage::new(2)?;
     let provider = stage.provider();
-    let long = "word ".repeat(tiny::CONTEXT);
+    let long = "word ".repeat(tiny_model::CONTEXT);
     let error = Question::new(&long).ask(&provider).await.expect_err("it does not fit");
     assert!(
         matches!(&error, ProviderError::Refused { message, .. } if message.contains("tokens in mind")),

@@ -3,7 +3,9 @@
 use std::{fs, sync::Arc};
 
 use goose_extension::Message;
-use goose_providers::{Reply, Usage};
+use goose_local::provider::{LocalOptions, forget};
+use goose_providers::{Provider as _, Reply, Usage};
+use goose_test_support::tiny_model;
 
 use super::{Question, Stage};
 
@@ -80,6 +82,74 @@ async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that
     let states =
         stage.cache().iter().filter(|path| path.extension().is_some_and(|kind| kind == "state")).count();
     assert_eq!(states, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_choice_of_tools_has_a_beginning_of_its_own() -> anyhow::Result<()> {
+    let stage = Stage::new(6)?;
+    let forgetful = || goose_local::provider::LocalProvider::new(stage.options().without_memory());
+    let question = |tools: usize| {
+        let mut question = Question::new("Something.");
+        question.options.max_tokens = Some(40);
+        question.tools.truncate(tools);
+        question
+    };
+    for tools in [3, 2] {
+        question(tools).reply(&forgetful()).await?;
+    }
+    for tools in [3, 2] {
+        let usage = question(tools).reply(&forgetful()).await?.usage;
+        assert!(usage.cached_input > usage.input / 2, "{tools} tools: {usage:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_conversation_is_forgotten_and_others_are_not() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    let (question, reply) = kept(&stage).await?;
+    let before = stage.cache().len();
+    forget(&stage.path("cache"), "another talk")?;
+    forget(&stage.path("nowhere"), "another talk")?;
+    assert_eq!(stage.cache().len(), before);
+    let conversation = question.options.conversation.clone().unwrap_or_default();
+    forget(&stage.path("cache"), &conversation)?;
+    assert_eq!(stage.cache().len(), before - 2);
+    let next = next(&question, &reply).reply(&stage.provider()).await?;
+    assert!((1..reply.usage.input / 2 + 400).contains(&next.usage.cached_input), "{:?}", next.usage);
+    assert!(next.usage.cached_input < reply.usage.input, "only what is nobody's is left: {:?}", next.usage);
+    Ok(())
+}
+
+/// Another run may have more room.
+#[tokio::test]
+async fn a_state_that_this_run_has_no_room_for_stays() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    let (question, reply) = kept(&stage).await?;
+    let less = usize::try_from(reply.usage.input)?;
+    let narrow = goose_local::provider::LocalProvider::new(stage.options().with_context(Some(less)));
+    let mut short = Question::new("Short.");
+    short.options.max_tokens = Some(20);
+    short.reply(&narrow).await?;
+    let next = next(&question, &reply).reply(&stage.provider()).await?;
+    assert!(next.usage.cached_input >= reply.usage.input, "{:?} after {:?}", next.usage, reply.usage);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_announced_is_what_the_model_was_trained_for() -> anyhow::Result<()> {
+    let stage = Stage::new(4)?;
+    let context = |wished: Option<usize>| {
+        let options = stage.options().with_context(wished);
+        goose_local::provider::LocalProvider::new(options).model().context_limit
+    };
+    assert_eq!(context(None), tiny_model::CONTEXT as u64);
+    assert_eq!(context(Some(200_000)), tiny_model::CONTEXT as u64);
+    assert_eq!(context(Some(1_000)), 1_000);
+    // Whatever the file says, there is an end.
+    let unknown = LocalOptions::new("none", stage.path("none.gguf")).with_context(Some(200_000));
+    assert_eq!(goose_local::provider::LocalProvider::new(unknown).model().context_limit, 32 * 1024);
     Ok(())
 }
 

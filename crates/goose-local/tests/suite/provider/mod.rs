@@ -3,7 +3,6 @@
 
 mod answers;
 mod memory;
-mod tiny;
 
 use std::{path::Path, sync::Arc};
 
@@ -13,6 +12,7 @@ use goose_local::provider::{LocalOptions, LocalProvider};
 use goose_providers::{
     Provider as _, ProviderResult, Reply, ReplyEvent, ReplyStream, Request, RequestOptions,
 };
+use goose_test_support::tiny_model;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new(seed: u64) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        tiny::write(&folder.path().join("tiny.gguf"), seed)?;
+        tiny_model::write(&folder.path().join("tiny.gguf"), seed)?;
         Ok(Self { folder })
     }
 

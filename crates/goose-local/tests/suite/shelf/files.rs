@@ -4,8 +4,9 @@ use std::{fs, os::unix::fs::symlink};
 
 use anyhow::{Context as _, ensure};
 use goose_local::shelf::{
-    Catalogue, DEFAULT_MODEL, Event, Place, Shelf, ShelfError, State, Verdict, check_header,
+    Catalogue, DEFAULT_MODEL, Event, Place, Shelf, ShelfError, State, Verdict, check_header, check_model,
 };
+use goose_test_support::{GgufWriter, tiny_model};
 
 use super::{Bench, NAME, good_hub, hub_source, model};
 
@@ -141,5 +142,29 @@ fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     fs::write(&own, serde_json::to_string(&[&good])?)?;
     assert_eq!(Catalogue::with_own(&own)?.find(NAME), Some(&good));
     ensure!(Shelf::new("/nowhere/at/all", Catalogue::builtin()).list()?.len() == 1);
+    Ok(())
+}
+
+/// What has a good header may still be nothing that runs, and the engine says why.
+#[test]
+fn only_what_runs_counts_as_a_model() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("file.gguf");
+    tiny_model::write(&path, 1)?;
+    assert_eq!(check_model(&path)?.architecture, "qwen2");
+    let good = fs::read(&path)?;
+    let mut of_another_kind = GgufWriter::default();
+    of_another_kind.text("general.architecture", "mamba");
+    for (bytes, expected) in [
+        (model(1_000), "it is damaged"),
+        (good[..good.len() / 2].to_vec(), "it is damaged"),
+        (of_another_kind.finish(), "its architecture is `mamba`"),
+    ] {
+        fs::write(&path, bytes)?;
+        let error = check_model(&path).err().context("it cannot run")?;
+        ensure!(matches!(error, ShelfError::NotAModel { .. }), "{error}");
+        ensure!(error.to_string().contains(expected), "{error}");
+    }
+    ensure!(matches!(check_model(&folder.path().join("none")), Err(ShelfError::NoFile { .. })));
     Ok(())
 }

@@ -26,13 +26,13 @@ async fn a_file_comes_whole_and_is_not_fetched_twice() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_download_that_is_cut_goes_on_with_the_same_version() -> anyhow::Result<()> {
+async fn a_download_that_is_cut_goes_on() -> anyhow::Result<()> {
     let file = model(100_000);
     let mut cuts = vec![30_000, 20_000].into_iter();
     let server = Loopback::answering({
         let file = file.clone();
         move |asked| {
-            let answer = HttpAnswer::file(asked, &file).with_header("etag", "\"v1\"");
+            let answer = HttpAnswer::file(asked, &file);
             match cuts.next() {
                 Some(cut) => answer.cut_after(cut),
                 None => answer,
@@ -42,58 +42,88 @@ async fn a_download_that_is_cut_goes_on_with_the_same_version() -> anyhow::Resul
     let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
     bench.pull().await?;
     bench.is_done(&file)?;
-    let ranges: Vec<(Option<usize>, Option<String>)> = server
-        .asked()
-        .iter()
-        .map(|asked| (asked.range_from(), asked.header("if-range").map(str::to_owned)))
-        .collect();
-    let tag = Some("\"v1\"".to_owned());
-    assert_eq!(ranges, [(None, None), (Some(30_000), tag.clone()), (Some(50_000), tag)]);
+    let ranges: Vec<Option<usize>> = server.asked().iter().map(|asked| asked.range_from()).collect();
+    assert_eq!(ranges, [None, Some(30_000), Some(50_000)]);
     assert_eq!(bench.told("Again").len(), 2);
     Ok(())
 }
 
+/// Whoever sends everything again may be cut earlier than before: what came before stays.
 #[tokio::test]
-async fn a_server_without_ranges_starts_anew() -> anyhow::Result<()> {
+async fn a_server_without_ranges_does_not_cost_what_has_come() -> anyhow::Result<()> {
     let file = model(100_000);
-    let mut cuts = vec![60_000].into_iter();
+    let mut cuts = vec![60_000, 20_000].into_iter();
     let server = Loopback::answering({
         let file = file.clone();
-        move |_| {
-            let answer = HttpAnswer::new(200, file.clone());
-            match cuts.next() {
-                Some(cut) => answer.cut_after(cut),
-                None => answer,
-            }
+        move |_| match cuts.next() {
+            Some(cut) => HttpAnswer::new(200, file.clone()).cut_after(cut),
+            None => HttpAnswer::new(404, ""),
         }
     })?;
     let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    ensure!(bench.pull().await.is_err());
+    assert_eq!(fs::read(bench.part())?, &file[..60_000]);
+    let server = Loopback::answering({
+        let file = file.clone();
+        move |_| HttpAnswer::new(200, file.clone())
+    })?;
+    let bench = bench.with_hub(&server)?;
     bench.pull().await?;
     bench.is_done(&file)?;
-    assert_eq!(server.asked()[1].range_from(), Some(60_000));
+    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.asked()[0].range_from(), Some(60_000));
     Ok(())
 }
 
-/// What was fetched before is another version, and the server says so.
+/// A hub that has another file by now says nothing about the part.
 #[tokio::test]
-async fn a_changed_file_comes_from_its_begin() -> anyhow::Result<()> {
-    let (old, new) = (vec![7; 50_000], model(80_000));
+async fn a_part_outlives_a_hub_that_has_another_file() -> anyhow::Result<()> {
+    let file = model(80_000);
+    let part = |from: usize, total: usize| {
+        let answer = HttpAnswer::new(206, model(total)[from..].to_vec());
+        answer.with_header("content-range", &format!("bytes {from}-{}/{total}", total - 1))
+    };
+    let table = [
+        (part(50_000, 90_000), "the file there has 90000 bytes"),
+        (part(60_000, 80_000), "it does not go on from where the download ended"),
+        (HttpAnswer::new(206, "?"), "it does not go on from where the download ended"),
+        (
+            HttpAnswer::new(416, "").with_header("content-range", "bytes */40000"),
+            "the file there has 40000 bytes",
+        ),
+        (HttpAnswer::new(416, ""), "it does not go on from where the download ended"),
+        (HttpAnswer::new(200, model(90_000)), "the file there has 90000 bytes"),
+    ];
+    for (answer, expected) in table {
+        let server = Loopback::answering(move |_| answer.clone())?;
+        let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
+        fs::create_dir_all(bench.shelf.folder())?;
+        fs::write(bench.part(), &file[..50_000])?;
+        let error = bench.pull().await.err().context("it is another file")?;
+        ensure!(error.to_string().contains(expected), "{error}");
+        ensure!(error.hint().is_some_and(|hint| hint.contains("what has come so far is kept")));
+        assert_eq!(fs::read(bench.part())?, &file[..50_000], "{expected}");
+        assert_eq!(server.asked().len(), 1, "{expected}");
+    }
+    Ok(())
+}
+
+/// A server that begins a little earlier than it was asked to.
+#[tokio::test]
+async fn what_comes_twice_counts_once() -> anyhow::Result<()> {
+    let file = model(80_000);
     let server = Loopback::answering({
-        let new = new.clone();
-        move |asked| match asked.header("if-range") {
-            Some("\"old\"") => HttpAnswer::new(200, new.clone()).with_header("etag", "\"new\""),
-            _ => HttpAnswer::file(asked, &new),
+        let file = file.clone();
+        move |_| {
+            let answer = HttpAnswer::new(206, file[49_000..].to_vec());
+            answer.with_header("content-range", "bytes 49000-79999/80000")
         }
     })?;
-    let bench = Bench::new(&new, vec![hub_source()])?.with_hub(&server)?;
+    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
     fs::create_dir_all(bench.shelf.folder())?;
-    fs::write(bench.part(), &old)?;
-    let note = format!(r#"{{"address": "{}{HUB_PATH}", "tag": "\"old\""}}"#, server.url());
-    fs::write(bench.shelf.folder().join("tiny.gguf.part.note"), note)?;
+    fs::write(bench.part(), &file[..50_000])?;
     bench.pull().await?;
-    bench.is_done(&new)?;
-    assert_eq!(server.asked().len(), 1);
-    Ok(())
+    bench.is_done(&file)
 }
 
 /// Nobody knows where the part is from; only the hash shows that it is wrong.
@@ -121,6 +151,7 @@ async fn a_file_with_another_hash_is_never_used() -> anyhow::Result<()> {
     ensure!(error.to_string().contains("is not the file that goose knows"), "{error}");
     ensure!(!bench.file().exists());
     assert_eq!(fs::metadata(bench.part())?.len(), 0);
+    ensure!(error.hint().is_some_and(|hint| !hint.contains("is kept")), "nothing is kept");
     Ok(())
 }
 
@@ -228,4 +259,30 @@ async fn the_second_of_two_waits_and_finds_it_there() -> anyhow::Result<()> {
     assert_eq!(were_here, [false, true]);
     assert_eq!((server.asked().len(), bench.told("Waiting").len()), (1, 1));
     bench.is_done(&file)
+}
+
+#[tokio::test]
+async fn what_is_fetched_now_is_not_removed() -> anyhow::Result<()> {
+    let file = model(200_000);
+    let server = Loopback::answering({
+        let file = file.clone();
+        move |asked| HttpAnswer::file(asked, &file).silent_after(120_000)
+    })?;
+    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    let refused = async {
+        while fs::metadata(bench.part()).map_or(0, |about| about.len()) < 120_000 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        bench.shelf.remove(NAME)
+    };
+    let refused = tokio::select! {
+        pulled = bench.pull() => anyhow::bail!("it ended: {pulled:?}"),
+        refused = refused => refused,
+    };
+    let error = refused.err().context("it was removed under a download")?;
+    let process = format!("is being fetched by another goose (process {})", std::process::id());
+    ensure!(error.to_string().contains(&process) && error.hint().is_some(), "{error}");
+    assert_eq!(fs::metadata(bench.part())?.len(), 120_000);
+    assert_eq!(bench.shelf.remove(NAME)?, 120_000, "nobody fetches it any more");
+    Ok(())
 }

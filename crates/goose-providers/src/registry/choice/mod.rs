@@ -83,6 +83,11 @@ impl Registry {
         self.chosen(&is_set, &answering, embedded)
     }
 
+    /// The servers that [`choose`](Self::choose) looks for on this machine: what people call them, and where.
+    pub fn local_servers(&self, lookup: &dyn Lookup) -> Vec<(String, String)> {
+        servers::looked_for(self, lookup)
+    }
+
     /// The choice itself, from what is known.
     pub fn chosen(
         &self,

@@ -33,6 +33,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
 /// How long a server may take for everything that it is asked.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long it may take to tell about one model.
+const SHOW_TIME: Duration = Duration::from_millis(250);
+
 /// The largest answer.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
@@ -61,11 +64,24 @@ pub(super) async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<A
         let (client, name) = (&client, info.display_name.clone());
         Some(async move {
             let model = tokio::time::timeout(PATIENCE, first_model(client, provider, &url)).await.ok()??;
-            let address = format!("{}:{}", url.host_str()?, url.port_or_known_default()?);
+            let address = shown(&url)?;
             Some(AnsweringServer { provider: (*provider).to_owned(), name, address, model })
         })
     });
     join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// Those that are looked for: what people call them, and where.
+pub(super) fn looked_for(registry: &Registry, lookup: &dyn Lookup) -> Vec<(String, String)> {
+    let places = LOCAL_SERVERS.iter().filter_map(|provider| {
+        let url = address_of(registry, lookup, provider)?;
+        Some((registry.info(provider)?.display_name.clone(), shown(&url)?))
+    });
+    places.collect()
+}
+
+fn shown(url: &Url) -> Option<String> {
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
 
 /// Where the user says that it is, or its usual address.
@@ -88,8 +104,9 @@ async fn first_model(client: &Client, provider: &str, url: &Url) -> Option<Strin
     let list = body(client.get(address::join(url, "api/tags"))).await?;
     for model in models_lists::tagged(&list).into_iter().take(MAX_SHOWN) {
         let show = client.post(address::join(url, "api/show")).body(json!({ "model": model }).to_string());
-        let shown = body(show.header("content-type", "application/json")).await?;
-        if models_lists::may_call_tools(&shown) {
+        let show = show.header("content-type", "application/json").timeout(SHOW_TIME);
+        // One model that cannot be shown says nothing about the others.
+        if body(show).await.is_some_and(|shown| models_lists::may_call_tools(&shown)) {
             return Some(model);
         }
     }

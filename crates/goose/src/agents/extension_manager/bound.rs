@@ -1,13 +1,21 @@
 //! [`Bound`]: a service as one manager may use it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use crate::{config::ExtensionConfig, services::Service};
+use crate::{
+    config::ExtensionConfig,
+    services::{Binding, Service},
+};
 
 /// A service that a manager was given, and which of its tools.
 pub(super) struct Bound {
     name: String,
     pub(super) service: Arc<Service>,
+    /// The manager's need of it; none after it was given back.
+    binding: Mutex<Option<Binding>>,
     /// Where it comes from; none for an extension of this program.
     config: Option<ExtensionConfig>,
     /// The tools that may be used; all where there is no list.
@@ -15,10 +23,26 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    pub(super) fn new(name: String, service: Arc<Service>, config: Option<ExtensionConfig>) -> Arc<Self> {
+    pub(super) fn new(name: String, binding: Binding, config: Option<ExtensionConfig>) -> Arc<Self> {
         let allowed = config.as_ref().and_then(|config| config.available_tools());
         let allowed = allowed.map(|tools| tools.iter().cloned().collect());
-        Arc::new(Self { name, service, config, allowed })
+        Arc::new(Self {
+            name,
+            service: binding.service(),
+            binding: Mutex::new(Some(binding)),
+            config,
+            allowed,
+        })
+    }
+
+    /// The service for a call: while this is there, it is not ended under it.
+    pub(super) fn in_use(&self) -> Option<Binding> {
+        self.binding.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What has to be given back, once.
+    pub(super) fn unbind(&self) -> Option<Binding> {
+        self.binding.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(super) fn config(&self) -> Option<&ExtensionConfig> {

@@ -50,6 +50,7 @@ impl Inner {
     async fn call(&self, name: &str, arguments: JsonObject, context: &CallContext) -> ToolResult<ToolOutput> {
         let Entry { bound, tool } = self.resolve(name).await?;
         let context = self.surround(bound.name(), context);
+        let _in_use = bound.in_use();
         bound.service.call(&tool, arguments, &context).await
     }
 

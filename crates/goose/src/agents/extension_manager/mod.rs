@@ -135,9 +135,9 @@ impl ExtensionManager {
     /// Where there is one of that name already.
     pub fn add_extension(&self, extension: Arc<dyn Extension>) -> Result<(), ManagerError> {
         let name = extension.name().to_owned();
-        let service =
+        let binding =
             self.inner.pool.bind_launch(&name, Launch::given(extension, "in_process"), DEFAULT_TIMEOUT);
-        self.inner.add(Bound::new(name, service, None))
+        self.inner.add(Bound::new(name, binding, None))
     }
 
     /// Puts a changed extension in the place of the one of that name, or adds it. Calls that are under way end as they
@@ -158,7 +158,7 @@ impl ExtensionManager {
         })?;
         // One after the other: both may want the same port.
         if let Some(replaced) = replaced {
-            self.inner.release(replaced).await;
+            self.inner.release(&replaced).await;
         }
         bound.warm_up_where_unknown();
         Ok(())
@@ -175,7 +175,7 @@ impl ExtensionManager {
             bounds.retain(|there| !Arc::ptr_eq(there, &bound));
             Ok(())
         })?;
-        self.inner.release(bound).await;
+        self.inner.release(&bound).await;
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl ExtensionManager {
 
 impl Inner {
     fn bind(&self, config: &ExtensionConfig) -> Arc<Bound> {
-        let service = match self.options.frontend_extension(config) {
+        let binding = match self.options.frontend_extension(config) {
             Some(extension) => self.pool.bind_launch(
                 &config.key(),
                 Launch::given(extension, config.type_name()),
@@ -260,7 +260,7 @@ impl Inner {
             ),
             None => self.pool.bind(config),
         };
-        Bound::new(config.key(), service, Some(config.clone()))
+        Bound::new(config.key(), binding, Some(config.clone()))
     }
 
     fn add(&self, bound: Arc<Bound>) -> Result<(), ManagerError> {
@@ -346,9 +346,9 @@ impl Inner {
         }
     }
 
-    async fn release(&self, bound: Arc<Bound>) {
-        if let Some(bound) = Arc::into_inner(bound) {
-            self.pool.release(bound.service).await;
+    async fn release(&self, bound: &Bound) {
+        if let Some(binding) = bound.unbind() {
+            self.pool.release(binding).await;
         }
     }
 
@@ -359,9 +359,8 @@ impl Inner {
     }
 
     async fn close(&self) {
-        // The shared list must be gone, or nobody would be the last to hold a service.
-        let bounds = self.take_bounds().to_vec();
-        join_all(bounds.into_iter().map(|bound| self.release(bound))).await;
+        let bounds = self.take_bounds();
+        join_all(bounds.iter().map(|bound| self.release(bound))).await;
     }
 }
 

@@ -30,6 +30,7 @@ impl ExtensionManager {
             let (extension, prompt) = self.find_prompt(name).await?;
             let context = self.inner.surround(&extension, context);
             let bound = self.inner.named(&extension)?;
+            let _in_use = bound.in_use();
             bound.service.ask(async |it| it.get_prompt(&prompt, arguments, &context).await).await
         };
         self.inner.unless_cancelled(name, context, getting).await

@@ -77,6 +77,7 @@ impl ExtensionManager {
     /// Where the extension or the resource is not there.
     pub async fn subscribe(&self, extension: &str, uri: &str) -> ToolResult<()> {
         let bound = self.inner.named(extension)?;
+        let _in_use = bound.in_use();
         self.inner.unless_cancelled(uri, &CallContext::new(), bound.service.subscribe(uri)).await
     }
 
@@ -87,6 +88,7 @@ impl ExtensionManager {
     /// Where the extension is not there.
     pub async fn unsubscribe(&self, extension: &str, uri: &str) -> ToolResult<()> {
         let bound = self.inner.named(extension)?;
+        let _in_use = bound.in_use();
         self.inner.unless_cancelled(uri, &CallContext::new(), bound.service.unsubscribe(uri)).await
     }
 
@@ -101,6 +103,7 @@ impl ExtensionManager {
         request: CompleteRequestParams,
     ) -> ToolResult<CompletionInfo> {
         let bound = self.inner.named(extension)?;
+        let _in_use = bound.in_use();
         let completing = bound.service.ask(async |extension| extension.complete(request).await);
         self.inner.unless_cancelled("completion", &CallContext::new(), completing).await
     }
@@ -131,6 +134,7 @@ impl Inner {
         let mut failed = None;
         for bound in bounds {
             let context = self.surround(bound.name(), context);
+            let _in_use = bound.in_use();
             let reading = bound.service.ask(async |extension| extension.read_resource(uri, &context).await);
             match reading.await {
                 Ok(contents) => return Ok(contents),
@@ -168,6 +172,7 @@ impl Inner {
             None => self.bounds().to_vec(),
         };
         let answers = join_all(bounds.iter().map(async |bound| {
+            let _in_use = bound.in_use();
             let answer = async {
                 match bound.service.known().await {
                     Some(listing) if !wanted(listing.features) => Ok(Vec::new()),

@@ -1,9 +1,9 @@
-//! A model of a few kilobytes, made here: random weights, one token for each byte, and the marks of turns. It has nothing
+//! [`write`]: a model of a few kilobytes, made here: random weights, one token for each byte, and the marks of turns. It has nothing
 //! to say, but says it in whatever form it must.
 
 use std::{fs, path::Path};
 
-use crate::{blocks::Numbers, tiny::byte_char, writer::Writer};
+use crate::gguf::GgufWriter;
 
 const WIDTH: usize = 32;
 const HIDDEN: usize = 64;
@@ -11,17 +11,21 @@ const HEADS: usize = 2;
 const LAYERS: usize = 2;
 
 /// How much it can keep in mind.
-pub(crate) const CONTEXT: usize = 4_096;
+pub const CONTEXT: usize = 4_096;
 
 /// Kinds of tokens.
 const NORMAL: u32 = 1;
 const CONTROL: u32 = 3;
 
 /// Writes the model. Another seed is another model.
-pub(crate) fn write(path: &Path, seed: u64) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// Where it cannot be written.
+pub fn write(path: &Path, seed: u64) -> anyhow::Result<()> {
     let mut numbers = Numbers(seed);
     let (tokens, kinds) = vocabulary();
-    let mut file = Writer::default();
+    let mut file = GgufWriter::default();
     for (key, value) in [
         ("general.architecture", "qwen2"),
         ("general.name", "Tiny"),
@@ -84,4 +88,24 @@ fn vocabulary() -> (Vec<String>, Vec<u32>) {
         kinds.push(CONTROL);
     }
     (tokens, kinds)
+}
+
+/// Numbers that are always the same.
+struct Numbers(u64);
+
+impl Numbers {
+    fn float(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as f32 / (1_u32 << 30) as f32 - 1.0
+    }
+}
+
+/// The character that stands for a byte in byte-level vocabularies.
+fn byte_char(byte: u8) -> char {
+    let own = |byte: u8| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    if own(byte) {
+        return byte.into();
+    }
+    let before = (0..byte).filter(|other| !own(*other)).count();
+    u32::try_from(256 + before).ok().and_then(char::from_u32).unwrap_or_default()
 }

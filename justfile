@@ -34,6 +34,10 @@ bench *ARGS:
 bench-overhead *ARGS:
     cargo bench -p goose-cli --bench overhead -- {{ARGS}}
 
+# How fast the small local model's engine is; with --peer against llama.cpp (from PyPI, installed under target)
+bench-engine *ARGS:
+    cargo bench -p goose-local --bench engine -- {{ARGS}}
+
 # What the small local model can do: tasks in scratch folders, checked by code
 eval-local *ARGS:
     cargo bench -p goose-cli --bench local -- {{ARGS}}

@@ -18,6 +18,9 @@ use super::{
 /// The argument with which a file is read on.
 const OFFSET: &str = "offset";
 
+/// What a sentence can end with.
+const LAST: &str = r"[^\s\[({=:,]";
+
 /// The calls that may be made, and the final answer where it may come.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Form {
@@ -33,7 +36,7 @@ impl Form {
         let mut form = Self::calls(offer, progress, seen, |tool| may_be_called(offer, tool, progress.stage));
         let must_go_on = matches!(progress.stage, Stage::Missed | Stage::Undone);
         if offer.takes_text && (!must_go_on || form.is_empty()) {
-            form.documents.push(final_answer(json!({ "maxLength": MAX_TEXT_CHARS })));
+            form.documents.push(final_answer("."));
         }
         form
     }
@@ -47,20 +50,20 @@ impl Form {
                 Some(Self::calls(offer, progress, seen, may_act)).filter(|form| !form.is_empty())
             }
             // Whoever does not speak of themselves says what they saw.
-            Doubt::Empty => {
-                Some(Self { documents: vec![final_answer(json!({ "pattern": "^[^I]" }))], edits: Vec::new() })
-            }
+            Doubt::Empty => Some(Self { documents: vec![final_answer("[^I]")], edits: Vec::new() }),
         }
     }
 
     fn calls(offer: &Offer, progress: &Progress, seen: &Seen, is_allowed: impl Fn(&Offered) -> bool) -> Self {
         let mut form = Self::default();
+        let about = progress.unfinished.as_deref();
         let is_left =
             |tool: &&Offered| is_allowed(tool) && progress.exhausted.as_deref() != Some(tool.name.as_str());
         for tool in offer.tools.iter().filter(is_left) {
             match tool.name.as_str() {
                 // What was not looked at is edited from memory, which is wrong.
-                EDIT if offer.can_read() => form.edits = Quoting::of(&tool.short, seen),
+                EDIT if offer.can_read() => form.edits = Quoting::of(&tool.short, seen, about),
+                _ if about.is_some() => {}
                 READ if !progress.may_page => form.documents.push(call(tool, &[OFFSET])),
                 _ => form.documents.push(call(tool, &[])),
             }
@@ -108,14 +111,14 @@ fn may_be_called(offer: &Offer, tool: &Offered, stage: Stage) -> bool {
     }
 }
 
-fn final_answer(limits: Value) -> Value {
-    let mut text = json!({ "type": "string", "minLength": 1 });
-    if let (Some(text), Value::Object(limits)) = (text.as_object_mut(), limits) {
-        text.extend(limits);
-    }
+/// The final answer, whose text begins with a character of this class. It does not end as no sentence ends: there a small
+/// model has forgotten to escape a quotation mark.
+fn final_answer(first: &str) -> Value {
+    let rest = MAX_TEXT_CHARS - 2;
+    let text = format!("^(?s:{first}.{{0,{rest}}}{LAST}|\\d)$");
     json!({
         "type": "object",
-        "properties": { "tool": { "const": FINAL_ANSWER }, TEXT: text },
+        "properties": { "tool": { "const": FINAL_ANSWER }, TEXT: { "type": "string", "pattern": text } },
         "required": ["tool", TEXT],
         "additionalProperties": false,
     })

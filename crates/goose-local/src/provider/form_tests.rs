@@ -27,7 +27,7 @@ fn seen() -> Seen {
 }
 
 fn at(stage: Stage) -> Progress {
-    Progress { stage, exhausted: None, may_page: false }
+    Progress { stage, unfinished: None, exhausted: None, may_page: false }
 }
 
 fn answer() -> Value {

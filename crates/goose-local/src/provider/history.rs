@@ -151,7 +151,7 @@ impl<'a> History<'a> {
             (READ, false) => shortened(&Page::of(&text).text, MAX_PAGE_CHARS),
             (SEARCH, false) if text == NOTHING_FOUND => AFTER_NO_MATCH.to_owned(),
             (SEARCH, false) => shortened(&found::told(&text).unwrap_or(text), MAX_RESULT_CHARS),
-            (EDIT, false) => format!("{text}{}", renamed::remark(&step, &self.seen)),
+            (EDIT, false) => format!("{text}{}", renamed::remark(&step, &self.seen, &self.task)),
             (EDIT, true) => shortened(&text.replace(WRITE_INSTEAD, ""), MAX_RESULT_CHARS),
             (SHELL, true) if text.contains(NO_PROGRAM) => {
                 shortened(&with_program(&text, &call), MAX_RESULT_CHARS)

@@ -6,12 +6,15 @@ use goose_extension::Message;
 
 use super::{
     history::NO_MATCH,
-    known::{EDIT, READ, SEARCH},
+    known::{EDIT, READ, SEARCH, SHELL},
     page::Page,
     renamed,
     seen::Seen,
     steps::{Step, last_asked},
 };
+
+/// What is left of a command that failed without a word.
+const ONLY_CODE: &str = "[exit code ";
 
 /// How many calls in a row may be the same.
 const MAX_SAME: usize = 2;
@@ -32,7 +35,9 @@ const MAX_CALLS: usize = 24;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) stage: Stage,
-    /// The tool whose last call was made before, with the same result. It is not called a third time in a row.
+    /// The name that is still to be changed in other places.
+    pub(super) unfinished: Option<String>,
+    /// The tool whose last call brought nothing. It is not called again at once.
     pub(super) exhausted: Option<String>,
     /// Whether a file was shown of which there is more.
     pub(super) may_page: bool,
@@ -57,26 +62,24 @@ impl Progress {
     /// Since a person last spoke.
     pub(super) fn of(messages: &[Arc<Message>], seen: &Seen) -> Self {
         let steps = Step::since_asked(messages);
-        let is_unfinished = || {
-            let last = steps.last().filter(|step| step.tool == EDIT && steps.len() < MAX_UNFINISHED);
-            last.is_some_and(|step| renamed::is_unfinished(step, seen, &last_asked(messages)))
-        };
+        let last = steps.last().filter(|step| step.tool == EDIT && steps.len() < MAX_UNFINISHED);
+        let unfinished = last.and_then(|step| renamed::unfinished(step, seen, &last_asked(messages)));
         let may_page = steps.iter().any(|step| step.tool == READ && Page::of(&step.text()).goes_on.is_some());
         let stage = match Stage::of(&steps) {
-            Stage::Going if is_unfinished() => Stage::Undone,
+            Stage::Going if unfinished.is_some() => Stage::Undone,
             stage => stage,
         };
-        Self { stage, exhausted: exhausted(&steps).map(str::to_owned), may_page }
+        let unfinished = unfinished.filter(|_| stage == Stage::Undone).map(str::to_owned);
+        Self { stage, unfinished, exhausted: exhausted(&steps).map(str::to_owned), may_page }
     }
 }
 
 impl Stage {
     fn of(steps: &[Step<'_>]) -> Self {
         let Some(last) = steps.last() else { return Self::Begun };
-        let has_missed = last.tool == SEARCH && last.text().starts_with(NO_MATCH);
         if is_stuck(steps) {
             Self::Stuck
-        } else if has_missed && steps.len() <= MAX_MISSED {
+        } else if has_missed(last) && steps.len() <= MAX_MISSED {
             Self::Missed
         } else if is_undone(steps) {
             Self::Undone
@@ -86,11 +89,23 @@ impl Stage {
     }
 }
 
+/// Whether nothing was found where something was looked for.
+fn has_missed(step: &Step<'_>) -> bool {
+    let text = step.text();
+    match step.tool {
+        SEARCH => text.starts_with(NO_MATCH),
+        // A command that failed without a word.
+        SHELL => !step.is_done() && text.trim_start().starts_with(ONLY_CODE),
+        _ => false,
+    }
+}
+
 /// The tool whose last call brought nothing new.
 fn exhausted<'a>(steps: &[Step<'a>]) -> Option<&'a str> {
     let (last, before) = steps.split_last()?;
     let is_same = |step: &Step<'_>| step.is_same_call(last) && step.text() == last.text();
-    before.iter().any(is_same).then_some(last.tool)
+    let changes_nothing = last.tool == EDIT && last.arguments.get("before") == last.arguments.get("after");
+    (changes_nothing || before.iter().any(is_same)).then_some(last.tool)
 }
 
 fn is_stuck(steps: &[Step<'_>]) -> bool {
@@ -140,7 +155,7 @@ mod tests {
     }
 
     fn edit(output: ToolOutput) -> (&'static str, Value, ToolOutput) {
-        (EDIT, json!({ "path": "a" }), output)
+        (EDIT, json!({ "path": "a", "before": "b", "after": "c" }), output)
     }
 
     #[test]
@@ -163,6 +178,10 @@ mod tests {
         assert_eq!(stage(&[searched()]), Stage::Missed);
         assert_eq!(stage(&[other.clone(), searched()]), Stage::Missed);
         assert_eq!(stage(&[other, searched(), searched()]), Stage::Going);
+        let silent = (SHELL, json!({ "command": "grep x a" }), ToolOutput::error("[exit code 1]"));
+        assert_eq!(stage(&[silent]), Stage::Missed);
+        let failed = (SHELL, json!({ "command": "make" }), ToolOutput::error("no rule\n[exit code 2]"));
+        assert_eq!(stage(&[failed]), Stage::Going);
     }
 
     #[test]
@@ -183,6 +202,8 @@ mod tests {
         assert_eq!(exhausted(&[shell("ls"), shell("pwd"), shell("ls")]).as_deref(), Some("developer__shell"));
         let other = ("developer__shell", json!({ "command": "ls" }), ToolOutput::text("another"));
         assert_eq!(exhausted(&[shell("ls"), other]), None);
+        let same = (EDIT, json!({ "path": "a", "before": "b", "after": "b" }), ToolOutput::error("the same"));
+        assert_eq!(exhausted(&[same]).as_deref(), Some(EDIT));
     }
 
     #[test]

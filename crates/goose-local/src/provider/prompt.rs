@@ -14,28 +14,16 @@ const RULES: &str = "As soon as a result has what the user wants, give the final
                      the answer what they say. If a result does not have it, go on: read another file, search for another \
                      word. Never guess. Change files only if the user asks for it; then do it, do not only explain it.";
 
-/// Tasks, done: a command that fails, a change with an addition, a change in several files, a new file, something counted,
-/// something put into a file, a question whose first step finds nothing. They show when to go on and when to stop, which
-/// small models learn from nothing else.
-const LESSONS: [&str; 36] = [
-    "Files here: run.sh, docs/plan.md, docs/shop.md\nDoes run.sh work?",
-    r#"{"tool":"shell","command":"sh run.sh"}"#,
-    "Error: run.sh: 2: ech: not found\n[exit code 127]",
-    r#"{"tool":"final_answer","text":"No, run.sh fails in line 2: ech is not found (exit code 127)."}"#,
-    "Files here: run.sh, docs/plan.md, docs/shop.md\nFix it, and let it say bye at the end.",
-    r#"{"tool":"read","path":"run.sh"}"#,
-    "Result:\ncat docs/plan.md\nech \"done\"",
-    r#"{"tool":"edit","path":"run.sh","before":"ech \"done\"","after":"echo \"done\"\necho \"bye\""}"#,
-    "Result:\nEdited run.sh (+2 −1)",
-    r#"{"tool":"final_answer","text":"I changed ech to echo in run.sh and added a line that says bye."}"#,
-    "Files here: run.sh, docs/plan.md, docs/shop.md\nIt is a store, not a shop: change that everywhere in the docs.",
-    r#"{"tool":"search","pattern":"shop"}"#,
-    "Result:\ndocs/plan.md (2 matches):\nline 4: Paint the shop.\nline 9: Open the shop.\ndocs/shop.md (1 match):\nline 1: # Our shop",
-    r#"{"tool":"edit","path":"docs/plan.md","before":"shop","after":"store","replace_all":true}"#,
-    "Result:\nEdited docs/plan.md (+2 −2)\nshop is still in docs/shop.md: # Our shop",
-    r#"{"tool":"edit","path":"docs/shop.md","before":"shop","after":"store","replace_all":true}"#,
-    "Result:\nEdited docs/shop.md (+1 −1)",
-    r#"{"tool":"final_answer","text":"I changed shop to store in docs/plan.md and docs/shop.md."}"#,
+/// Tasks, done: a question whose first step finds nothing, a new file, something counted, something put into a file, a
+/// command that fails, a change with an addition. They show when to go on and when to stop, which small models learn from
+/// nothing else.
+const LESSONS: [&str; 28] = [
+    "Files here: run.sh, docs/plan.md, docs/shop.md\nWhen does the shop open?",
+    r#"{"tool":"search","pattern":"open"}"#,
+    "Result:\nNo match. Try another word, or read the files.",
+    r#"{"tool":"read","path":"docs/shop.md"}"#,
+    "Result:\n# Shop\n\nDoors: 8:30 to 17:00",
+    r#"{"tool":"final_answer","text":"The shop opens at 8:30 (docs/shop.md)."}"#,
     "Files here: run.sh, docs/plan.md, docs/shop.md\nWrite a poem of two lines to poem.txt.",
     r#"{"tool":"write","path":"poem.txt","content":"The goose flies on,\nthe night is gone.\n"}"#,
     "Result:\nCreated poem.txt (2 lines)",
@@ -46,14 +34,18 @@ const LESSONS: [&str; 36] = [
     r#"{"tool":"final_answer","text":"docs/plan.md has 9 lines."}"#,
     "Files here: poem.txt, run.sh, docs/plan.md, docs/shop.md\nPut all headings of the docs into headings.txt.",
     r##"{"tool":"shell","command":"cat docs/*.md | grep '^#' > headings.txt && cat headings.txt"}"##,
-    "Result:\n# Plan\n## Walls\n# Our store",
-    r#"{"tool":"final_answer","text":"headings.txt has the 3 headings: Plan, Walls and Our store."}"#,
-    "Files here: headings.txt, poem.txt, run.sh, docs/plan.md, docs/shop.md\nWhen does the store open?",
-    r#"{"tool":"search","pattern":"open"}"#,
-    "Result:\nNo match. Try another word, or read the files.",
-    r#"{"tool":"read","path":"docs/shop.md"}"#,
-    "Result:\n# Our store\n\nDoors: 8:30 to 17:00",
-    r#"{"tool":"final_answer","text":"The store opens at 8:30 (docs/shop.md)."}"#,
+    "Result:\n# Plan\n## Walls\n# Shop",
+    r#"{"tool":"final_answer","text":"headings.txt has the 3 headings: Plan, Walls and Shop."}"#,
+    "Files here: headings.txt, poem.txt, run.sh, docs/plan.md, docs/shop.md\nDoes run.sh work?",
+    r#"{"tool":"shell","command":"sh run.sh"}"#,
+    "Error: run.sh: 2: ech: not found\n[exit code 127]",
+    r#"{"tool":"final_answer","text":"No, run.sh fails in line 2: ech is not found (exit code 127)."}"#,
+    "Files here: headings.txt, poem.txt, run.sh, docs/plan.md, docs/shop.md\nFix it, and let it say bye at the end.",
+    r#"{"tool":"read","path":"run.sh"}"#,
+    "Result:\ncat docs/plan.md\nech \"done\"",
+    r#"{"tool":"edit","path":"run.sh","before":"ech \"done\"","after":"echo \"done\"\necho \"bye\""}"#,
+    "Result:\nEdited run.sh (+2 −1)",
+    r#"{"tool":"final_answer","text":"I changed ech to echo in run.sh and added a line that says bye."}"#,
 ];
 
 const OVER: &str = "Those were examples. This is another folder.";

@@ -10,9 +10,15 @@ const MAX_PLACES: usize = 5;
 /// How much of a line is shown, in characters.
 const MAX_LINE_CHARS: usize = 80;
 
+/// How people say that something is to be changed in all places.
+const EVERYWHERE: [&str; 7] = ["rename", "renamed", "everywhere", "all", "every", "each", "instead"];
+
 /// What there is to say after a change was made.
-pub(super) fn remark(step: &Step<'_>, seen: &Seen) -> String {
-    let Some(name) = name(step) else { return String::new() };
+pub(super) fn remark(step: &Step<'_>, seen: &Seen, task: &str) -> String {
+    let Some(name) = meant(step, task) else { return String::new() };
+    if left(name, seen).next().is_none() {
+        return format!("\n{name} is nowhere any more.");
+    }
     let told = left(name, seen).take(MAX_PLACES).map(|(path, line)| {
         let line: String = line.trim().chars().take(MAX_LINE_CHARS).collect();
         format!("\n{name} is still in {path}: {line}")
@@ -20,16 +26,18 @@ pub(super) fn remark(step: &Step<'_>, seen: &Seen) -> String {
     told.collect()
 }
 
-/// Whether a name that the task speaks of was changed in some places only.
-pub(super) fn is_unfinished(step: &Step<'_>, seen: &Seen, task: &str) -> bool {
-    let meant = name(step).filter(|name| words(task).any(|word| word == *name));
-    meant.is_some_and(|name| left(name, seen).next().is_some())
+/// The name that was changed in some places, where the task wants that in all.
+pub(super) fn unfinished<'a>(step: &Step<'a>, seen: &Seen, task: &str) -> Option<&'a str> {
+    meant(step, task).filter(|name| left(name, seen).next().is_some())
 }
 
-/// The name that a step changed.
-fn name<'a>(step: &Step<'a>) -> Option<&'a str> {
+/// The name that a step changed, where the task wants that everywhere.
+fn meant<'a>(step: &Step<'a>, task: &str) -> Option<&'a str> {
     let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    renamed(argument("before"), argument("after")).filter(|_| step.is_done())
+    let name = renamed(argument("before"), argument("after")).filter(|_| step.is_done())?;
+    let is_named = words(task).any(|word| word == name);
+    let is_everywhere = words(task).any(|word| EVERYWHERE.contains(&word.to_lowercase().as_str()));
+    (is_named && is_everywhere).then_some(name)
 }
 
 /// The lines in which a name still is, as far as they were seen.

@@ -31,7 +31,7 @@ pub(super) struct Seen {
     whole: HashSet<String>,
     /// What was seen of files, the last one at the end.
     texts: Vec<(String, String)>,
-    /// What could not be found in a file.
+    /// What is not replaced in a file: it could not be found, or was just put there.
     refused: Vec<(String, String)>,
 }
 
@@ -55,7 +55,7 @@ impl Seen {
         self.whole.contains(path)
     }
 
-    /// What could not be found in a file.
+    /// What is not replaced in a file.
     pub(super) fn refused(&self, path: &str) -> Vec<String> {
         let own = self.refused.iter().filter(|(file, _)| file == path);
         own.map(|(_, text)| text.clone()).collect()
@@ -82,6 +82,8 @@ impl Seen {
                 let changed = known.unwrap_or_default().replace(argument("before"), argument("after"));
                 self.set(path, changed);
                 self.refused.retain(|(file, _)| file != path);
+                // What was just written is not taken back.
+                self.refused.push((path.to_owned(), argument("after").to_owned()));
             }
             (EDIT, false) => self.refused.push((path.to_owned(), argument("before").to_owned())),
             (SEARCH, true) => {

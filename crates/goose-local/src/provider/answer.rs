@@ -90,9 +90,9 @@ impl Question {
             offer,
             turns,
             opening,
-            seen,
             blind: Blind::of(request.messages),
-            claims: Claims::of(request.messages),
+            claims: Claims::of(request.messages, &seen),
+            seen,
             progress,
             form,
             sampling,
@@ -103,7 +103,7 @@ impl Question {
 
     /// The call, where it does no harm to what the model has not seen.
     pub(super) fn guarded(&self, call: ToolCall) -> ToolCall {
-        self.blind.refused(self.seen.permitted(call), &self.seen)
+        self.blind.refused(self.seen.as_meant(call), &self.seen)
     }
 
     /// The question as tokens, where it fits.

@@ -24,11 +24,7 @@ pub(super) struct Blind {
 impl Blind {
     /// The files that the loop listed last.
     pub(super) fn of(messages: &[Arc<Message>]) -> Self {
-        let said = messages.iter().rev().filter(|message| message.role == Role::User);
-        let mut texts = said.flat_map(|message| message.content.iter()).filter_map(MessageContent::as_text);
-        let list = texts.find_map(|text| text.strip_prefix(LISTED)).unwrap_or_default();
-        let names = list.lines().next().unwrap_or_default().split(", ");
-        Self { listed: names.map(str::to_owned).collect() }
+        Self { listed: listed(messages).map(str::to_owned).collect() }
     }
 
     /// The call, unless it is such a command: then it is not made, and the model is told what to do.
@@ -50,6 +46,14 @@ impl Blind {
              another file, use another name"
         ))
     }
+}
+
+/// The files that the loop listed last.
+pub(super) fn listed(messages: &[Arc<Message>]) -> impl Iterator<Item = &str> {
+    let said = messages.iter().rev().filter(|message| message.role == Role::User);
+    let mut texts = said.flat_map(|message| message.content.iter()).filter_map(MessageContent::as_text);
+    let list = texts.find_map(|text| text.strip_prefix(LISTED)).unwrap_or_default();
+    list.lines().next().unwrap_or_default().split(", ")
 }
 
 fn is_in_place(command: &str) -> bool {

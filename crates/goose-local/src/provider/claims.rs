@@ -6,12 +6,18 @@ use std::{collections::HashSet, sync::Arc};
 use goose_extension::Message;
 
 use super::{
+    blind::listed,
     known::SHELL,
+    seen::Seen,
     steps::{Step, last_asked},
 };
 
+/// How an answer points to a file.
+const POINTING: [&str; 9] =
+    ["specified", "defined", "set", "configured", "given", "described", "stored", "listed", "found"];
+
 /// How much of an answer is held back until it is clear what it says, in characters.
-const MAX_HELD_CHARS: usize = 240;
+const MAX_HELD_CHARS: usize = 400;
 
 /// What an answer says that has made a change.
 const CHANGED: [&str; 36] = [
@@ -70,12 +76,14 @@ const ASKING: [&str; 33] = [
 const POLITE: [&str; 8] = ["please", "can", "could", "would", "will", "you", "kindly", "hey"];
 
 /// What is wrong with an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doubt {
     /// It claims what was not done.
     Undone,
     /// It says that something was looked at, and not what was seen.
     Empty,
+    /// It names a file where the answer is, instead of looking there.
+    Elsewhere(String),
 }
 
 /// What can be known about an answer before it comes.
@@ -86,10 +94,12 @@ pub(super) struct Claims {
     has_run: bool,
     /// The words that only the results have.
     news: HashSet<String>,
+    /// The files that are there and of which nothing was seen.
+    unseen: HashSet<String>,
 }
 
 /// What is to be thought of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// More must come.
     Open,
@@ -99,7 +109,7 @@ pub(super) enum Judgement {
 
 impl Claims {
     /// What was asked and done since a person last spoke.
-    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+    pub(super) fn of(messages: &[Arc<Message>], seen: &Seen) -> Self {
         let steps = Step::since_asked(messages);
         let task = last_asked(messages);
         let results: String = steps.iter().map(|step| step.text() + "\n").collect();
@@ -108,6 +118,7 @@ impl Claims {
             has_changed: steps.iter().any(|step| step.may_change() && step.is_done()),
             has_run: steps.iter().any(|step| step.tool == SHELL),
             news: words(&results).difference(&words(&task)).cloned().collect(),
+            unseen: listed(messages).filter(|file| !seen.has(file)).map(str::to_owned).collect(),
         }
     }
 
@@ -116,11 +127,15 @@ impl Claims {
         let text = text.trim_start();
         let is_long = is_whole || text.chars().count() > MAX_HELD_CHARS;
         let end = text.find('\n').or_else(|| text.find(". "));
-        if end.is_none() && !is_long {
+        if !is_long && (end.is_none() || self.is_undone()) {
             return Judgement::Open;
         }
-        if self.claims_too_much(&text[..end.unwrap_or(text.len())]) {
+        if text.split(". ").any(|sentence| self.claims_too_much(sentence)) {
             return Judgement::Doubted(Doubt::Undone);
+        }
+        let sentence = &text[..end.unwrap_or(text.len())];
+        if let Some(file) = self.points_to(sentence) {
+            return Judgement::Doubted(Doubt::Elsewhere(file));
         }
         let speaks_of_itself = text.starts_with("I ") && !self.has_changed && !self.news.is_empty();
         match speaks_of_itself && self.news.is_disjoint(&words(text)) {
@@ -128,6 +143,21 @@ impl Claims {
             true if is_long => Judgement::Doubted(Doubt::Empty),
             true => Judgement::Open,
         }
+    }
+
+    /// Whether something was to be done, and nothing was.
+    fn is_undone(&self) -> bool {
+        !self.wants_to_know && !self.has_changed
+    }
+
+    /// The file that an answer only points to: the port is the one *specified in settings.toml*.
+    fn points_to(&self, sentence: &str) -> Option<String> {
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        let is_pointing = |pair: &[&str]| POINTING.contains(&pair[0]) && pair[1] == "in";
+        let after = words.windows(2).position(is_pointing)? + 2;
+        let file = words[after..].iter().find(|word| **word != "the" && **word != "file")?;
+        let file = file.trim_matches(|sign: char| !sign.is_alphanumeric() && sign != '_' && sign != '/');
+        self.unseen.contains(file).then(|| file.to_owned())
     }
 
     fn claims_too_much(&self, sentence: &str) -> bool {

@@ -20,7 +20,7 @@ fn claims(task: &str, steps: &[(&str, &str)]) -> Claims {
         messages.push(Arc::new(Message::new(Role::Assistant, [call])));
         messages.push(Arc::new(Message::new(Role::User, [result])));
     }
-    Claims::of(&messages)
+    Claims::of(&messages, &Seen::of(&messages))
 }
 
 fn judged(task: &str, steps: &[(&str, &str)], answer: &str) -> Judgement {
@@ -37,6 +37,7 @@ fn who_changed_nothing_may_not_say_that_it_is_done() {
         "Done.",
         "Updated a.txt.",
         "The function has been renamed in all files.",
+        "The line is wrong. I fixed it.",
     ] {
         assert_eq!(judged("Rename a to b.", &[LOOKED], claim), undone, "{claim}");
         assert_eq!(judged("Could you rename a to b?", &[], claim), undone, "{claim}");
@@ -70,11 +71,29 @@ fn who_looked_says_what_was_seen() {
 }
 
 #[test]
-fn nothing_is_decided_before_the_first_sentence_has_come() {
-    let claims = claims("Rename a to b.", &[LOOKED]);
-    assert_eq!(claims.judge("The function", false), Judgement::Open);
-    assert_eq!(claims.judge("The function is in alpha. It", false), Judgement::Believed);
-    assert_eq!(claims.judge("I looked at it. And", false), Judgement::Open);
-    assert_eq!(claims.judge("I looked at it. And saw alpha", false), Judgement::Believed);
-    assert_eq!(claims.judge(&"word ".repeat(100), false), Judgement::Believed);
+fn who_knows_where_the_answer_is_looks_there() {
+    let asked = |answer: &str| {
+        let message = Message::user("Files here: a.toml, docs/b.md\nWhich port is it?");
+        let messages = [Arc::new(message)];
+        Claims::of(&messages, &Seen::of(&messages)).judge(answer, true)
+    };
+    let elsewhere = Judgement::Doubted(Doubt::Elsewhere("a.toml".to_owned()));
+    assert_eq!(asked("The port is the one specified in a.toml."), elsewhere);
+    assert_eq!(asked("It is set in the file `a.toml`."), elsewhere);
+    for answer in ["It is set in other.toml.", "a.toml is a file.", "It is 80, as a.toml says."] {
+        assert_eq!(asked(answer), Judgement::Believed, "{answer}");
+    }
+}
+
+#[test]
+fn nothing_is_decided_before_enough_has_come() {
+    let asked = claims("What is here?", &[LOOKED]);
+    assert_eq!(asked.judge("The function", false), Judgement::Open);
+    assert_eq!(asked.judge("The function is in alpha. It", false), Judgement::Believed);
+    assert_eq!(asked.judge("I looked at it. And", false), Judgement::Open);
+    assert_eq!(asked.judge("I looked at it. And saw alpha", false), Judgement::Believed);
+    assert_eq!(asked.judge(&"word ".repeat(100), false), Judgement::Believed);
+    let told = claims("Rename a to b.", &[LOOKED]);
+    assert_eq!(told.judge("The function is in alpha. It", false), Judgement::Open);
+    assert_eq!(told.judge("The function is in alpha. It", true), Judgement::Believed);
 }

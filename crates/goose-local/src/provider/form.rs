@@ -12,6 +12,7 @@ use super::{
     offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT},
     progress::{Progress, Stage},
     quoting::Quoting,
+    renamed::Unfinished,
     seen::Seen,
 };
 
@@ -49,21 +50,31 @@ impl Form {
                 let may_act = |tool: &Offered| acts(tool) && may_be_called(offer, tool, progress.stage);
                 Some(Self::calls(offer, progress, seen, may_act)).filter(|form| !form.is_empty())
             }
+            Doubt::Elsewhere(file) => {
+                let reads = offer.tools.iter().find(|tool| tool.name == READ)?;
+                let mut reading = call(reads, &[OFFSET]);
+                reading["properties"]["path"] = json!({ "const": file });
+                Some(Self { documents: vec![reading], edits: Vec::new() })
+            }
             // Whoever does not speak of themselves says what they saw.
             Doubt::Empty => Some(Self { documents: vec![final_answer("[^I]")], edits: Vec::new() }),
         }
     }
 
     fn calls(offer: &Offer, progress: &Progress, seen: &Seen, is_allowed: impl Fn(&Offered) -> bool) -> Self {
+        if let Some(unfinished) = &progress.unfinished
+            && let Some(tool) = offer.tools.iter().find(|tool| tool.name == EDIT)
+        {
+            return Self { documents: vec![finishing(tool, unfinished)], edits: Vec::new() };
+        }
         let mut form = Self::default();
-        let about = progress.unfinished.as_deref();
         let is_left =
             |tool: &&Offered| is_allowed(tool) && progress.exhausted.as_deref() != Some(tool.name.as_str());
         for tool in offer.tools.iter().filter(is_left) {
             match tool.name.as_str() {
+                EDIT if progress.lacks_file => {}
                 // What was not looked at is edited from memory, which is wrong.
-                EDIT if offer.can_read() => form.edits = Quoting::of(&tool.short, seen, about),
-                _ if about.is_some() => {}
+                EDIT if offer.can_read() => form.edits = Quoting::of(&tool.short, seen),
                 READ if !progress.may_page => form.documents.push(call(tool, &[OFFSET])),
                 _ => form.documents.push(call(tool, &[])),
             }
@@ -120,6 +131,22 @@ fn final_answer(first: &str) -> Value {
         "type": "object",
         "properties": { "tool": { "const": FINAL_ANSWER }, TEXT: { "type": "string", "pattern": text } },
         "required": ["tool", TEXT],
+        "additionalProperties": false,
+    })
+}
+
+/// The change that was begun, in the files that are left.
+fn finishing(tool: &Offered, unfinished: &Unfinished) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "tool": { "const": tool.short },
+            "path": { "enum": unfinished.files },
+            "before": { "const": unfinished.from },
+            "after": { "const": unfinished.to },
+            "replace_all": { "const": true },
+        },
+        "required": ["tool", "path", "before", "after", "replace_all"],
         "additionalProperties": false,
     })
 }

@@ -27,7 +27,7 @@ fn seen() -> Seen {
 }
 
 fn at(stage: Stage) -> Progress {
-    Progress { stage, unfinished: None, exhausted: None, may_page: false }
+    Progress { stage, unfinished: None, exhausted: None, lacks_file: false, may_page: false }
 }
 
 fn answer() -> Value {
@@ -59,6 +59,7 @@ fn calls_and_the_answer_fit_and_others_do_not() {
     assert!(!fits(&at(Stage::Missed), answer()) && !fits(&at(Stage::Missed), edit()));
     assert!(fits(&at(Stage::Missed), read()));
     assert!(!fits(&at(Stage::Undone), answer()) && fits(&at(Stage::Undone), edit()));
+    assert!(!fits(&Progress { lacks_file: true, ..at(Stage::Going) }, edit()));
     let exhausted = Progress { exhausted: Some("developer__read".to_owned()), ..at(Stage::Going) };
     assert!(!fits(&exhausted, read()) && fits(&exhausted, edit()));
     assert!(fits(&at(Stage::Stuck), answer()) && !fits(&at(Stage::Stuck), read()));

@@ -44,6 +44,13 @@ const NOT_RUN: (&str, &str) = (" cannot be read: ", " Call it again with one JSO
 /// How the shell says that a file is no program.
 const NO_PROGRAM: &str = "[exit code 126]";
 
+/// How the shell says that there is no such program.
+const NOT_THERE: &str = "[exit code 127]";
+
+/// Programs that people often do not have, and others that do the same.
+const STAND_INS: [(&str, &str); 4] =
+    [("pytest", "python3 -m unittest"), ("python", "python3"), ("pip", "python3 -m pip"), ("rg", "grep -rn")];
+
 /// How the loop begins its list of files.
 pub(super) const LISTED: &str = "Files here: ";
 
@@ -153,6 +160,7 @@ impl<'a> History<'a> {
             (SEARCH, false) => shortened(&found::told(&text).unwrap_or(text), MAX_RESULT_CHARS),
             (EDIT, false) => format!("{text}{}", renamed::remark(&step, &self.seen, &self.task)),
             (EDIT, true) => shortened(&text.replace(WRITE_INSTEAD, ""), MAX_RESULT_CHARS),
+            (SHELL, true) if text.contains(NOT_THERE) => format!("{text}\n{}", stand_in(arguments)),
             (SHELL, true) if text.contains(NO_PROGRAM) => {
                 shortened(&with_program(&text, &call), MAX_RESULT_CHARS)
             }
@@ -223,6 +231,14 @@ fn with_program(text: &str, call: &str) -> String {
         Some((program, command)) => format!("{text}\nRun it as: {program} {command}"),
         None => text.to_owned(),
     }
+}
+
+/// What can be run in place of a program that is not there.
+fn stand_in(arguments: &Value) -> String {
+    let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let other = STAND_INS.iter().find(|(missing, _)| *missing == program).map(|(_, other)| *other);
+    other.map(|other| format!("{program} is not installed here. Use {other}.")).unwrap_or_default()
 }
 
 /// What runs a script, by its name.

@@ -88,7 +88,7 @@ pub(super) const KNOWN: [Known; 6] = [
     Known {
         name: EDIT,
         example: r#"{"path":"README.md","before":"old words","after":"new words"}"#,
-        words: "replaces text in a file, with \"replace_all\":true wherever it is there",
+        words: "replaces text in a file (\"after\":\"\" deletes it; \"replace_all\":true means everywhere)",
         used_to: Use::Change,
         arguments: &[
             ("path", Kind::Line),

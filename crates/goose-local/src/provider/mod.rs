@@ -20,6 +20,7 @@
 //! steps.rs     the calls that were made, and what came of them
 //! progress.rs  how far it is: what it may do next
 //! seen.rs      what was seen of the files;  blind.rs  what is not changed unseen
+//! wanted.rs    a file that is asked for comes before other changes
 //! claims.rs    whether an answer may be believed
 //! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
 //! saved.rs     conversations kept between runs, in the cache folder
@@ -48,6 +49,7 @@ mod seen;
 mod shorten;
 mod steps;
 mod voice;
+mod wanted;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
 pub use saved::forget;

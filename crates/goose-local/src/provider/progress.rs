@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use goose_extension::Message;
+use serde_json::Value;
 
 use super::{
     history::NO_MATCH,
     known::{EDIT, READ, SEARCH, SHELL},
     page::Page,
-    renamed,
+    renamed::Unfinished,
     seen::Seen,
     steps::{Step, last_asked},
+    wanted,
 };
 
 /// What is left of a command that failed without a word.
@@ -36,9 +38,11 @@ const MAX_CALLS: usize = 24;
 pub(super) struct Progress {
     pub(super) stage: Stage,
     /// The name that is still to be changed in other places.
-    pub(super) unfinished: Option<String>,
+    pub(super) unfinished: Option<Unfinished>,
     /// The tool whose last call brought nothing. It is not called again at once.
     pub(super) exhausted: Option<String>,
+    /// Whether a file is asked for that is not there yet.
+    pub(super) lacks_file: bool,
     /// Whether a file was shown of which there is more.
     pub(super) may_page: bool,
 }
@@ -63,14 +67,15 @@ impl Progress {
     pub(super) fn of(messages: &[Arc<Message>], seen: &Seen) -> Self {
         let steps = Step::since_asked(messages);
         let last = steps.last().filter(|step| step.tool == EDIT && steps.len() < MAX_UNFINISHED);
-        let unfinished = last.and_then(|step| renamed::unfinished(step, seen, &last_asked(messages)));
+        let unfinished = last.and_then(|step| Unfinished::of(step, seen, &last_asked(messages)));
+        let lacks_file = wanted::is_missing(messages, &steps);
         let may_page = steps.iter().any(|step| step.tool == READ && Page::of(&step.text()).goes_on.is_some());
         let stage = match Stage::of(&steps) {
             Stage::Going if unfinished.is_some() => Stage::Undone,
             stage => stage,
         };
-        let unfinished = unfinished.filter(|_| stage == Stage::Undone).map(str::to_owned);
-        Self { stage, unfinished, exhausted: exhausted(&steps).map(str::to_owned), may_page }
+        let unfinished = unfinished.filter(|_| stage == Stage::Undone);
+        Self { stage, unfinished, exhausted: exhausted(&steps).map(str::to_owned), lacks_file, may_page }
     }
 }
 
@@ -81,7 +86,7 @@ impl Stage {
             Self::Stuck
         } else if has_missed(last) && steps.len() <= MAX_MISSED {
             Self::Missed
-        } else if is_undone(steps) {
+        } else if is_undone(steps) || is_unknown(last) && steps.len() <= MAX_UNDONE {
             Self::Undone
         } else {
             Self::Going
@@ -98,6 +103,14 @@ fn has_missed(step: &Step<'_>) -> bool {
         SHELL => !step.is_done() && text.trim_start().starts_with(ONLY_CODE),
         _ => false,
     }
+}
+
+/// Whether the command itself is not there.
+fn is_unknown(step: &Step<'_>) -> bool {
+    let program =
+        step.arguments.get("command").and_then(Value::as_str).and_then(|it| it.split_whitespace().next());
+    let says_so = |program: &str| step.text().contains(&format!(" {program}: not found"));
+    step.tool == SHELL && !step.is_done() && program.is_some_and(says_so)
 }
 
 /// The tool whose last call brought nothing new.
@@ -126,7 +139,7 @@ fn is_undone(steps: &[Step<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use goose_extension::{MessageContent, Role, ToolOutput};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -182,6 +195,11 @@ mod tests {
         assert_eq!(stage(&[silent]), Stage::Missed);
         let failed = (SHELL, json!({ "command": "make" }), ToolOutput::error("no rule\n[exit code 2]"));
         assert_eq!(stage(&[failed]), Stage::Going);
+        let unknown = |command: &str| {
+            let said = ToolOutput::error("/bin/sh: 1: pytest: not found\n[exit code 127]");
+            stage(&[(SHELL, json!({ "command": command }), said)])
+        };
+        assert_eq!([unknown("pytest -q"), unknown("sh run.sh")], [Stage::Undone, Stage::Going]);
     }
 
     #[test]

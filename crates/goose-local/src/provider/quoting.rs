@@ -15,22 +15,18 @@ pub(super) struct Quoting {
     text: String,
     /// What is not quoted again.
     refused: Vec<String>,
-    /// What must be in the quotation.
-    about: Option<String>,
 }
 
 impl Quoting {
     /// For each file of which something was seen.
-    pub(super) fn of(tool: &str, seen: &Seen, about: Option<&str>) -> Vec<Self> {
-        let is_meant = |text: &str| about.is_none_or(|about| text.contains(about));
-        let files = seen.texts().iter().filter(|(_, text)| !text.trim().is_empty() && is_meant(text));
+    pub(super) fn of(tool: &str, seen: &Seen) -> Vec<Self> {
+        let files = seen.texts().iter().filter(|(_, text)| !text.trim().is_empty());
         files
             .map(|(path, text)| Self {
                 tool: tool.to_owned(),
                 path: path.clone(),
                 text: text.clone(),
                 refused: seen.refused(path),
-                about: about.map(str::to_owned),
             })
             .collect()
     }
@@ -54,14 +50,11 @@ impl Quoting {
         let start: Vec<String> = parts.iter().map(|part| literal(part)).collect();
         let refused = self.refused.iter().filter(|text| !text.is_empty());
         let refused: String = refused.map(|text| format!(" & ~{}", literal(&inside(text)))).collect();
-        let about = self.about.as_deref().map(inside).unwrap_or_default();
-        let about = format!("/(?s:.*)/ {} /(?s:.*)/", literal(&about));
         let chunks = json!({ "substring_chunks": chunks(&inside(&self.text)) });
         format!(
             r#"{name}: {} QUOTED_{index} "," "\"after\"" ":" text ("," "\"replace_all\"" ":" "true")? "}}"
 PART_{index}: %regex {chunks}
-ABOUT_{index}: {about}
-FRESH_{index}: PART_{index} & ABOUT_{index} & /(?s:.+)/{refused}
+FRESH_{index}: PART_{index} & /(?s:.+)/{refused}
 QUOTED_{index}: "\"" FRESH_{index} "\"""#,
             start.join(" ")
         )

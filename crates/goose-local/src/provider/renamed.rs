@@ -15,7 +15,7 @@ const EVERYWHERE: [&str; 7] = ["rename", "renamed", "everywhere", "all", "every"
 
 /// What there is to say after a change was made.
 pub(super) fn remark(step: &Step<'_>, seen: &Seen, task: &str) -> String {
-    let Some(name) = meant(step, task) else { return String::new() };
+    let Some((name, _)) = meant(step, task) else { return String::new() };
     if left(name, seen).next().is_none() {
         return format!("\n{name} is nowhere any more.");
     }
@@ -26,18 +26,32 @@ pub(super) fn remark(step: &Step<'_>, seen: &Seen, task: &str) -> String {
     told.collect()
 }
 
-/// The name that was changed in some places, where the task wants that in all.
-pub(super) fn unfinished<'a>(step: &Step<'a>, seen: &Seen, task: &str) -> Option<&'a str> {
-    meant(step, task).filter(|name| left(name, seen).next().is_some())
+/// A name that was changed in some places and is to be changed in the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unfinished {
+    pub(super) from: String,
+    pub(super) to: String,
+    /// The files in which it still is.
+    pub(super) files: Vec<String>,
 }
 
-/// The name that a step changed, where the task wants that everywhere.
-fn meant<'a>(step: &Step<'a>, task: &str) -> Option<&'a str> {
+impl Unfinished {
+    /// What a step left to do, where the task wants the name changed everywhere.
+    pub(super) fn of(step: &Step<'_>, seen: &Seen, task: &str) -> Option<Self> {
+        let (from, to) = meant(step, task)?;
+        let mut files: Vec<String> = left(from, seen).map(|(path, _)| path.to_owned()).collect();
+        files.dedup();
+        (!files.is_empty()).then(|| Self { from: from.to_owned(), to: to.to_owned(), files })
+    }
+}
+
+/// The name that a step changed, and into what, where the task wants that everywhere.
+fn meant<'a>(step: &Step<'a>, task: &str) -> Option<(&'a str, &'a str)> {
     let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let name = renamed(argument("before"), argument("after")).filter(|_| step.is_done())?;
-    let is_named = words(task).any(|word| word == name);
+    let (from, to) = renamed(argument("before"), argument("after")).filter(|_| step.is_done())?;
+    let is_named = |name: &str| words(task).any(|word| word == name);
     let is_everywhere = words(task).any(|word| EVERYWHERE.contains(&word.to_lowercase().as_str()));
-    (is_named && is_everywhere).then_some(name)
+    (is_named(from) && is_named(to) && is_everywhere).then_some((from, to))
 }
 
 /// The lines in which a name still is, as far as they were seen.
@@ -47,13 +61,13 @@ fn left<'a>(name: &'a str, seen: &'a Seen) -> impl Iterator<Item = (&'a str, &'a
     lines.filter(move |(_, line)| words(line).any(|word| word == name))
 }
 
-/// The one name that became another, where nothing else was changed.
-fn renamed<'a>(before: &'a str, after: &str) -> Option<&'a str> {
+/// The one name that became another, and that other, where nothing else was changed.
+fn renamed<'a>(before: &'a str, after: &'a str) -> Option<(&'a str, &'a str)> {
     let (old, new): (Vec<&str>, Vec<&str>) = (words(before).collect(), words(after).collect());
     let mut changed = old.iter().zip(&new).filter(|(old, new)| old != new);
     let (name, to) = changed.next().filter(|_| old.len() == new.len())?;
     let is_name = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
-    (is_name && changed.all(|(other, new)| other == name && new == to)).then_some(*name)
+    (is_name && changed.all(|(other, new)| other == name && new == to)).then_some((*name, *to))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -66,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_name_is_one_word_that_became_another() {
-        assert_eq!(renamed("def calc_sum(a, b):", "def add(a, b):"), Some("calc_sum"));
-        assert_eq!(renamed("x = f(f(1))", "x = g(g(1))"), Some("f"));
+        assert_eq!(renamed("def calc_sum(a, b):", "def add(a, b):"), Some(("calc_sum", "add")));
+        assert_eq!(renamed("x = f(f(1))", "x = g(g(1))"), Some(("f", "g")));
         assert_eq!(renamed("port = 80", "port = 81"), None);
         assert_eq!(renamed("a b", "a b c"), None);
         assert_eq!(renamed("a b", "c d"), None);

@@ -4,7 +4,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use goose_extension::Message;
+use goose_extension::{JsonObject, Message};
 use goose_providers::{Arguments, ToolCall};
 use serde_json::Value;
 
@@ -48,6 +48,11 @@ impl Seen {
     /// What was seen of files.
     pub(super) fn texts(&self) -> &[(String, String)] {
         &self.texts
+    }
+
+    /// Whether something was seen of a file.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.texts.iter().any(|(file, _)| file == path)
     }
 
     /// Whether a file was shown whole, or made.
@@ -104,14 +109,34 @@ impl Seen {
         self.texts.drain(..surplus);
     }
 
-    /// The call, which may write over what was seen.
-    pub(super) fn permitted(&self, mut call: ToolCall) -> ToolCall {
+    /// The call as it is meant: it may write over what was seen, and a line that is taken away leaves no empty one.
+    pub(super) fn as_meant(&self, mut call: ToolCall) -> ToolCall {
         let Arguments::Object(arguments) = &mut call.arguments else { return call };
-        let path = arguments.get("path").and_then(Value::as_str).map(|path| path.trim_start_matches("./"));
-        if call.name == WRITE && path.is_some_and(|path| self.whole.contains(path)) {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = path.trim_start_matches("./").to_owned();
+        if call.name == WRITE && self.whole.contains(&path) {
             arguments.insert(OVERWRITE.to_owned(), Value::Bool(true));
         }
+        if call.name == EDIT
+            && let Some((_, text)) = self.texts.iter().find(|(file, _)| *file == path)
+        {
+            with_line_end(arguments, text);
+        }
         call
+    }
+}
+
+/// A change that takes away a whole line takes its end away too.
+fn with_line_end(arguments: &mut JsonObject, text: &str) {
+    let before = arguments.get("before").and_then(Value::as_str).unwrap_or_default();
+    let is_line = !before.is_empty()
+        && text.match_indices(before).any(|(at, _)| {
+            let starts = at == 0 || text[..at].ends_with('\n');
+            starts && text[at + before.len()..].starts_with('\n')
+        });
+    if is_line && arguments.get("after").is_some_and(|after| after == "") {
+        let line = format!("{before}\n");
+        arguments.insert("before".to_owned(), Value::from(line));
     }
 }
 
@@ -129,7 +154,7 @@ mod tests {
             .unwrap_or_default();
         let arguments = Arguments::Object(arguments);
         let call = ToolCall { id: "1".to_owned(), name: WRITE.to_owned(), arguments, opaque: None };
-        match Seen::of(messages).permitted(call).arguments {
+        match Seen::of(messages).as_meant(call).arguments {
             Arguments::Object(arguments) => arguments.get(OVERWRITE) == Some(&json!(false)),
             Arguments::Malformed { .. } => false,
         }
@@ -155,5 +180,23 @@ mod tests {
         let long = format!("1\t{}\n2\tend", "x".repeat(9_000));
         assert!(spares(&step(READ, "a.txt", ToolOutput::text(long)), "a.txt"));
         assert!(spares(&step("developer__edit", "a.txt", ToolOutput::text("Edited")), "a.txt"));
+    }
+
+    #[test]
+    fn a_line_that_is_taken_away_leaves_no_empty_one() {
+        let read = step(READ, "a.csv", ToolOutput::text("1\tid\n2\tada\n3\tbob"));
+        let taken = |before: &str, after: &str| {
+            let arguments = json!({"path": "a.csv", "before": before, "after": after});
+            let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
+            let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
+            match Seen::of(&read).as_meant(call).arguments {
+                Arguments::Object(arguments) => arguments["before"].clone(),
+                Arguments::Malformed { .. } => Value::Null,
+            }
+        };
+        assert_eq!(taken("ada", ""), "ada\n");
+        assert_eq!(taken("ada", "eve"), "ada");
+        assert_eq!(taken("da", ""), "da");
+        assert_eq!(taken("bob", ""), "bob");
     }
 }

@@ -78,8 +78,8 @@ impl<'a> Voice<'a> {
     /// Why the answer is not believed, now that no more of it comes.
     pub(super) fn doubt(&mut self) -> Option<Doubt> {
         self.judge(true);
-        match self.judgement {
-            Judgement::Doubted(doubt) => Some(doubt),
+        match &self.judgement {
+            Judgement::Doubted(doubt) => Some(doubt.clone()),
             Judgement::Open | Judgement::Believed => None,
         }
     }

@@ -57,10 +57,10 @@ pub(super) fn listed(messages: &[Arc<Message>]) -> impl Iterator<Item = &str> {
 }
 
 fn is_in_place(command: &str) -> bool {
-    let mut programs = command.split(['|', ';', '&', '\n']).map(str::split_whitespace);
-    programs.any(|mut words| {
-        let is_meant = words.next().is_some_and(|program| IN_PLACE.contains(&program));
-        is_meant && words.take_while(|word| word.starts_with('-')).any(|word| word.contains('i'))
+    let words: Vec<&str> = command.split(|sign: char| sign.is_whitespace() || "|;&".contains(sign)).collect();
+    (0..words.len()).any(|at| {
+        let mut flags = words[at + 1..].iter().take_while(|word| word.starts_with('-'));
+        IN_PLACE.contains(&words[at]) && flags.any(|flag| flag.contains('i'))
     })
 }
 
@@ -95,6 +95,7 @@ mod tests {
             "sed -i 's/a/b/' a.txt",
             "cd docs && sed -n -i.bak 's/a/b/' b.md",
             "perl -pi -e 's/a/b/' a.txt",
+            "find . -name '*.txt' -exec sed -i 's/a/b/' {} +",
             "echo x > a.txt",
             "sort docs/b.md >docs/b.md",
             "echo x > './a.txt'; ls",

@@ -173,8 +173,9 @@ fn claims(words: &[String], verbs: &[&str]) -> bool {
         let verb = words.iter().find(|word| !BETWEEN.contains(&word.as_str()));
         verb.is_some_and(|verb| verbs.contains(&verb.as_str()))
     };
+    let did_also = || words.windows(2).any(|pair| pair[0] == "and" && did(&pair[1..]));
     let by_itself = match words.first().map(String::as_str) {
-        Some("i" | "i've") => did(&words[1..]),
+        Some("i" | "i've") => did(&words[1..]) || did_also(),
         _ => words.first().is_some_and(|first| verbs.contains(&first.as_str()) && first != "run"),
     };
     let has_been = |pair: &[String]| matches!(pair[0].as_str(), "has" | "have") && pair[1] == "been";

@@ -38,6 +38,7 @@ fn who_changed_nothing_may_not_say_that_it_is_done() {
         "Updated a.txt.",
         "The function has been renamed in all files.",
         "The line is wrong. I fixed it.",
+        "I found the error and fixed it.",
     ] {
         assert_eq!(judged("Rename a to b.", &[LOOKED], claim), undone, "{claim}");
         assert_eq!(judged("Could you rename a to b?", &[], claim), undone, "{claim}");

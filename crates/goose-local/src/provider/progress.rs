@@ -128,7 +128,10 @@ fn is_stuck(steps: &[Step<'_>]) -> bool {
 
 /// Whether the last change that was tried failed, and not long ago.
 fn is_undone(steps: &[Step<'_>]) -> bool {
-    let tried = steps.iter().rev().position(|step| step.may_change() && step.path().is_some());
+    // What was passed is a text only where the call was not made.
+    let is_tried =
+        |step: &Step<'_>| step.may_change() && (step.path().is_some() || step.arguments.is_string());
+    let tried = steps.iter().rev().position(is_tried);
     tried.is_some_and(|ago| {
         let step = &steps[steps.len() - 1 - ago];
         let is_mended = steps[steps.len() - ago..].iter().any(|step| step.may_change() && step.is_done());
@@ -211,6 +214,8 @@ mod tests {
         assert_eq!(stage(&[failed(), read(), read()]), Stage::Going);
         assert_eq!(stage(&[failed(), edit(ToolOutput::text("Edited"))]), Stage::Going);
         assert_eq!(stage(&[failed(), shell("sed")]), Stage::Going);
+        let not_made = (SHELL, json!("{\"command\":\"sed -i …\"}"), ToolOutput::error("Not run"));
+        assert_eq!(stage(&[not_made, read()]), Stage::Undone);
     }
 
     #[test]

@@ -6,22 +6,29 @@ use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopRe
 use tokio::sync::mpsc::Sender;
 
 use super::{
+    aside::{self, Aside},
     blind::Blind,
-    claims::Claims,
+    claims::{Claims, Doubt},
     engine::{Loaded, refused},
     form::Form,
     history::{Speaker, Turn, turns},
+    known::EDIT,
+    named,
     offer::Offer,
+    plain::{self, Plain},
     progress::Progress,
     prompt,
+    reading::Reading,
+    removal, renamed,
+    rewrite::{self, Rewrite},
     saved::common,
     seen::Seen,
-    steps::asked,
+    steps::{asked, last_asked},
     voice::Voice,
 };
 use crate::{
     EngineError,
-    generate::{GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
+    generate::{Ended, GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
 };
 
 /// How long an answer may get where nobody says otherwise, in tokens.
@@ -39,6 +46,8 @@ pub(super) struct Question {
     turns: Vec<Turn>,
     /// What the turns begin with before anybody says something.
     opening: Vec<Turn>,
+    /// What a person asked last.
+    task: String,
     /// What was seen of the files.
     seen: Seen,
     /// What is not changed unseen.
@@ -46,6 +55,10 @@ pub(super) struct Question {
     /// What may be claimed.
     pub(super) claims: Claims,
     progress: Progress,
+    /// A file that was named and not looked at.
+    unlooked: Option<String>,
+    /// What can be answered in plain words.
+    plain: Option<Plain>,
     /// What the answer must fit; none where it is free text.
     pub(super) form: Option<Form>,
     sampling: Sampling,
@@ -80,7 +93,12 @@ impl Question {
         let turns = turns(&offer, opening.clone(), &surroundings, request.messages);
         let seen = Seen::of(request.messages);
         let progress = Progress::of(request.messages, &seen);
-        let form = has_tools.then(|| Form::of(&offer, &progress, &seen));
+        let unlooked = named::unlooked(request.messages, &seen);
+        // After one file was changed, the next that was named is looked at.
+        let next = unlooked.as_deref().filter(|_| progress.has_changed && progress.unfinished.is_none());
+        let next = next.and_then(|file| Form::read(&offer, file));
+        let form = has_tools.then(|| next.unwrap_or_else(|| Form::of(&offer, &progress, &seen)));
+        let plain = Plain::of(request.messages);
         let options = request.options;
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
         let longest =
@@ -90,8 +108,11 @@ impl Question {
             offer,
             turns,
             opening,
+            task: last_asked(request.messages),
             blind: Blind::of(request.messages),
-            claims: Claims::of(request.messages, &seen),
+            unlooked,
+            claims: Claims::of(request.messages, &seen, request.system, plain.as_ref()),
+            plain,
             seen,
             progress,
             form,
@@ -101,13 +122,36 @@ impl Question {
         }
     }
 
+    /// Why an answer comes too early.
+    pub(super) fn too_early(&self) -> Option<Doubt> {
+        let hasty = || self.plain.as_ref().map(|_| Doubt::Hasty);
+        self.unlooked.clone().map(Doubt::Elsewhere).or_else(hasty)
+    }
+
+    /// Why a call is not made as it is begun.
+    pub(super) fn second_thought(&self, reading: &Reading<'_>) -> Option<Doubt> {
+        if let Some(file) = self.unlooked.as_ref().filter(|_| reading.is_making()) {
+            return Some(Doubt::Elsewhere(file.clone()));
+        }
+        let path = reading.changed_file().filter(|path| self.rewrite(path).is_some())?;
+        Some(Doubt::Quoting(path))
+    }
+
+    /// The file that is changed by writing it anew, where it is one for that.
+    pub(super) fn rewrite(&self, path: &str) -> Option<Rewrite> {
+        Rewrite::of(path, &self.seen, &self.task)
+    }
+
     /// The call, where it does no harm to what the model has not seen.
     pub(super) fn guarded(&self, call: ToolCall) -> ToolCall {
-        self.blind.refused(self.seen.as_meant(call), &self.seen)
+        let meant = renamed::as_meant(self.seen.as_meant(call), &self.task);
+        removal::guarded(self.blind.refused(meant, &self.seen), &self.task)
     }
 
     /// The question as tokens, where it fits.
-    pub(super) fn fit(&self, loaded: &Loaded) -> ProviderResult<Prompt> {
+    pub(super) fn fit(&mut self, loaded: &Loaded) -> ProviderResult<Prompt> {
+        let fits = |plain: &Plain| aside::fits(loaded, &plain.turns(), plain::MAX_TOKENS);
+        self.plain = self.plain.take().filter(fits);
         let tokens = loaded.tokens(&self.turns);
         let room = loaded.capacity.saturating_sub(tokens.len());
         if room >= LEAST_ANSWER.min(self.longest) {
@@ -164,15 +208,29 @@ fn answered(
     let read = loaded.read_base(&prompt.tokens[..prompt.base], known, &is_cancelled)?;
     let mut voice = Voice::new(question, events);
     let mut written = write(loaded, question.form.as_ref(), &mut voice, Part { question, prompt, read })?;
-    if let Some(doubt) = voice.doubt() {
-        match Form::instead(&question.offer, &question.progress, &question.seen, doubt) {
+    let mut doubt = voice.doubt();
+    if let (Some(Doubt::Hasty), Some(plain)) = (&doubt, &question.plain) {
+        voice = Voice::plain(question, events);
+        let plainly = say_plainly(loaded, question, plain, &mut voice)?;
+        written = Generated { tokens: written.tokens + plainly.tokens, ..plainly };
+        doubt = voice.doubt();
+    }
+    if let Some(Doubt::Quoting(path)) = &doubt {
+        let (tokens, call) = write_anew(loaded, question, path, &is_cancelled)?;
+        written.tokens += tokens;
+        if voice.takes(call) {
+            doubt = None;
+        }
+    }
+    if let Some(doubt) = doubt {
+        match Form::instead(&question.offer, &question.progress, &question.seen, doubt.clone()) {
             Some(form) => {
                 voice = Voice::believing(question, events);
                 let read = loaded.recall(&prompt.tokens);
                 let again = write(loaded, Some(&form), &mut voice, Part { question, prompt, read })?;
                 written = Generated { tokens: written.tokens + again.tokens, ..again };
             }
-            None => voice.admit(),
+            None => voice.admit(&doubt),
         }
     }
     let stop = voice.end(written.ended, prompt.room);
@@ -182,6 +240,43 @@ fn answered(
         loaded.remember(conversation);
     }
     Ok(())
+}
+
+/// Answers from what was found alone.
+fn say_plainly(
+    loaded: &Loaded,
+    question: &Question,
+    plain: &Plain,
+    voice: &mut Voice<'_>,
+) -> Result<Generated, GenerateError> {
+    let room = plain::MAX_TOKENS.min(question.longest);
+    let aside = Aside { turns: &plain.turns(), room, sampling: question.sampling };
+    let voice = RefCell::new(voice);
+    let is_over = || voice.borrow().is_over();
+    let written = aside::ask(loaded, aside, &is_over, &mut |bytes| voice.borrow_mut().push(bytes))?;
+    // What is too long for a sentence is an answer all the same.
+    let ended = if written.ended == Ended::Cancelled { Ended::Cancelled } else { Ended::Complete };
+    Ok(Generated { ended, ..written })
+}
+
+/// Writes a file anew, and gives the tokens that it took and the call that makes the change.
+fn write_anew(
+    loaded: &Loaded,
+    question: &Question,
+    path: &str,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(usize, Option<ToolCall>), GenerateError> {
+    let Some(rewrite) = question.rewrite(path) else { return Ok((0, None)) };
+    let turns = rewrite.turns();
+    let room = rewrite.room(loaded.tokens(&turns).len());
+    if !aside::fits(loaded, &turns, room) {
+        return Ok((0, None));
+    }
+    let aside = Aside { turns: &turns, room, sampling: question.sampling };
+    let mut answer = Vec::new();
+    let written = aside::ask(loaded, aside, is_cancelled, &mut |bytes| answer.extend_from_slice(bytes))?;
+    let change = rewrite.change(&String::from_utf8_lossy(&answer));
+    Ok((written.tokens, change.map(|change| rewrite::call(&question.id, EDIT, path, change))))
 }
 
 /// What an answer is written to.

@@ -3,13 +3,16 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use goose_extension::Message;
+use goose_extension::{Message, MessageContent};
 
 use super::{
     blind::listed,
     known::SHELL,
+    numbers::Numbers,
+    plain::Plain,
     seen::Seen,
     steps::{Step, last_asked},
+    wanted,
 };
 
 /// How an answer points to a file.
@@ -84,6 +87,12 @@ pub(super) enum Doubt {
     Empty,
     /// It names a file where the answer is, instead of looking there.
     Elsewhere(String),
+    /// It has not been thought about: what was found is to be looked at once more.
+    Hasty,
+    /// It has a number that is nowhere else.
+    Unfounded(String),
+    /// It is no answer, but a change of this file, which is better written anew.
+    Quoting(String),
 }
 
 /// What can be known about an answer before it comes.
@@ -96,6 +105,9 @@ pub(super) struct Claims {
     news: HashSet<String>,
     /// The files that are there and of which nothing was seen.
     unseen: HashSet<String>,
+    numbers: Numbers,
+    /// Whether a file was asked for that is not there.
+    lacks_file: bool,
 }
 
 /// What is to be thought of an answer.
@@ -109,7 +121,7 @@ pub(super) enum Judgement {
 
 impl Claims {
     /// What was asked and done since a person last spoke.
-    pub(super) fn of(messages: &[Arc<Message>], seen: &Seen) -> Self {
+    pub(super) fn of(messages: &[Arc<Message>], seen: &Seen, system: &str, plain: Option<&Plain>) -> Self {
         let steps = Step::since_asked(messages);
         let task = last_asked(messages);
         let results: String = steps.iter().map(|step| step.text() + "\n").collect();
@@ -118,6 +130,8 @@ impl Claims {
             has_changed: steps.iter().any(|step| step.may_change() && step.is_done()),
             has_run: steps.iter().any(|step| step.tool == SHELL),
             news: words(&results).difference(&words(&task)).cloned().collect(),
+            lacks_file: wanted::is_missing(messages, &steps),
+            numbers: numbers(messages, system, plain),
             unseen: listed(messages).filter(|file| !seen.has(file)).map(str::to_owned).collect(),
         }
     }
@@ -130,8 +144,15 @@ impl Claims {
         if !is_long && (end.is_none() || self.is_undone()) {
             return Judgement::Open;
         }
-        if text.split(". ").any(|sentence| self.claims_too_much(sentence)) {
+        let claims_too_much = || text.split(". ").any(|sentence| self.claims_too_much(sentence));
+        if self.lacks_file && !self.wants_to_know || claims_too_much() {
             return Judgement::Doubted(Doubt::Undone);
+        }
+        // The last number may go on.
+        let digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', ':', ','];
+        let told = if is_whole { text } else { text.trim_end_matches(digits) };
+        if let Some(number) = self.unfounded(told) {
+            return Judgement::Doubted(Doubt::Unfounded(number));
         }
         let sentence = &text[..end.unwrap_or(text.len())];
         if let Some(file) = self.points_to(sentence) {
@@ -143,6 +164,11 @@ impl Claims {
             true if is_long => Judgement::Doubted(Doubt::Empty),
             true => Judgement::Open,
         }
+    }
+
+    /// A number that is nowhere else.
+    pub(super) fn unfounded(&self, text: &str) -> Option<String> {
+        self.numbers.unfounded(text)
     }
 
     /// Whether something was to be done, and nothing was.
@@ -180,6 +206,21 @@ fn claims(words: &[String], verbs: &[&str]) -> bool {
     };
     let has_been = |pair: &[String]| matches!(pair[0].as_str(), "has" | "have") && pair[1] == "been";
     by_itself || words.windows(2).position(has_been).is_some_and(|at| did(&words[at + 2..]))
+}
+
+/// The numbers that were said or shown, in calls and results, too.
+fn numbers(messages: &[Arc<Message>], system: &str, plain: Option<&Plain>) -> Numbers {
+    let mut numbers = Numbers::default();
+    numbers.add(system);
+    numbers.add(plain.map(Plain::results).unwrap_or_default());
+    for part in messages.iter().flat_map(|message| &message.content) {
+        match part {
+            MessageContent::ToolCall { arguments, .. } => numbers.add(&arguments.to_string()),
+            MessageContent::ToolResult { output, .. } => numbers.add(&output.as_text()),
+            other => numbers.add(other.as_text().unwrap_or_default()),
+        }
+    }
+    numbers
 }
 
 fn wants_to_know(task: &str) -> bool {

@@ -20,7 +20,7 @@ fn claims(task: &str, steps: &[(&str, &str)]) -> Claims {
         messages.push(Arc::new(Message::new(Role::Assistant, [call])));
         messages.push(Arc::new(Message::new(Role::User, [result])));
     }
-    Claims::of(&messages, &Seen::of(&messages))
+    Claims::of(&messages, &Seen::of(&messages), "", None)
 }
 
 fn judged(task: &str, steps: &[(&str, &str)], answer: &str) -> Judgement {
@@ -54,7 +54,7 @@ fn who_changed_nothing_may_not_say_that_it_is_done() {
 #[test]
 fn other_answers_are_believed() {
     for answer in [
-        "The port is set to 80.",
+        "The port is set to eighty.",
         "No, it is not there.",
         "I could not find it: alpha.txt has none.",
         "Hello!",
@@ -76,12 +76,12 @@ fn who_knows_where_the_answer_is_looks_there() {
     let asked = |answer: &str| {
         let message = Message::user("Files here: a.toml, docs/b.md\nWhich port is it?");
         let messages = [Arc::new(message)];
-        Claims::of(&messages, &Seen::of(&messages)).judge(answer, true)
+        Claims::of(&messages, &Seen::of(&messages), "", None).judge(answer, true)
     };
     let elsewhere = Judgement::Doubted(Doubt::Elsewhere("a.toml".to_owned()));
     assert_eq!(asked("The port is the one specified in a.toml."), elsewhere);
     assert_eq!(asked("It is set in the file `a.toml`."), elsewhere);
-    for answer in ["It is set in other.toml.", "a.toml is a file.", "It is 80, as a.toml says."] {
+    for answer in ["It is set in other.toml.", "a.toml is a file.", "It is on, as a.toml says."] {
         assert_eq!(asked(answer), Judgement::Believed, "{answer}");
     }
 }
@@ -97,4 +97,23 @@ fn nothing_is_decided_before_enough_has_come() {
     let told = claims("Rename a to b.", &[LOOKED]);
     assert_eq!(told.judge("The function is in alpha. It", false), Judgement::Open);
     assert_eq!(told.judge("The function is in alpha. It", true), Judgement::Believed);
+}
+
+#[test]
+fn a_number_that_is_nowhere_is_not_believed() {
+    let read = [("developer__read", "1\trust-version = \"1.95\"")];
+    let doubted = Judgement::Doubted(Doubt::Unfounded("1.51.0".to_owned()));
+    assert_eq!(judged("Which Rust is it?", &read, "It is 1.51.0."), doubted);
+    assert_eq!(judged("Which Rust is it?", &read, "It is 1.95."), Judgement::Believed);
+    assert_eq!(judged("Is it 1.51.0?", &read, "No, it is not 1.51.0."), Judgement::Believed);
+    // The number may go on.
+    let asked = claims("Which Rust is it?", &read);
+    assert_eq!(asked.judge("It is right. It is 1.9", false), Judgement::Believed);
+}
+
+#[test]
+fn a_file_that_was_asked_for_must_be_there() {
+    let undone = Judgement::Doubted(Doubt::Undone);
+    assert_eq!(judged("Put them into names.txt", &[LOOKED], "names.txt has them."), undone);
+    assert_eq!(judged("What is in names.txt?", &[LOOKED], "It is not there."), Judgement::Believed);
 }

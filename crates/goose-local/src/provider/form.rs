@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     claims::Doubt,
-    known::{EDIT, MAX_TEXT_CHARS, READ, Use},
+    known::{EDIT, MAX_TEXT_CHARS, READ, SEARCH, Use, WRITE},
     offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT},
     progress::{Progress, Stage},
     quoting::Quoting,
@@ -18,6 +18,9 @@ use super::{
 
 /// The argument with which a file is read on.
 const OFFSET: &str = "offset";
+
+/// After how many calls an answer is handed out that has no foundation, with a remark.
+const MAX_DOUBTED: usize = 4;
 
 /// What a sentence can end with.
 const LAST: &str = r"[^\s\[({=:,]";
@@ -34,6 +37,9 @@ pub(super) struct Form {
 impl Form {
     /// What may come next, as far as the model is.
     pub(super) fn of(offer: &Offer, progress: &Progress, seen: &Seen) -> Self {
+        if let Some(form) = progress.unsearched.as_ref().and_then(|name| Self::search(offer, name)) {
+            return form;
+        }
         let mut form = Self::calls(offer, progress, seen, |tool| may_be_called(offer, tool, progress.stage));
         let must_go_on = matches!(progress.stage, Stage::Missed | Stage::Undone);
         if offer.takes_text && (!must_go_on || form.is_empty()) {
@@ -50,15 +56,41 @@ impl Form {
                 let may_act = |tool: &Offered| acts(tool) && may_be_called(offer, tool, progress.stage);
                 Some(Self::calls(offer, progress, seen, may_act)).filter(|form| !form.is_empty())
             }
-            Doubt::Elsewhere(file) => {
-                let reads = offer.tools.iter().find(|tool| tool.name == READ)?;
-                let mut reading = call(reads, &[OFFSET]);
-                reading["properties"]["path"] = json!({ "const": file });
-                Some(Self { documents: vec![reading], edits: Vec::new() })
+            Doubt::Elsewhere(file) => Self::read(offer, &file),
+            Doubt::Unfounded(_) => {
+                let may_look = |tool: &Offered| {
+                    !matches!(tool.name.as_str(), EDIT | WRITE) && may_be_called(offer, tool, progress.stage)
+                };
+                let form = Self::calls(offer, progress, seen, may_look);
+                Some(form).filter(|form| !form.is_empty() && progress.calls < MAX_DOUBTED)
             }
+            Doubt::Quoting(path) => {
+                let tool = offer.tools.iter().find(|tool| tool.name == EDIT)?;
+                let mut edits = Quoting::of(&tool.short, seen);
+                edits.retain(|edit| edit.path() == path);
+                Some(Self { documents: Vec::new(), edits }).filter(|form| !form.is_empty())
+            }
+            Doubt::Hasty => None,
             // Whoever does not speak of themselves says what they saw.
             Doubt::Empty => Some(Self { documents: vec![final_answer("[^I]")], edits: Vec::new() }),
         }
+    }
+
+    /// Only a look into a file.
+    pub(super) fn read(offer: &Offer, file: &str) -> Option<Self> {
+        Self::only(offer, READ, "path", file)
+    }
+
+    /// Only a search for a word.
+    fn search(offer: &Offer, word: &str) -> Option<Self> {
+        Self::only(offer, SEARCH, "pattern", word)
+    }
+
+    fn only(offer: &Offer, tool: &str, argument: &str, value: &str) -> Option<Self> {
+        let tool = offer.tools.iter().find(|offered| offered.name == tool)?;
+        let mut only = call(tool, &[OFFSET]);
+        only["properties"][argument] = json!({ "const": value });
+        Some(Self { documents: vec![only], edits: Vec::new() })
     }
 
     fn calls(offer: &Offer, progress: &Progress, seen: &Seen, is_allowed: impl Fn(&Offered) -> bool) -> Self {

@@ -27,7 +27,16 @@ fn seen() -> Seen {
 }
 
 fn at(stage: Stage) -> Progress {
-    Progress { stage, unfinished: None, exhausted: None, lacks_file: false, may_page: false }
+    Progress {
+        stage,
+        calls: 1,
+        has_changed: false,
+        unsearched: None,
+        unfinished: None,
+        exhausted: None,
+        lacks_file: false,
+        may_page: false,
+    }
 }
 
 fn answer() -> Value {

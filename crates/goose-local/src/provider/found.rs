@@ -27,6 +27,18 @@ fn files(result: &str) -> Option<Vec<File<'_>>> {
     result.split("\n\n").map(file).collect()
 }
 
+/// The result of `search`, with the file's name before each line; none where it has another form.
+pub(super) fn by_line(result: &str) -> Option<String> {
+    let files = files(result)?;
+    let told = files.iter().flat_map(|file| {
+        file.lines.iter().map(|line| match line.is_match {
+            true => format!("{} line {}: {}", file.name, line.number, line.text),
+            false => format!("{}: {}", file.name, line.text),
+        })
+    });
+    Some(told.collect::<Vec<_>>().join("\n"))
+}
+
 /// The result of `search`, told anew; none where it has another form.
 pub(super) fn told(result: &str) -> Option<String> {
     let files = files(result)?;

@@ -133,7 +133,7 @@ impl Provider for LocalProvider {
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        let question = Question::of(request, next_id());
+        let mut question = Question::of(request, next_id());
         let mut turnstile = self.engine.enter().await;
         // Loading and fitting come first, so that what is wrong with them is known before anything is streamed.
         let fitted = tokio::task::spawn_blocking(move || {

@@ -15,18 +15,24 @@
 //! prompt.rs    what the model is told about its tools
 //! history.rs   the conversation as turns; calls as the literal JSON, results shortened
 //! page.rs      a part of a file;  found.rs  what a search found;  shorten.rs  long texts, with their beginning and end
+//! removal.rs   what is only taken away is not replaced
 //! renamed.rs   where a name still is that was changed elsewhere
 //! chat.rs      turns as tokens, as the model was trained to see them
 //! steps.rs     the calls that were made, and what came of them
 //! progress.rs  how far it is: what it may do next
 //! seen.rs      what was seen of the files;  blind.rs  what is not changed unseen
 //! wanted.rs    a file that is asked for comes before other changes
-//! claims.rs    whether an answer may be believed
+//! named.rs     the files that a task names are looked at
+//! claims.rs    whether an answer may be believed;  numbers.rs  which numbers it may say
+//! aside.rs     what is asked in a conversation of its own
+//! rewrite.rs   a small file, written anew
+//! plain.rs     a question and what was found, and nothing else;  table.rs  what a table adds up to
 //! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
 //! saved.rs     conversations kept between runs, in the cache folder
 //! ```
 
 mod answer;
+mod aside;
 mod blind;
 mod chat;
 mod claims;
@@ -37,17 +43,23 @@ mod found;
 mod history;
 mod known;
 mod local;
+mod named;
+mod numbers;
 mod offer;
 mod page;
+mod plain;
 mod progress;
 mod prompt;
 mod quoting;
 mod reading;
+mod removal;
 mod renamed;
+mod rewrite;
 mod saved;
 mod seen;
 mod shorten;
 mod steps;
+mod table;
 mod voice;
 mod wanted;
 

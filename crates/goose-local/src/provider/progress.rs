@@ -9,7 +9,7 @@ use super::{
     history::NO_MATCH,
     known::{EDIT, READ, SEARCH, SHELL},
     page::Page,
-    renamed::Unfinished,
+    renamed::{self, Unfinished},
     seen::Seen,
     steps::{Step, last_asked},
     wanted,
@@ -20,6 +20,9 @@ const ONLY_CODE: &str = "[exit code ";
 
 /// How many calls in a row may be the same.
 const MAX_SAME: usize = 2;
+
+/// How many calls in all may be the same, with the same result.
+const MAX_IN_ALL: usize = 3;
 
 /// After how many calls that found nothing the model may give up.
 const MAX_MISSED: usize = 2;
@@ -37,10 +40,16 @@ const MAX_CALLS: usize = 24;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) stage: Stage,
+    /// Whether the last call changed a file.
+    pub(super) has_changed: bool,
+    /// How many calls were made.
+    pub(super) calls: usize,
     /// The name that is still to be changed in other places.
     pub(super) unfinished: Option<Unfinished>,
     /// The tool whose last call brought nothing. It is not called again at once.
     pub(super) exhausted: Option<String>,
+    /// A name that was changed and is to be looked for elsewhere.
+    pub(super) unsearched: Option<String>,
     /// Whether a file is asked for that is not there yet.
     pub(super) lacks_file: bool,
     /// Whether a file was shown of which there is more.
@@ -68,14 +77,26 @@ impl Progress {
         let steps = Step::since_asked(messages);
         let last = steps.last().filter(|step| step.tool == EDIT && steps.len() < MAX_UNFINISHED);
         let unfinished = last.and_then(|step| Unfinished::of(step, seen, &last_asked(messages)));
+        let unsearched = last.and_then(|step| renamed::unsearched(step, &steps, &last_asked(messages)));
         let lacks_file = wanted::is_missing(messages, &steps);
         let may_page = steps.iter().any(|step| step.tool == READ && Page::of(&step.text()).goes_on.is_some());
+        let has_changed = last.is_some_and(Step::is_done);
         let stage = match Stage::of(&steps) {
             Stage::Going if unfinished.is_some() => Stage::Undone,
             stage => stage,
         };
         let unfinished = unfinished.filter(|_| stage == Stage::Undone);
-        Self { stage, unfinished, exhausted: exhausted(&steps).map(str::to_owned), lacks_file, may_page }
+        Self {
+            stage,
+            calls: steps.len(),
+            unsearched,
+            has_changed,
+
+            unfinished,
+            exhausted: exhausted(&steps).map(str::to_owned),
+            lacks_file,
+            may_page,
+        }
     }
 }
 
@@ -122,8 +143,10 @@ fn exhausted<'a>(steps: &[Step<'a>]) -> Option<&'a str> {
 }
 
 fn is_stuck(steps: &[Step<'_>]) -> bool {
-    let is_same = |step: &&Step<'_>| steps.last().is_some_and(|last| step.is_same_call(last));
-    steps.iter().rev().take_while(is_same).count() > MAX_SAME || steps.len() >= MAX_CALLS
+    let Some(last) = steps.last() else { return false };
+    let in_a_row = steps.iter().rev().take_while(|step| step.is_same_call(last)).count();
+    let in_all = steps.iter().filter(|step| step.is_same_call(last) && step.text() == last.text()).count();
+    in_a_row > MAX_SAME || in_all > MAX_IN_ALL || steps.len() >= MAX_CALLS
 }
 
 /// Whether the last change that was tried failed, and not long ago.
@@ -181,6 +204,10 @@ mod tests {
         assert_eq!(stage(&[shell("ls"), shell("ls"), shell("pwd"), shell("ls")]), Stage::Going);
         let mut stuck = conversation(&[shell("pwd"), shell("ls"), shell("ls"), shell("ls")]);
         assert_eq!(progress(&stuck).stage, Stage::Stuck);
+        let round =
+            |times: usize| -> Vec<_> { (0..times).flat_map(|_| [shell("ls"), shell("pwd")]).collect() };
+        assert_eq!(stage(&round(3)), Stage::Going);
+        assert_eq!(stage(&round(4)), Stage::Stuck);
         stuck.push(Arc::new(Message::user("Go on.")));
         assert_eq!(progress(&stuck).stage, Stage::Begun);
     }

@@ -31,6 +31,11 @@ impl Quoting {
             .collect()
     }
 
+    /// The file that is changed.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The rules of a grammar, of which the first has this name. `text` is the rule for any text. What is a token in
     /// other calls is one here, so that calls can be told apart.
     pub(super) fn rules(&self, name: &str, index: usize) -> String {

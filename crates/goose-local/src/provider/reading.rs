@@ -6,7 +6,7 @@ use goose_providers::{Arguments, ReplyEvent, ToolCall};
 use serde_json::Value;
 
 use super::{
-    known::MAX_TEXT_CHARS,
+    known::{EDIT, MAX_TEXT_CHARS, WRITE},
     offer::{FINAL_ANSWER, Offer, Offered, TEXT},
 };
 
@@ -69,6 +69,36 @@ impl<'a> Reading<'a> {
         self.state = State::Calling;
         let name = self.offer.by_short(&short).map(|tool| tool.name.clone())?;
         Some(ReplyEvent::CallStarted { id: self.id.clone(), name })
+    }
+
+    /// Whether it is clear what a call is about, as far as that matters.
+    pub(super) fn is_decided(&self) -> bool {
+        self.tool().is_none_or(|tool| tool.name != EDIT) || self.changed_file().is_some()
+    }
+
+    /// The tool that is called.
+    fn tool(&self) -> Option<&Offered> {
+        let text = std::str::from_utf8(&self.raw).unwrap_or_default();
+        let (short, _) = text.strip_prefix(START)?.split_once('"')?;
+        self.offer.by_short(short)
+    }
+
+    /// Whether a new file is about to be written.
+    pub(super) fn is_making(&self) -> bool {
+        matches!(self.state, State::Calling) && self.tool().is_some_and(|tool| tool.name == WRITE)
+    }
+
+    /// The file that a change is about, as soon as it is named.
+    pub(super) fn changed_file(&self) -> Option<String> {
+        if !matches!(self.state, State::Calling) {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&self.raw);
+        let (start, _) = text.split_once(",\"before\":")?;
+        let call: JsonObject = serde_json::from_str(&format!("{start}}}")).ok()?;
+        let tool = self.offer.by_short(call.get("tool")?.as_str()?)?;
+        let path = call.get("path")?.as_str()?;
+        (tool.name == EDIT).then(|| path.to_owned())
     }
 
     /// The call, where the answer is one. Nothing is made up: a call that is not whole is handed over as such, with the

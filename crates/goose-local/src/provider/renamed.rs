@@ -1,8 +1,13 @@
 //! After a name was changed in one place: where it still is, as far as that was seen. Small models stop too early.
 
+use goose_providers::{Arguments, ToolCall};
 use serde_json::Value;
 
-use super::{seen::Seen, steps::Step};
+use super::{
+    known::{EDIT, SEARCH},
+    seen::Seen,
+    steps::Step,
+};
 
 /// How many places are told.
 const MAX_PLACES: usize = 5;
@@ -16,9 +21,6 @@ const EVERYWHERE: [&str; 7] = ["rename", "renamed", "everywhere", "all", "every"
 /// What there is to say after a change was made.
 pub(super) fn remark(step: &Step<'_>, seen: &Seen, task: &str) -> String {
     let Some((name, _)) = meant(step, task) else { return String::new() };
-    if left(name, seen).next().is_none() {
-        return format!("\n{name} is nowhere any more.");
-    }
     let told = left(name, seen).take(MAX_PLACES).map(|(path, line)| {
         let line: String = line.trim().chars().take(MAX_LINE_CHARS).collect();
         format!("\n{name} is still in {path}: {line}")
@@ -45,13 +47,39 @@ impl Unfinished {
     }
 }
 
+/// The name that a step changed, where it is to be changed everywhere and was not looked for yet.
+pub(super) fn unsearched(step: &Step<'_>, steps: &[Step<'_>], task: &str) -> Option<String> {
+    let (name, _) = meant(step, task)?;
+    let has = |step: &Step<'_>| {
+        let pattern = step.arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
+        step.tool == SEARCH && pattern.contains(name)
+    };
+    (!steps.iter().any(has)).then(|| name.to_owned())
+}
+
 /// The name that a step changed, and into what, where the task wants that everywhere.
 fn meant<'a>(step: &Step<'a>, task: &str) -> Option<(&'a str, &'a str)> {
     let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let (from, to) = renamed(argument("before"), argument("after")).filter(|_| step.is_done())?;
+    is_asked_for(from, to, task).then_some((from, to))
+}
+
+/// Whether a task wants a name changed in all places.
+fn is_asked_for(from: &str, to: &str, task: &str) -> bool {
     let is_named = |name: &str| words(task).any(|word| word == name);
     let is_everywhere = words(task).any(|word| EVERYWHERE.contains(&word.to_lowercase().as_str()));
-    (is_named(from) && is_named(to) && is_everywhere).then_some((from, to))
+    is_named(from) && is_named(to) && is_everywhere
+}
+
+/// The call as it is meant: a name that is to be changed everywhere is changed in the whole file.
+pub(super) fn as_meant(mut call: ToolCall, task: &str) -> ToolCall {
+    let Arguments::Object(arguments) = &mut call.arguments else { return call };
+    let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (from, to) = (argument("before"), argument("after"));
+    if call.name == EDIT && renamed(from, to) == Some((from, to)) && is_asked_for(from, to, task) {
+        arguments.insert("replace_all".to_owned(), Value::Bool(true));
+    }
+    call
 }
 
 /// The lines in which a name still is, as far as they were seen.
@@ -77,6 +105,23 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_changed_everywhere_is_changed_in_the_whole_file() {
+        let is_all = |task: &str, before: &str, after: &str| {
+            let arguments = serde_json::json!({ "path": "a", "before": before, "after": after });
+            let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
+            let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
+            match as_meant(call, task).arguments {
+                Arguments::Object(arguments) => arguments.contains_key("replace_all"),
+                Arguments::Malformed { .. } => false,
+            }
+        };
+        assert!(is_all("Rename old to new.", "old", "new"));
+        assert!(!is_all("Rename old to new.", "old(1)", "new(1)"));
+        assert!(!is_all("Change old to new in line 3.", "old", "new"));
+        assert!(!is_all("Rename one to new.", "old", "new"));
+    }
 
     #[test]
     fn a_name_is_one_word_that_became_another() {

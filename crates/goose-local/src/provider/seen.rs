@@ -18,6 +18,12 @@ use super::{
 /// The argument that tells the tool whether to spare a file. The model does not see it; without leave it is no.
 pub(super) const OVERWRITE: &str = "overwrite";
 
+/// How `read` says that there is nothing in a file.
+const IS_EMPTY: &str = " is empty";
+
+/// The shortest line that is known again, in bytes.
+const LEAST_REPEATED: usize = 10;
+
 /// How many files are remembered, the last ones.
 const MAX_FILES: usize = 12;
 
@@ -76,7 +82,8 @@ impl Seen {
                 if page.goes_on.is_none() && step.arguments.get("offset").is_none() {
                     self.whole.insert(path.to_owned());
                 }
-                self.set(path, page.lines().to_owned());
+                let is_empty = page.text.ends_with(IS_EMPTY);
+                self.set(path, if is_empty { String::new() } else { page.lines().to_owned() });
             }
             (WRITE, true) => {
                 self.whole.insert(path.to_owned());
@@ -88,7 +95,9 @@ impl Seen {
                 self.set(path, changed);
                 self.refused.retain(|(file, _)| file != path);
                 // What was just written is not taken back.
-                self.refused.push((path.to_owned(), argument("after").to_owned()));
+                let after = argument("after");
+                self.refused.push((path.to_owned(), after.to_owned()));
+                self.refused.push((path.to_owned(), format!("{after}\n")));
             }
             (EDIT, false) => self.refused.push((path.to_owned(), argument("before").to_owned())),
             (SEARCH, true) => {
@@ -120,10 +129,30 @@ impl Seen {
         if call.name == EDIT
             && let Some((_, text)) = self.texts.iter().find(|(file, _)| *file == path)
         {
+            with_what_is_repeated(arguments, text);
             with_line_end(arguments, text);
         }
         call
     }
+}
+
+/// A change that writes lines again which come after the place that it replaces is meant to replace them, too: they would be
+/// there twice.
+fn with_what_is_repeated(arguments: &mut JsonObject, text: &str) {
+    let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (before, after) = (argument("before"), argument("after"));
+    let Some(added) = after.strip_prefix(before.trim_end()).filter(|_| !before.trim().is_empty()) else {
+        return;
+    };
+    let Some(start) = text.find(before) else { return };
+    let rest = &text[start + before.len()..];
+    let is_again = |line: &&str| {
+        line.trim().len() >= LEAST_REPEATED && added.lines().any(|other| other.trim_end() == line.trim_end())
+    };
+    let Some(last) = rest.lines().filter(is_again).last() else { return };
+    let end = rest.find(last).map_or(0, |at| at + last.len());
+    let whole = text[start..start + before.len() + end].to_owned();
+    arguments.insert("before".to_owned(), Value::from(whole));
 }
 
 /// A change that takes away a whole line takes its end away too.
@@ -183,6 +212,13 @@ mod tests {
     }
 
     #[test]
+    fn of_an_empty_file_there_is_nothing_to_quote() {
+        let seen = Seen::of(&step(READ, "a.txt", ToolOutput::text("a.txt is empty")));
+        assert_eq!(seen.texts(), [("a.txt".to_owned(), String::new())]);
+        assert!(seen.is_whole("a.txt"));
+    }
+
+    #[test]
     fn a_line_that_is_taken_away_leaves_no_empty_one() {
         let read = step(READ, "a.csv", ToolOutput::text("1\tid\n2\tada\n3\tbob"));
         let taken = |before: &str, after: &str| {
@@ -198,5 +234,27 @@ mod tests {
         assert_eq!(taken("ada", "eve"), "ada");
         assert_eq!(taken("da", ""), "da");
         assert_eq!(taken("bob", ""), "bob");
+    }
+
+    #[test]
+    fn lines_that_are_written_again_are_replaced() {
+        let read = step(
+            READ,
+            "a.py",
+            ToolOutput::text("1\tdef mean(all):\n2\t    total = 0\n3\t    return total / 2\n4\tend"),
+        );
+        let replaced = |before: &str, after: &str| {
+            let arguments = json!({"path": "a.py", "before": before, "after": after});
+            let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
+            let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
+            match Seen::of(&read).as_meant(call).arguments {
+                Arguments::Object(arguments) => arguments["before"].clone(),
+                Arguments::Malformed { .. } => Value::Null,
+            }
+        };
+        let whole = "def mean(all):\n    total = 0\n    return total / 2";
+        assert_eq!(replaced("def mean(all):", "def mean(all):\n    total = 1\n    return total / 2"), whole);
+        assert_eq!(replaced("def mean(all):", "def mean(all):\n    print(all)"), "def mean(all):");
+        assert_eq!(replaced("def mean(all):", "def sum(all):\n    return total / 2"), "def mean(all):");
     }
 }

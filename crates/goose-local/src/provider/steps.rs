@@ -51,6 +51,11 @@ impl<'a> Step<'a> {
         self.output.is_some_and(|output| !output.is_error)
     }
 
+    /// Whether it went wrong.
+    pub(super) fn is_failed(&self) -> bool {
+        self.output.is_some_and(|output| output.is_error)
+    }
+
     /// Whether it may have changed something.
     pub(super) fn may_change(&self) -> bool {
         Known::of(self.tool).is_none_or(|known| known.used_to != Use::Look)

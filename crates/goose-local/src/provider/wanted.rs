@@ -23,7 +23,8 @@ const BEFORE: [&str; 12] =
 /// Whether a file is asked for that is not there yet.
 pub(super) fn is_missing(messages: &[Arc<Message>], steps: &[Step<'_>]) -> bool {
     let is_there = |file: &str| listed(messages).any(|known| known == file);
-    let is_made = |file: &str| steps.iter().any(|step| step.arguments.to_string().contains(file));
+    let is_made =
+        |file: &str| steps.iter().any(|step| !step.is_failed() && step.arguments.to_string().contains(file));
     let task = last_asked(messages);
     steps.len() < MAX_CALLS && asked_for(&task).any(|file| !is_there(file) && !is_made(file))
 }

@@ -1,0 +1,161 @@
+//! The files that a task names. They are looked at before it is called done: small models answer from the first line that they
+//! find, and forget what they were pointed to.
+
+use std::sync::Arc;
+
+use goose_extension::Message;
+use serde_json::Value;
+
+use super::{
+    blind::listed,
+    found,
+    known::{SEARCH, SHELL},
+    seen::Seen,
+    steps::{Step, last_asked},
+};
+
+/// How many files of a folder, or of one kind, are looked at one by one.
+const MAX_FILES: usize = 4;
+
+/// After how many calls no more is asked for.
+const MAX_CALLS: usize = 10;
+
+/// How much may have been shown before no more is asked for, in characters.
+const MAX_SHOWN_CHARS: usize = 8_000;
+
+/// Commands that show a part of a file.
+const PARTIAL: [&str; 2] = ["head", "tail"];
+
+/// A file that the task speaks of and that was not looked at yet.
+pub(super) fn unlooked(messages: &[Arc<Message>], seen: &Seen) -> Option<String> {
+    let steps = Step::since_asked(messages);
+    let shown: usize = steps.iter().map(|step| step.text().chars().count()).sum();
+    if steps.len() >= MAX_CALLS || shown > MAX_SHOWN_CHARS {
+        return None;
+    }
+    let task = last_asked(messages);
+    let files: Vec<&str> = listed(messages).filter(|file| !file.ends_with('/')).collect();
+    let is_new = |file: &&str| !is_looked_at(file, &steps, seen);
+    let named = files.iter().copied().filter(|file| is_named(file, &task)).find(is_new);
+    // Where a search found something, it has looked into them all.
+    let group = || group(&files, &task).into_iter().filter(|_| !has_found(&steps)).find(is_new);
+    named.or_else(group).map(str::to_owned)
+}
+
+/// The words of a text that can be names.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_outside = |sign: char| !sign.is_alphanumeric() && !matches!(sign, '.' | '_' | '/');
+    text.split_whitespace()
+        .map(move |word| word.trim_matches(is_outside).trim_end_matches('.').trim_start_matches("./"))
+}
+
+/// Whether a task names a file, by its path or by its name alone.
+fn is_named(file: &str, task: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    words(task).any(|word| word == file || word == name && word.contains('.'))
+}
+
+/// The few files of a folder, or with an ending, that a task speaks of.
+fn group<'a>(files: &[&'a str], task: &str) -> Vec<&'a str> {
+    let words: Vec<&str> = words(task).collect();
+    let has_ending = |file: &str| {
+        let ending = file.rsplit_once('.').map(|(_, ending)| ending);
+        ending.is_some_and(|ending| words.iter().any(|word| word.trim_start_matches('.') == ending))
+    };
+    let is_inside = |file: &str| {
+        file.rsplit_once('/')
+            .is_some_and(|(folder, _)| words.iter().any(|word| word.trim_end_matches('/') == folder))
+    };
+    let inside: Vec<&str> = files.iter().copied().filter(|file| is_inside(file)).collect();
+    let narrowed: Vec<&str> = inside.iter().copied().filter(|file| has_ending(file)).collect();
+    let ending = || files.iter().copied().filter(|file| has_ending(file)).collect();
+    let group = match (inside.is_empty(), narrowed.is_empty()) {
+        (true, _) => ending(),
+        (false, true) => inside,
+        (false, false) => narrowed,
+    };
+    if group.len() <= MAX_FILES { group } else { Vec::new() }
+}
+
+fn has_found(steps: &[Step<'_>]) -> bool {
+    steps.iter().any(|step| step.tool == SEARCH && found::lines(&step.text()).is_some())
+}
+
+fn is_looked_at(file: &str, steps: &[Step<'_>], seen: &Seen) -> bool {
+    let is_about = |step: &Step<'_>| step.tool != SEARCH && step.path() == Some(file);
+    seen.is_whole(file) || steps.iter().any(|step| is_about(step) || is_run_with(step, file))
+}
+
+/// Whether a command had to do with the whole of a file, or with its folder.
+fn is_run_with(step: &Step<'_>, file: &str) -> bool {
+    let command = step.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
+    let is_mentioned = command.contains(stem) || !folder.is_empty() && command.contains(folder);
+    let is_partial = words(command).next().is_some_and(|program| PARTIAL.contains(&program));
+    step.tool == SHELL && step.is_done() && is_mentioned && !is_partial
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::{ContentBlock, MessageContent, Role, ToolOutput};
+    use serde_json::json;
+
+    use super::{super::known::READ, *};
+
+    const FILES: &str =
+        "Files here: .env.example, a.csv, b.csv, conf/web.ini, conf/db.ini, src/ring.c, src/ring.h";
+
+    fn unlooked_after(task: &str, calls: &[(&str, Value, ToolOutput)]) -> Option<String> {
+        let mut list = MessageContent::text(FILES);
+        if let MessageContent::Block(ContentBlock::Text(text)) = &mut list {
+            text.annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
+        }
+        let mut messages = vec![Arc::new(Message::new(Role::User, [list, MessageContent::text(task)]))];
+        for (number, (tool, arguments, output)) in calls.iter().enumerate() {
+            let (id, name) = (number.to_string(), (*tool).to_owned());
+            let result = MessageContent::tool_result(id.clone(), output.clone());
+            let call = MessageContent::ToolCall { id, name, arguments: arguments.clone(), opaque: None };
+            messages.push(Arc::new(Message::new(Role::Assistant, [call])));
+            messages.push(Arc::new(Message::new(Role::User, [result])));
+        }
+        unlooked(&messages, &Seen::of(&messages))
+    }
+
+    fn read(path: &str) -> (&'static str, Value, ToolOutput) {
+        (READ, json!({ "path": path }), ToolOutput::text("1\tone"))
+    }
+
+    fn shell(command: &str) -> (&'static str, Value, ToolOutput) {
+        (SHELL, json!({ "command": command }), ToolOutput::text("3"))
+    }
+
+    #[test]
+    fn a_file_that_is_named_is_looked_at() {
+        let task = "What does ring_new in src/ring.c do? The constants are in ring.h.";
+        assert_eq!(unlooked_after(task, &[]).as_deref(), Some("src/ring.c"));
+        assert_eq!(unlooked_after(task, &[read("src/ring.c")]).as_deref(), Some("src/ring.h"));
+        assert_eq!(unlooked_after(task, &[read("src/ring.h"), read("./src/ring.c")]), None);
+        let failed = (READ, json!({ "path": "src/ring.c" }), ToolOutput::error("It is binary."));
+        assert_eq!(unlooked_after("Read src/ring.c.", &[failed]), None);
+        assert_eq!(unlooked_after("What is in `.env.example`?", &[]).as_deref(), Some(".env.example"));
+        assert_eq!(unlooked_after("How are you?", &[]), None);
+    }
+
+    #[test]
+    fn a_command_looks_at_what_it_names_unless_it_shows_a_part() {
+        assert_eq!(unlooked_after("How many lines has a.csv?", &[shell("wc -l < a.csv")]), None);
+        assert!(unlooked_after("What is the last error in a.csv?", &[shell("tail -n 1 a.csv")]).is_some());
+    }
+
+    #[test]
+    fn the_few_files_of_a_folder_or_a_kind_are_looked_at_unless_a_search_found_something() {
+        let folder = "Which file in conf/ sets the port?";
+        assert_eq!(unlooked_after(folder, &[read("conf/web.ini")]).as_deref(), Some("conf/db.ini"));
+        assert_eq!(unlooked_after("Which csv is larger?", &[]).as_deref(), Some("a.csv"));
+        let found = (SEARCH, json!({ "pattern": "port" }), ToolOutput::text("conf/web.ini\n1:port = 80"));
+        assert_eq!(unlooked_after(folder, &[found]), None);
+        let nothing = (SEARCH, json!({ "pattern": "port" }), ToolOutput::text("No match."));
+        assert!(unlooked_after(folder, &[nothing]).is_some());
+    }
+}

@@ -79,14 +79,15 @@ fn written_over(command: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::examples::{self, call},
+        *,
+    };
 
     fn is_refused(command: &str) -> bool {
         let blind = Blind::of(&[Arc::new(Message::user("Files here: a.txt, docs/b.md\nGo."))]);
-        let arguments = json!({ "command": command }).as_object().cloned().unwrap_or_default();
-        let arguments = Arguments::Object(arguments);
-        let call = ToolCall { id: "1".to_owned(), name: SHELL.to_owned(), arguments, opaque: None };
-        matches!(blind.refused(call, &Seen::default()).arguments, Arguments::Malformed { .. })
+        let call = call(SHELL, &json!({ "command": command }));
+        examples::is_refused(&blind.refused(call, &Seen::default()))
     }
 
     #[test]

@@ -1,25 +1,22 @@
 //! What is believed, and what is not.
 
-use goose_extension::{MessageContent, Role, ToolOutput};
+use goose_extension::ToolOutput;
 use serde_json::json;
 
-use super::{super::known::EDIT, *};
+use super::{
+    super::{examples::conversation, known::EDIT},
+    *,
+};
 
 const LOOKED: (&str, &str) = ("developer__tree", "alpha.txt\nnotes/");
 
 fn claims(task: &str, steps: &[(&str, &str)]) -> Claims {
-    let mut messages = vec![Arc::new(Message::user(task))];
-    for (number, (tool, result)) in steps.iter().enumerate() {
-        let (id, name) = (number.to_string(), (*tool).to_owned());
-        let output = match result.strip_prefix("Error: ") {
-            Some(error) => ToolOutput::error(error),
-            None => ToolOutput::text(*result),
-        };
-        let result = MessageContent::tool_result(id.clone(), output);
-        let call = MessageContent::ToolCall { id, name, arguments: json!({}), opaque: None };
-        messages.push(Arc::new(Message::new(Role::Assistant, [call])));
-        messages.push(Arc::new(Message::new(Role::User, [result])));
-    }
+    let output = |result: &str| match result.strip_prefix("Error: ") {
+        Some(error) => ToolOutput::error(error),
+        None => ToolOutput::text(result),
+    };
+    let done: Vec<_> = steps.iter().map(|(tool, result)| (*tool, json!({}), output(result))).collect();
+    let messages = conversation(task, &done);
     Claims::of(&messages, &Seen::of(&messages), "", None)
 }
 

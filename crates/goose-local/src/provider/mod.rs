@@ -38,6 +38,8 @@ mod chat;
 mod claims;
 mod engine;
 mod example;
+#[cfg(test)]
+mod examples;
 mod form;
 mod found;
 mod history;

@@ -98,35 +98,30 @@ fn is_run_with(step: &Step<'_>, file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use goose_extension::{ContentBlock, MessageContent, Role, ToolOutput};
+    use goose_extension::ToolOutput;
     use serde_json::json;
 
-    use super::{super::known::READ, *};
+    use super::{
+        super::{
+            examples::{Done, in_folder},
+            known::READ,
+        },
+        *,
+    };
 
     const FILES: &str =
         "Files here: .env.example, a.csv, b.csv, conf/web.ini, conf/db.ini, src/ring.c, src/ring.h";
 
-    fn unlooked_after(task: &str, calls: &[(&str, Value, ToolOutput)]) -> Option<String> {
-        let mut list = MessageContent::text(FILES);
-        if let MessageContent::Block(ContentBlock::Text(text)) = &mut list {
-            text.annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
-        }
-        let mut messages = vec![Arc::new(Message::new(Role::User, [list, MessageContent::text(task)]))];
-        for (number, (tool, arguments, output)) in calls.iter().enumerate() {
-            let (id, name) = (number.to_string(), (*tool).to_owned());
-            let result = MessageContent::tool_result(id.clone(), output.clone());
-            let call = MessageContent::ToolCall { id, name, arguments: arguments.clone(), opaque: None };
-            messages.push(Arc::new(Message::new(Role::Assistant, [call])));
-            messages.push(Arc::new(Message::new(Role::User, [result])));
-        }
+    fn unlooked_after(task: &str, calls: &[Done<'_>]) -> Option<String> {
+        let messages = in_folder(FILES, task, calls);
         unlooked(&messages, &Seen::of(&messages))
     }
 
-    fn read(path: &str) -> (&'static str, Value, ToolOutput) {
+    fn read(path: &str) -> Done<'static> {
         (READ, json!({ "path": path }), ToolOutput::text("1\tone"))
     }
 
-    fn shell(command: &str) -> (&'static str, Value, ToolOutput) {
+    fn shell(command: &str) -> Done<'static> {
         (SHELL, json!({ "command": command }), ToolOutput::text("3"))
     }
 

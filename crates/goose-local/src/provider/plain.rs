@@ -121,21 +121,15 @@ fn result(step: &Step<'_>, question: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use goose_extension::{MessageContent, Role, ToolOutput};
+    use goose_extension::ToolOutput;
     use serde_json::json;
 
-    use super::*;
+    use super::{super::examples::conversation, *};
 
     fn plain(task: &str, calls: &[(&str, Value, &str)]) -> Option<Plain> {
-        let mut messages = vec![Arc::new(Message::user(task))];
-        for (number, (tool, arguments, output)) in calls.iter().enumerate() {
-            let (id, name) = (number.to_string(), (*tool).to_owned());
-            let result = MessageContent::tool_result(id.clone(), ToolOutput::text(*output));
-            let call = MessageContent::ToolCall { id, name, arguments: arguments.clone(), opaque: None };
-            messages.push(Arc::new(Message::new(Role::Assistant, [call])));
-            messages.push(Arc::new(Message::new(Role::User, [result])));
-        }
-        Plain::of(&messages)
+        let done =
+            calls.iter().map(|(tool, passed, result)| (*tool, passed.clone(), ToolOutput::text(*result)));
+        Plain::of(&conversation(task, &done.collect::<Vec<_>>()))
     }
 
     #[test]

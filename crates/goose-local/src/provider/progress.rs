@@ -164,28 +164,23 @@ fn is_undone(steps: &[Step<'_>]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use goose_extension::{MessageContent, Role, ToolOutput};
+    use goose_extension::ToolOutput;
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::examples::{self, Done},
+        *,
+    };
 
-    fn conversation(calls: &[(&str, Value, ToolOutput)]) -> Vec<Arc<Message>> {
-        let mut messages = vec![Arc::new(Message::user("Go."))];
-        for (number, (tool, arguments, output)) in calls.iter().enumerate() {
-            let (id, name, arguments) = (number.to_string(), (*tool).to_owned(), arguments.clone());
-            let result = MessageContent::tool_result(id.clone(), output.clone());
-            let call = MessageContent::ToolCall { id, name, arguments, opaque: None };
-            messages.push(Arc::new(Message::new(Role::Assistant, [call])));
-            messages.push(Arc::new(Message::new(Role::User, [result])));
-        }
-        messages
+    fn conversation(calls: &[Done<'_>]) -> Vec<Arc<Message>> {
+        examples::conversation("Go.", calls)
     }
 
     fn progress(messages: &[Arc<Message>]) -> Progress {
         Progress::of(messages, &Seen::of(messages))
     }
 
-    fn stage(calls: &[(&str, Value, ToolOutput)]) -> Stage {
+    fn stage(calls: &[Done<'_>]) -> Stage {
         progress(&conversation(calls)).stage
     }
 
@@ -263,11 +258,7 @@ mod tests {
             let arguments = json!({ "path": path, "before": "old()", "after": "new()" });
             (EDIT, arguments, ToolOutput::text("Edited"))
         };
-        let renaming = |task: &str, calls: &[_]| {
-            let mut messages = conversation(calls);
-            messages[0] = Arc::new(Message::user(task));
-            progress(&messages).stage
-        };
+        let renaming = |task: &str, calls: &[_]| progress(&examples::conversation(task, calls)).stage;
         let half = [found.clone(), edit("a.py")];
         assert_eq!(renaming("Rename old to new.", &half), Stage::Undone);
         assert_eq!(renaming("Call the other one.", &half), Stage::Going);

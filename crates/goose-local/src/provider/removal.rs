@@ -47,13 +47,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::examples::{self, call},
+        *,
+    };
 
     fn is_refused(task: &str, before: &str, after: &str) -> bool {
         let arguments = json!({ "path": "a", "before": before, "after": after });
-        let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-        let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
-        matches!(guarded(call, task).arguments, Arguments::Malformed { .. })
+        examples::is_refused(&guarded(call(EDIT, &arguments), task))
     }
 
     #[test]

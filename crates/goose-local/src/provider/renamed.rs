@@ -104,18 +104,18 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
+
+    use super::{
+        super::examples::{call, passed},
+        *,
+    };
 
     #[test]
     fn a_name_that_is_changed_everywhere_is_changed_in_the_whole_file() {
         let is_all = |task: &str, before: &str, after: &str| {
-            let arguments = serde_json::json!({ "path": "a", "before": before, "after": after });
-            let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-            let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
-            match as_meant(call, task).arguments {
-                Arguments::Object(arguments) => arguments.contains_key("replace_all"),
-                Arguments::Malformed { .. } => false,
-            }
+            let arguments = json!({ "path": "a", "before": before, "after": after });
+            passed(as_meant(call(EDIT, &arguments), task), "replace_all") == true
         };
         assert!(is_all("Rename old to new.", "old", "new"));
         assert!(!is_all("Rename old to new.", "old(1)", "new(1)"));

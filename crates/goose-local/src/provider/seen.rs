@@ -149,7 +149,7 @@ fn with_what_is_repeated(arguments: &mut JsonObject, text: &str) {
     let is_again = |line: &&str| {
         line.trim().len() >= LEAST_REPEATED && added.lines().any(|other| other.trim_end() == line.trim_end())
     };
-    let Some(last) = rest.lines().filter(is_again).last() else { return };
+    let Some(last) = rest.lines().rev().find(is_again) else { return };
     let end = rest.find(last).map_or(0, |at| at + last.len());
     let whole = text[start..start + before.len() + end].to_owned();
     arguments.insert("before".to_owned(), Value::from(whole));
@@ -171,32 +171,21 @@ fn with_line_end(arguments: &mut JsonObject, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use goose_extension::{MessageContent, Role, ToolOutput};
+    use goose_extension::ToolOutput;
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::examples::{call, conversation, passed},
+        *,
+    };
 
     fn spares(messages: &[Arc<Message>], path: &str) -> bool {
-        let arguments = json!({"path": path, "content": "new", OVERWRITE: false})
-            .as_object()
-            .cloned()
-            .unwrap_or_default();
-        let arguments = Arguments::Object(arguments);
-        let call = ToolCall { id: "1".to_owned(), name: WRITE.to_owned(), arguments, opaque: None };
-        match Seen::of(messages).as_meant(call).arguments {
-            Arguments::Object(arguments) => arguments.get(OVERWRITE) == Some(&json!(false)),
-            Arguments::Malformed { .. } => false,
-        }
+        let call = call(WRITE, &json!({ "path": path, "content": "new", OVERWRITE: false }));
+        passed(Seen::of(messages).as_meant(call), OVERWRITE) == false
     }
 
     fn step(tool: &str, path: &str, output: ToolOutput) -> Vec<Arc<Message>> {
-        let (id, name, arguments) = ("1".to_owned(), tool.to_owned(), json!({ "path": path }));
-        let call = MessageContent::ToolCall { id, name, arguments, opaque: None };
-        vec![
-            Arc::new(Message::user("Go.")),
-            Arc::new(Message::new(Role::Assistant, [call])),
-            Arc::new(Message::new(Role::User, [MessageContent::tool_result("1", output)])),
-        ]
+        conversation("Go.", &[(tool, json!({ "path": path }), output)])
     }
 
     #[test]
@@ -222,13 +211,8 @@ mod tests {
     fn a_line_that_is_taken_away_leaves_no_empty_one() {
         let read = step(READ, "a.csv", ToolOutput::text("1\tid\n2\tada\n3\tbob"));
         let taken = |before: &str, after: &str| {
-            let arguments = json!({"path": "a.csv", "before": before, "after": after});
-            let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-            let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
-            match Seen::of(&read).as_meant(call).arguments {
-                Arguments::Object(arguments) => arguments["before"].clone(),
-                Arguments::Malformed { .. } => Value::Null,
-            }
+            let call = call(EDIT, &json!({ "path": "a.csv", "before": before, "after": after }));
+            passed(Seen::of(&read).as_meant(call), "before")
         };
         assert_eq!(taken("ada", ""), "ada\n");
         assert_eq!(taken("ada", "eve"), "ada");
@@ -244,13 +228,8 @@ mod tests {
             ToolOutput::text("1\tdef mean(all):\n2\t    total = 0\n3\t    return total / 2\n4\tend"),
         );
         let replaced = |before: &str, after: &str| {
-            let arguments = json!({"path": "a.py", "before": before, "after": after});
-            let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-            let call = ToolCall { id: "1".to_owned(), name: EDIT.to_owned(), arguments, opaque: None };
-            match Seen::of(&read).as_meant(call).arguments {
-                Arguments::Object(arguments) => arguments["before"].clone(),
-                Arguments::Malformed { .. } => Value::Null,
-            }
+            let call = call(EDIT, &json!({ "path": "a.py", "before": before, "after": after }));
+            passed(Seen::of(&read).as_meant(call), "before")
         };
         let whole = "def mean(all):\n    total = 0\n    return total / 2";
         assert_eq!(replaced("def mean(all):", "def mean(all):\n    total = 1\n    return total / 2"), whole);

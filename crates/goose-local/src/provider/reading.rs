@@ -73,7 +73,8 @@ impl<'a> Reading<'a> {
 
     /// Whether it is clear what a call is about, as far as that matters.
     pub(super) fn is_decided(&self) -> bool {
-        self.tool().is_none_or(|tool| tool.name != EDIT) || self.changed_file().is_some()
+        let changes = |tool: &Offered| matches!(tool.name.as_str(), EDIT | WRITE);
+        !self.tool().is_some_and(changes) || self.changed_file().is_some()
     }
 
     /// The tool that is called.
@@ -88,17 +89,20 @@ impl<'a> Reading<'a> {
         matches!(self.state, State::Calling) && self.tool().is_some_and(|tool| tool.name == WRITE)
     }
 
-    /// The file that a change is about, as soon as it is named.
+    /// The file that a change is about, also one that writes all of it, as soon as it is named.
     pub(super) fn changed_file(&self) -> Option<String> {
         if !matches!(self.state, State::Calling) {
             return None;
         }
         let text = String::from_utf8_lossy(&self.raw);
-        let (start, _) = text.split_once(",\"before\":")?;
+        let next = match self.tool()?.name.as_str() {
+            EDIT => ",\"before\":",
+            WRITE => ",\"content\":",
+            _ => return None,
+        };
+        let (start, _) = text.split_once(next)?;
         let call: JsonObject = serde_json::from_str(&format!("{start}}}")).ok()?;
-        let tool = self.offer.by_short(call.get("tool")?.as_str()?)?;
-        let path = call.get("path")?.as_str()?;
-        (tool.name == EDIT).then(|| path.to_owned())
+        call.get("path")?.as_str().map(|path| path.trim_start_matches("./").to_owned())
     }
 
     /// The call, where the answer is one. Nothing is made up: a call that is not whole is handed over as such, with the

@@ -29,10 +29,10 @@ pub(super) struct Rewrite {
 }
 
 impl Rewrite {
-    /// A file that was seen whole, is small, and was not changed since the task was given.
+    /// A file that was seen whole, is small, and was neither made nor changed by the model.
     pub(super) fn of(path: &str, seen: &Seen, task: &str) -> Option<Self> {
         let text = seen.texts().iter().find(|(file, _)| file == path).map(|(_, text)| text.clone())?;
-        let is_fit = seen.is_whole(path) && seen.refused(path).is_empty();
+        let is_fit = seen.is_whole(path) && !seen.is_made(path) && seen.refused(path).is_empty();
         let is_small = text.chars().count() <= MAX_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
         (is_fit && is_small).then(|| Self { path: path.to_owned(), text, task: task.to_owned() })
     }

@@ -18,6 +18,9 @@ use super::{
 /// The argument that tells the tool whether to spare a file. The model does not see it; without leave it is no.
 pub(super) const OVERWRITE: &str = "overwrite";
 
+/// Which part of the lines of a file must be left where it is written anew.
+const LEAST_KEPT: usize = 3;
+
 /// How `read` says that there is nothing in a file.
 const IS_EMPTY: &str = " is empty";
 
@@ -35,6 +38,8 @@ const MAX_TEXT_CHARS: usize = 12_000;
 pub(super) struct Seen {
     /// The files that were shown whole, or made.
     whole: HashSet<String>,
+    /// The files that the model itself has written.
+    made: HashSet<String>,
     /// What was seen of files, the last one at the end.
     texts: Vec<(String, String)>,
     /// What is not replaced in a file: it could not be found, or was just put there.
@@ -66,6 +71,11 @@ impl Seen {
         self.whole.contains(path)
     }
 
+    /// Whether the model itself has written a file.
+    pub(super) fn is_made(&self, path: &str) -> bool {
+        self.made.contains(path)
+    }
+
     /// What is not replaced in a file.
     pub(super) fn refused(&self, path: &str) -> Vec<String> {
         let own = self.refused.iter().filter(|(file, _)| file == path);
@@ -87,6 +97,7 @@ impl Seen {
             }
             (WRITE, true) => {
                 self.whole.insert(path.to_owned());
+                self.made.insert(path.to_owned());
                 self.set(path, argument("content").to_owned());
             }
             (EDIT, true) => {
@@ -118,12 +129,21 @@ impl Seen {
         self.texts.drain(..surplus);
     }
 
+    /// Whether enough is left of a file where this is written over it. Who adds a line does not mean to lose the others.
+    fn keeps(&self, path: &str, content: &str) -> bool {
+        let old = self.texts.iter().find(|(file, _)| file == path).map_or("", |(_, text)| text.as_str());
+        let lines = || old.lines().filter(|line| !line.trim().is_empty());
+        let kept = lines().filter(|line| content.lines().any(|new| new == *line)).count();
+        self.is_made(path) || kept * LEAST_KEPT >= lines().count()
+    }
+
     /// The call as it is meant: it may write over what was seen, and a line that is taken away leaves no empty one.
     pub(super) fn as_meant(&self, mut call: ToolCall) -> ToolCall {
         let Arguments::Object(arguments) = &mut call.arguments else { return call };
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
         let path = path.trim_start_matches("./").to_owned();
-        if call.name == WRITE && self.whole.contains(&path) {
+        let content = arguments.get("content").and_then(Value::as_str).unwrap_or_default();
+        if call.name == WRITE && self.whole.contains(&path) && self.keeps(&path, content) {
             arguments.insert(OVERWRITE.to_owned(), Value::Bool(true));
         }
         if call.name == EDIT
@@ -180,7 +200,7 @@ mod tests {
     };
 
     fn spares(messages: &[Arc<Message>], path: &str) -> bool {
-        let call = call(WRITE, &json!({ "path": path, "content": "new", OVERWRITE: false }));
+        let call = call(WRITE, &json!({ "path": path, "content": "one", OVERWRITE: false }));
         passed(Seen::of(messages).as_meant(call), OVERWRITE) == false
     }
 
@@ -198,6 +218,18 @@ mod tests {
         let long = format!("1\t{}\n2\tend", "x".repeat(9_000));
         assert!(spares(&step(READ, "a.txt", ToolOutput::text(long)), "a.txt"));
         assert!(spares(&step("developer__edit", "a.txt", ToolOutput::text("Edited")), "a.txt"));
+    }
+
+    #[test]
+    fn a_file_is_not_replaced_by_what_was_to_be_added() {
+        let read = step(READ, "a.csv", ToolOutput::text("1\tname,town\n2\tada,leeds\n3\tbob,ghent"));
+        let spares = |content: &str| {
+            let call = call(WRITE, &json!({ "path": "a.csv", "content": content, OVERWRITE: false }));
+            passed(Seen::of(&read).as_meant(call), OVERWRITE) == false
+        };
+        assert!(spares("eve,riga\n"));
+        assert!(!spares("name,town\nada,leeds\nbob,ghent\neve,riga\n"));
+        assert!(!spares("name,town\neve,riga\n"));
     }
 
     #[test]

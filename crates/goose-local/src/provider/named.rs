@@ -12,6 +12,7 @@ use super::{
     known::{SEARCH, SHELL},
     seen::Seen,
     steps::{Step, last_asked},
+    wanted::is_file,
 };
 
 /// How many files of a folder, or of one kind, are looked at one by one.
@@ -34,7 +35,11 @@ pub(super) fn unlooked(messages: &[Arc<Message>], seen: &Seen) -> Option<String>
         return None;
     }
     let task = last_asked(messages);
-    let files: Vec<&str> = listed(messages).filter(|file| !file.ends_with('/')).collect();
+    let listed = listed(messages).filter(|file| !file.ends_with('/'));
+    // What a command has just made is not listed, but told.
+    let is_told =
+        |word: &&str| is_file(word) && steps.iter().any(|step| step.is_done() && step.text().contains(*word));
+    let files: Vec<&str> = listed.chain(words(&task).filter(is_told)).collect();
     let is_new = |file: &&str| !is_looked_at(file, &steps, seen);
     let named = files.iter().copied().filter(|file| is_named(file, &task)).find(is_new);
     // Where a search found something, it has looked into them all.
@@ -91,7 +96,8 @@ fn is_run_with(step: &Step<'_>, file: &str) -> bool {
     let command = step.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
-    let is_mentioned = command.contains(stem) || !folder.is_empty() && command.contains(folder);
+    let is_named = command.contains(name) || words(command).any(|word| word == stem);
+    let is_mentioned = is_named || !folder.is_empty() && command.contains(folder);
     let is_partial = words(command).next().is_some_and(|program| PARTIAL.contains(&program));
     step.tool == SHELL && step.is_done() && is_mentioned && !is_partial
 }
@@ -138,8 +144,19 @@ mod tests {
     }
 
     #[test]
+    fn so_is_one_that_was_just_made() {
+        let made = |told: &str| (SHELL, json!({ "command": "sh report.sh" }), ToolOutput::text(told));
+        let task = "Run report.sh and tell me what is in report.txt.";
+        assert_eq!(unlooked_after(task, &[made("wrote report.txt")]).as_deref(), Some("report.txt"));
+        assert_eq!(unlooked_after(task, &[made("done")]), None);
+        assert_eq!(unlooked_after(task, &[made("wrote report.txt"), read("report.txt")]), None);
+    }
+
+    #[test]
     fn a_command_looks_at_what_it_names_unless_it_shows_a_part() {
         assert_eq!(unlooked_after("How many lines has a.csv?", &[shell("wc -l < a.csv")]), None);
+        let tests = "Do the tests in src/ring.c pass?";
+        assert_eq!(unlooked_after(tests, &[shell("python3 -m unittest ring")]), None);
         assert!(unlooked_after("What is the last error in a.csv?", &[shell("tail -n 1 a.csv")]).is_some());
     }
 

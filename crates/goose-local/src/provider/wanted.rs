@@ -46,7 +46,8 @@ fn bare(word: &str) -> &str {
     word.trim_matches(is_outside).trim_end_matches('.').trim_start_matches("./")
 }
 
-fn is_file(word: &str) -> bool {
+/// Whether a word looks like the name of a file.
+pub(super) fn is_file(word: &str) -> bool {
     word.rsplit_once('.').is_some_and(|(stem, ending)| {
         let is_ending =
             ending.len() <= MAX_ENDING && ending.chars().all(|letter| letter.is_ascii_lowercase());

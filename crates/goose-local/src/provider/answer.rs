@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     EngineError,
-    generate::{Ended, GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
+    generate::{GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
 };
 
 /// How long an answer may get where nobody says otherwise, in tokens.
@@ -48,6 +48,8 @@ pub(super) struct Question {
     opening: Vec<Turn>,
     /// What a person asked last.
     task: String,
+    /// Whether the model was told that something is only to be removed.
+    is_told: bool,
     /// What was seen of the files.
     seen: Seen,
     /// What is not changed unseen.
@@ -93,12 +95,15 @@ impl Question {
         let turns = turns(&offer, opening.clone(), &surroundings, request.messages);
         let seen = Seen::of(request.messages);
         let progress = Progress::of(request.messages, &seen);
-        let unlooked = named::unlooked(request.messages, &seen);
+        let unlooked = named::unlooked(request.messages, &seen).filter(|_| offer.can_read());
         // After one file was changed, the next that was named is looked at.
         let next = unlooked.as_deref().filter(|_| progress.has_changed && progress.unfinished.is_none());
         let next = next.and_then(|file| Form::read(&offer, file));
         let form = has_tools.then(|| next.unwrap_or_else(|| Form::of(&offer, &progress, &seen)));
         let plain = Plain::of(request.messages);
+        let mut claims = Claims::of(request.messages, &seen, request.system, plain.as_ref());
+        let in_doubt = Doubt::Unfounded(String::new());
+        claims.can_go_on &= Form::instead(&offer, &progress, &seen, in_doubt).is_some();
         let options = request.options;
         let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
         let longest =
@@ -109,9 +114,10 @@ impl Question {
             turns,
             opening,
             task: last_asked(request.messages),
+            is_told: removal::is_told(request.messages),
             blind: Blind::of(request.messages),
             unlooked,
-            claims: Claims::of(request.messages, &seen, request.system, plain.as_ref()),
+            claims,
             plain,
             seen,
             progress,
@@ -133,7 +139,8 @@ impl Question {
         if let Some(file) = self.unlooked.as_ref().filter(|_| reading.is_making()) {
             return Some(Doubt::Elsewhere(file.clone()));
         }
-        let path = reading.changed_file().filter(|path| self.rewrite(path).is_some())?;
+        let can_edit = self.offer.tools.iter().any(|tool| tool.name == EDIT);
+        let path = reading.changed_file().filter(|path| can_edit && self.rewrite(path).is_some())?;
         Some(Doubt::Quoting(path))
     }
 
@@ -142,10 +149,16 @@ impl Question {
         Rewrite::of(path, &self.seen, &self.task)
     }
 
+    /// The call without what it says twice.
+    pub(super) fn unrepeated(&self, call: ToolCall) -> ToolCall {
+        self.seen.unrepeated(call)
+    }
+
     /// The call, where it does no harm to what the model has not seen.
     pub(super) fn guarded(&self, call: ToolCall) -> ToolCall {
-        let meant = renamed::as_meant(self.seen.as_meant(call), &self.task);
-        removal::guarded(self.blind.refused(meant, &self.seen), &self.task)
+        let meant = renamed::as_meant(self.seen.as_meant(call), &self.seen, &self.task);
+        let call = self.blind.refused(meant, &self.seen);
+        if self.is_told { call } else { removal::guarded(call, &self.task) }
     }
 
     /// The question as tokens, where it fits.
@@ -253,10 +266,7 @@ fn say_plainly(
     let aside = Aside { turns: &plain.turns(), room, sampling: question.sampling };
     let voice = RefCell::new(voice);
     let is_over = || voice.borrow().is_over();
-    let written = aside::ask(loaded, aside, &is_over, &mut |bytes| voice.borrow_mut().push(bytes))?;
-    // What is too long for a sentence is an answer all the same.
-    let ended = if written.ended == Ended::Cancelled { Ended::Cancelled } else { Ended::Complete };
-    Ok(Generated { ended, ..written })
+    aside::ask(loaded, aside, &is_over, &mut |bytes| voice.borrow_mut().push(bytes))
 }
 
 /// Writes a file anew, and gives the tokens that it took and the call that makes the change.
@@ -268,7 +278,7 @@ fn write_anew(
 ) -> Result<(usize, Option<ToolCall>), GenerateError> {
     let Some(rewrite) = question.rewrite(path) else { return Ok((0, None)) };
     let turns = rewrite.turns();
-    let room = rewrite.room(loaded.tokens(&turns).len());
+    let room = Rewrite::room(loaded.tokens(&turns).len());
     if !aside::fits(loaded, &turns, room) {
         return Ok((0, None));
     }

@@ -1,5 +1,6 @@
 //! [`Claims`]: whether an answer may be believed. Small models say that they have done what they were asked when they have
-//! not, and that they have looked without saying what they saw. Neither is handed out: the model has to go on.
+//! not, that they have looked without saying what they saw, and numbers that are nowhere. The model has to go on then; where
+//! it cannot, the truth is said in its place, or beside what it says.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -76,7 +77,7 @@ const ASKING: [&str; 33] = [
 ];
 
 /// How requests begin that are polite.
-const POLITE: [&str; 8] = ["please", "can", "could", "would", "will", "you", "kindly", "hey"];
+pub(super) const POLITE: [&str; 8] = ["please", "can", "could", "would", "will", "you", "kindly", "hey"];
 
 /// What is wrong with an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +107,8 @@ pub(super) struct Claims {
     /// The files that are there and of which nothing was seen.
     unseen: HashSet<String>,
     numbers: Numbers,
+    /// Whether something can be done about a number that is nowhere else.
+    pub(super) can_go_on: bool,
     /// Whether a file was asked for that is not there.
     lacks_file: bool,
 }
@@ -130,6 +133,7 @@ impl Claims {
             has_changed: steps.iter().any(|step| step.may_change() && step.is_done()),
             has_run: steps.iter().any(|step| step.tool == SHELL),
             news: words(&results).difference(&words(&task)).cloned().collect(),
+            can_go_on: !steps.is_empty(),
             lacks_file: wanted::is_missing(messages, &steps),
             numbers: numbers(messages, system, plain),
             unseen: listed(messages).filter(|file| !seen.has(file)).map(str::to_owned).collect(),
@@ -151,7 +155,7 @@ impl Claims {
         // The last number may go on.
         let digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', ':', ','];
         let told = if is_whole { text } else { text.trim_end_matches(digits) };
-        if let Some(number) = self.unfounded(told) {
+        if let Some(number) = self.unfounded(told).filter(|_| self.can_go_on) {
             return Judgement::Doubted(Doubt::Unfounded(number));
         }
         let sentence = &text[..end.unwrap_or(text.len())];

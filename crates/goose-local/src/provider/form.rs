@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     claims::Doubt,
-    known::{EDIT, MAX_TEXT_CHARS, READ, SEARCH, Use, WRITE},
+    known::{EDIT, MAX_TEXT_CHARS, READ, SEARCH, Use},
     offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT},
     progress::{Progress, Stage},
     quoting::Quoting,
@@ -59,7 +59,7 @@ impl Form {
             Doubt::Elsewhere(file) => Self::read(offer, &file),
             Doubt::Unfounded(_) => {
                 let may_look = |tool: &Offered| {
-                    !matches!(tool.name.as_str(), EDIT | WRITE) && may_be_called(offer, tool, progress.stage)
+                    matches!(tool.used_to, Use::Look | Use::Run) && may_be_called(offer, tool, progress.stage)
                 };
                 let form = Self::calls(offer, progress, seen, may_look);
                 Some(form).filter(|form| !form.is_empty() && progress.calls < MAX_DOUBTED)

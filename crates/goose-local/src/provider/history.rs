@@ -135,6 +135,7 @@ impl<'a> History<'a> {
                 if speaker == Speaker::User && block.as_text().is_some() && !part.is_aside() {
                     self.task = shortened(text.trim(), MAX_TASK_CHARS);
                     self.made.clear();
+                    self.seen.is_asked_anew();
                 }
                 Some(text)
             }

@@ -24,6 +24,9 @@ const MAX_CALLS: usize = 10;
 /// How much may have been shown before no more is asked for, in characters.
 const MAX_SHOWN_CHARS: usize = 8_000;
 
+/// Words for files, after an ending.
+const KINDS: [&str; 4] = ["file", "files", "script", "scripts"];
+
 /// Commands that show a part of a file.
 const PARTIAL: [&str; 2] = ["head", "tail"];
 
@@ -35,7 +38,7 @@ pub(super) fn unlooked(messages: &[Arc<Message>], seen: &Seen) -> Option<String>
         return None;
     }
     let task = last_asked(messages);
-    let listed = listed(messages).filter(|file| !file.ends_with('/'));
+    let listed = listed(messages).filter(|file| !file.ends_with('/') && !is_secret(file));
     // What a command has just made is not listed, but told.
     let is_told =
         |word: &&str| is_file(word) && steps.iter().any(|step| step.is_done() && step.text().contains(*word));
@@ -45,6 +48,14 @@ pub(super) fn unlooked(messages: &[Arc<Message>], seen: &Seen) -> Option<String>
     // Where a search found something, it has looked into them all.
     let group = || group(&files, &task).into_iter().filter(|_| !has_found(&steps)).find(is_new);
     named.or_else(group).map(str::to_owned)
+}
+
+/// Whether a file is one that is not opened unless the model itself wants to.
+fn is_secret(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_shown = [".example", ".sample", ".template"].iter().any(|ending| name.ends_with(ending));
+    let is_key = name.ends_with(".key") || name.ends_with(".pem") || name.starts_with("id_");
+    is_key || name.starts_with(".env") && !is_shown
 }
 
 /// The words of a text that can be names.
@@ -63,9 +74,14 @@ fn is_named(file: &str, task: &str) -> bool {
 /// The few files of a folder, or with an ending, that a task speaks of.
 fn group<'a>(files: &[&'a str], task: &str) -> Vec<&'a str> {
     let words: Vec<&str> = words(task).collect();
+    // A bare ending is only one before the word for files: many are words of their own.
+    let is_ending = |at: usize, ending: &str| {
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        words[at].strip_prefix('.') == Some(ending) || words[at] == ending && KINDS.contains(&next)
+    };
     let has_ending = |file: &str| {
         let ending = file.rsplit_once('.').map(|(_, ending)| ending);
-        ending.is_some_and(|ending| words.iter().any(|word| word.trim_start_matches('.') == ending))
+        ending.is_some_and(|ending| (0..words.len()).any(|at| is_ending(at, ending)))
     };
     let is_inside = |file: &str| {
         file.rsplit_once('/')
@@ -141,6 +157,7 @@ mod tests {
         assert_eq!(unlooked_after("Read src/ring.c.", &[failed]), None);
         assert_eq!(unlooked_after("What is in `.env.example`?", &[]).as_deref(), Some(".env.example"));
         assert_eq!(unlooked_after("How are you?", &[]), None);
+        assert!(is_secret(".env") && is_secret("tls/web.key") && !is_secret(".env.example"));
     }
 
     #[test]
@@ -164,7 +181,7 @@ mod tests {
     fn the_few_files_of_a_folder_or_a_kind_are_looked_at_unless_a_search_found_something() {
         let folder = "Which file in conf/ sets the port?";
         assert_eq!(unlooked_after(folder, &[read("conf/web.ini")]).as_deref(), Some("conf/db.ini"));
-        assert_eq!(unlooked_after("Which csv is larger?", &[]).as_deref(), Some("a.csv"));
+        assert_eq!(unlooked_after("Which csv file is larger?", &[]).as_deref(), Some("a.csv"));
         let found = (SEARCH, json!({ "pattern": "port" }), ToolOutput::text("conf/web.ini\n1:port = 80"));
         assert_eq!(unlooked_after(folder, &[found]), None);
         let nothing = (SEARCH, json!({ "pattern": "port" }), ToolOutput::text("No match."));

@@ -5,6 +5,9 @@ use std::collections::HashSet;
 /// The least number of digits of a number that is looked at. One digit is counted easily enough.
 const LEAST_DIGITS: usize = 2;
 
+/// How many parts a version or a time has at most.
+const MAX_PARTS: usize = 6;
+
 /// The numbers that are known.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
@@ -21,6 +24,10 @@ impl Numbers {
             self.values.extend(value(&number).map(f64::to_bits));
             // What a version or a time begins or ends with is known with it.
             let parts = parts(&number);
+            if parts.len() > MAX_PARTS {
+                self.known.insert(parts.join("."));
+                continue;
+            }
             for from in 0..parts.len() {
                 for to in from + 1..=parts.len() {
                     self.known.insert(parts[from..to].join("."));
@@ -116,6 +123,12 @@ mod tests {
         assert_eq!(unfounded("a\nb", "There are 12, not 2.").as_deref(), Some("12"));
         assert_eq!(unfounded("port 8080", "The port is 80.").as_deref(), Some("80"));
         assert_eq!(unfounded("1,200", "It is 200.").as_deref(), Some("200"));
+    }
+
+    #[test]
+    fn very_many_parts_cost_little() {
+        let many = "1.".repeat(20_000) + "1";
+        assert_eq!(unfounded(&many, "It is 22.").as_deref(), Some("22"));
     }
 
     #[test]

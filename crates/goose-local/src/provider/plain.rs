@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use goose_extension::Message;
+use goose_extension::{Message, MessageContent, Role};
 use serde_json::Value;
 
 use super::{
@@ -12,18 +12,21 @@ use super::{
     known::{EDIT, READ, SEARCH, SHELL, WRITE},
     page::Page,
     shorten::shortened,
-    steps::{Step, last_asked},
+    steps::{Step, is_asked, last_asked},
     table,
 };
 
 /// How much of one result is shown, in characters.
 const MAX_RESULT_CHARS: usize = 4_000;
 
+/// How much is shown of what was asked and answered before, each, in characters.
+const MAX_BEFORE_CHARS: usize = 300;
+
 /// How much is shown in all, in characters; what came last counts most.
 const MAX_CHARS: usize = 10_000;
 
 /// How long the answer may get, in tokens.
-pub(super) const MAX_TOKENS: usize = 300;
+pub(super) const MAX_TOKENS: usize = 600;
 
 const WHO: &str = "You are a careful assistant.";
 
@@ -31,10 +34,8 @@ const HOW: &str = "Think step by step: look at each line above that matters, the
                    names and numbers from above.";
 
 /// Words of tasks that want something to be said, wherever they are.
-const ASKING: [&str; 14] = [
-    "what", "which", "who", "whose", "where", "when", "why", "how", "tell", "explain", "report", "describe",
-    "say", "list",
-];
+const ASKING: [&str; 12] =
+    ["what", "which", "who", "whose", "where", "when", "why", "how", "tell", "report", "say", "list"];
 
 /// What was asked, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,7 @@ impl Plain {
             return None;
         }
         let results = results(&steps, &question);
+        let results = if results.is_empty() { results } else { before(messages) + &results };
         (!results.is_empty()).then_some(Self { question, results })
     }
 
@@ -72,8 +74,23 @@ impl Plain {
     }
 }
 
+/// What was asked and answered before, which a short question may go back to.
+fn before(messages: &[Arc<Message>]) -> String {
+    let now = messages.iter().rposition(|message| is_asked(message)).unwrap_or_default();
+    let asked = last_asked(&messages[..now]);
+    let answers = messages[..now].iter().rev().filter(|message| message.role == Role::Assistant);
+    let answer =
+        answers.flat_map(|message| &message.content).find_map(MessageContent::as_text).unwrap_or_default();
+    if asked.is_empty() || answer.is_empty() {
+        return String::new();
+    }
+    let (asked, answer) = (shortened(&asked, MAX_BEFORE_CHARS), shortened(answer, MAX_BEFORE_CHARS));
+    format!("Asked before: {asked}\nAnswer: {answer}\n\n")
+}
+
 fn is_asking(task: &str) -> bool {
-    let mut words = task.split(|sign: char| !sign.is_alphanumeric()).map(str::to_lowercase);
+    let bare = |word: &str| word.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
+    let mut words = task.split_whitespace().map(bare);
     task.trim_end().ends_with('?') || words.any(|word| ASKING.contains(&word.as_str()))
 }
 
@@ -102,7 +119,11 @@ fn result(step: &Step<'_>, question: &str) -> String {
     let (title, text) = match (step.tool, step.is_done()) {
         (READ, true) => {
             let page = Page::of(&text);
-            let facts = if page.goes_on.is_none() { table::facts(&page.text, question) } else { None };
+            let facts = if page.goes_on.is_none() && step.arguments.get("offset").is_none() {
+                table::facts(&page.text, question)
+            } else {
+                None
+            };
             let text = facts.map_or(page.text.clone(), |facts| format!("{}\n\n{facts}", page.text));
             (format!("File {}:", argument("path")), text)
         }
@@ -143,6 +164,19 @@ mod tests {
         let turns = plain("Which costs most?", &calls).map(|plain| plain.turns()).unwrap_or_default();
         insta::assert_snapshot!(
             turns.iter().map(|turn| turn.text.as_str()).collect::<Vec<_>>().join("\n----\n")
+        );
+    }
+
+    #[test]
+    fn a_question_may_go_back_to_the_one_before() {
+        let result = || ToolOutput::text("1\tada\n2\tbob");
+        let mut messages = conversation("Who is first?", &[(READ, json!({ "path": "a" }), result())]);
+        messages.push(Arc::new(Message::new(Role::Assistant, [MessageContent::text("Ada is first.")])));
+        messages.extend(conversation("And second?", &[(READ, json!({ "path": "a" }), result())]));
+        let results = Plain::of(&messages).map(|plain| plain.results).unwrap_or_default();
+        assert!(
+            results.starts_with("Asked before: Who is first?\nAnswer: Ada is first.\n\nFile a:\n"),
+            "{results}"
         );
     }
 

@@ -1,16 +1,24 @@
 //! Tasks that only take something away. Small models put other parts of the file in its place, which would then be there twice.
 
+use std::sync::Arc;
+
+use goose_extension::Message;
 use goose_providers::{Arguments, ToolCall};
 use serde_json::Value;
 
-use super::known::EDIT;
+use super::{claims::POLITE, known::EDIT, steps::Step};
 
 /// How tasks begin that take something away.
-const REMOVING: [&str; 8] = ["remove", "delete", "drop", "erase", "strip", "cut", "rid", "without"];
+const REMOVING: [&str; 4] = ["remove", "delete", "drop", "erase"];
 
 /// Words of tasks that want something in its place.
-const PUTTING: [&str; 10] =
-    ["add", "replace", "change", "rename", "put", "insert", "write", "instead", "move", "with"];
+const PUTTING: [&str; 19] = [
+    "add", "replace", "change", "rename", "put", "insert", "write", "instead", "move", "with", "fix", "make",
+    "set", "update", "use", "handle", "create", "turn", "so",
+];
+
+/// What the model is told; once is enough.
+const ONLY_REMOVE: &str = "something is only to be removed";
 
 /// The call, unless it puts something where the task only takes something away: then the model is told how to do that.
 pub(super) fn guarded(call: ToolCall, task: &str) -> ToolCall {
@@ -21,22 +29,31 @@ pub(super) fn guarded(call: ToolCall, task: &str) -> ToolCall {
         return call;
     }
     let raw = Value::Object(arguments.clone()).to_string();
-    let why = "\"after\" has words that are not in \"before\", but something is only to be removed. Use \"after\":\"\", and in \
-               \"before\" exactly what is to go";
-    ToolCall { arguments: Arguments::Malformed { raw, why: why.to_owned() }, ..call }
+    let why = format!(
+        "\"after\" has words that are not in \"before\", but {ONLY_REMOVE}. Use \"after\":\"\", and in \"before\" exactly what \
+         is to go"
+    );
+    ToolCall { arguments: Arguments::Malformed { raw, why }, ..call }
 }
 
 fn only_removes(task: &str) -> bool {
-    removes(task) && !has(task, &PUTTING)
+    removes(task) && !words(task).any(|word| PUTTING.contains(&word.to_lowercase().as_str()))
 }
 
 /// Whether a task takes something away.
 pub(super) fn removes(task: &str) -> bool {
-    has(task, &REMOVING)
+    let begins = |sentence: &str| {
+        let mut words = words(sentence).map(str::to_lowercase);
+        words
+            .find(|word| !POLITE.contains(&word.as_str()))
+            .is_some_and(|word| REMOVING.contains(&word.as_str()))
+    };
+    task.split(['.', '!', '?', ';', '\n']).any(begins)
 }
 
-fn has(task: &str, list: &[&str]) -> bool {
-    words(task).any(|word| list.contains(&word.to_lowercase().as_str()))
+/// Whether the model was told since it was asked.
+pub(super) fn is_told(messages: &[Arc<Message>]) -> bool {
+    Step::since_asked(messages).iter().any(|step| step.is_failed() && step.text().contains(ONLY_REMOVE))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -64,5 +81,8 @@ mod tests {
         assert!(!is_refused("Please delete the second argument.", "f(a, b)", "f(a)"));
         assert!(!is_refused("Remove a and add b.", "a", "b"));
         assert!(!is_refused("Change a to b.", "a", "b"));
+        assert!(is_refused("Sofia has left. Please remove her.", "sofia", "henrik"));
+        assert!(!is_refused("Make it run without crashing.", "a", "b"));
+        assert!(!is_refused("Fix the delete button.", "a", "b"));
     }
 }

@@ -43,6 +43,7 @@ impl Unfinished {
         let (from, to) = meant(step, task)?;
         let mut files: Vec<String> = left(from, seen).map(|(path, _)| path.to_owned()).collect();
         files.dedup();
+        files.retain(|file| is_only_a_name(from, file, seen));
         (!files.is_empty()).then(|| Self { from: from.to_owned(), to: to.to_owned(), files })
     }
 }
@@ -71,12 +72,20 @@ fn is_asked_for(from: &str, to: &str, task: &str) -> bool {
     is_named(from) && is_named(to) && is_everywhere
 }
 
+/// Whether a name is nowhere a part of another, as far as a file was seen: `edit` does not look at words.
+fn is_only_a_name(name: &str, path: &str, seen: &Seen) -> bool {
+    let text = seen.texts().iter().find(|(file, _)| file == path).map_or("", |(_, text)| text.as_str());
+    text.matches(name).count() == words(text).filter(|word| *word == name).count()
+}
+
 /// The call as it is meant: a name that is to be changed everywhere is changed in the whole file.
-pub(super) fn as_meant(mut call: ToolCall, task: &str) -> ToolCall {
+pub(super) fn as_meant(mut call: ToolCall, seen: &Seen, task: &str) -> ToolCall {
     let Arguments::Object(arguments) = &mut call.arguments else { return call };
     let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let (from, to) = (argument("before"), argument("after"));
-    if call.name == EDIT && renamed(from, to) == Some((from, to)) && is_asked_for(from, to, task) {
+    let path = argument("path").trim_start_matches("./");
+    let is_safe = seen.is_whole(path) && is_only_a_name(from, path, seen);
+    if call.name == EDIT && renamed(from, to) == Some((from, to)) && is_asked_for(from, to, task) && is_safe {
         arguments.insert("replace_all".to_owned(), Value::Bool(true));
     }
     call
@@ -104,10 +113,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use goose_extension::ToolOutput;
     use serde_json::json;
 
     use super::{
-        super::examples::{call, passed},
+        super::{
+            examples::{call, conversation, passed},
+            known::READ,
+        },
         *,
     };
 
@@ -115,12 +128,16 @@ mod tests {
     fn a_name_that_is_changed_everywhere_is_changed_in_the_whole_file() {
         let is_all = |task: &str, before: &str, after: &str| {
             let arguments = json!({ "path": "a", "before": before, "after": after });
-            passed(as_meant(call(EDIT, &arguments), task), "replace_all") == true
+            let read =
+                [(READ, json!({ "path": "a" }), ToolOutput::text("1\told()\n2\told(1)\n3\tid, width"))];
+            let seen = Seen::of(&conversation(task, &read));
+            passed(as_meant(call(EDIT, &arguments), &seen, task), "replace_all") == true
         };
         assert!(is_all("Rename old to new.", "old", "new"));
         assert!(!is_all("Rename old to new.", "old(1)", "new(1)"));
         assert!(!is_all("Change old to new in line 3.", "old", "new"));
         assert!(!is_all("Rename one to new.", "old", "new"));
+        assert!(!is_all("Rename id to key.", "id", "key"));
     }
 
     #[test]

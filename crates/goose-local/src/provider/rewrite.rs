@@ -23,7 +23,7 @@ const FENCE: &str = "```";
 /// A file that is to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rewrite {
-    pub(super) path: String,
+    path: String,
     text: String,
     task: String,
 }
@@ -51,9 +51,9 @@ impl Rewrite {
         ]
     }
 
-    /// How long the answer may get, in tokens, where the file has so many.
-    pub(super) fn room(&self, tokens: usize) -> usize {
-        tokens + MORE_TOKENS
+    /// How long the answer may get, in tokens, where the question has so many.
+    pub(super) fn room(asked: usize) -> usize {
+        asked + MORE_TOKENS
     }
 
     /// The change that the answer makes; none where it makes none, or where hardly anything is left of the file.
@@ -64,12 +64,35 @@ impl Rewrite {
         let old: Vec<&str> = self.text.lines().collect();
         let new: Vec<&str> = new.trim_end().lines().collect();
         let kept = old.iter().filter(|line| new.contains(line)).count();
-        let loses_lines = new.len() < old.len() && !removal::removes(&self.task);
-        if old == new || loses_lines || kept * 2 < old.len().saturating_sub(1) {
-            return None;
-        }
-        Some(hunk(&old, &new, &self.text))
+        let is_related = match old.as_slice() {
+            [only] => words(only).any(|word| new.iter().any(|line| words(line).any(|other| other == word))),
+            _ => kept * 2 >= old.len() - 1,
+        };
+        let is_lossless =
+            new.len() >= old.len() || removal::removes(&self.task) && self.is_taken_away(&old, &new);
+        (old != new && is_related && is_lossless).then(|| hunk(&old, &new, &self.text))
     }
+
+    /// Whether the new lines are old ones, without some that stand together or that the task speaks of.
+    fn is_taken_away(&self, old: &[&str], new: &[&str]) -> bool {
+        let mut rest = new.iter().peekable();
+        let mut gone: Vec<(usize, &str)> = Vec::new();
+        for (at, line) in old.iter().enumerate() {
+            match rest.next_if(|next| *next == line) {
+                Some(_) => {}
+                None => gone.push((at, line)),
+            }
+        }
+        let together = gone.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0);
+        let is_meant = |line: &str| {
+            line.trim().is_empty() || words(line).any(|word| words(&self.task).any(|other| other == word))
+        };
+        rest.next().is_none() && (together || gone.iter().all(|(_, line)| is_meant(line)))
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// What is different, with so many lines around it that the place is clear.
@@ -138,5 +161,9 @@ mod tests {
         let rewrite =
             Rewrite { path: "a".to_owned(), text: old.to_owned(), task: "Change two to 2.".to_owned() };
         assert_eq!(rewrite.change("```\none\n2\nthree\n```"), None);
+        // Lines far apart that the task does not speak of.
+        assert_eq!(change("one\ntwo\nthree\nfour\nfive", "```\ntwo\nthree\nfour\n```"), None);
+        assert_eq!(change("one", "```python\nopen('a').write('x')\n```"), None);
+        assert_eq!(change("1.2.3", "```\n1.2.4\n```"), pair("1.2.3", "1.2.4"));
     }
 }

@@ -12,7 +12,7 @@ use super::{
     found,
     known::{EDIT, READ, SEARCH, WRITE},
     page::Page,
-    steps::Step,
+    steps::{Step, is_asked},
 };
 
 /// The argument that tells the tool whether to spare a file. The model does not see it; without leave it is no.
@@ -50,10 +50,17 @@ impl Seen {
     /// What was seen in a conversation.
     pub(super) fn of(messages: &[Arc<Message>]) -> Self {
         let mut seen = Self::default();
-        for step in Step::all(messages) {
-            seen.add(&step);
-        }
+        let asked = messages.iter().rposition(|message| is_asked(message)).unwrap_or_default();
+        let (before, since) = messages.split_at(asked);
+        Step::all(before).iter().for_each(|step| seen.add(step));
+        seen.is_asked_anew();
+        Step::all(since).iter().for_each(|step| seen.add(step));
         seen
+    }
+
+    /// A person has spoken: what was not to be replaced may be now.
+    pub(super) fn is_asked_anew(&mut self) {
+        self.refused.clear();
     }
 
     /// What was seen of files.
@@ -88,12 +95,17 @@ impl Seen {
         let path = step.path().unwrap_or_default();
         match (step.tool, step.is_done()) {
             (READ, true) => {
-                let page = Page::of(&step.text());
+                let text = step.text();
+                let page = Page::of(&text);
                 if page.goes_on.is_none() && step.arguments.get("offset").is_none() {
                     self.whole.insert(path.to_owned());
                 }
-                let is_empty = page.text.ends_with(IS_EMPTY);
-                self.set(path, if is_empty { String::new() } else { page.lines().to_owned() });
+                // The lines of a file come with numbers and tabs.
+                let is_empty = text.ends_with(IS_EMPTY) && !text.contains('\t');
+                let is_rest = step.arguments.get("offset").is_some() && self.is_whole(path);
+                if !is_rest {
+                    self.set(path, if is_empty { String::new() } else { page.lines().to_owned() });
+                }
             }
             (WRITE, true) => {
                 self.whole.insert(path.to_owned());
@@ -131,7 +143,9 @@ impl Seen {
 
     /// Whether enough is left of a file where this is written over it. Who adds a line does not mean to lose the others.
     fn keeps(&self, path: &str, content: &str) -> bool {
-        let old = self.texts.iter().find(|(file, _)| file == path).map_or("", |(_, text)| text.as_str());
+        let Some((_, old)) = self.texts.iter().find(|(file, _)| file == path) else {
+            return self.is_made(path);
+        };
         let lines = || old.lines().filter(|line| !line.trim().is_empty());
         let kept = lines().filter(|line| content.lines().any(|new| new == *line)).count();
         self.is_made(path) || kept * LEAST_KEPT >= lines().count()
@@ -149,8 +163,19 @@ impl Seen {
         if call.name == EDIT
             && let Some((_, text)) = self.texts.iter().find(|(file, _)| *file == path)
         {
-            with_what_is_repeated(arguments, text);
             with_line_end(arguments, text);
+        }
+        call
+    }
+
+    /// The change that a model quoted: what it writes again is replaced.
+    pub(super) fn unrepeated(&self, mut call: ToolCall) -> ToolCall {
+        let Arguments::Object(arguments) = &mut call.arguments else { return call };
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = path.trim_start_matches("./").to_owned();
+        let known = self.texts.iter().find(|(file, _)| *file == path).map(|(_, text)| text);
+        if let Some(text) = known.filter(|_| call.name == EDIT) {
+            with_what_is_repeated(arguments, text);
         }
         call
     }
@@ -170,7 +195,13 @@ fn with_what_is_repeated(arguments: &mut JsonObject, text: &str) {
         line.trim().len() >= LEAST_REPEATED && added.lines().any(|other| other.trim_end() == line.trim_end())
     };
     let Some(last) = rest.lines().rev().find(is_again) else { return };
-    let end = rest.find(last).map_or(0, |at| at + last.len());
+    let end = rest.rfind(last).map_or(0, |at| at + last.len());
+    // Where most of what would go is not written again, a line only happens to be the same.
+    let lines = || rest[..end].lines().filter(|line| !line.trim().is_empty());
+    let again = lines().filter(|line| added.lines().any(|other| other.trim_end() == line.trim_end())).count();
+    if again * 2 < lines().count() {
+        return;
+    }
     let whole = text[start..start + before.len() + end].to_owned();
     arguments.insert("before".to_owned(), Value::from(whole));
 }
@@ -237,6 +268,8 @@ mod tests {
         let seen = Seen::of(&step(READ, "a.txt", ToolOutput::text("a.txt is empty")));
         assert_eq!(seen.texts(), [("a.txt".to_owned(), String::new())]);
         assert!(seen.is_whole("a.txt"));
+        let seen = Seen::of(&step(READ, "a.txt", ToolOutput::text("1\tThe fridge is empty")));
+        assert_eq!(seen.texts(), [("a.txt".to_owned(), "The fridge is empty".to_owned())]);
     }
 
     #[test]
@@ -257,15 +290,21 @@ mod tests {
         let read = step(
             READ,
             "a.py",
-            ToolOutput::text("1\tdef mean(all):\n2\t    total = 0\n3\t    return total / 2\n4\tend"),
+            ToolOutput::text(
+                "1\tdef mean(all):\n2\t    total = 0\n3\t    return total / 2\n4\tone\n5\ttwo\n6\tprint(\"the end\")",
+            ),
         );
         let replaced = |before: &str, after: &str| {
             let call = call(EDIT, &json!({ "path": "a.py", "before": before, "after": after }));
-            passed(Seen::of(&read).as_meant(call), "before")
+            passed(Seen::of(&read).unrepeated(call), "before")
         };
         let whole = "def mean(all):\n    total = 0\n    return total / 2";
         assert_eq!(replaced("def mean(all):", "def mean(all):\n    total = 1\n    return total / 2"), whole);
         assert_eq!(replaced("def mean(all):", "def mean(all):\n    print(all)"), "def mean(all):");
+        assert_eq!(
+            replaced("def mean(all):", "def mean(all):\n    print(1)\nprint(\"the end\")"),
+            "def mean(all):"
+        );
         assert_eq!(replaced("def mean(all):", "def sum(all):\n    return total / 2"), "def mean(all):");
     }
 }

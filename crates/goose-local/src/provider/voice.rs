@@ -67,17 +67,7 @@ impl<'a> Voice<'a> {
     /// One in plain words, whose claims are looked at.
     pub(super) fn plain(question: &'a Question, events: &'a Events) -> Self {
         let kind = Kind::Free(FreeText::default());
-        Self {
-            question,
-            events,
-            kind,
-            held: String::new(),
-            said: String::new(),
-            judgement: Judgement::Open,
-            is_plain: true,
-            begun: None,
-            made: None,
-        }
+        Self { kind, judgement: Judgement::Open, is_plain: true, ..Self::believing(question, events) }
     }
 
     /// Whether nothing more needs to come.
@@ -105,7 +95,7 @@ impl<'a> Voice<'a> {
                     self.held.push_str(&text);
                     self.judge(false);
                 }
-                ReplyEvent::CallStarted { .. } if self.judgement == Judgement::Open => {
+                ReplyEvent::CallStarted { .. } if self.judgement != Judgement::Believed => {
                     self.begun = Some(event)
                 }
                 event => self.send(event),
@@ -159,6 +149,9 @@ impl<'a> Voice<'a> {
 
     /// Takes a call that was made in another way, where there is one.
     pub(super) fn takes(&mut self, call: Option<ToolCall>) -> bool {
+        self.begun = call
+            .as_ref()
+            .map(|call| ReplyEvent::CallStarted { id: call.id.clone(), name: call.name.clone() });
         self.made = call;
         self.made.is_some()
     }
@@ -177,7 +170,9 @@ impl<'a> Voice<'a> {
         };
         let call = match &self.kind {
             _ if self.made.is_some() => self.made.take(),
-            Kind::Formed(reading) => reading.call(why_cut.as_deref()),
+            Kind::Formed(reading) => {
+                reading.call(why_cut.as_deref()).map(|call| self.question.unrepeated(call))
+            }
             Kind::Free(_) => None,
         };
         if call.is_none() {

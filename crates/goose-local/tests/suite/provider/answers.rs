@@ -155,6 +155,20 @@ async fn a_model_that_makes_the_same_call_again_and_again_may_only_end() -> anyh
 }
 
 #[tokio::test]
+async fn a_question_is_answered_aside_and_the_conversation_stays_in_mind() -> anyhow::Result<()> {
+    let stage = Stage::new(2)?;
+    let provider = stage.provider();
+    let question = Question::new("What is here?").at_temperature(0.0).that_only_ends();
+    let first = question.reply(&provider).await?;
+    let again = question.reply(&provider).await?;
+    assert!(first.message.content.iter().any(|part| part.as_text().is_some_and(|text| !text.is_empty())));
+    assert_eq!(first.message.content, again.message.content);
+    let usage = again.usage;
+    assert!(usage.cached_input + 1 >= usage.input, "{usage:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_model_is_an_error_when_it_is_asked_and_not_before() -> anyhow::Result<()> {
     let stage = Stage::new(1)?;
     std::fs::write(stage.path("tiny.gguf"), "no model")?;

@@ -14,6 +14,7 @@ use super::{
     seen::Seen,
     steps::{Step, last_asked},
     wanted,
+    wording::words,
 };
 
 /// How an answer points to a file.
@@ -132,7 +133,7 @@ impl Claims {
             wants_to_know: wants_to_know(&task),
             has_changed: steps.iter().any(|step| step.may_change() && step.is_done()),
             has_run: steps.iter().any(|step| step.tool == SHELL),
-            news: words(&results).difference(&words(&task)).cloned().collect(),
+            news: vocabulary(&results).difference(&vocabulary(&task)).cloned().collect(),
             can_go_on: !steps.is_empty(),
             lacks_file: wanted::is_missing(messages, &steps),
             numbers: numbers(messages, system, plain),
@@ -163,7 +164,7 @@ impl Claims {
             return Judgement::Doubted(Doubt::Elsewhere(file));
         }
         let speaks_of_itself = text.starts_with("I ") && !self.has_changed && !self.news.is_empty();
-        match speaks_of_itself && self.news.is_disjoint(&words(text)) {
+        match speaks_of_itself && self.news.is_disjoint(&vocabulary(text)) {
             false => Judgement::Believed,
             true if is_long => Judgement::Doubted(Doubt::Empty),
             true => Judgement::Open,
@@ -238,9 +239,8 @@ fn bare(word: &str) -> String {
     word.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase()
 }
 
-fn words(text: &str) -> HashSet<String> {
-    let words = text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
+fn vocabulary(text: &str) -> HashSet<String> {
+    words(text).map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@
 //! rewrite.rs   a small file, written anew
 //! plain.rs     a question and what was found, and nothing else;  table.rs  what a table adds up to
 //! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
+//! wording.rs   the words of a text
 //! saved.rs     conversations kept between runs, in the cache folder
 //! ```
 
@@ -64,6 +65,7 @@ mod steps;
 mod table;
 mod voice;
 mod wanted;
+mod wording;
 
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
 pub use saved::forget;

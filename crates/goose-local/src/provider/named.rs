@@ -13,6 +13,7 @@ use super::{
     seen::Seen,
     steps::{Step, last_asked},
     wanted::is_file,
+    wording::paths,
 };
 
 /// How many files of a folder, or of one kind, are looked at one by one.
@@ -42,7 +43,7 @@ pub(super) fn unlooked(messages: &[Arc<Message>], seen: &Seen) -> Option<String>
     // What a command has just made is not listed, but told.
     let is_told =
         |word: &&str| is_file(word) && steps.iter().any(|step| step.is_done() && step.text().contains(*word));
-    let files: Vec<&str> = listed.chain(words(&task).filter(is_told)).collect();
+    let files: Vec<&str> = listed.chain(paths(&task).filter(is_told)).collect();
     let is_new = |file: &&str| !is_looked_at(file, &steps, seen);
     let named = files.iter().copied().filter(|file| is_named(file, &task)).find(is_new);
     // Where a search found something, it has looked into them all.
@@ -58,22 +59,15 @@ fn is_secret(file: &str) -> bool {
     is_key || name.starts_with(".env") && !is_shown
 }
 
-/// The words of a text that can be names.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_outside = |sign: char| !sign.is_alphanumeric() && !matches!(sign, '.' | '_' | '/');
-    text.split_whitespace()
-        .map(move |word| word.trim_matches(is_outside).trim_end_matches('.').trim_start_matches("./"))
-}
-
 /// Whether a task names a file, by its path or by its name alone.
 fn is_named(file: &str, task: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
-    words(task).any(|word| word == file || word == name && word.contains('.'))
+    paths(task).any(|word| word == file || word == name && word.contains('.'))
 }
 
 /// The few files of a folder, or with an ending, that a task speaks of.
 fn group<'a>(files: &[&'a str], task: &str) -> Vec<&'a str> {
-    let words: Vec<&str> = words(task).collect();
+    let words: Vec<&str> = paths(task).collect();
     // A bare ending is only one before the word for files: many are words of their own.
     let is_ending = |at: usize, ending: &str| {
         let next = words.get(at + 1).copied().unwrap_or_default();
@@ -112,9 +106,9 @@ fn is_run_with(step: &Step<'_>, file: &str) -> bool {
     let command = step.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
-    let is_named = command.contains(name) || words(command).any(|word| word == stem);
+    let is_named = command.contains(name) || paths(command).any(|word| word == stem);
     let is_mentioned = is_named || !folder.is_empty() && command.contains(folder);
-    let is_partial = words(command).next().is_some_and(|program| PARTIAL.contains(&program));
+    let is_partial = paths(command).next().is_some_and(|program| PARTIAL.contains(&program));
     step.tool == SHELL && step.is_done() && is_mentioned && !is_partial
 }
 

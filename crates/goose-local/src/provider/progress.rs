@@ -40,7 +40,7 @@ const MAX_CALLS: usize = 24;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) stage: Stage,
-    /// Whether the last call changed a file.
+    /// Whether the last call was an edit that went well, and not many came before it.
     pub(super) has_changed: bool,
     /// How many calls were made.
     pub(super) calls: usize,
@@ -91,7 +91,6 @@ impl Progress {
             calls: steps.len(),
             unsearched,
             has_changed,
-
             unfinished,
             exhausted: exhausted(&steps).map(str::to_owned),
             lacks_file,

@@ -6,7 +6,7 @@ use goose_extension::Message;
 use goose_providers::{Arguments, ToolCall};
 use serde_json::Value;
 
-use super::{claims::POLITE, known::EDIT, steps::Step};
+use super::{claims::POLITE, known::EDIT, steps::Step, wording::names};
 
 /// How tasks begin that take something away.
 const REMOVING: [&str; 4] = ["remove", "delete", "drop", "erase"];
@@ -24,7 +24,7 @@ const ONLY_REMOVE: &str = "something is only to be removed";
 pub(super) fn guarded(call: ToolCall, task: &str) -> ToolCall {
     let Arguments::Object(arguments) = &call.arguments else { return call };
     let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let brings_new = words(argument("after")).any(|word| !words(argument("before")).any(|old| old == word));
+    let brings_new = names(argument("after")).any(|word| !names(argument("before")).any(|old| old == word));
     if call.name != EDIT || !only_removes(task) || !brings_new {
         return call;
     }
@@ -37,13 +37,13 @@ pub(super) fn guarded(call: ToolCall, task: &str) -> ToolCall {
 }
 
 fn only_removes(task: &str) -> bool {
-    removes(task) && !words(task).any(|word| PUTTING.contains(&word.to_lowercase().as_str()))
+    removes(task) && !names(task).any(|word| PUTTING.contains(&word.to_lowercase().as_str()))
 }
 
 /// Whether a task takes something away.
 pub(super) fn removes(task: &str) -> bool {
     let begins = |sentence: &str| {
-        let mut words = words(sentence).map(str::to_lowercase);
+        let mut words = names(sentence).map(str::to_lowercase);
         words
             .find(|word| !POLITE.contains(&word.as_str()))
             .is_some_and(|word| REMOVING.contains(&word.as_str()))
@@ -54,10 +54,6 @@ pub(super) fn removes(task: &str) -> bool {
 /// Whether the model was told since it was asked.
 pub(super) fn is_told(messages: &[Arc<Message>]) -> bool {
     Step::since_asked(messages).iter().any(|step| step.is_failed() && step.text().contains(ONLY_REMOVE))
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|sign: char| !sign.is_alphanumeric() && sign != '_').filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

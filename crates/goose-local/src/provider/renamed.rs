@@ -7,6 +7,7 @@ use super::{
     known::{EDIT, SEARCH},
     seen::Seen,
     steps::Step,
+    wording::names,
 };
 
 /// How many places are told.
@@ -67,15 +68,15 @@ fn meant<'a>(step: &Step<'a>, task: &str) -> Option<(&'a str, &'a str)> {
 
 /// Whether a task wants a name changed in all places.
 fn is_asked_for(from: &str, to: &str, task: &str) -> bool {
-    let is_named = |name: &str| words(task).any(|word| word == name);
-    let is_everywhere = words(task).any(|word| EVERYWHERE.contains(&word.to_lowercase().as_str()));
+    let is_named = |name: &str| names(task).any(|word| word == name);
+    let is_everywhere = names(task).any(|word| EVERYWHERE.contains(&word.to_lowercase().as_str()));
     is_named(from) && is_named(to) && is_everywhere
 }
 
 /// Whether a name is nowhere a part of another, as far as a file was seen: `edit` does not look at words.
 fn is_only_a_name(name: &str, path: &str, seen: &Seen) -> bool {
     let text = seen.texts().iter().find(|(file, _)| file == path).map_or("", |(_, text)| text.as_str());
-    text.matches(name).count() == words(text).filter(|word| *word == name).count()
+    text.matches(name).count() == names(text).filter(|word| *word == name).count()
 }
 
 /// The call as it is meant: a name that is to be changed everywhere is changed in the whole file.
@@ -95,20 +96,16 @@ pub(super) fn as_meant(mut call: ToolCall, seen: &Seen, task: &str) -> ToolCall 
 fn left<'a>(name: &'a str, seen: &'a Seen) -> impl Iterator<Item = (&'a str, &'a str)> {
     let lines =
         seen.texts().iter().flat_map(|(path, text)| text.lines().map(move |line| (path.as_str(), line)));
-    lines.filter(move |(_, line)| words(line).any(|word| word == name))
+    lines.filter(move |(_, line)| names(line).any(|word| word == name))
 }
 
 /// The one name that became another, and that other, where nothing else was changed.
 fn renamed<'a>(before: &'a str, after: &'a str) -> Option<(&'a str, &'a str)> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (words(before).collect(), words(after).collect());
+    let (old, new): (Vec<&str>, Vec<&str>) = (names(before).collect(), names(after).collect());
     let mut changed = old.iter().zip(&new).filter(|(old, new)| old != new);
     let (name, to) = changed.next().filter(|_| old.len() == new.len())?;
     let is_name = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     (is_name && changed.all(|(other, new)| other == name && new == to)).then_some((*name, *to))
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|sign: char| !sign.is_alphanumeric() && sign != '_').filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

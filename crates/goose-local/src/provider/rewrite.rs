@@ -8,6 +8,7 @@ use super::{
     history::{Speaker, Turn},
     removal,
     seen::Seen,
+    wording::words,
 };
 
 /// How long a file may be that is written anew, in characters.
@@ -89,10 +90,6 @@ impl Rewrite {
         };
         rest.next().is_none() && (together || gone.iter().all(|(_, line)| is_meant(line)))
     }
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// What is different, with so many lines around it that the place is clear.

@@ -1,6 +1,8 @@
 //! What a table says and a small model cannot work out: how many rows it has, and the largest, the smallest and the sum of its
 //! columns of numbers.
 
+use super::wording::words;
+
 /// The signs between the columns of a table.
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
@@ -44,7 +46,7 @@ pub(super) fn facts(text: &str, question: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let separator = SEPARATORS.into_iter().find(|sign| is_table(&lines, *sign))?;
     let (heading, rows) = lines.split_first()?;
-    let asked: Vec<String> = words(question).collect();
+    let asked: Vec<String> = words(question).map(str::to_lowercase).collect();
     let wanted: Vec<Wanted> = WORDS
         .iter()
         .filter(|(_, list)| asked.iter().any(|word| list.contains(&word.as_str())))
@@ -52,7 +54,7 @@ pub(super) fn facts(text: &str, question: &str) -> Option<String> {
         .collect();
     let rows: Vec<(&str, Vec<&str>)> = rows.iter().map(|row| (*row, cells(row, separator))).collect();
     let names = cells(heading, separator);
-    let is_named = |name: &str| words(name).any(|word| asked.contains(&word));
+    let is_named = |name: &str| words(name).any(|word| asked.contains(&word.to_lowercase()));
     let is_number = |index: usize| {
         rows.iter().all(|(_, cells)| cells.get(index).is_some_and(|cell| number(cell).is_some()))
     };
@@ -66,10 +68,6 @@ pub(super) fn facts(text: &str, question: &str) -> Option<String> {
         facts.extend(wanted.iter().filter_map(|wanted| column(*wanted, name, index, &rows)));
     }
     (!facts.is_empty()).then(|| facts.join("\n"))
-}
-
-fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
 /// Whether all lines have the same columns, more than one, under a heading without numbers.

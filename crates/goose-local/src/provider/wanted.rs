@@ -8,6 +8,7 @@ use goose_extension::Message;
 use super::{
     blind::listed,
     steps::{Step, last_asked},
+    wording::paths,
 };
 
 /// After how many calls it no longer matters.
@@ -31,7 +32,7 @@ pub(super) fn is_missing(messages: &[Arc<Message>], steps: &[Step<'_>]) -> bool 
 
 /// The names of files that a task speaks of as places for something.
 fn asked_for(task: &str) -> impl Iterator<Item = &str> {
-    let words = || task.split_whitespace().map(bare);
+    let words = || paths(task);
     words()
         .zip(words().skip(1))
         .filter(|(before, word)| {
@@ -39,11 +40,6 @@ fn asked_for(task: &str) -> impl Iterator<Item = &str> {
             BEFORE.contains(&before.as_str()) && is_file(word)
         })
         .map(|(_, file)| file)
-}
-
-fn bare(word: &str) -> &str {
-    let is_outside = |sign: char| !sign.is_alphanumeric() && !matches!(sign, '.' | '_' | '/');
-    word.trim_matches(is_outside).trim_end_matches('.').trim_start_matches("./")
 }
 
 /// Whether a word looks like the name of a file.

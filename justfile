@@ -36,7 +36,7 @@ bench-overhead *ARGS:
 
 # How fast the small local model's engine is; with --peer against llama.cpp (from PyPI, installed under target)
 bench-engine *ARGS:
-    cargo bench -p goose-local --bench engine -- {{ARGS}}
+    cargo bench -p goose-engine --bench engine -- {{ARGS}}
 
 # What the small local model can do: tasks in scratch folders, checked by code
 eval-local *ARGS:

@@ -1,25 +1,9 @@
-//! A small language model inside goose, for machines with no key and no server.
+//! Local models: a small language model inside goose, for machines with no key and no server.
 //!
-//! Rooms, from the bottom up:
+//! - [`model_store`]: the model files on disk, and their downloads;
+//! - [`provider`]: the model as a provider, with prompts made for its size.
 //!
-//! - `gguf`: the file, memory-mapped and distrusted;
-//! - `compute`: block formats, kernels for each instruction set, threads;
-//! - `model`: the Qwen2, Qwen3 and Llama families: [`Model`], and [`Sequence`], a conversation's cache;
-//! - `tokenizer`: text to tokens and back: [`Tokenizer`];
-//! - `generate`: choosing tokens, within a grammar, with an end;
-//! - [`shelf`]: the models' files on disk, and how they come there;
-//! - [`provider`]: the model as everybody else sees it, played to its size.
+//! The model itself runs in `goose-engine`.
 
-mod compute;
-mod error;
-mod generate;
-mod gguf;
-mod model;
+pub mod model_store;
 pub mod provider;
-pub mod shelf;
-mod tokenizer;
-
-pub use compute::Instructions;
-pub use error::EngineError;
-pub use model::{Model, ModelFacts, ModelOptions, Sequence};
-pub use tokenizer::Tokenizer;

@@ -13,6 +13,12 @@ const LAYERS: usize = 2;
 /// How much it can keep in mind.
 pub const CONTEXT: usize = 4_096;
 
+const PIECES_WIDTH: usize = 16;
+const PIECES: [&str; 18] = [
+    "▁t", "he", "▁the", "▁", "t", "h", "e", "c", "a", "at", "▁c", "▁cat", "▁{", "{\"", "\":", "▁\"", "ool",
+    "▁to",
+];
+
 /// Kinds of tokens.
 const NORMAL: u32 = 1;
 const CONTROL: u32 = 3;
@@ -55,6 +61,52 @@ pub fn write(path: &Path, seed: u64) -> anyhow::Result<()> {
         file.tensor(&name, &[columns, rows], 0, bytes);
     }
     Ok(fs::write(path, file.finish())?)
+}
+
+/// Writes a llama with a SentencePiece vocabulary: one token for each byte, and some pieces.
+///
+/// # Errors
+///
+/// Where it cannot be written.
+pub fn write_pieces(path: &Path, template: Option<&str>) -> anyhow::Result<()> {
+    let mut tokens: Vec<(String, u32, f32)> =
+        vec![("<unk>".to_owned(), 2, 0.0), ("<s>".to_owned(), 3, 0.0), ("</s>".to_owned(), 3, 0.0)];
+    tokens.extend((0..=255).map(|byte: u8| (format!("<0x{byte:02X}>"), 6, 0.0)));
+    tokens.extend((0..).zip(PIECES).map(|(rank, piece)| (piece.to_owned(), 1, -(rank as f32))));
+    tokens.push(("<tool>".to_owned(), 4, 0.0));
+    let column = |of: fn(&(String, u32, f32)) -> u32| tokens.iter().map(of).collect::<Vec<_>>();
+    let names: Vec<String> = tokens.iter().map(|token| token.0.clone()).collect();
+    let mut writer = GgufWriter::default();
+    writer
+        .text("general.architecture", "llama")
+        .u32("llama.block_count", 1)
+        .u32("llama.context_length", 4096)
+        .u32("llama.embedding_length", PIECES_WIDTH as u32)
+        .u32("llama.feed_forward_length", PIECES_WIDTH as u32)
+        .u32("llama.attention.head_count", 1)
+        .text("tokenizer.ggml.model", "llama")
+        .texts("tokenizer.ggml.tokens", &names)
+        .words("tokenizer.ggml.token_type", 5, &column(|token| token.1))
+        .words("tokenizer.ggml.scores", 6, &column(|token| token.2.to_bits()))
+        .u32("tokenizer.ggml.bos_token_id", 1)
+        .u32("tokenizer.ggml.eos_token_id", 2);
+    if let Some(template) = template {
+        writer.text("tokenizer.chat_template", template);
+    }
+    let mut numbers = Numbers(3);
+    let mut tensor = |name: &str, rows: usize| {
+        let value = |numbers: &mut Numbers| if name.contains("norm") { 1.0 } else { numbers.float() * 0.3 };
+        let bytes = (0..PIECES_WIDTH * rows).flat_map(|_| value(&mut numbers).to_le_bytes()).collect();
+        writer.tensor(name, &[PIECES_WIDTH, rows], 0, bytes);
+    };
+    tensor("token_embd.weight", tokens.len());
+    for name in ["output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"] {
+        tensor(&format!("{name}.weight"), 1);
+    }
+    for name in ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"] {
+        tensor(&format!("blk.0.{name}.weight"), PIECES_WIDTH);
+    }
+    Ok(fs::write(path, writer.finish())?)
 }
 
 fn tensors(tokens: usize) -> Vec<(String, usize, usize)> {

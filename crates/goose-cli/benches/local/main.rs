@@ -3,7 +3,7 @@
 //! temperature 0, with nobody to ask; code looks at what came of it. It prints the results by kind, and exits with 1 where
 //! fewer than five of six tasks are done.
 //!
-//! - `--model FILE`: a GGUF file, or a name on the shelf; by default what `GOOSE_MODEL` says, or the model of the catalogue;
+//! - `--model FILE`: a GGUF file, or the name of one in the model store; by default what `GOOSE_MODEL` says, or the model of the catalogue;
 //! - `--only NAME,…`, `--kind KIND`, `--held` (only what nobody looked at while the prompt was made), `--open` (the
 //!   others), `--tasks FILE` (tasks of one's own);
 //! - `--show`: what the model did, also where it went well.

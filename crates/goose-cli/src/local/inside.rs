@@ -8,8 +8,8 @@ use goose::{
     exchange::OwnModels,
 };
 use goose_local::{
+    model_store::{Catalogue, DEFAULT_MODEL, ModelStore, ModelStoreError, Place, check_model},
     provider::{LocalOptions, LocalProvider, forget},
-    shelf::{Catalogue, DEFAULT_MODEL, Place, Shelf, ShelfError, check_model},
 };
 use goose_providers::{ModelRef, Provider, ProviderInfo};
 
@@ -46,8 +46,8 @@ const KEPT: &str = "local";
 /// # Errors
 ///
 /// Where their own catalogue cannot be used.
-pub(crate) fn shelf(paths: &Paths) -> Result<Shelf, ShelfError> {
-    Ok(Shelf::new(paths.data.join(FOLDER), Catalogue::with_own(&paths.config.join(OWN))?))
+pub(crate) fn store(paths: &Paths) -> Result<ModelStore, ModelStoreError> {
+    Ok(ModelStore::new(paths.data.join(FOLDER), Catalogue::with_own(&paths.config.join(OWN))?))
 }
 
 /// The model for those who have no other.
@@ -72,7 +72,7 @@ pub(crate) fn named(model: ModelRef) -> ModelRef {
 /// Whether its file is here, and one that runs. Nothing is fetched.
 pub(crate) fn standing(model: &ModelRef, settings: &Settings) -> Standing {
     let model = named(model.clone());
-    let located = shelf(settings.paths()).and_then(|shelf| checked(&shelf, &model));
+    let located = store(settings.paths()).and_then(|store| checked(&store, &model));
     match located {
         Ok(Place::File(path)) => Standing::Here(path.display().to_string()),
         Ok(Place::Elsewhere(entry)) => Standing::Absent(format!(
@@ -87,8 +87,8 @@ pub(crate) fn standing(model: &ModelRef, settings: &Settings) -> Standing {
     }
 }
 
-fn checked(shelf: &Shelf, model: &ModelRef) -> Result<Place, ShelfError> {
-    let place = shelf.locate(model.model())?;
+fn checked(store: &ModelStore, model: &ModelRef) -> Result<Place, ModelStoreError> {
+    let place = store.locate(model.model())?;
     if let Place::File(path) = &place {
         check_model(path)?;
     }
@@ -126,10 +126,10 @@ impl OwnModels for Switchable {
     /// Nothing is fetched in the middle of a conversation.
     fn model(&self, name: &str) -> Result<Arc<dyn Provider>, String> {
         let model = named(ModelRef::new(PROVIDER, name));
-        let place = shelf(self.settings.paths()).and_then(|shelf| checked(&shelf, &model));
+        let place = store(self.settings.paths()).and_then(|store| checked(&store, &model));
         let made = place.map_err(explained).and_then(|place| match place {
             Place::File(path) => made(&model, path, &self.settings, self.keep),
-            Place::Elsewhere(entry) => Err(explained(ShelfError::Absent { name: entry.name })),
+            Place::Elsewhere(entry) => Err(explained(ModelStoreError::Absent { name: entry.name })),
         });
         made.map_err(|error| error.to_string())
     }
@@ -156,10 +156,10 @@ pub(crate) async fn provider(
 }
 
 async fn file(model: &ModelRef, settings: &Settings, fetching: &Fetching) -> anyhow::Result<PathBuf> {
-    let shelf = shelf(settings.paths()).map_err(explained)?;
-    match shelf.locate(model.model()).map_err(explained)? {
+    let store = store(settings.paths()).map_err(explained)?;
+    match store.locate(model.model()).map_err(explained)? {
         Place::File(path) => Ok(path),
-        Place::Elsewhere(entry) => Ok(fetch(&shelf, &entry, settings, fetching).await?.path),
+        Place::Elsewhere(entry) => Ok(fetch(&store, &entry, settings, fetching).await?.path),
     }
 }
 

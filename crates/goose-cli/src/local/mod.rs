@@ -13,7 +13,7 @@ use goose::config::Settings;
 use goose_providers::ModelRef;
 
 #[cfg(feature = "local")]
-pub(crate) use self::inside::{embedded, forgotten, info, named, provider, shelf, standing, switchable};
+pub(crate) use self::inside::{embedded, forgotten, info, named, provider, standing, store, switchable};
 #[cfg(not(feature = "local"))]
 pub(crate) use self::outside::{embedded, forgotten, info, named, provider, standing, switchable};
 use crate::{choice::Voice, terminal::input::Input};

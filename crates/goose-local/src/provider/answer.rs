@@ -2,16 +2,18 @@
 
 use std::cell::RefCell;
 
+use goose_engine::{
+    EngineError, GenerateError, Generated, LoadedModel, Sampling, Speaker, Turn, WriteOptions, common_prefix,
+};
 use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopReason, ToolCall, Usage};
 use tokio::sync::mpsc::Sender;
 
 use super::{
-    aside::{self, Aside},
     blind::Blind,
     claims::{Claims, Doubt},
-    engine::{Loaded, refused},
+    engine::refused,
     form::Form,
-    history::{Speaker, Turn, turns},
+    history::turns,
     known::EDIT,
     named,
     offer::Offer,
@@ -21,14 +23,9 @@ use super::{
     reading::Reading,
     removal, renamed,
     rewrite::{self, Rewrite},
-    saved::common,
     seen::Seen,
     steps::{asked, last_asked},
     voice::Voice,
-};
-use crate::{
-    EngineError,
-    generate::{GenerateError, Generated, Grammar, Limits, Sampler, Sampling, Writing},
 };
 
 /// How long an answer may get where nobody says otherwise, in tokens.
@@ -162,11 +159,11 @@ impl Question {
     }
 
     /// The question as tokens, where it fits.
-    pub(super) fn fit(&mut self, loaded: &Loaded) -> ProviderResult<Prompt> {
-        let fits = |plain: &Plain| aside::fits(loaded, &plain.turns(), plain::MAX_TOKENS);
+    pub(super) fn fit(&mut self, loaded: &LoadedModel) -> ProviderResult<Prompt> {
+        let fits = |plain: &Plain| loaded.fits(&plain.turns(), plain::MAX_TOKENS);
         self.plain = self.plain.take().filter(fits);
         let tokens = loaded.tokens(&self.turns);
-        let room = loaded.capacity.saturating_sub(tokens.len());
+        let room = loaded.capacity().saturating_sub(tokens.len());
         if room >= LEAST_ANSWER.min(self.longest) {
             let base = self.base(loaded, &tokens);
             return Ok(Prompt { tokens, base, room: room.min(self.longest) });
@@ -175,14 +172,14 @@ impl Question {
     }
 
     /// How many tokens at the beginning are the same in every conversation.
-    fn base(&self, loaded: &Loaded, tokens: &[u32]) -> usize {
-        if self.form.is_some() { common(&loaded.tokens(&self.opening), tokens) } else { 0 }
+    fn base(&self, loaded: &LoadedModel, tokens: &[u32]) -> usize {
+        if self.form.is_some() { common_prefix(&loaded.tokens(&self.opening), tokens) } else { 0 }
     }
 
     /// Making the conversation shorter helps, unless the last message alone is too long.
-    fn too_long(&self, loaded: &Loaded, tokens: usize) -> ProviderError {
+    fn too_long(&self, loaded: &LoadedModel, tokens: usize) -> ProviderError {
         let least = least(&self.opening, &self.turns);
-        let capacity = loaded.capacity;
+        let capacity = loaded.capacity();
         let alone = loaded.tokens(&least).len();
         if alone + LEAST_ANSWER > capacity {
             return refused(&format!(
@@ -203,7 +200,7 @@ fn least(opening: &[Turn], turns: &[Turn]) -> Vec<Turn> {
 }
 
 /// Answers. Ends early, within a token, when nobody reads the events any more.
-pub(super) fn answer(loaded: &mut Loaded, question: &Question, prompt: &Prompt, events: &Events) {
+pub(super) fn answer(loaded: &mut LoadedModel, question: &Question, prompt: &Prompt, events: &Events) {
     if let Err(error) = answered(loaded, question, prompt, events) {
         // Whoever asked may be gone.
         let _ = events.blocking_send(Err(failed(error)));
@@ -211,7 +208,7 @@ pub(super) fn answer(loaded: &mut Loaded, question: &Question, prompt: &Prompt, 
 }
 
 fn answered(
-    loaded: &mut Loaded,
+    loaded: &mut LoadedModel,
     question: &Question,
     prompt: &Prompt,
     events: &Events,
@@ -257,21 +254,21 @@ fn answered(
 
 /// Answers from what was found alone.
 fn say_plainly(
-    loaded: &Loaded,
+    loaded: &LoadedModel,
     question: &Question,
     plain: &Plain,
     voice: &mut Voice<'_>,
 ) -> Result<Generated, GenerateError> {
     let room = plain::MAX_TOKENS.min(question.longest);
-    let aside = Aside { turns: &plain.turns(), room, sampling: question.sampling };
+    let options = WriteOptions { sampling: question.sampling, max_tokens: room };
     let voice = RefCell::new(voice);
     let is_over = || voice.borrow().is_over();
-    aside::ask(loaded, aside, &is_over, &mut |bytes| voice.borrow_mut().push(bytes))
+    loaded.write_apart(&plain.turns(), options, &is_over, &mut |bytes| voice.borrow_mut().push(bytes))
 }
 
 /// Writes a file anew, and gives the tokens that it took and the call that makes the change.
 fn write_anew(
-    loaded: &Loaded,
+    loaded: &LoadedModel,
     question: &Question,
     path: &str,
     is_cancelled: &dyn Fn() -> bool,
@@ -279,12 +276,13 @@ fn write_anew(
     let Some(rewrite) = question.rewrite(path) else { return Ok((0, None)) };
     let turns = rewrite.turns();
     let room = Rewrite::room(loaded.tokens(&turns).len());
-    if !aside::fits(loaded, &turns, room) {
+    if !loaded.fits(&turns, room) {
         return Ok((0, None));
     }
-    let aside = Aside { turns: &turns, room, sampling: question.sampling };
+    let options = WriteOptions { sampling: question.sampling, max_tokens: room };
     let mut answer = Vec::new();
-    let written = aside::ask(loaded, aside, is_cancelled, &mut |bytes| answer.extend_from_slice(bytes))?;
+    let written =
+        loaded.write_apart(&turns, options, is_cancelled, &mut |bytes| answer.extend_from_slice(bytes))?;
     let change = rewrite.change(&String::from_utf8_lossy(&answer));
     Ok((written.tokens, change.map(|change| rewrite::call(&question.id, EDIT, path, change))))
 }
@@ -300,26 +298,17 @@ struct Part<'a> {
 
 /// Writes until the end, or until the answer is not believed.
 fn write(
-    loaded: &mut Loaded,
+    loaded: &mut LoadedModel,
     form: Option<&Form>,
     voice: &mut Voice<'_>,
     part: Part<'_>,
 ) -> Result<Generated, GenerateError> {
     let Part { question, prompt, read } = part;
-    let grammar = match form {
-        Some(form) => Some(Grammar::of(loaded.vocabulary()?, form.grammar())?),
-        None => None,
-    };
-    let writing = Writing {
-        model: &loaded.model,
-        sequence: &mut loaded.sequence,
-        grammar,
-        sampler: Sampler::new(question.sampling),
-        limits: Limits { tokens: prompt.room },
-    };
+    let options = WriteOptions { sampling: question.sampling, max_tokens: prompt.room };
     let voice = RefCell::new(voice);
     let is_over = || voice.borrow().is_over();
-    writing.write(&prompt.tokens[read..], &is_over, &mut |bytes| voice.borrow_mut().push(bytes))
+    let mut hand_out = |bytes: &[u8]| voice.borrow_mut().push(bytes);
+    loaded.write(&prompt.tokens[read..], form.map(Form::grammar), options, &is_over, &mut hand_out)
 }
 
 fn usage(prompt: &Prompt, known: usize, generated: Generated) -> Usage {

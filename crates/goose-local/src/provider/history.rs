@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use goose_engine::{Speaker, Turn};
 use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
 
@@ -60,21 +61,6 @@ const MAX_TASK_CHARS: usize = 300;
 /// What a model is told that makes a call again.
 const AGAIN: &str =
     "You made this call before, and this is the same result. Do something else, or end the task.";
-
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
-    System,
-    User,
-    Model,
-}
-
-/// What one says before the other answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Turn {
-    pub(super) speaker: Speaker,
-    pub(super) text: String,
-}
 
 /// The conversation after what was told before it. Where it happens is part of what the user says first.
 pub(super) fn turns(

@@ -7,14 +7,14 @@ use std::{
 };
 
 use async_trait::async_trait;
+use goose_engine::{LoadOptions, Model};
 use goose_providers::{ModelInfo, Provider, ProviderResult, ReplyStream, Request};
 use tokio::sync::mpsc;
 
 use super::{
     answer::{Question, answer},
-    engine::{Engine, EngineOptions, refused},
+    engine::{Engine, refused},
 };
-use crate::Model;
 
 /// The name by which users choose the model on their own machine.
 pub const PROVIDER_NAME: &str = "local";
@@ -105,10 +105,7 @@ impl LocalProvider {
         let mut info = ModelInfo::new(name, context as u64);
         info.sees_images = false;
         info.is_small = true;
-        Self {
-            info,
-            engine: Engine::new(EngineOptions { file, threads, context, cache, keeps_conversations }),
-        }
+        Self { info, engine: Engine::new(LoadOptions { file, threads, context, cache, keeps_conversations }) }
     }
 }
 
@@ -134,15 +131,15 @@ impl Provider for LocalProvider {
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let mut question = Question::of(request, next_id());
-        let mut turnstile = self.engine.enter().await;
+        let mut guard = self.engine.enter().await;
         // Loading and fitting come first, so that what is wrong with them is known before anything is streamed.
         let fitted = tokio::task::spawn_blocking(move || {
-            let prompt = question.fit(turnstile.loaded()?)?;
-            Ok((turnstile, question, prompt))
+            let prompt = question.fit(guard.loaded()?)?;
+            Ok((guard, question, prompt))
         });
-        let (mut turnstile, question, prompt) = fitted.await.unwrap_or_else(|error| Err(refused(&error)))?;
+        let (mut guard, question, prompt) = fitted.await.unwrap_or_else(|error| Err(refused(&error)))?;
         let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
-        tokio::task::spawn_blocking(move || match turnstile.loaded() {
+        tokio::task::spawn_blocking(move || match guard.loaded() {
             Ok(loaded) => answer(loaded, &question, &prompt, &events),
             // Whoever asked may be gone.
             Err(error) => drop(events.blocking_send(Err(error))),

@@ -6,7 +6,7 @@
 //! ```text
 //! local.rs     the provider: from a request to a stream of events
 //! answer.rs    one question and its answer, on a thread that may block
-//! engine.rs    the one model and its conversation, loaded when first needed, behind one lock
+//! engine.rs    the one model, loaded when first needed, behind one lock
 //! offer.rs     at most eight tools, with short names
 //! known.rs     the developer's tools, with examples made by hand
 //! example.rs   a literal call of any other tool, made from its schema
@@ -17,25 +17,20 @@
 //! page.rs      a part of a file;  found.rs  what a search found;  shorten.rs  long texts, with their beginning and end
 //! removal.rs   what is only taken away is not replaced
 //! renamed.rs   where a name still is that was changed elsewhere
-//! chat.rs      turns as tokens, as the model was trained to see them
 //! steps.rs     the calls that were made, and what came of them
 //! progress.rs  how far it is: what it may do next
 //! seen.rs      what was seen of the files;  blind.rs  what is not changed unseen
 //! wanted.rs    a file that is asked for comes before other changes
 //! named.rs     the files that a task names are looked at
 //! claims.rs    whether an answer may be believed;  numbers.rs  which numbers it may say
-//! aside.rs     what is asked in a conversation of its own
 //! rewrite.rs   a small file, written anew
 //! plain.rs     a question and what was found, and nothing else;  table.rs  what a table adds up to
 //! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
 //! wording.rs   the words of a text
-//! saved.rs     conversations kept between runs, in the cache folder
 //! ```
 
 mod answer;
-mod aside;
 mod blind;
-mod chat;
 mod claims;
 mod engine;
 mod example;
@@ -58,7 +53,6 @@ mod reading;
 mod removal;
 mod renamed;
 mod rewrite;
-mod saved;
 mod seen;
 mod shorten;
 mod steps;
@@ -67,5 +61,5 @@ mod voice;
 mod wanted;
 mod wording;
 
+pub use goose_engine::forget;
 pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
-pub use saved::forget;

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use goose_engine::{Speaker, Turn};
 use goose_extension::{Message, MessageContent, Role};
 use serde_json::Value;
 
 use super::{
     found,
-    history::{NO_MATCH, Speaker, Turn},
+    history::NO_MATCH,
     known::{EDIT, READ, SEARCH, SHELL, WRITE},
     page::Page,
     shorten::shortened,

@@ -1,8 +1,10 @@
 //! What the model is told before the conversation: how to answer, its tools with one literal call of each, and some small
 //! examples of whole tasks. All of it is the same in every conversation with the same tools, so its computation is kept.
 
+use goose_engine::{Speaker, Turn};
+
 use super::{
-    history::{LISTED, Speaker, Turn, reminder},
+    history::{LISTED, reminder},
     known::Use,
     offer::{FINAL_ANSWER, Offer, Offered, TEXT, literal},
 };

@@ -1,15 +1,11 @@
 //! [`Rewrite`]: a small file, written anew. A small model that is to change a file quotes too much or too little of it; with the
 //! file and the task before it, and nothing else, it writes the file as it should be. What differs becomes the change.
 
+use goose_engine::{Speaker, Turn};
 use goose_providers::{Arguments, ToolCall};
 use serde_json::json;
 
-use super::{
-    history::{Speaker, Turn},
-    removal,
-    seen::Seen,
-    wording::words,
-};
+use super::{removal, seen::Seen, wording::words};
 
 /// How long a file may be that is written anew, in characters.
 const MAX_CHARS: usize = 1_600;

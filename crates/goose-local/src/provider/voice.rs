@@ -7,7 +7,7 @@ use super::{
     claims::{Doubt, Judgement},
     reading::{FreeText, Reading},
 };
-use crate::generate::Ended;
+use goose_engine::Ended;
 
 /// What is said in the place of a claim that is not true, where the model can do nothing more.
 const NOT_DONE: &str = "I could not do this: nothing was changed.";

@@ -4,14 +4,19 @@ use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use goose::config::{ConfigEditor, Origin, Settings};
-use goose_local::shelf::{Place, Shelf, ShelfError, check_model};
+use goose_local::model_store::{ModelStore, ModelStoreError, Place, check_model};
 use serde_json::json;
 
 use super::{explained, say};
 use crate::{aside, local::PROVIDER, visible};
 
-pub(super) fn run(shelf: &Shelf, settings: &Settings, config: &Path, file: &str) -> anyhow::Result<ExitCode> {
-    let model = meant(shelf, file)?;
+pub(super) fn run(
+    store: &ModelStore,
+    settings: &Settings,
+    config: &Path,
+    file: &str,
+) -> anyhow::Result<ExitCode> {
+    let model = meant(store, file)?;
     let values = [("GOOSE_PROVIDER", json!(PROVIDER)), ("GOOSE_MODEL", json!(model))];
     ConfigEditor::new(config).set_all(&values)?;
     say(&format!("{PROVIDER}:{model} is used from now on. It is in {}.", config.display()))?;
@@ -25,10 +30,10 @@ pub(super) fn run(shelf: &Shelf, settings: &Settings, config: &Path, file: &str)
 }
 
 /// The name of one that is here, or the whole path of a file. It is one that runs.
-fn meant(shelf: &Shelf, file: &str) -> anyhow::Result<String> {
+fn meant(store: &ModelStore, file: &str) -> anyhow::Result<String> {
     let is_file = Path::new(file).is_file();
     let named = if is_file && !file.contains('/') { format!("./{file}") } else { file.to_owned() };
-    let place = shelf.locate(&named).map_err(explained)?;
+    let place = store.locate(&named).map_err(explained)?;
     if let Place::File(path) = &place {
         check_model(path).map_err(explained)?;
     }
@@ -40,6 +45,6 @@ fn meant(shelf: &Shelf, file: &str) -> anyhow::Result<String> {
             let text = path.to_str().with_context(|| format!("the path {} is no text", path.display()))?;
             Ok(text.to_owned())
         }
-        Place::Elsewhere(entry) => Err(explained(ShelfError::Absent { name: entry.name })),
+        Place::Elsewhere(entry) => Err(explained(ModelStoreError::Absent { name: entry.name })),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use goose::config::Settings;
-use goose_local::shelf::{CatalogueEntry, PullOptions, Pulled, Shelf, State, WAYS_OUT};
+use goose_local::model_store::{CatalogueEntry, ModelStore, PullOptions, Pulled, State, WAYS_OUT};
 
 use super::{explained, progress::Progress};
 use crate::{
@@ -24,15 +24,15 @@ const HUB: &str = "HF_ENDPOINT";
 ///
 /// Where it may not or cannot be fetched, with all ways out.
 pub(crate) async fn fetch(
-    shelf: &Shelf,
+    store: &ModelStore,
     entry: &CatalogueEntry,
     settings: &Settings,
     fetching: &Fetching,
 ) -> anyhow::Result<Pulled> {
     let options = PullOptions::new(settings.variable(HUB)).map_err(|error| anyhow!("{HUB}: {error}"))?;
-    agreed(shelf, entry, fetching).await?;
+    agreed(store, entry, fetching).await?;
     let progress = Progress::new(fetching.voice);
-    let pulled = shelf.pull(&entry.name, &options, &|event| progress.event(&event)).await;
+    let pulled = store.pull(&entry.name, &options, &|event| progress.event(&event)).await;
     progress.end();
     let pulled = pulled.map_err(explained)?;
     if fetching.voice == Voice::Aloud && !pulled.was_here {
@@ -44,7 +44,7 @@ pub(crate) async fn fetch(
 }
 
 /// Asks, where that is not said already.
-async fn agreed(shelf: &Shelf, entry: &CatalogueEntry, fetching: &Fetching) -> anyhow::Result<()> {
+async fn agreed(store: &ModelStore, entry: &CatalogueEntry, fetching: &Fetching) -> anyhow::Result<()> {
     let CatalogueEntry { name, title, licence, bytes, .. } = entry;
     if fetching.consent == Consent::Given {
         return Ok(());
@@ -58,11 +58,11 @@ async fn agreed(shelf: &Shelf, entry: &CatalogueEntry, fetching: &Fetching) -> a
     }
     let turn = fetching.input.turn().await;
     aside::line(format_args!("{NAME}{name}{NAME:#} is not here yet: {}.", visible::line(title)));
-    aside::line(format_args!("  size     {}{}", size(*bytes), had(shelf, name)));
+    aside::line(format_args!("  size     {}{}", size(*bytes), had(store, name)));
     aside::line(format_args!("  licence  {}", visible::line(licence)));
     let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
     aside::line(format_args!("  from     {}", visible::line(&sources.join(", else "))));
-    aside::line(format_args!("  to       {}", visible::line(&shelf.folder().display().to_string())));
+    aside::line(format_args!("  to       {}", visible::line(&store.folder().display().to_string())));
     match turn.answer("Fetch it now? (y/n) ").await {
         Typed::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
         _ => bail!("Nothing was fetched.\n{WAYS_OUT}"),
@@ -70,8 +70,8 @@ async fn agreed(shelf: &Shelf, entry: &CatalogueEntry, fetching: &Fetching) -> a
 }
 
 /// How much of it is here from before.
-fn had(shelf: &Shelf, name: &str) -> String {
-    match shelf.item(name).map(|item| item.state) {
+fn had(store: &ModelStore, name: &str) -> String {
+    match store.item(name).map(|item| item.state) {
         Ok(State::Part { bytes }) => format!(", of which {} are here", size(bytes)),
         _ => String::new(),
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use goose::config::Settings;
-use goose_local::shelf::{Item, Shelf, State};
+use goose_local::model_store::{Item, ModelStore, State};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,8 +17,8 @@ use crate::{
     visible,
 };
 
-pub(super) fn run(shelf: &Shelf, settings: &Settings, args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let items = shelf.list().map_err(explained)?;
+pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let items = store.list().map_err(explained)?;
     let used = used(settings);
     let is_used = |item: &Item| {
         used.as_ref().is_some_and(|used| *used == item.name || *used == item.path.display().to_string())
@@ -26,7 +26,7 @@ pub(super) fn run(shelf: &Shelf, settings: &Settings, args: &ListArgs) -> anyhow
     let mut out = Output::new();
     if args.form.json || args.format == ListFormat::Json {
         let models: Vec<Value> = items.iter().map(|item| document(item, is_used(item))).collect();
-        out.json(&json!({ "folder": shelf.folder(), "models": models }))?;
+        out.json(&json!({ "folder": store.folder(), "models": models }))?;
     } else {
         for item in &items {
             print(&mut out, item, is_used(item))?;

@@ -16,7 +16,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::anyhow;
 use goose::config::{Paths, Settings};
-use goose_local::shelf::{Shelf, ShelfError};
+use goose_local::model_store::{ModelStore, ModelStoreError};
 
 use self::args::{ModelsArgs, ModelsCommand};
 use crate::{
@@ -32,32 +32,32 @@ use crate::{
 /// Does what the command line says.
 pub(crate) fn run(command: ModelsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
-    let shelf = local::shelf(&paths).map_err(explained)?;
+    let store = local::store(&paths).map_err(explained)?;
     let settings = settings::look(&paths, config).settings?;
     run_to_end(async {
         let mut signals = Signals::listen()?;
-        let done = signals.unless_asked(dispatched(command, &shelf, &settings, &config.file(&paths))).await?;
+        let done = signals.unless_asked(dispatched(command, &store, &settings, &config.file(&paths))).await?;
         done.unwrap_or_else(|asked| Ok(asked.code()))
     })
 }
 
 async fn dispatched(
     command: ModelsCommand,
-    shelf: &Shelf,
+    store: &ModelStore,
     settings: &Settings,
     config: &std::path::Path,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        ModelsCommand::List(args) => list::run(shelf, settings, &args),
+        ModelsCommand::List(args) => list::run(store, settings, &args),
         ModelsCommand::Pull { name, yes } => {
-            pull::run(shelf, settings, name.as_deref(), &fetching(yes, settings)).await
+            pull::run(store, settings, name.as_deref(), &fetching(yes, settings)).await
         }
-        ModelsCommand::Verify { name } => verify::run(shelf, name.as_deref()).await,
+        ModelsCommand::Verify { name } => verify::run(store, name.as_deref()).await,
         ModelsCommand::Remove { name, yes } => {
             // GOOSE_YES is about what can be fetched again.
-            remove::run(shelf, &name, if yes { Consent::Given } else { Consent::Ask }).await
+            remove::run(store, &name, if yes { Consent::Given } else { Consent::Ask }).await
         }
-        ModelsCommand::Use { file } => choose::run(shelf, settings, config, &file),
+        ModelsCommand::Use { file } => choose::run(store, settings, config, &file),
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn run_or_help(
 }
 
 /// An error about models' files with what to do about it.
-pub(crate) fn explained(error: ShelfError) -> anyhow::Error {
+pub(crate) fn explained(error: ModelStoreError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
         None => error.into(),

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use goose_local::shelf::Event;
+use goose_local::model_store::Event;
 
 use crate::{aside, choice::Voice, commands::info::size, output::FAINT, terminal::status::seconds, visible};
 

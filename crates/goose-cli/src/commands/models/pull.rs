@@ -3,27 +3,27 @@
 use std::process::ExitCode;
 
 use goose::config::Settings;
-use goose_local::shelf::{DEFAULT_MODEL, Shelf, ShelfError, State};
+use goose_local::model_store::{DEFAULT_MODEL, ModelStore, ModelStoreError, State};
 
 use super::{explained, fetch::fetch, say};
 use crate::local::Fetching;
 
 pub(super) async fn run(
-    shelf: &Shelf,
+    store: &ModelStore,
     settings: &Settings,
     name: Option<&str>,
     fetching: &Fetching,
 ) -> anyhow::Result<ExitCode> {
     let name = name.unwrap_or(DEFAULT_MODEL);
-    let item = shelf.item(name).map_err(explained)?;
+    let item = store.item(name).map_err(explained)?;
     let path = item.path.display().to_string();
     match (item.state, item.entry) {
         (State::Here { .. }, _) => say(&format!("{name} is here already: {path}"))?,
         (_, Some(entry)) => {
-            let pulled = fetch(shelf, &entry, settings, fetching).await?;
+            let pulled = fetch(store, &entry, settings, fetching).await?;
             say(&pulled.path.display().to_string())?;
         }
-        (_, None) => return Err(explained(ShelfError::Absent { name: name.to_owned() })),
+        (_, None) => return Err(explained(ModelStoreError::Absent { name: name.to_owned() })),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::bail;
-use goose_local::shelf::{Item, Shelf};
+use goose_local::model_store::{Item, ModelStore};
 
 use super::{explained, say};
 use crate::{
@@ -13,12 +13,12 @@ use crate::{
     terminal::input::{Input, Typed},
 };
 
-pub(super) async fn run(shelf: &Shelf, name: &str, consent: Consent) -> anyhow::Result<ExitCode> {
-    let item = shelf.item(name).map_err(explained)?;
+pub(super) async fn run(store: &ModelStore, name: &str, consent: Consent) -> anyhow::Result<ExitCode> {
+    let item = store.item(name).map_err(explained)?;
     if item.entry.is_none() && !agreed(&item, consent).await? {
         return Ok(ExitCode::FAILURE);
     }
-    let freed = shelf.remove(name).map_err(explained)?;
+    let freed = store.remove(name).map_err(explained)?;
     say(&format!("Removed {name}; {} are free again.", size(freed)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,22 +2,22 @@
 
 use std::process::ExitCode;
 
-use goose_local::shelf::{Event, Shelf, State, Verdict};
+use goose_local::model_store::{Event, ModelStore, State, Verdict};
 
 use super::{explained, say};
 use crate::aside;
 
-pub(super) async fn run(shelf: &Shelf, name: Option<&str>) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(store: &ModelStore, name: Option<&str>) -> anyhow::Result<ExitCode> {
     let names = match name {
         Some(name) => vec![name.to_owned()],
-        None => present(shelf)?,
+        None => present(store)?,
     };
     if names.is_empty() {
         say("No model is here. `goose models pull` fetches one.")?;
     }
     let mut is_right = true;
     for name in &names {
-        let verdict = shelf.verify(name, &|event| show(name, &event)).await;
+        let verdict = store.verify(name, &|event| show(name, &event)).await;
         aside::end_status();
         match verdict.map_err(explained)? {
             Verdict::Right => say(&format!("{name} is as it should be."))?,
@@ -37,8 +37,8 @@ pub(super) async fn run(shelf: &Shelf, name: Option<&str>) -> anyhow::Result<Exi
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn present(shelf: &Shelf) -> anyhow::Result<Vec<String>> {
-    let items = shelf.list().map_err(explained)?;
+fn present(store: &ModelStore) -> anyhow::Result<Vec<String>> {
+    let items = store.list().map_err(explained)?;
     let is_here = |state: State| matches!(state, State::Here { .. } | State::Damaged { .. });
     Ok(items.into_iter().filter(|item| is_here(item.state)).map(|item| item.name).collect())
 }

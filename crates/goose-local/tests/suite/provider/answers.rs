@@ -6,9 +6,11 @@ use std::{
 };
 
 use futures::StreamExt as _;
-use goose_extension::Message;
-use goose_providers::{Arguments, Provider as _, ProviderError, ReplyEvent, StopReason};
-
+use goose_extension::{JsonObject, Message, Tool};
+use goose_local::provider::{LocalOptions, LocalProvider};
+use goose_providers::{
+    Arguments, Provider as _, ProviderError, Reply, ReplyEvent, Request, RequestOptions, StopReason,
+};
 use goose_test_support::tiny_model;
 
 use super::{Question, Stage};
@@ -177,5 +179,23 @@ async fn a_file_that_is_no_model_is_an_error_when_it_is_asked_and_not_before() -
     assert!(provider.model().is_small);
     let error = Question::new("Hi").ask(&provider).await.expect_err("there is no model");
     assert!(matches!(&error, ProviderError::Refused { message, .. } if message.contains("GGUF")), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn answers_keep_their_form_in_every_chat_format() -> anyhow::Result<()> {
+    let templates = ["[INST] <<SYS>>", "[INST] {{ message }} [/INST]", "<|user|>"].map(Some);
+    for template in templates.into_iter().chain([None]) {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("pieces.gguf");
+        tiny_model::write_pieces(&path, template)?;
+        let provider = LocalProvider::new(LocalOptions::new("pieces", path).with_threads(Some(1)));
+        let messages = [Arc::new(Message::user("the cat"))];
+        let tools = [Tool::new("developer__shell", "Run", JsonObject::new())];
+        let options = RequestOptions::default();
+        let request = Request { system: "", messages: &messages, tools: &tools, options: &options };
+        let reply = Reply::collect(provider.stream(request).await?).await?;
+        assert!(!reply.message.content.is_empty(), "{template:?}");
+    }
     Ok(())
 }

@@ -1,0 +1,292 @@
+//! [`ChatFormat`]: turns as tokens, in the format that the model was trained on. What people and tools say is only ever
+//! text: a `<|im_end|>` in a file does not end a turn.
+
+use crate::{ModelFacts, Tokenizer};
+
+/// The speaker of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// The instructions before the conversation.
+    System,
+    /// The user, and the tools.
+    User,
+    /// The model.
+    Model,
+}
+
+/// The text of one speaker until another speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Its speaker.
+    pub speaker: Speaker,
+    /// Its text.
+    pub text: String,
+}
+
+/// How a model was trained to see turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChatFormat {
+    /// `<|im_start|>user … <|im_end|>`: Qwen, SmolLM2, Hermes.
+    ChatMl {
+        begin: Option<u32>,
+        start: u32,
+        end: u32,
+        /// Qwen3 thinks unless it is shown that it has.
+        has_thought: bool,
+    },
+    /// `<|start_header_id|>user<|end_header_id|> … <|eot_id|>`: Llama 3.
+    Headers { begin: Option<u32>, start: u32, end: u32, over: u32 },
+    /// `<|user|> … </s>`: Zephyr, TinyLlama. The names of speakers are plain text.
+    Zephyr { begin: Option<u32>, over: u32 },
+    /// `[INST] … [/INST]`: Llama 2, Mistral and their kin.
+    Inst { begin: Option<u32>, over: Option<u32>, rules: SystemRules },
+}
+
+/// Where `[INST]` has room for the system's words, which are part of the first question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SystemRules {
+    /// Between `<<SYS>>` and `<</SYS>>`, and every question begins the text anew: Llama 2.
+    Fenced,
+    /// Before the question: Mistral.
+    Plain,
+}
+
+/// What tells one format from another.
+struct Signs<'a> {
+    /// The file's Jinja template. It is not run: its marks are looked for.
+    template: Option<&'a str>,
+    special: &'a dyn Fn(&str) -> Option<u32>,
+    begin: Option<u32>,
+    /// Whether the family thinks before it answers.
+    thinks: bool,
+}
+
+impl ChatFormat {
+    /// By the marks in the file's template, as far as the vocabulary has their tokens; without a template, or with one
+    /// that is not known, by the vocabulary alone.
+    pub(super) fn of(tokenizer: &Tokenizer, facts: &ModelFacts) -> Self {
+        let special = |name: &str| tokenizer.special(name);
+        Signs {
+            template: facts.chat_template.as_deref(),
+            special: &special,
+            begin: tokenizer.beginning(),
+            thinks: facts.architecture == "qwen3",
+        }
+        .format()
+    }
+
+    /// The conversation up to where the model answers.
+    pub(super) fn tokens(&self, tokenizer: &Tokenizer, turns: &[Turn]) -> Vec<u32> {
+        let mut page = Page::new(tokenizer);
+        match self {
+            Self::ChatMl { begin, start, end, has_thought } => {
+                page.maybe(*begin);
+                for turn in turns {
+                    page.special(*start).text(&format!("{}\n", name(turn.speaker)));
+                    page.text(&turn.text).special(*end).text("\n");
+                }
+                page.special(*start).text("assistant\n");
+                if *has_thought {
+                    page.thought();
+                }
+            }
+            Self::Headers { begin, start, end, over } => {
+                page.maybe(*begin);
+                for turn in turns {
+                    page.special(*start).text(name(turn.speaker)).special(*end).text("\n\n");
+                    page.text(&turn.text).special(*over);
+                }
+                page.special(*start).text("assistant").special(*end).text("\n\n");
+            }
+            Self::Zephyr { begin, over } => {
+                page.maybe(*begin);
+                for turn in turns {
+                    page.text(&format!("<|{}|>\n", name(turn.speaker))).text(&turn.text);
+                    page.special(*over).text("\n");
+                }
+                page.text("<|assistant|>\n");
+            }
+            Self::Inst { begin, over, rules } => page.inst(turns, *begin, *over, *rules),
+        }
+        page.tokens()
+    }
+}
+
+fn name(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Model => "assistant",
+    }
+}
+
+impl Signs<'_> {
+    fn format(&self) -> ChatFormat {
+        let by_template = self.template.and_then(|template| {
+            let has = |mark: &str| template.contains(mark);
+            match () {
+                () if has("<|im_start|>") => self.chat_ml(),
+                () if has("<|start_header_id|>") => self.headers(),
+                () if has("[INST]") => Some(self.inst()),
+                () if has("<|user|>") => self.zephyr(),
+                () => None,
+            }
+        });
+        by_template.or_else(|| self.chat_ml()).or_else(|| self.headers()).unwrap_or_else(|| self.inst())
+    }
+
+    fn special(&self, name: &str) -> Option<u32> {
+        (self.special)(name)
+    }
+
+    fn chat_ml(&self) -> Option<ChatFormat> {
+        let (start, end) = (self.special("<|im_start|>")?, self.special("<|im_end|>")?);
+        let has_thought = self.thinks && self.special("<think>").is_some();
+        Some(ChatFormat::ChatMl { begin: self.begin, start, end, has_thought })
+    }
+
+    fn headers(&self) -> Option<ChatFormat> {
+        let (start, end) = (self.special("<|start_header_id|>")?, self.special("<|end_header_id|>")?);
+        let begin = self.begin.or_else(|| self.special("<|begin_of_text|>"));
+        Some(ChatFormat::Headers { begin, start, end, over: self.special("<|eot_id|>")? })
+    }
+
+    fn zephyr(&self) -> Option<ChatFormat> {
+        Some(ChatFormat::Zephyr { begin: self.begin, over: self.special("</s>")? })
+    }
+
+    fn inst(&self) -> ChatFormat {
+        let begin = self.begin.or_else(|| self.special("<s>"));
+        let is_fenced = self.template.is_none_or(|template| template.contains("<<SYS>>"));
+        let rules = if is_fenced { SystemRules::Fenced } else { SystemRules::Plain };
+        ChatFormat::Inst { begin, over: self.special("</s>"), rules }
+    }
+}
+
+/// What Qwen3 sees where it has thought already.
+const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
+
+/// Tokens as they are put down. Each text is taken by itself, so that what stands before and after it does not change its
+/// tokens; but whether it follows a mark or goes on from another text does, in some vocabularies.
+struct Page<'a> {
+    tokenizer: &'a Tokenizer,
+    tokens: Vec<u32>,
+    goes_on: bool,
+}
+
+impl<'a> Page<'a> {
+    fn new(tokenizer: &'a Tokenizer) -> Self {
+        Self { tokenizer, tokens: Vec::new(), goes_on: false }
+    }
+
+    fn tokens(self) -> Vec<u32> {
+        self.tokens
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        if !text.is_empty() {
+            let tokens = match self.goes_on {
+                true => self.tokenizer.encode_continuation(text),
+                false => self.tokenizer.encode(text),
+            };
+            self.tokens.extend(tokens);
+            self.goes_on = true;
+        }
+        self
+    }
+
+    fn special(&mut self, token: u32) -> &mut Self {
+        self.tokens.push(token);
+        self.goes_on = false;
+        self
+    }
+
+    fn maybe(&mut self, token: Option<u32>) -> &mut Self {
+        if let Some(token) = token {
+            self.special(token);
+        }
+        self
+    }
+
+    /// A question between marks that are special tokens in some vocabularies and plain text in others.
+    fn question(&mut self, said: &str) {
+        match (self.tokenizer.special("[INST]"), self.tokenizer.special("[/INST]")) {
+            (Some(start), Some(end)) => self.special(start).text(said).special(end),
+            _ => self.text(&format!("[INST] {said} [/INST]")),
+        };
+    }
+
+    /// The marks of a thought are special tokens where the vocabulary has them.
+    fn thought(&mut self) {
+        match (self.tokenizer.special("<think>"), self.tokenizer.special("</think>")) {
+            (Some(start), Some(end)) => {
+                self.special(start).text("\n\n").special(end).text("\n\n");
+            }
+            _ => {
+                self.text(NO_THOUGHT);
+            }
+        }
+    }
+
+    /// The system's words are part of the first question.
+    fn inst(&mut self, turns: &[Turn], begin: Option<u32>, over: Option<u32>, rules: SystemRules) {
+        let mut system = String::new();
+        for turn in turns {
+            match (turn.speaker, rules) {
+                (Speaker::System, SystemRules::Fenced) => {
+                    system = format!("<<SYS>>\n{}\n<</SYS>>\n\n", turn.text);
+                }
+                (Speaker::System, SystemRules::Plain) => system = format!("{}\n\n", turn.text),
+                (Speaker::User, _) => {
+                    if rules == SystemRules::Fenced || self.tokens.is_empty() {
+                        self.maybe(begin);
+                    }
+                    let said = std::mem::take(&mut system) + &turn.text;
+                    self.question(&said);
+                }
+                (Speaker::Model, _) => {
+                    let blank = if self.goes_on { " " } else { "" };
+                    self.text(&format!("{blank}{}", turn.text)).maybe(over);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(template: Option<&str>, vocabulary: &[&str], begin: Option<u32>) -> ChatFormat {
+        let special =
+            |name: &str| vocabulary.iter().position(|token| *token == name).map(|token| token as u32);
+        Signs { template, special: &special, begin, thinks: false }.format()
+    }
+
+    const CHAT_ML: [&str; 2] = ["<|im_start|>", "<|im_end|>"];
+    const LLAMA3: [&str; 4] = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"];
+
+    #[test]
+    fn the_template_decides_where_a_vocabulary_has_several_marks() {
+        let both = [LLAMA3.as_slice(), &CHAT_ML].concat();
+        let chat_ml = ChatFormat::ChatMl { begin: Some(0), start: 4, end: 5, has_thought: false };
+        let headers = ChatFormat::Headers { begin: Some(0), start: 1, end: 2, over: 3 };
+        assert_eq!(format(Some("{{'<|im_start|>' + role}}"), &both, Some(0)), chat_ml);
+        assert_eq!(format(Some("{{'<|start_header_id|>' + role}}"), &both, Some(0)), headers);
+        assert_eq!(format(Some("something else"), &both, Some(0)), chat_ml);
+        assert_eq!(format(None, &LLAMA3, None), headers);
+    }
+
+    #[test]
+    fn older_formats_are_told_apart_by_their_templates() {
+        let old = ["<unk>", "<s>", "</s>"];
+        let inst = |rules| ChatFormat::Inst { begin: Some(1), over: Some(2), rules };
+        let zephyr = ChatFormat::Zephyr { begin: Some(1), over: 2 };
+        assert_eq!(format(Some("{{ '<|user|>\n' + message + eos_token }}"), &old, Some(1)), zephyr);
+        assert_eq!(format(Some("[INST] <<SYS>>"), &old, Some(1)), inst(SystemRules::Fenced));
+        assert_eq!(format(Some("[INST] {{ message }} [/INST]"), &old, Some(1)), inst(SystemRules::Plain));
+        assert_eq!(format(None, &old, None), inst(SystemRules::Fenced));
+        // Its marks are in the template but not in the vocabulary.
+        assert_eq!(format(Some("<|im_start|>"), &old, None), inst(SystemRules::Plain));
+    }
+}

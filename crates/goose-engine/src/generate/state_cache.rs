@@ -1,0 +1,292 @@
+//! [`StateCache`]: conversations kept between runs, in the cache folder, so that going on with one does not compute it anew.
+//!
+//! Beside each conversation's state stands a small file with its tokens: a look at those tells which state begins as the
+//! new question does. Whatever is damaged, of another model or in the way is passed over; nothing here can fail a question.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use super::loaded::WORTH_LOADING;
+use crate::{EngineError, Model, Sequence};
+
+/// How many states are kept, and how many of them may be of what conversations begin with: that differs with the tools.
+const MAX_KEPT: usize = 8;
+const MAX_BASES: usize = 3;
+
+/// How much space they may take.
+const MAX_BYTES: u64 = 512 * 1024 * 1024;
+
+/// How many tokens a conversation may have to be kept.
+const MAX_TOKENS: usize = 64 * 1024;
+
+/// What the files' names end with.
+const STATE: &str = "state";
+const TOKENS: &str = "tokens";
+const UNFINISHED: &str = "tmp";
+
+/// What stands in the name of a state that is nobody's.
+const BASE: &str = "base";
+
+/// After how long nobody writes any more what is not finished.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+
+/// Forgets a conversation, whichever models had it.
+///
+/// # Errors
+///
+/// Where something of it is there and cannot be removed.
+pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
+    let ending = format!("-{:016x}", hash(conversation.as_bytes()));
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        // `MODEL-CONVERSATION.state`, and what is added to that while it is written.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.split('.').next().is_some_and(|stem| stem.ends_with(&ending)) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The conversations of one model.
+#[derive(Debug)]
+pub(super) struct StateCache {
+    folder: PathBuf,
+    /// Which model they are of.
+    model: String,
+}
+
+impl StateCache {
+    pub(super) fn new(folder: PathBuf, model: &Path) -> Self {
+        Self { folder, model: format!("{:016x}", identity(model)) }
+    }
+
+    /// The conversation that has the most of these tokens at its beginning, where that is more than `least`.
+    pub(super) fn best(
+        &self,
+        model: &Arc<Model>,
+        tokens: &[u32],
+        least: usize,
+        capacity: usize,
+    ) -> Option<Sequence> {
+        let mut candidates = self.candidates(tokens, least, capacity);
+        while let Some(next) = best_of(&candidates) {
+            let candidate = candidates.swap_remove(next);
+            match Sequence::load(Arc::clone(model), &candidate.state, capacity) {
+                Ok(sequence) if common_prefix(sequence.tokens(), tokens) > least => {
+                    // What is used stays longest.
+                    touch(&candidate.state);
+                    return Some(sequence);
+                }
+                Ok(_) => {}
+                Err(EngineError::StaleState(_) | EngineError::UnknownToken { .. }) => {
+                    remove(&candidate.state)
+                }
+                // It may be readable another time.
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// What may help. A state that this run has no room for may help another.
+    fn candidates(&self, tokens: &[u32], least: usize, capacity: usize) -> Vec<Candidate> {
+        let own = self.files(TOKENS).into_iter().filter(|file| self.is_own(&file.path));
+        own.filter_map(|file| {
+            let held = read_tokens(&file.path);
+            let state = file.path.with_extension(STATE);
+            let bytes = fs::metadata(&state).ok()?.len();
+            let candidate = Candidate { common: common_prefix(&held, tokens), bytes, state };
+            (candidate.common > least && held.len() <= capacity).then_some(candidate)
+        })
+        .collect()
+    }
+
+    /// Keeps a conversation; the oldest make room.
+    pub(super) fn keep(&self, conversation: &str, sequence: &Sequence) {
+        self.put(&format!("{}-{:016x}", self.model, hash(conversation.as_bytes())), sequence);
+    }
+
+    /// Keeps what conversations begin with. Nobody's words are in it.
+    pub(super) fn keep_base(&self, sequence: &Sequence) {
+        self.put(&format!("{}-{BASE}-{:016x}", self.model, hash(&token_bytes(sequence))), sequence);
+    }
+
+    fn put(&self, name: &str, sequence: &Sequence) {
+        if sequence.tokens().len() <= MAX_TOKENS && sequence.saved_bytes() <= MAX_BYTES {
+            // A cache that cannot be written is only slower.
+            let _ = self.write(name, sequence);
+            self.make_room();
+        }
+    }
+
+    fn write(&self, name: &str, sequence: &Sequence) -> io::Result<()> {
+        private_folder(&self.folder)?;
+        let state = self.folder.join(format!("{name}.{STATE}"));
+        sequence.save(&state).map_err(io::Error::other)?;
+        let unfinished = self.folder.join(format!("{name}.{TOKENS}.{}.{UNFINISHED}", unique()));
+        let written = private_file(&unfinished, &token_bytes(sequence))
+            .and_then(|()| fs::rename(&unfinished, state.with_extension(TOKENS)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    /// What conversations begin with comes first: it is small, and helps all of them.
+    fn make_room(&self) {
+        let mut states = self.files(STATE);
+        states.sort_by_key(|file| (!is_base(&file.path), std::cmp::Reverse(file.used)));
+        let (mut kept, mut bases, mut bytes) = (0, 0, 0);
+        for file in states {
+            let has_room = kept < MAX_KEPT && bytes + file.bytes <= MAX_BYTES;
+            if !has_room || is_base(&file.path) && bases == MAX_BASES {
+                remove(&file.path);
+                continue;
+            }
+            kept += 1;
+            bases += usize::from(is_base(&file.path));
+            bytes += file.bytes;
+        }
+        self.sweep();
+    }
+
+    /// Removes what somebody began and never finished.
+    fn sweep(&self) {
+        for file in self.files(UNFINISHED) {
+            if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                let _ = fs::remove_file(&file.path);
+            }
+        }
+    }
+
+    fn files(&self, kind: &str) -> Vec<Found> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let of_kind =
+            entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == kind));
+        of_kind.filter_map(|entry| Found::of(&entry)).collect()
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&self.model))
+    }
+}
+
+/// A state that may help.
+#[derive(Clone)]
+struct Candidate {
+    state: PathBuf,
+    /// How many tokens of the question it has.
+    common: usize,
+    bytes: u64,
+}
+
+/// The one that has the most, or a smaller one that has nearly as much.
+fn best_of(candidates: &[Candidate]) -> Option<usize> {
+    let most = candidates.iter().map(|candidate| candidate.common).max()?;
+    let nearly = |candidate: &Candidate| candidate.common + WORTH_LOADING >= most;
+    let mut good =
+        candidates.iter().enumerate().filter(|(_, candidate)| nearly(candidate)).collect::<Vec<_>>();
+    good.sort_by_key(|(_, candidate)| (candidate.bytes, std::cmp::Reverse(candidate.common)));
+    good.first().map(|(place, _)| *place)
+}
+
+struct Found {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl Found {
+    fn of(entry: &fs::DirEntry) -> Option<Self> {
+        let facts = entry.metadata().ok()?;
+        facts.is_file().then_some(())?;
+        Some(Self { path: entry.path(), bytes: facts.len(), used: facts.modified().ok()? })
+    }
+}
+
+/// Returns how many tokens two conversations share at their beginning.
+pub fn common_prefix(one: &[u32], other: &[u32]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+fn read_tokens(path: &Path) -> Vec<u32> {
+    let is_small = fs::metadata(path).is_ok_and(|facts| facts.len() <= (MAX_TOKENS * 4) as u64);
+    let bytes = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    bytes.as_chunks::<4>().0.iter().map(|token| u32::from_le_bytes(*token)).collect()
+}
+
+fn token_bytes(sequence: &Sequence) -> Vec<u8> {
+    sequence.tokens().iter().flat_map(|token| token.to_le_bytes()).collect()
+}
+
+fn is_base(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{BASE}-")))
+}
+
+/// A word that no other writer has now, in this process or another.
+fn unique() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn remove(path: &Path) {
+    for kind in [STATE, TOKENS] {
+        let _ = fs::remove_file(path.with_extension(kind));
+    }
+}
+
+fn touch(path: &Path) {
+    let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// Which file it is: another one under the same name is another model.
+fn identity(model: &Path) -> u64 {
+    let facts = fs::metadata(model).ok();
+    let changed = facts.as_ref().and_then(|facts| facts.modified().ok());
+    let since =
+        changed.and_then(|changed| changed.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    let text = format!("{}\n{}\n{since:?}", model.display(), facts.map_or(0, |facts| facts.len()));
+    hash(text.as_bytes())
+}
+
+/// FNV-1a: a name for a file, no protection.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
+}
+
+/// What was said is in these files, so they are their owner's alone.
+#[cfg(unix)]
+fn private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    io::Write::write_all(&mut options.open(path)?, bytes)
+}
+
+#[cfg(test)]
+#[path = "state_cache_tests.rs"]
+mod tests;

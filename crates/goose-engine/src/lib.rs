@@ -1,0 +1,25 @@
+//! The engine behind goose's local models: runs a GGUF file on the CPU. It depends on no other goose crate.
+//!
+//! From the bottom up:
+//!
+//! - `gguf`: the model file, memory-mapped and untrusted;
+//! - `compute`: block formats, kernels for each instruction set, threads;
+//! - `model`: the Qwen2, Qwen3 and Llama families: [`Model`], and [`Sequence`], the cache of one conversation;
+//! - `tokenizer`: text to tokens and back: [`Tokenizer`];
+//! - `generate`: [`LoadedModel`], a model with its conversation, which writes answers within a grammar.
+
+mod compute;
+mod error;
+mod generate;
+mod gguf;
+mod model;
+mod tokenizer;
+
+pub use compute::Instructions;
+pub use error::EngineError;
+pub use generate::{
+    Ended, GenerateError, Generated, LoadOptions, LoadedModel, Sampling, Speaker, Turn, WriteOptions,
+    common_prefix, forget,
+};
+pub use model::{Model, ModelFacts, ModelOptions, Sequence};
+pub use tokenizer::Tokenizer;

@@ -1,0 +1,93 @@
+//! [`Growing`]: a model's file while it comes. Whatever happens, what is in it is the begin of the file.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use super::error::ModelStoreError;
+
+/// The file `NAME.gguf.part`.
+pub(super) struct Growing {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    total: u64,
+}
+
+/// More came than there can be.
+pub(super) struct Surplus;
+
+impl Growing {
+    /// Opens what is there of a file that will have so many bytes. Only who holds the lock may do this.
+    pub(super) fn open(path: PathBuf, total: u64) -> Result<Self, ModelStoreError> {
+        let open = OpenOptions::new().create(true).append(true).open(&path);
+        let file = open.map_err(|error| ModelStoreError::io("write", &path, error))?;
+        let bytes = file.metadata().map_err(|error| ModelStoreError::io("look at", &path, error))?.len();
+        let mut growing = Self { file, path, bytes, total };
+        if bytes > total {
+            growing.restart()?;
+        }
+        Ok(growing)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How much is there.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How much there will be.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// How much is missing.
+    pub(super) fn missing(&self) -> u64 {
+        self.total - self.bytes
+    }
+
+    /// Adds what comes next. Nothing of it is added where it would be too much.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Result<(), Surplus>, ModelStoreError> {
+        let length = bytes.len() as u64;
+        if length > self.missing() {
+            return Ok(Err(Surplus));
+        }
+        if let Err(error) = self.file.write_all(bytes) {
+            // A part of it may have been written.
+            self.bytes = self.file.metadata().map_or(self.bytes, |about| about.len());
+            return Err(ModelStoreError::io("write", &self.path, error));
+        }
+        self.bytes += length;
+        Ok(Ok(()))
+    }
+
+    /// Throws away what is there.
+    pub(super) fn restart(&mut self) -> Result<(), ModelStoreError> {
+        self.file.set_len(0).map_err(|error| ModelStoreError::io("empty", &self.path, error))?;
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Gives the file its own name, for good: what it holds is on the disk before.
+    pub(super) fn finish(self, path: &Path) -> Result<(), ModelStoreError> {
+        self.file.sync_all().map_err(|error| ModelStoreError::io("save", &self.path, error))?;
+        fs::rename(&self.path, path).map_err(|error| ModelStoreError::io("make", path, error))?;
+        if let Some(folder) = path.parent() {
+            let synced = File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| ModelStoreError::io("save", folder, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A path with something added to its last word.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}

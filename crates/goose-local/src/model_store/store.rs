@@ -1,0 +1,222 @@
+//! [`ModelStore`]: the folder with the files of models.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    catalogue::{Catalogue, CatalogueEntry},
+    digest::{self, Verdict},
+    error::ModelStoreError,
+    event::Events,
+    growing::beside,
+    header::check_header,
+    item::{Item, Place, State},
+    lock::{self, Lock},
+    name::is_plain,
+};
+
+/// What models' files end with.
+const ENDING: &str = ".gguf";
+
+/// What is added while a file grows, while it is fetched in pieces, and to keep others away.
+const PART: &str = ".part";
+const WHEELS: &str = ".wheels";
+const LOCK: &str = ".lock";
+
+/// The most files that are looked at.
+const MAX_FILES: usize = 10_000;
+
+/// A folder with the files of models. It need not exist.
+#[derive(Debug, Clone)]
+pub struct ModelStore {
+    folder: PathBuf,
+    catalogue: Catalogue,
+}
+
+impl ModelStore {
+    /// The store in a folder.
+    pub fn new(folder: impl Into<PathBuf>, catalogue: Catalogue) -> Self {
+        Self { folder: folder.into(), catalogue }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The models that can be fetched.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Everything that is known or here: the catalogue in its order, then other files by name.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder cannot be read.
+    pub fn list(&self) -> Result<Vec<Item>, ModelStoreError> {
+        let mut others = self.files()?;
+        let mut items: Vec<Item> = self.catalogue.entries().iter().map(|entry| self.known(entry)).collect();
+        others.retain(|name, _| self.catalogue.find(name).is_none());
+        items.extend(others.into_iter().map(|(name, bytes)| Item {
+            path: self.file(&name),
+            state: State::Here { bytes },
+            entry: None,
+            name,
+        }));
+        Ok(items)
+    }
+
+    /// The model of that name.
+    ///
+    /// # Errors
+    ///
+    /// Where nobody knows it and no file in the store has that name.
+    pub fn item(&self, name: &str) -> Result<Item, ModelStoreError> {
+        let items = self.list()?;
+        let known = || items.iter().map(|item| item.name.clone()).collect();
+        let found = items.iter().find(|item| item.name == name);
+        found.cloned().ok_or_else(|| ModelStoreError::Unknown { name: name.to_owned(), known: known() })
+    }
+
+    /// Where a model is that somebody names by its name or by its file. A file's header is looked at.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such model or file, or the file is no model.
+    pub fn locate(&self, model: &str) -> Result<Place, ModelStoreError> {
+        if is_path(model) {
+            check_header(Path::new(model))?;
+            return Ok(Place::File(PathBuf::from(model)));
+        }
+        let item = self.item(model)?;
+        match (item.state, item.entry) {
+            (State::Here { .. }, _) => {
+                check_header(&item.path)?;
+                Ok(Place::File(item.path))
+            }
+            (_, Some(entry)) => Ok(Place::Elsewhere(Box::new(entry))),
+            (_, None) => Err(ModelStoreError::Absent { name: item.name }),
+        }
+    }
+
+    /// Reads a model's file, and says whether it is the right one.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not here or cannot be read.
+    pub async fn verify(&self, name: &str, events: Events<'_>) -> Result<Verdict, ModelStoreError> {
+        let item = self.item(name)?;
+        if matches!(item.state, State::Absent | State::Part { .. }) {
+            return Err(ModelStoreError::Absent { name: item.name });
+        }
+        let found = digest::sha256(&item.path, events).await?;
+        Ok(match item.entry {
+            Some(entry) if entry.sha256 == found => Verdict::Right,
+            Some(entry) => Verdict::Wrong { expected: entry.sha256, found },
+            None => {
+                check_header(&item.path)?;
+                Verdict::Unknown { found }
+            }
+        })
+    }
+
+    /// Removes a model's file, and what is there of a download. Nothing outside of the folder is touched: a link goes,
+    /// what it leads to stays. The bytes that were freed.
+    ///
+    /// # Errors
+    ///
+    /// Where nobody knows it, nothing of it is here, it is being fetched, or it cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<u64, ModelStoreError> {
+        let item = self.item(name)?;
+        let _lock = self.lock_for_removal(&item)?;
+        let part = self.part(name);
+        let mut freed = None;
+        for path in [&item.path, &part] {
+            let bytes = fs::symlink_metadata(path).map_or(0, |about| about.len());
+            match fs::remove_file(path) {
+                Ok(()) => freed = Some(freed.unwrap_or(0) + bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(ModelStoreError::io("remove", path, error)),
+            }
+        }
+        // These are of no use without the part.
+        let _ = fs::remove_dir_all(self.wheels(name));
+        freed.ok_or(ModelStoreError::Absent { name: item.name })
+    }
+
+    /// What is fetched now is not taken away. Only models of the catalogue are fetched.
+    fn lock_for_removal(&self, item: &Item) -> Result<Option<Lock>, ModelStoreError> {
+        if item.entry.is_none() || item.state == State::Absent && !self.folder.is_dir() {
+            return Ok(None);
+        }
+        let path = self.lock(&item.name);
+        match Lock::attempt(&path)? {
+            Some(lock) => Ok(Some(lock)),
+            None => Err(ModelStoreError::Busy { name: item.name.clone(), process: lock::holder(&path) }),
+        }
+    }
+
+    pub(super) fn entry(&self, name: &str) -> Result<&CatalogueEntry, ModelStoreError> {
+        self.catalogue.find(name).ok_or_else(|| ModelStoreError::Unknown {
+            name: name.to_owned(),
+            known: self.catalogue.entries().iter().map(|entry| entry.name.clone()).collect(),
+        })
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}{ENDING}"))
+    }
+
+    pub(super) fn part(&self, name: &str) -> PathBuf {
+        beside(&self.file(name), PART)
+    }
+
+    pub(super) fn wheels(&self, name: &str) -> PathBuf {
+        beside(&self.file(name), WHEELS)
+    }
+
+    pub(super) fn lock(&self, name: &str) -> PathBuf {
+        beside(&self.file(name), LOCK)
+    }
+
+    fn known(&self, entry: &CatalogueEntry) -> Item {
+        let path = self.file(&entry.name);
+        let state = match (size(&path), size(&self.part(&entry.name))) {
+            (Some(bytes), _) if bytes == entry.bytes => State::Here { bytes },
+            (Some(bytes), _) => State::Damaged { bytes },
+            (None, Some(bytes)) if bytes > 0 => State::Part { bytes },
+            (None, _) => State::Absent,
+        };
+        Item { name: entry.name.clone(), path, state, entry: Some(entry.clone()) }
+    }
+
+    /// The files of models that are here, with their sizes.
+    fn files(&self) -> Result<BTreeMap<String, u64>, ModelStoreError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(error) => return Err(ModelStoreError::io("read", &self.folder, error)),
+        };
+        let file = |entry: io::Result<fs::DirEntry>| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let name = name.strip_suffix(ENDING).filter(|name| is_plain(name))?.to_owned();
+            Some((name, size(&entry.path())?))
+        };
+        Ok(entries.take(MAX_FILES).filter_map(file).collect())
+    }
+}
+
+/// How large a file is; a link counts as what it leads to.
+fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len())
+}
+
+/// Whether a file is meant, and not a name.
+fn is_path(model: &str) -> bool {
+    model.contains('/') || model.ends_with(ENDING)
+}

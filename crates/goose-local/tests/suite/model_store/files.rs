@@ -1,0 +1,171 @@
+//! What is on the store: listed, found, checked, removed.
+
+use std::{fs, os::unix::fs::symlink};
+
+use anyhow::{Context as _, ensure};
+use goose_local::model_store::{
+    Catalogue, DEFAULT_MODEL, Event, ModelStore, ModelStoreError, Place, State, Verdict, check_header,
+    check_model,
+};
+use goose_test_support::{GgufWriter, tiny_model};
+
+use super::{Bench, NAME, good_hub, hub_source, model};
+
+const QUIET: &(dyn Fn(Event<'_>) + Send + Sync) = &|_| {};
+
+#[tokio::test]
+async fn what_is_there_is_listed_with_how_much_of_it() -> anyhow::Result<()> {
+    let file = model(50_000);
+    let bench = Bench::new(&file, vec![hub_source()])?;
+    let states = |bench: &Bench| -> anyhow::Result<Vec<(String, State)>> {
+        Ok(bench.store.list()?.into_iter().map(|item| (item.name, item.state)).collect())
+    };
+    let with = |state| [(NAME.to_owned(), state), (DEFAULT_MODEL.to_owned(), State::Absent)];
+    assert_eq!(states(&bench)?, with(State::Absent));
+    fs::create_dir_all(bench.store.folder())?;
+    fs::write(bench.part(), &file[..100])?;
+    assert_eq!(states(&bench)?, with(State::Part { bytes: 100 }));
+    fs::write(bench.file(), &file[..200])?;
+    assert_eq!(states(&bench)?, with(State::Damaged { bytes: 200 }));
+    fs::write(bench.file(), &file)?;
+    fs::write(bench.store.folder().join("mine.gguf"), &file)?;
+    fs::write(bench.store.folder().join("notes.txt"), b"x")?;
+    let mine = ("mine".to_owned(), State::Here { bytes: 50_000 });
+    assert_eq!(states(&bench)?, [with(State::Here { bytes: 50_000 }).to_vec(), vec![mine]].concat());
+    Ok(())
+}
+
+#[tokio::test]
+async fn models_are_found_by_name_and_by_file() -> anyhow::Result<()> {
+    let file = model(50_000);
+    let server = good_hub(file.clone())?;
+    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    ensure!(matches!(bench.store.locate(NAME)?, Place::Elsewhere(entry) if entry.name == NAME));
+    bench.pull().await?;
+    assert_eq!(bench.store.locate(NAME)?, Place::File(bench.file()));
+    let elsewhere = bench.path().join("elsewhere.gguf");
+    fs::write(&elsewhere, &file)?;
+    assert_eq!(bench.store.locate(&elsewhere.display().to_string())?, Place::File(elsewhere));
+    ensure!(
+        matches!(bench.store.locate("no-such"), Err(ModelStoreError::Unknown { known, .. }) if known[0] == NAME)
+    );
+    ensure!(matches!(bench.store.locate("/no/such.gguf"), Err(ModelStoreError::NoFile { .. })));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_check_finds_one_wrong_byte() -> anyhow::Result<()> {
+    let mut file = model(9_000_000);
+    let bench = Bench::new(&file, vec![hub_source()])?;
+    ensure!(matches!(bench.store.verify(NAME, QUIET).await, Err(ModelStoreError::Absent { .. })));
+    fs::create_dir_all(bench.store.folder())?;
+    fs::write(bench.file(), &file)?;
+    assert_eq!(bench.store.verify(NAME, QUIET).await?, Verdict::Right);
+    file[8_999_999] ^= 1;
+    fs::write(bench.file(), &file)?;
+    ensure!(matches!(bench.store.verify(NAME, QUIET).await?, Verdict::Wrong { .. }));
+    fs::write(bench.store.folder().join("mine.gguf"), model(100))?;
+    let found = super::sha256(&model(100))?;
+    assert_eq!(bench.store.verify("mine", QUIET).await?, Verdict::Unknown { found });
+    Ok(())
+}
+
+#[test]
+fn removing_stays_on_the_shelf() -> anyhow::Result<()> {
+    let file = model(1_000);
+    let bench = Bench::new(&file, vec![hub_source()])?;
+    fs::create_dir_all(bench.store.folder())?;
+    let outside = bench.path().join("precious.gguf");
+    fs::write(&outside, &file)?;
+    symlink(&outside, bench.store.folder().join("link.gguf"))?;
+    bench.store.remove("link")?;
+    ensure!(outside.exists() && !bench.store.folder().join("link.gguf").exists());
+    for name in ["../precious", "/tmp/x", "precious", "..", ""] {
+        let error = bench.store.remove(name).err().context("it went outside")?;
+        ensure!(matches!(error, ModelStoreError::Unknown { .. }), "{error}");
+    }
+    ensure!(outside.exists());
+    fs::write(bench.file(), &file)?;
+    fs::write(bench.part(), &file[..10])?;
+    assert_eq!(bench.store.remove(NAME)?, 1_010);
+    ensure!(!bench.file().exists() && !bench.part().exists());
+    ensure!(matches!(bench.store.remove(NAME), Err(ModelStoreError::Absent { .. })));
+    Ok(())
+}
+
+#[test]
+fn only_models_files_are_taken() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("file.gguf");
+    let mut big_endian = model(100);
+    big_endian[4..8].copy_from_slice(&[0, 0, 0, 3]);
+    let mut newer = model(100);
+    newer[4] = 9;
+    for (bytes, expected) in [
+        (b"GGUF".to_vec(), "too short"),
+        (b"PK\x03\x04 this is some other kind of file".to_vec(), "does not begin as GGUF"),
+        (big_endian, "another order of bytes"),
+        (newer, "version 9"),
+        (b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(), "nothing in it"),
+    ] {
+        fs::write(&path, bytes)?;
+        let error = check_header(&path).err().context("that is no model")?;
+        ensure!(error.to_string().contains(expected), "{error}");
+    }
+    ensure!(check_header(folder.path()).is_err());
+    fs::write(&path, model(100))?;
+    check_header(&path)?;
+    Ok(())
+}
+
+#[test]
+fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let own = folder.path().join("models.json");
+    assert_eq!(Catalogue::with_own(&own)?, Catalogue::builtin());
+    let good = Bench::new(&model(100), vec![hub_source()])?.store.catalogue().entries()[0].clone();
+    let mut outside = good.clone();
+    outside.name = "../x".to_owned();
+    let mut unhashed = good.clone();
+    unhashed.sha256.truncate(10);
+    for (text, expected) in [
+        ("{".to_owned(), "cannot be used"),
+        (serde_json::to_string(&[outside])?, "is no name"),
+        (serde_json::to_string(&[unhashed])?, "sha256"),
+        (serde_json::to_string(&[&good])?.replace("maker/models", "a/--b"), "no plain path"),
+        (" ".repeat(1_100_000), "larger than"),
+    ] {
+        fs::write(&own, text)?;
+        let error = Catalogue::with_own(&own).err().context("it makes no sense")?;
+        ensure!(error.to_string().contains(expected), "{error}");
+        ensure!(error.hint().is_some());
+    }
+    fs::write(&own, serde_json::to_string(&[&good])?)?;
+    assert_eq!(Catalogue::with_own(&own)?.find(NAME), Some(&good));
+    ensure!(ModelStore::new("/nowhere/at/all", Catalogue::builtin()).list()?.len() == 1);
+    Ok(())
+}
+
+/// What has a good header may still be nothing that runs, and the engine says why.
+#[test]
+fn only_what_runs_counts_as_a_model() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("file.gguf");
+    tiny_model::write(&path, 1)?;
+    assert_eq!(check_model(&path)?.architecture, "qwen2");
+    let good = fs::read(&path)?;
+    let mut of_another_kind = GgufWriter::default();
+    of_another_kind.text("general.architecture", "mamba");
+    for (bytes, expected) in [
+        (model(1_000), "it is damaged"),
+        (good[..good.len() / 2].to_vec(), "it is damaged"),
+        (of_another_kind.finish(), "its architecture is `mamba`"),
+    ] {
+        fs::write(&path, bytes)?;
+        let error = check_model(&path).err().context("it cannot run")?;
+        ensure!(matches!(error, ModelStoreError::NotAModel { .. }), "{error}");
+        ensure!(error.to_string().contains(expected), "{error}");
+    }
+    ensure!(matches!(check_model(&folder.path().join("none")), Err(ModelStoreError::NoFile { .. })));
+    Ok(())
+}

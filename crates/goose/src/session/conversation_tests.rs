@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::permission::Mode;
 
 fn call(id: &str) -> MessageContent {
     MessageContent::ToolCall { id: id.into(), name: "tool".into(), arguments: json!({}), opaque: None }
@@ -84,6 +85,29 @@ fn while_results_are_missing_the_calls_are_not_sent_but_tools_see_them() {
     assert_eq!(conversation.open_calls().collect::<Vec<_>>(), ["b"]);
     let seen = conversation.view().processor.messages.last().unwrap();
     assert_eq!(line(&seen), "Assistant: call a, call b");
+}
+
+/// Steps that the user sees and the model does not.
+fn for_the_user_only(id: &str) -> [Step; 4] {
+    let (parent, output) = (id.to_owned(), ToolOutput::text("nested"));
+    [
+        Step::Log { content: "ran".into(), call: Some(id.into()) },
+        Step::ModeChanged { permission: Some(Mode::Chat), agent: None },
+        Step::NestedCall { parent: parent.clone(), id: id.into(), name: "tool".into(), arguments: json!({}) },
+        Step::NestedResult { parent, id: id.into(), output },
+    ]
+}
+
+#[test]
+fn log_mode_and_nested_steps_do_not_change_the_conversation() {
+    let mut conversation = Conversation::default();
+    for step in [said("go".into()), asked(&["a"]), result("a", "one"), said(Message::assistant("done"))] {
+        conversation.apply(step);
+        let before = (lines(&conversation), conversation.open_calls().count());
+        for_the_user_only("a").into_iter().for_each(|step| conversation.apply(step));
+        assert_eq!((lines(&conversation), conversation.open_calls().count()), before);
+    }
+    assert_eq!(lines(&conversation).len(), 4);
 }
 
 #[test]
@@ -183,6 +207,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => prop::collection::vec(any_message(), 0..4).prop_map(|messages| Step::Compacted { messages }),
         1 => Just(Step::Interrupted { reason: "cancelled".into() }),
         1 => Just(Step::ReplyEnded { outcome: "done".into() }),
+        1 => (any_id(), 0..4_usize).prop_map(|(id, index)| for_the_user_only(&id)[index].clone()),
     ]
 }
 

@@ -26,4 +26,4 @@ pub use id::{BadSessionId, SessionId};
 pub use opened::{Opened, SkippedStep, Steps, StoredStep};
 pub use step::Step;
 pub use store::{FILE_NAME, Found, Session, SessionStore, StoreError};
-pub use summary::{ListOptions, NewSession, SessionSummary};
+pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};

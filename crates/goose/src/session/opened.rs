@@ -39,9 +39,10 @@ impl Steps {
     /// Whether the last reply neither ended nor was marked as interrupted: goose was ended in the middle of it.
     pub fn is_unfinished(&self) -> bool {
         let last = self.steps.iter().rev().find_map(|stored| match stored.step {
-            Step::Cost { .. } | Step::Compacted { .. } => None,
             Step::ReplyEnded { .. } | Step::Interrupted { .. } => Some(false),
             Step::Message { .. } | Step::ToolResult { .. } => Some(true),
+            // These also come between two replies.
+            _ => None,
         });
         last.unwrap_or(false)
     }

@@ -8,26 +8,94 @@ use serde::{Deserialize, Serialize};
 
 use super::SessionId;
 
-/// A session to be.
+/// The reason a session exists. Only the user's own sessions are listed, searched and resumed unless others are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum SessionKind {
+    /// A conversation with the user.
+    #[default]
+    User,
+    /// A task that another session has delegated.
+    Delegate,
+    /// A kind that this version does not know. It is kept as it is.
+    Other(String),
+}
+
+impl SessionKind {
+    /// The name in the store and in exports.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::User => "user",
+            Self::Delegate => "delegate",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<String> for SessionKind {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "user" => Self::User,
+            "delegate" => Self::Delegate,
+            _ => Self::Other(name),
+        }
+    }
+}
+
+impl From<SessionKind> for String {
+    fn from(kind: SessionKind) -> Self {
+        kind.as_str().to_owned()
+    }
+}
+
+/// A session to be created.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct NewSession {
     /// The folder it works in.
     pub working_dir: PathBuf,
-    /// The name that the person gave it. Without one, it is called by its first words.
+    /// The name that the user gave it. Without one, it is called by its first words.
     pub name: Option<String>,
+    /// The reason it exists.
+    pub kind: SessionKind,
+    /// The session that started it.
+    pub parent: Option<SessionId>,
+    /// The agent with its mode, such as `goose-agent/assistant`.
+    pub agent: Option<String>,
 }
 
 impl NewSession {
     /// A session that works in this folder.
     pub fn in_folder(working_dir: impl Into<PathBuf>) -> Self {
-        Self { working_dir: working_dir.into(), name: None }
+        Self { working_dir: working_dir.into(), ..Self::default() }
     }
 
     /// With a name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: SessionKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Makes it a delegate's session, started by `parent`. It is removed together with its parent.
+    #[must_use]
+    pub fn delegated_by(mut self, parent: SessionId) -> Self {
+        self.parent = Some(parent);
+        self.with_kind(SessionKind::Delegate)
+    }
+
+    /// Sets the agent with its mode, such as `goose-agent/assistant`.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
         self
     }
 }
@@ -40,18 +108,27 @@ pub struct ListOptions {
     pub limit: Option<u32>,
     /// Only those that work in this folder.
     pub working_dir: Option<PathBuf>,
+    /// Also sessions that are not the user's own, such as delegates'.
+    pub all_kinds: bool,
 }
 
 impl ListOptions {
     /// The newest so many.
     pub fn newest(limit: u32) -> Self {
-        Self { limit: Some(limit), working_dir: None }
+        Self { limit: Some(limit), ..Self::default() }
     }
 
     /// Only those that work in this folder.
     #[must_use]
     pub fn in_folder(mut self, working_dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(working_dir.into());
+        self
+    }
+
+    /// Includes sessions that are not the user's own, such as delegates'.
+    #[must_use]
+    pub fn all_kinds(mut self) -> Self {
+        self.all_kinds = true;
         self
     }
 }
@@ -86,6 +163,15 @@ pub struct SessionSummary {
     /// `legacy:ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The reason it exists.
+    #[serde(default)]
+    pub kind: SessionKind,
+    /// The session that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    /// The agent with its mode, such as `goose-agent/assistant`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl SessionSummary {

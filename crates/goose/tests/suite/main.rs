@@ -38,6 +38,7 @@ mod silence;
 mod small_models;
 mod store;
 mod store_faults;
+mod store_kinds;
 mod store_legacy;
 mod store_processes;
 mod strangers;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use goose::session::{
-    ListOptions, NewSession, Session, SessionId, SessionStore, Step, StoreError, export, import,
+use goose::{
+    permission::Mode,
+    session::{ListOptions, NewSession, Session, SessionId, SessionStore, Step, StoreError, export, import},
 };
-use goose_extension::{Message, MessageContent, Role, ToolOutput};
+use goose_extension::{Message, MessageContent, RichRenderable, Role, ToolOutput};
 use goose_providers::Usage;
 use serde_json::json;
 use tempfile::TempDir;
@@ -73,6 +74,19 @@ fn one_of_each() -> Vec<Step> {
         Step::Interrupted { reason: "cancelled".into() },
         Step::Message { message: Message::assistant("Two files.") },
         Step::Cost { provider: "openai".into(), model: "gpt-4o".into(), usage, dollars: None },
+        Step::Log { content: "ran ls".into(), call: Some("1".into()) },
+        Step::Log {
+            content: RichRenderable::Diff { path: "a.rs".into(), unified: "-a\n+b".into() },
+            call: None,
+        },
+        Step::ModeChanged { permission: Some(Mode::Approve), agent: Some("goose-agent/assistant".into()) },
+        Step::NestedCall {
+            parent: "1".into(),
+            id: "1.1".into(),
+            name: "developer__read".into(),
+            arguments: json!({"path": "zebra.txt"}),
+        },
+        Step::NestedResult { parent: "1".into(), id: "1.1".into(), output: ToolOutput::error("no giraffe") },
         ended(),
     ]
 }
@@ -110,7 +124,7 @@ async fn a_summary_is_kept_up_to_date() -> anyhow::Result<()> {
     let summary = shelf.store.summary(session.id()).await?;
 
     assert_eq!(summary.name(), "list the files");
-    assert_eq!((summary.steps, summary.messages), (9, 3));
+    assert_eq!((summary.steps, summary.messages), (14, 3));
     assert_eq!(summary.usage, Usage { input: 200, output: 40, cached_input: 60, cache_write: 8 });
     assert!((summary.dollars - 0.25).abs() < 1e-9);
     assert_eq!(summary.working_dir, Path::new("/work"));
@@ -209,6 +223,9 @@ async fn a_reply_without_an_end_is_noticed() -> anyhow::Result<()> {
     assert!(unfinished().await?);
     session.append(&ended()).await?;
     assert!(!unfinished().await?);
+    session.append(&Step::ModeChanged { permission: Some(Mode::Chat), agent: None }).await?;
+    session.append(&Step::Log { content: "a tool has ended late".into(), call: None }).await?;
+    assert!(!unfinished().await?);
     Ok(())
 }
 
@@ -230,7 +247,7 @@ async fn a_fork_goes_its_own_way() -> anyhow::Result<()> {
     assert_eq!((some.summary.steps, some.summary.messages, some.summary.usage.input), (4, 3, 100));
     assert_eq!(some.summary.origin, Some(format!("fork:{}@3", session.id())));
     assert_eq!(all.summary.usage, shelf.store.summary(session.id()).await?.usage);
-    assert_eq!(shelf.store.summary(session.id()).await?.steps, 9);
+    assert_eq!(shelf.store.summary(session.id()).await?.steps, 14);
     let nobody: SessionId = "20200101_1".parse()?;
     assert!(matches!(shelf.store.fork(&nobody, None).await, Err(StoreError::NoSuchSession { .. })));
     Ok(())
@@ -313,6 +330,13 @@ async fn words_are_found_in_messages_and_results() -> anyhow::Result<()> {
         results.iter().map(|found| (found.seq, found.kind.as_str())).collect::<Vec<_>>(),
         [(4, "tool_result")]
     );
+    for (word, seq, kind) in
+        [("ran", 9, "log"), ("zebra", 12, "nested_call"), ("giraffe", 13, "nested_result")]
+    {
+        let found = shelf.store.search(word, 10).await?;
+        let found: Vec<_> = found.iter().map(|found| (found.seq, found.kind.as_str())).collect();
+        assert_eq!(found, [(seq, kind)]);
+    }
     // Not yet indexed when the search began.
     let needle = shelf.store.search("needle", 10).await?;
     assert_eq!(needle.len(), 1);
@@ -411,6 +435,30 @@ async fn a_session_can_be_read_as_markdown() -> anyhow::Result<()> {
     > Interrupted: cancelled
 
     Two files.
+
+    > ran ls
+
+    ```diff
+    -a
+    +b
+    ```
+
+    > Permission mode: approve
+    > Agent: goose-agent/assistant
+
+    **developer__read** (nested)
+
+    ```json
+    {
+      "path": "zebra.txt"
+    }
+    ```
+
+    **failed** (nested)
+
+    ```
+    no giraffe
+    ```
     "#);
     Ok(())
 }

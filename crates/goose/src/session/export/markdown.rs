@@ -1,11 +1,15 @@
 //! A session as a page of Markdown.
 
-use goose_extension::{ContentBlock, Message, MessageContent, Role, ToolOutput};
+use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Role, ToolOutput};
+use serde_json::Value;
 
 use crate::session::{SessionSummary, Step, Steps};
 
 /// How much of a tool's arguments or result is shown.
 const MAX_SHOWN_BYTES: usize = 20_000;
+
+/// Marks a call that a tool has made.
+const NESTED: &str = " (nested)";
 
 /// The whole page.
 pub(super) fn page(session: &SessionSummary, steps: &Steps) -> String {
@@ -41,7 +45,15 @@ impl Page {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Message { message } => self.message(message),
-            Step::ToolResult { output, .. } => self.result(output),
+            Step::ToolResult { output, .. } => self.result(output, ""),
+            Step::NestedCall { name, arguments, .. } => self.call(name, arguments, NESTED),
+            Step::NestedResult { output, .. } => self.result(output, NESTED),
+            Step::Log { content, .. } => self.log(content),
+            Step::ModeChanged { permission, agent } => {
+                let permission = permission.map(|mode| format!("Permission mode: {mode}"));
+                let agent = agent.as_ref().map(|agent| format!("Agent: {agent}"));
+                self.note(&[permission, agent].into_iter().flatten().collect::<Vec<_>>().join("\n"));
+            }
             Step::Compacted { .. } => self.note("The conversation so far was made shorter for the model."),
             Step::Interrupted { reason } => self.note(&format!("Interrupted: {reason}")),
             Step::Cost { .. } | Step::ReplyEnded { .. } => {}
@@ -66,18 +78,29 @@ impl Page {
             MessageContent::Block(block) => self.content(block),
             MessageContent::Reasoning(reasoning) if reasoning.text.is_empty() => {}
             MessageContent::Reasoning(reasoning) => self.note(&reasoning.text),
-            MessageContent::ToolCall { name, arguments, .. } => {
-                self.block(&format!("**{name}**"));
-                let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
-                self.fenced("json", &arguments);
-            }
-            MessageContent::ToolResult { output, .. } => self.result(output),
+            MessageContent::ToolCall { name, arguments, .. } => self.call(name, arguments, ""),
+            MessageContent::ToolResult { output, .. } => self.result(output, ""),
             _ => {}
         }
     }
 
-    fn result(&mut self, output: &ToolOutput) {
-        self.block(if output.is_error { "**failed**" } else { "**result**" });
+    fn call(&mut self, name: &str, arguments: &Value, remark: &str) {
+        self.block(&format!("**{name}**{remark}"));
+        self.fenced("json", &pretty(arguments));
+    }
+
+    fn log(&mut self, content: &RichRenderable) {
+        match content {
+            RichRenderable::Code { language, text } => self.fenced(language, text),
+            RichRenderable::Diff { unified, .. } => self.fenced("diff", unified),
+            RichRenderable::Json { value } => self.fenced("json", &pretty(value)),
+            plain => self.note(&plain.plain()),
+        }
+    }
+
+    fn result(&mut self, output: &ToolOutput, remark: &str) {
+        let word = if output.is_error { "failed" } else { "result" };
+        self.block(&format!("**{word}**{remark}"));
         let mut texts = Vec::new();
         for block in &output.content {
             match block.as_text() {
@@ -123,6 +146,10 @@ impl Page {
         self.text.push_str(text.trim_end());
         self.text.push('\n');
     }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 /// The longest run of backticks.

@@ -16,7 +16,7 @@ mod markdown;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SessionId, SessionStore, SessionSummary, SkippedStep, StoreError, StoredStep};
+use super::{SessionId, SessionStore, SessionSummary, SkippedStep, StoreError};
 
 /// What an export says it is.
 pub(super) const FORMAT: &str = "goose-session";
@@ -24,13 +24,13 @@ pub(super) const FORMAT: &str = "goose-session";
 /// Raised when the form changes so that an older goose cannot read it.
 pub(super) const VERSION: u32 = 1;
 
-/// The JSON form.
+/// The JSON form. An import reads each step on its own.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Document {
+pub(super) struct Document<S> {
     pub(super) format: String,
     pub(super) version: u32,
     pub(super) session: SessionSummary,
-    pub(super) steps: Vec<StoredStep>,
+    pub(super) steps: Vec<S>,
     #[serde(default)]
     pub(super) skipped: Vec<SkippedStep>,
 }

@@ -1,7 +1,7 @@
 //! The `sessions.db` of goose 1.x, through a connection that cannot write. Its columns have come over time, so each is
 //! looked for and none but the first few is needed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use goose_extension::Role;
 use goose_providers::Usage;
@@ -54,7 +54,7 @@ fn session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
     let name = name.filter(|name| is_named || name != "CLI Session");
     Ok(OldSession {
         id: row.try_get("id")?,
-        new: NewSession { working_dir: PathBuf::from(text(row, "working_dir").unwrap_or_default()), name },
+        new: NewSession { name, ..NewSession::in_folder(text(row, "working_dir").unwrap_or_default()) },
         created_at: text(row, "created_at").and_then(|at| moment(&at)).unwrap_or_else(Timestamp::now),
         messages: Vec::new(),
         cost: cost(row),

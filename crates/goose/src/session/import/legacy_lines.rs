@@ -1,6 +1,6 @@
 //! A session of goose 1.x in a file of its own: one line about it, then one line for each message.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use goose_extension::Role;
 use jiff::Timestamp;
@@ -25,10 +25,8 @@ pub(super) fn read(file: &Path) -> Result<OldSession, String> {
     let messages: Vec<OldMessage> = lines.filter_map(message).collect();
     let created_at = messages.first().ok_or("there are no messages in it")?.at;
     let said = |name: &str| about[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let new = NewSession {
-        working_dir: PathBuf::from(said("working_dir").unwrap_or_default()),
-        name: said("description"),
-    };
+    let folder = said("working_dir").unwrap_or_default();
+    let new = NewSession { name: said("description"), ..NewSession::in_folder(folder) };
     let id = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(OldSession { id, new, created_at, messages, cost: None })
 }

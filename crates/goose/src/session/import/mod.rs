@@ -9,35 +9,57 @@ mod legacy_lines;
 
 pub use legacy::{Imported, NotImported, legacy};
 
+use serde::Deserialize as _;
+use serde_json::Value;
+
 use super::{
-    NewSession, SessionId, SessionStore, StoreError,
+    NewSession, SessionId, SessionStore, StoreError, StoredStep,
     export::{Document, FORMAT, VERSION},
     store::{StepRow, Whole},
 };
 
-/// Stores a session from the text of a JSON export, and gives its id: its own, or a new one where that is taken.
+/// Stores a session from the text of a JSON export and returns its id: its own, or a new one where that is taken. Steps
+/// that this version does not understand are left out.
 ///
 /// # Errors
 ///
-/// [`StoreError::NotImportable`] where the text is no export, and where the store cannot be written.
+/// [`StoreError::NotImportable`] if the text is not an export or none of its steps can be read, and if the store cannot
+/// be written.
 pub async fn json(store: &SessionStore, text: &str) -> Result<SessionId, StoreError> {
-    let document: Document =
-        serde_json::from_str(text).map_err(|error| StoreError::not_importable("the export", error))?;
+    let failed = |reason: String| StoreError::not_importable("the export", reason);
+    let document: Document<Value> = serde_json::from_str(text).map_err(|error| failed(error.to_string()))?;
     if document.format != FORMAT || document.version > VERSION {
-        let reason = format!(
+        return Err(failed(format!(
             "it is {} of version {}; this goose reads {FORMAT} up to version {VERSION}",
             document.format, document.version
-        );
-        return Err(StoreError::not_importable("the export", reason));
+        )));
     }
-    let steps = document.steps.iter().map(|stored| StepRow::new(&stored.step, stored.at));
+    let mut steps = Vec::with_capacity(document.steps.len());
+    let mut unreadable = None;
+    for step in &document.steps {
+        match StoredStep::deserialize(step) {
+            Ok(stored) => steps.push(StepRow::new(&stored.step, stored.at)?),
+            Err(error) => unreadable = Some(error.to_string()),
+        }
+    }
+    match unreadable {
+        Some(reason) if steps.is_empty() => return Err(failed(reason)),
+        Some(reason) => tracing::warn!(reason, "the import leaves out steps that cannot be read"),
+        None => {}
+    }
     let session = document.session;
     let whole = Whole {
         origin: format!("import:{}", session.id),
         id: Some(session.id),
-        new: NewSession { working_dir: session.working_dir, name: session.given_name },
+        new: NewSession {
+            working_dir: session.working_dir,
+            name: session.given_name,
+            kind: session.kind,
+            parent: session.parent,
+            agent: session.agent,
+        },
         created_at: session.created_at,
-        steps: steps.collect::<Result<_, _>>()?,
+        steps,
     };
     store.insert_whole(whole).await
 }

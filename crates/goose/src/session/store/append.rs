@@ -9,8 +9,8 @@ use crate::session::{NewSession, SessionId};
 
 const INSERT_SESSION: &str = "INSERT INTO sessions \
      (id, given_name, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, input_tokens, \
-      output_tokens, cached_tokens, cache_write_tokens, dollars) \
-     VALUES ($1, $2, $3, $4, $5, $5, 0, 0, 0, 0, 0, 0, 0, 0)";
+      output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent) \
+     VALUES ($1, $2, $3, $4, $5, $5, 0, 0, 0, 0, 0, 0, 0, 0, $6, $7, $8)";
 
 macro_rules! insert_step {
     () => {
@@ -88,6 +88,9 @@ fn session_statement(id: &SessionId, make: &ToMake) -> Statement {
         .bind(make.new.working_dir.to_string_lossy().into_owned())
         .bind(make.origin.clone())
         .bind(make.created_at)
+        .bind(make.new.kind.as_str().to_owned())
+        .bind(make.new.parent.as_ref().map(SessionId::to_string))
+        .bind(make.new.agent.clone())
 }
 
 /// Within a write.

@@ -23,12 +23,18 @@ const NUMBER_IS_TAKEN: &str = "INSERT INTO session_days (day, last_number) VALUE
 
 const RENAME: &str = "UPDATE sessions SET given_name = $2 WHERE id = $1";
 
+/// A session and all that was delegated from it. Copies and imports stand on their own: their parent may be a session of
+/// another store that has the same id.
+const WITH_DELEGATES: &str = "WITH RECURSIVE tree (id) AS (SELECT id FROM sessions WHERE id = $1 \
+     UNION SELECT sessions.id FROM sessions JOIN tree ON sessions.parent = tree.id \
+     WHERE sessions.kind <> 'user' AND sessions.origin IS NULL) SELECT id FROM tree";
+
 const REMOVE: &str = "DELETE FROM sessions WHERE id = $1";
 
 const COPY_SESSION: &str = "INSERT INTO sessions \
      (id, title, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, input_tokens, \
-      output_tokens, cached_tokens, cache_write_tokens, dollars) \
-     SELECT $1, title, working_dir, $3, $4, $4, 0, 0, 0, 0, 0, 0, 0, 0 FROM sessions WHERE id = $2";
+      output_tokens, cached_tokens, cache_write_tokens, dollars, agent) \
+     SELECT $1, title, working_dir, $3, $4, $4, 0, 0, 0, 0, 0, 0, 0, 0, agent FROM sessions WHERE id = $2";
 
 const COPY_STEPS: &str = "INSERT INTO steps (session_id, seq, at, kind, body) \
      SELECT $1, seq, at, kind, body FROM steps WHERE session_id = $2 AND seq <= $3";
@@ -73,8 +79,8 @@ impl SessionStore {
         Ok(Session::new(self.clone(), id, make))
     }
 
-    /// A copy of a session, up to the step with this number or the whole of it, to go on with. The copy is called like
-    /// the original's first words until it gets a name of its own.
+    /// Copies a session, up to the step with this number or the whole of it. The copy is the user's own, and is called by
+    /// the original's first words until it gets a name.
     ///
     /// # Errors
     ///
@@ -114,8 +120,9 @@ impl SessionStore {
         lease.commit().await
     }
 
-    /// Removes a session and all its steps for good: where they were in the file, there are zeros. That takes four times as
-    /// long as leaving them there (0.2 s for 20 MB), which is why nothing else that is written does so.
+    /// Removes a session, the sessions that it has delegated, and all their steps for good: where they were in the file,
+    /// there are zeros. That takes four times as long as leaving them there (0.2 s for 20 MB), which is why nothing else
+    /// that is written does so.
     ///
     /// # Errors
     ///
@@ -123,9 +130,14 @@ impl SessionStore {
     pub async fn remove(&self, id: &SessionId) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
         lease.run("PRAGMA secure_delete = ON").await?;
-        search::forget(&mut lease, id).await?;
-        if lease.change(sqlx::query(REMOVE).bind(id.to_string())).await? == 0 {
+        let tree = sqlx::query(WITH_DELEGATES).bind(id.to_string());
+        let tree = lease.rows(tree, |row| row.try_get::<String, _>(0)).await?;
+        if tree.is_empty() {
             return Err(StoreError::missing(id));
+        }
+        for id in tree {
+            search::forget(&mut lease, &id).await?;
+            lease.change(sqlx::query(REMOVE).bind(id)).await?;
         }
         lease.run("PRAGMA secure_delete = FAST").await?;
         lease.commit().await?;

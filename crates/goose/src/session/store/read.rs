@@ -17,20 +17,22 @@ macro_rules! summary_where {
     ($rest:literal) => {
         concat!(
             "SELECT id, given_name, title, working_dir, origin, created_at, updated_at, last_seq, messages, \
-             input_tokens, output_tokens, cached_tokens, cache_write_tokens, dollars FROM sessions WHERE ",
+             input_tokens, output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent FROM sessions WHERE ",
             $rest
         )
     };
 }
 
 const LIST: &str = summary_where!(
-    "($1 IS NULL OR working_dir = $1) ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
+    "($1 IS NULL OR working_dir = $1) AND ($3 OR kind = 'user') \
+     ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
 );
 
 const BY_ID: &str = summary_where!("id = $1");
 
 const BY_NAME: &str = summary_where!(
-    "given_name = $1 OR (given_name IS NULL AND title = $1) ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
+    "kind = 'user' AND (given_name = $1 OR (given_name IS NULL AND title = $1)) \
+     ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
 );
 
 const STEPS: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 ORDER BY seq";
@@ -46,7 +48,7 @@ const MAX_LOOKED_UP: u64 = 200_000;
 const MAX_NAMESAKES: i64 = 20;
 
 impl SessionStore {
-    /// Sessions, the newest first.
+    /// Returns sessions, the newest first; only the user's own unless the options say otherwise.
     ///
     /// # Errors
     ///
@@ -55,18 +57,21 @@ impl SessionStore {
         let folder = options.working_dir.map(|folder| folder.to_string_lossy().into_owned());
         let limit = options.limit.map_or(i64::MAX, i64::from);
         let mut lease = self.database().lease().await?;
-        let found = lease.rows(sqlx::query(LIST).bind(folder).bind(limit), summary_of).await?;
+        let found = lease
+            .rows(sqlx::query(LIST).bind(folder).bind(limit).bind(options.all_kinds), summary_of)
+            .await?;
         lease.give_back();
         Ok(found)
     }
 
-    /// The session that was used last, in a folder or anywhere.
+    /// Returns the user's session that was used last, in a folder or anywhere.
     ///
     /// # Errors
     ///
     /// Where the store cannot be read.
     pub async fn latest(&self, working_dir: Option<&Path>) -> Result<Option<SessionSummary>, StoreError> {
-        let options = ListOptions { limit: Some(1), working_dir: working_dir.map(Path::to_owned) };
+        let working_dir = working_dir.map(Path::to_owned);
+        let options = ListOptions { working_dir, ..ListOptions::newest(1) };
         Ok(self.list(options).await?.pop())
     }
 
@@ -82,7 +87,7 @@ impl SessionStore {
         found.ok_or_else(|| StoreError::missing(id))
     }
 
-    /// The session with this id, or else with this name.
+    /// Returns the session with this id, or else the user's session with this name.
     ///
     /// # Errors
     ///
@@ -174,6 +179,9 @@ fn summary_of(row: &SqliteRow) -> Result<SessionSummary, sqlx::Error> {
         },
         dollars: row.try_get("dollars")?,
         origin: row.try_get("origin")?,
+        kind: row.try_get::<String, _>("kind")?.into(),
+        parent: row.try_get::<Option<String>, _>("parent")?.and_then(|id| SessionId::try_from(id).ok()),
+        agent: row.try_get("agent")?,
     })
 }
 

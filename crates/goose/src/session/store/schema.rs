@@ -10,8 +10,10 @@ use sqlx::{Executor as _, Row as _, SqlSafeStr, SqliteConnection, sqlite::Sqlite
 use super::{StoreError, error::explain};
 
 /// Each brings a store from the version before (its place in this list) to the next. Only ever appended to.
-const MIGRATIONS: &[&[&str]] =
-    &[&[include_str!("migrations/0001_sessions.sql"), include_str!("migrations/0001_search_sqlite.sql")]];
+const MIGRATIONS: &[&[&str]] = &[
+    &[include_str!("migrations/0001_sessions.sql"), include_str!("migrations/0001_search_sqlite.sql")],
+    &[include_str!("migrations/0002_session_kinds.sql")],
+];
 
 /// The version after all migrations.
 const KNOWN: i64 = MIGRATIONS.len() as i64;

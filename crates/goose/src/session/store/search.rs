@@ -50,7 +50,7 @@ const SEARCH: &str = "SELECT searchable.session_id, searchable.seq, steps.at, st
      JOIN searchable ON searchable.id = search.rowid \
      JOIN steps ON steps.session_id = searchable.session_id AND steps.seq = searchable.seq \
      JOIN sessions ON sessions.id = searchable.session_id \
-     WHERE search MATCH $1 ORDER BY search.rank LIMIT $2";
+     WHERE search MATCH $1 AND sessions.kind = 'user' ORDER BY search.rank LIMIT $2";
 
 /// A step that has the words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct Found {
 }
 
 impl SessionStore {
-    /// The steps that have all these words, or words that begin with them; the best first.
+    /// Returns the steps of the user's sessions that have all these words, or words that begin with them; the best first.
     ///
     /// # Errors
     ///
@@ -127,9 +127,9 @@ impl SessionStore {
 }
 
 /// Takes a session out of the index, within the write that removes it.
-pub(super) async fn forget(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError> {
+pub(super) async fn forget(lease: &mut Lease, id: &str) -> Result<(), StoreError> {
     lease.run(FORGET_WHOLLY).await?;
-    lease.change(sqlx::query(FORGET).bind(id.to_string())).await.map(drop)
+    lease.change(sqlx::query(FORGET).bind(id.to_owned())).await.map(drop)
 }
 
 /// A step's number, and what of it can be found; nothing of one that cannot be read.
@@ -164,7 +164,9 @@ fn question(text: &str) -> Option<String> {
 fn searchable_text(step: &Step) -> Option<String> {
     let text = match step {
         Step::Message { message } => message_text(message),
-        Step::ToolResult { output, .. } => output.as_text(),
+        Step::ToolResult { output, .. } | Step::NestedResult { output, .. } => output.as_text(),
+        Step::NestedCall { name, arguments, .. } => format!("{name} {arguments}"),
+        Step::Log { content, .. } => content.plain(),
         _ => return None,
     };
     let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];

@@ -27,7 +27,7 @@ interop:
 
 # What a call costs, against rmcp's own macros; then what services and their manager cost
 bench *ARGS:
-    cargo bench -p goose-extension --bench paths -- {{ARGS}}
+    cargo bench -p goose-mcp-bridge --bench paths -- {{ARGS}}
     cargo bench -p goose --bench services -- {{ARGS}}
 
 # What goose itself costs when the model takes no time, against a bare program and other agents

@@ -6,10 +6,9 @@ use std::{
 };
 
 use goose_extension::{
-    ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, ToolResult,
-    mcp::{Browser as _, SystemBrowser},
-    prelude::async_trait,
+    ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, ToolResult, prelude::async_trait,
 };
+use goose_mcp_bridge::{Browser as _, SystemBrowser};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;

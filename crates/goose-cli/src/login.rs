@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use goose::config::Paths;
-use goose_extension::{
-    ToolResult,
-    mcp::{Browser, FileTokenStore, OAuth, SystemBrowser},
-    prelude::async_trait,
-};
+use goose_extension::{ToolResult, prelude::async_trait};
+use goose_mcp_bridge::{Browser, FileTokenStore, OAuth, SystemBrowser};
 use url::Url;
 
 use crate::{aside, visible};

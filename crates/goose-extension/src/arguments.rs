@@ -36,10 +36,11 @@ const MAX_LOOKED_AT: usize = 1_000;
 const MAX_QUOTE_CHARS: usize = 80;
 
 /// A tool's compiled schema, or why it does not compile.
-pub(crate) struct Validator(Result<jsonschema::Validator, String>);
+pub struct Validator(Result<jsonschema::Validator, String>);
 
 impl Validator {
-    pub(crate) fn compile(schema: &JsonObject) -> Self {
+    /// Compiles a schema.
+    pub fn compile(schema: &JsonObject) -> Self {
         if let Some(reason) = why_impossible(schema) {
             return Self(Err(quote_text(reason)));
         }
@@ -54,7 +55,7 @@ impl Validator {
     }
 
     /// Why the schema is not valid.
-    pub(crate) fn fault(&self) -> Option<&str> {
+    pub fn fault(&self) -> Option<&str> {
         self.0.as_ref().err().map(String::as_str)
     }
 
@@ -102,7 +103,11 @@ fn drop_nulls(schema: &JsonObject, arguments: &mut Value) -> bool {
 /// Refuses arguments that are too deep or too large and turns integral floats into integers.
 ///
 /// JSON Schema counts `3.0` as an integer, serde does not; after this they agree.
-pub(crate) fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<()> {
+///
+/// # Errors
+///
+/// Says which cap they break.
+pub fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<()> {
     let mut walk = Walk { bytes: 2 };
     for (key, value) in &mut *arguments {
         walk.bytes += key.len();
@@ -119,7 +124,7 @@ pub(crate) fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<(
 pub(crate) const WORST_ESTIMATE: usize = 6;
 
 /// How many bytes a value takes as JSON.
-pub(crate) fn json_len(value: &impl Serialize) -> usize {
+pub fn json_len(value: &impl Serialize) -> usize {
     struct Count(usize);
 
     impl io::Write for Count {

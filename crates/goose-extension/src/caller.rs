@@ -6,17 +6,15 @@
 //! [`CallContext`](crate::CallContext).
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    error::{ToolError, ToolResult},
-    mcp::missing_capability,
+    error::{ErrorCode, ErrorData, ToolError, ToolResult},
     questions::{Elicitation, Elicited, LogLevel, Root, Sampled, Sampling},
 };
 
 /// What a tool may ask.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Question {
     /// Ask the person.
     Elicit(Elicitation),
@@ -28,7 +26,6 @@ pub enum Question {
 
 /// What comes back, one variant for each of [`Question`].
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Answer {
     /// From the person.
     Elicited(Elicited),
@@ -52,7 +49,6 @@ impl Question {
 
 /// The kinds of questions that a caller may or may not be able to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum QuestionKind {
     /// A form for the person.
     ElicitForm,
@@ -66,7 +62,7 @@ pub enum QuestionKind {
 
 impl QuestionKind {
     /// The MCP capability that a client needs for it.
-    pub(crate) fn capability(self) -> &'static str {
+    fn capability(self) -> &'static str {
         match self {
             Self::ElicitForm | Self::ElicitUrl => "elicitation",
             Self::Sample => "sampling",
@@ -155,7 +151,15 @@ pub trait Caller: Send + Sync {
     fn log(&self, _entry: LogEntry) {}
 }
 
-/// The error for a question that nobody on the other side can answer: the same on every path.
-pub(crate) fn unanswerable(kind: QuestionKind) -> ToolError {
-    ToolError::Protocol(missing_capability(kind))
+/// The error for a question that the other side cannot answer: the same on every path.
+pub fn unanswerable(kind: QuestionKind) -> ToolError {
+    let capability = kind.capability();
+    ToolError::Protocol(ErrorData::new(
+        ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+        format!(
+            "The tool needs to ask something, but this client does not support {capability}. \
+             Pass what is needed as an argument, or use a client that supports it."
+        ),
+        Some(json!({ "requiredCapabilities": { capability: {} } })),
+    ))
 }

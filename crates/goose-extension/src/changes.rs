@@ -15,7 +15,6 @@ const FEED_CAPACITY: usize = 256;
 
 /// What changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Change {
     /// The tool list; [`ChangeFeed::latest`] has the new snapshot.
     Tools,

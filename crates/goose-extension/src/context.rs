@@ -288,7 +288,12 @@ impl CallContext {
         }
     }
 
-    pub(crate) async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+    /// Asks the caller. `key` names the question within the call.
+    ///
+    /// # Errors
+    ///
+    /// Where the caller cannot or does not answer.
+    pub async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         match &self.0.caller {
             Some(caller) => caller.ask(key, question).await,
             None => Err(unanswerable(question.kind())),

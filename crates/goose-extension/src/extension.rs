@@ -183,7 +183,6 @@ pub trait Extension: Send + Sync {
 
 /// The optional parts of an extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Features {
     /// It has resources or resource templates.
     pub resources: bool,
@@ -244,7 +243,8 @@ impl Freshness {
     }
 }
 
-pub(crate) fn unknown_resource(uri: &str) -> ToolError {
+/// The error for a resource that does not exist.
+pub fn unknown_resource(uri: &str) -> ToolError {
     ToolError::ResourceNotFound(format!(
         "There is no resource `{uri}`. List the resources to see what there is."
     ))

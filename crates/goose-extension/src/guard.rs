@@ -44,13 +44,18 @@ pub(crate) async fn run(
     }
 }
 
-/// Runs something of an extension that is no tool; a panic becomes an error.
-pub(crate) async fn catch<T>(what: &str, call: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
+/// Runs a part of an extension that is not a tool; a panic becomes an error.
+///
+/// # Errors
+///
+/// Those of the call, and one for a panic.
+pub async fn catch<T>(what: &str, call: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
     let ended = AssertUnwindSafe(call).catch_unwind().await;
     ended.unwrap_or_else(|panic| Err(panicked(what, panic.as_ref())))
 }
 
-pub(crate) fn cancelled(name: &str) -> ToolError {
+/// The error for a call that the caller cancelled.
+pub fn cancelled(name: &str) -> ToolError {
     ToolError::Cancelled(format!("The call of `{name}` was cancelled."))
 }
 

@@ -1,7 +1,8 @@
 //! The waist of goose: everything an agent can operate is an [`Extension`].
 //!
 //! An author writes a type and marks methods with `#[tool]`; the rest of goose, and any MCP client, sees an
-//! `Extension`. The [`mcp`] module makes any extension an MCP server and any MCP server an extension.
+//! `Extension`. The crate `goose-mcp-bridge` makes any extension an MCP server and any MCP server an
+//! extension; nothing here knows a transport.
 //!
 //! ```
 //! use goose_extension::prelude::*;
@@ -37,7 +38,6 @@ mod extension;
 mod guard;
 #[doc(hidden)]
 pub mod macros;
-pub mod mcp;
 mod message;
 mod notifier;
 mod output;
@@ -73,6 +73,20 @@ pub use rmcp::model::{
 };
 pub use tool::{JsonObject, Tool, ToolAnnotations, ToolGroup};
 
+/// Checks and errors that adapters share with this crate, so that a call ends the same way on every path. Not for
+/// authors of extensions.
+#[doc(hidden)]
+pub mod adapter {
+    pub use crate::{
+        arguments::{Validator, check_caps, json_len},
+        caller::unanswerable,
+        extension::unknown_resource,
+        guard::{cancelled, catch},
+        registry::unknown_tool,
+        schema::allows_object,
+    };
+}
+
 /// A `HashMap` with `String` keys, as `call_tool` takes it: `hashmap! { "path" => json!("a.txt") }`.
 #[macro_export]
 macro_rules! hashmap {
@@ -82,8 +96,3 @@ macro_rules! hashmap {
         map
     }};
 }
-
-/// The README's example compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

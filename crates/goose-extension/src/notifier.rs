@@ -85,7 +85,7 @@ impl RichRenderable {
     }
 
     /// The content as the data of an MCP log message: a plain text is a string, the rest keeps its type.
-    pub(crate) fn into_wire(self) -> Value {
+    pub fn into_wire(self) -> Value {
         match self {
             Self::Text { text } => Value::String(text),
             Self::Json { value } => value,
@@ -94,7 +94,7 @@ impl RichRenderable {
     }
 
     /// The inverse of [`into_wire`](Self::into_wire); foreign data is shown as it is.
-    pub(crate) fn from_wire(data: Value) -> Self {
+    pub fn from_wire(data: Value) -> Self {
         Self::deserialize(&data).unwrap_or_else(|_| Self::from(data))
     }
 }

@@ -128,7 +128,7 @@ impl ToolOutput {
     }
 
     /// The output itself, or a failure that says it was too large.
-    pub(crate) fn within_cap(self) -> Self {
+    pub fn within_cap(self) -> Self {
         // What is clearly small needs no exact count.
         if self.estimate() <= MAX_OUTPUT_BYTES / (3 * WORST_ESTIMATE) {
             return self;
@@ -159,7 +159,7 @@ impl ToolOutput {
     }
 
     /// The output as MCP carries it.
-    pub(crate) fn into_mcp(self) -> CallToolResult {
+    pub fn into_mcp(self) -> CallToolResult {
         let mut content = self.content;
         let structured = self.structured.map(|value| {
             if content.is_empty() {
@@ -175,7 +175,7 @@ impl ToolOutput {
     }
 
     /// The output as a server sent it; the inverse of [`into_mcp`](Self::into_mcp).
-    pub(crate) fn from_mcp(result: CallToolResult) -> Self {
+    pub fn from_mcp(result: CallToolResult) -> Self {
         let mut output = Self {
             content: result.content,
             structured: result.structured_content.filter(|value| !value.is_null()),

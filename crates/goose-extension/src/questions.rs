@@ -65,7 +65,7 @@ impl Sampling {
     }
 
     /// The same question with an answer that is at most so long.
-    pub(crate) fn with_tokens_at_most(mut self, most: u32) -> Self {
+    pub fn with_tokens_at_most(mut self, most: u32) -> Self {
         self.0.max_tokens = self.0.max_tokens.min(most);
         self
     }
@@ -75,11 +75,13 @@ impl Sampling {
         serde_json::to_value(&self.0).unwrap_or_default()
     }
 
-    pub(crate) fn from_mcp(request: mcp::CreateMessageRequestParams) -> Self {
+    /// Converts from the protocol's type.
+    pub fn from_mcp(request: mcp::CreateMessageRequestParams) -> Self {
         Self(request)
     }
 
-    pub(crate) fn into_mcp(self) -> mcp::CreateMessageRequestParams {
+    /// Converts to the protocol's type.
+    pub fn into_mcp(self) -> mcp::CreateMessageRequestParams {
         self.0
     }
 }
@@ -110,11 +112,13 @@ impl Sampled {
         self.0.stop_reason.as_deref()
     }
 
-    pub(crate) fn from_mcp(answer: mcp::CreateMessageResult) -> Self {
+    /// Converts from the protocol's type.
+    pub fn from_mcp(answer: mcp::CreateMessageResult) -> Self {
         Self(answer)
     }
 
-    pub(crate) fn into_mcp(self) -> mcp::CreateMessageResult {
+    /// Converts to the protocol's type.
+    pub fn into_mcp(self) -> mcp::CreateMessageResult {
         self.0
     }
 }
@@ -153,11 +157,13 @@ impl Root {
         self
     }
 
-    pub(crate) fn from_mcp(root: mcp::Root) -> Self {
+    /// Converts from the protocol's type.
+    pub fn from_mcp(root: mcp::Root) -> Self {
         Self { uri: root.uri, name: root.name }
     }
 
-    pub(crate) fn into_mcp(self) -> mcp::Root {
+    /// Converts to the protocol's type.
+    pub fn into_mcp(self) -> mcp::Root {
         let mut root = mcp::Root::new(self.uri);
         root.name = self.name;
         root
@@ -187,7 +193,8 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    pub(crate) fn from_mcp(level: mcp::LoggingLevel) -> Self {
+    /// Converts from the protocol's type.
+    pub fn from_mcp(level: mcp::LoggingLevel) -> Self {
         match level {
             mcp::LoggingLevel::Debug => Self::Debug,
             mcp::LoggingLevel::Info => Self::Info,
@@ -200,7 +207,8 @@ impl LogLevel {
         }
     }
 
-    pub(crate) fn into_mcp(self) -> mcp::LoggingLevel {
+    /// Converts to the protocol's type.
+    pub fn into_mcp(self) -> mcp::LoggingLevel {
         match self {
             Self::Debug => mcp::LoggingLevel::Debug,
             Self::Info => mcp::LoggingLevel::Info,

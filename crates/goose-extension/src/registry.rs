@@ -181,7 +181,7 @@ fn wrong_owner<T>() -> ToolError {
 }
 
 /// The error for a tool that is not there, with the names that are.
-pub(crate) fn unknown_tool(name: &str, tools: &[Tool]) -> ToolError {
+pub fn unknown_tool(name: &str, tools: &[Tool]) -> ToolError {
     const MAX_NAMES: usize = 30;
     let name: String = name.chars().take(128).collect();
     let mut names: Vec<&str> = tools.iter().take(MAX_NAMES).map(Tool::name).collect();

@@ -158,7 +158,7 @@ impl Forms {
 }
 
 /// Whether the keyword `type` lets an object through.
-pub(crate) fn allows_object(declared: &Value) -> bool {
+pub fn allows_object(declared: &Value) -> bool {
     match declared {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
         kind => kind == "object",

@@ -13,8 +13,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use goose_extension::mcp::Serve;
 use goose_mcp::{BUILTINS, Settings, builtin, paths};
+use goose_mcp_bridge::Serve;
 use tracing_subscriber::EnvFilter;
 
 const DEFAULT_BUILTIN: &str = "memory";

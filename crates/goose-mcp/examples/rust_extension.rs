@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goose_extension::{mcp, prelude::*};
+use goose_extension::prelude::*;
 
 struct TextTools;
 
@@ -40,7 +40,7 @@ impl TextTools {
 
 #[tokio::main]
 async fn main() -> AnyhowResult<()> {
-    mcp::serve(TextTools).stdio().await
+    goose_mcp_bridge::serve(TextTools).stdio().await
 }
 
 #[cfg(test)]

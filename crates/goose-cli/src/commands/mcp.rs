@@ -12,8 +12,8 @@ use goose::{
     config::{BaseEnvironment, Paths},
     services::builtin_settings,
 };
-use goose_extension::mcp::Serve;
 use goose_mcp::builtin;
+use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
 use crate::{aside, signals, supervise};

@@ -20,11 +20,8 @@ use std::{
     thread,
 };
 
-use goose_extension::{
-    ToolResult,
-    mcp::{Browser as _, SystemBrowser},
-    prelude::async_trait,
-};
+use goose_extension::{ToolResult, prelude::async_trait};
+use goose_mcp_bridge::{Browser as _, SystemBrowser};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr,
 };

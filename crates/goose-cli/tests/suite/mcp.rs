@@ -3,10 +3,8 @@
 use std::{process::Stdio, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use goose_extension::{
-    Extension as _, hashmap,
-    mcp::{ConnectOptions, Lifecycle, connect},
-};
+use goose_extension::{Extension as _, hashmap};
+use goose_mcp_bridge::{ConnectOptions, Lifecycle, connect};
 use serde_json::json;
 
 use crate::support::{Home, wait_until};

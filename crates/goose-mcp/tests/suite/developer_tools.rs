@@ -1,10 +1,8 @@
 //! The developer's tools as a model sees them, and its plan.
 
-use goose_extension::{
-    Extension as _, RichRenderable, Tool, ToolGroup,
-    mcp::{ConnectOptions, Serve, connect},
-};
+use goose_extension::{Extension as _, RichRenderable, Tool, ToolGroup};
 use goose_mcp::{Developer, Settings};
+use goose_mcp_bridge::{ConnectOptions, Serve, connect};
 use serde_json::{Value, json};
 
 use crate::developer_support::Desk;

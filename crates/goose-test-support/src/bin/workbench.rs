@@ -5,7 +5,7 @@ use goose_test_support::Workbench;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(tracing_level()).init();
-    goose_extension::mcp::serve(Workbench::new()).stdio().await
+    goose_mcp_bridge::serve(Workbench::new()).stdio().await
 }
 
 /// Errors only, unless a test wants to see more.

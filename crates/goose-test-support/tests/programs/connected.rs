@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use goose_extension::{
-    Extension as _, hashmap,
-    mcp::{ConnectOptions, RemoteExtension, connect},
-};
+use goose_extension::{Extension as _, hashmap};
+use goose_mcp_bridge::{ConnectOptions, RemoteExtension, connect};
 use goose_test_support::binary;
 use serde_json::json;
 use tokio::{

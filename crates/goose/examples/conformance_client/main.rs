@@ -24,10 +24,8 @@ use goose::{
     config::Paths,
     services::{PoolOptions, ServicePool},
 };
-use goose_extension::{
-    CallContext,
-    mcp::{MemoryTokenStore, OAuth},
-};
+use goose_extension::CallContext;
+use goose_mcp_bridge::{MemoryTokenStore, OAuth};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -1,7 +1,8 @@
 //! A browser for a login page that asks nothing: it goes where the page sends it.
 
 use async_trait::async_trait;
-use goose_extension::{ToolError, ToolResult, mcp::Browser};
+use goose_extension::{ToolError, ToolResult};
+use goose_mcp_bridge::Browser;
 use reqwest::{Client, header::LOCATION, redirect::Policy};
 use url::Url;
 

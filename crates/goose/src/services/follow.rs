@@ -43,7 +43,6 @@ async fn follow_news(mut news: Receiver<Change>, service: Weak<Service>, running
             Change::Resources => service.announce(ServiceChange::Resources),
             Change::Prompts => service.announce(ServiceChange::Prompts),
             Change::ResourceUpdated(uri) => service.announce(ServiceChange::ResourceUpdated(uri)),
-            _ => {}
         }
     }
 }

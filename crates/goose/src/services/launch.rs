@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
-use goose_extension::{Extension, mcp::OAuth};
+use goose_extension::Extension;
+use goose_mcp_bridge::OAuth;
 
 use super::options::PoolOptions;
 use crate::config::{ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret};

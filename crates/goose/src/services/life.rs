@@ -8,7 +8,7 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use goose_extension::mcp::Lifecycle;
+use goose_mcp_bridge::Lifecycle;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 

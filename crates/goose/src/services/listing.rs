@@ -1,6 +1,7 @@
 //! [`Listing`]: what is known of a service without asking it.
 
-use goose_extension::{Extension, Features, Tool, mcp::DroppedTool};
+use goose_extension::{Extension, Features, Tool};
+use goose_mcp_bridge::DroppedTool;
 
 /// What a service said about itself when it was last asked.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -7,10 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use goose_extension::{
-    Features, Tool,
-    mcp::{DroppedTool, Lifecycle},
-};
+use goose_extension::{Features, Tool};
+use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -2,11 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use goose_extension::{
-    Extension, ToolResult,
-    mcp::{FileTokenStore, OAuth, Tape},
-};
+use goose_extension::{Extension, ToolResult};
 use goose_mcp::Settings;
+use goose_mcp_bridge::{FileTokenStore, OAuth, Tape};
 
 use super::listing_cache::ListingCache;
 use crate::config::{BaseEnvironment, ConfigError, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets};

@@ -10,7 +10,8 @@ use std::{
 };
 
 use futures::future::join_all;
-use goose_extension::{ToolError, ToolResult, mcp::Tape};
+use goose_extension::{ToolError, ToolResult};
+use goose_mcp_bridge::Tape;
 use tokio::sync::broadcast;
 
 use super::{

@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use goose_extension::{
-    Extension,
-    mcp::{Lifecycle, RemoteExtension},
-};
+use goose_extension::Extension;
+use goose_mcp_bridge::{Lifecycle, RemoteExtension};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::listing::Listing;

@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use goose_extension::{
-    CallContext, Extension, JsonObject, ToolError, ToolOutput, ToolResult,
-    mcp::{DroppedTool, Lifecycle},
-};
+use goose_extension::{CallContext, Extension, JsonObject, ToolError, ToolOutput, ToolResult};
+use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::Serialize;
 use tokio::{sync::watch, time::Instant};
 

@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use goose_extension::{
-    Extension, ToolError, ToolResult,
-    mcp::{ConnectOptions, Lifecycle, Serve, Target, connect},
-};
+use goose_extension::{Extension, ToolError, ToolResult};
+use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
 use tokio::process::Command;
 
 use super::{

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use goose_extension::{
-    ToolAnnotations,
-    mcp::{ConnectOptions, connect, serve},
-    prelude::*,
-};
+use goose_extension::{ToolAnnotations, prelude::*};
+use goose_mcp_bridge::{ConnectOptions, connect, serve};
 
 use super::{call, tool_of};
 

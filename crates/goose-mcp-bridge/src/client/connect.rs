@@ -1,0 +1,311 @@
+//! [`connect`]: reaching a server and greeting it.
+
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt as _;
+use goose_extension::{ChangeFeed, ToolError, ToolResult};
+use rmcp::{
+    RoleClient,
+    model::{Implementation, ProtocolVersion, SubscriptionFilter},
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService},
+    transport::Transport,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    answers::Answers,
+    auth::{OAuth, within},
+    connection::{self, Connection},
+    handler::ClientSide,
+    http::{HttpError, Site},
+    listing::Listing,
+    news::{self, News},
+    options::{ConnectOptions, Lifecycle, Target},
+    program::{self, Program},
+    remote::RemoteExtension,
+    routes::{Routes, Tap},
+    vetting::Vetting,
+    watches::Watches,
+};
+use crate::tape::{Replayed, recorded};
+
+/// How much of what a server calls itself becomes its name.
+const MAX_NAME_CHARS: usize = 64;
+
+/// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
+///
+/// # Errors
+///
+/// [`ToolError::Disconnected`] where the server cannot be reached or does not greet back, with the reason.
+pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
+    let options = ConnectOptions { oauth: options.oauth.as_ref().map(OAuth::for_connection), ..options };
+    let news = Arc::new(News::default());
+    let routes = Arc::new(Routes::new(options.surroundings.clone()));
+    // On the older wire this is said once for all calls, and a call whose caller cannot answer says so then. On the
+    // newer it goes with each call.
+    let declared = if options.lifecycle == Lifecycle::Discover { Answers::default() } else { Answers::ALL };
+    let side = || ClientSide {
+        implementation: Implementation::new("goose", env!("CARGO_PKG_VERSION")),
+        capabilities: declared.capabilities(),
+        routes: Arc::clone(&routes),
+        news: Arc::clone(&news),
+    };
+    let Opened { service, program, remote, lifecycle, closed } =
+        open(target.into(), side, &routes, &options).await?;
+    let name = options.name.clone().or_else(|| server_name(&service)).unwrap_or_else(|| "server".to_owned());
+    let connection = Arc::new(Connection {
+        name,
+        options: ConnectOptions { local: options.local && !remote, lifecycle, ..options },
+        service,
+        declared,
+        program,
+        feed: ChangeFeed::new(),
+        dropped: Mutex::default(),
+        watches: Watches::default(),
+        news,
+        routes,
+        is_site: remote,
+        withdrawals: TaskTracker::new(),
+        ends: CancellationToken::new(),
+        closed,
+    });
+    let unfinished = Unfinished(&connection);
+    let limit = connection.options.handshake_timeout;
+    let listing = within(limit, connection.options.clock(), settle(&connection)).await.unwrap_or_else(|| {
+        Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
+    });
+    std::mem::forget(unfinished);
+    match listing {
+        Ok(listing) => {
+            connection.note_dropped(&listing.dropped);
+            connection.options.connected();
+            Ok(Arc::new(RemoteExtension { connection, listing: Arc::new(listing) }))
+        }
+        Err(error) => {
+            let error = connection.explain(error).await;
+            connection.stop().await;
+            Err(error)
+        }
+    }
+}
+
+/// A connection that is not handed out yet. Where nobody waits for it any more, its program is killed at once: there is
+/// nobody to wait for its end either.
+struct Unfinished<'a>(&'a Connection);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(program) = &self.0.program {
+            program.kill();
+        }
+    }
+}
+
+/// What follows the greeting: the stream of news first, so that no change is missed, then the list.
+async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
+    let (news, ends) = (Arc::clone(&connection.news), connection.ends.clone());
+    tokio::spawn(news::follow(Arc::downgrade(connection), Arc::clone(&news), ends.clone()));
+    let filter = connection.list_filter();
+    if !connection.is_new_wire() {
+        settle_log_level(connection).await;
+    } else if filter != SubscriptionFilter::default() {
+        match news::Stream::open(connection.peer().clone(), filter).await {
+            Ok(stream) => {
+                tokio::spawn(async move { ends.run_until_cancelled(stream.run(news)).await });
+            }
+            Err(error) => tracing::debug!(%error, "the server does not report changes"),
+        }
+    }
+    Listing::read(connection.peer(), &connection.name, Vetting::of(&connection.options)).await
+}
+
+type Service = RunningService<RoleClient, ClientSide>;
+
+pub(super) struct Opened {
+    pub(super) service: Service,
+    pub(super) program: Option<Program>,
+    pub(super) remote: bool,
+    /// How the server was greeted in the end.
+    pub(super) lifecycle: Lifecycle,
+    /// Ends with the transport.
+    pub(super) closed: CancellationToken,
+}
+
+async fn open(
+    target: Target,
+    side: impl Fn() -> ClientSide,
+    routes: &Arc<Routes>,
+    options: &ConnectOptions,
+) -> ToolResult<Opened> {
+    let target = match &options.tape {
+        Some(tape) => tape.redirect(target),
+        None => target,
+    };
+    match target {
+        Target::Replay(tape) => {
+            let transport = Tap::new(Replayed::new(tape)?, routes);
+            let remote = false;
+            open_transport(transport, side(), options, remote).await
+        }
+        Target::Streams(reader, writer) => {
+            let transport = Tap::lines(reader, writer, routes);
+            let remote = false;
+            open_transport(transport, side(), options, remote).await
+        }
+        Target::Command(command) => program::open(command, side, routes, options).await,
+        Target::Http(url) => open_site(&url, side, routes, options).await,
+    }
+}
+
+async fn open_transport<T>(
+    transport: Tap<T>,
+    side: ClientSide,
+    options: &ConnectOptions,
+    remote: bool,
+) -> ToolResult<Opened>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let (lifecycle, closed) = (options.lifecycle, transport.closed());
+    let service = greet(side, transport, lifecycle, options).await.map_err(Failed::into_error)?;
+    Ok(Opened { service, program: None, remote, lifecycle, closed })
+}
+
+/// Greets a server by URL, as often as it takes: after a login, or in the older way.
+async fn open_site(
+    url: &str,
+    side: impl Fn() -> ClientSide,
+    routes: &Arc<Routes>,
+    options: &ConnectOptions,
+) -> ToolResult<Opened> {
+    let mut site = Site::new(url, options).map_err(|error| unreachable_server("the server", &error))?;
+    let mut lifecycle = options.lifecycle;
+    loop {
+        let transport = Tap::new(site.transport(), routes);
+        let closed = transport.closed();
+        let failed = match greet(side(), transport, lifecycle, options).await {
+            Ok(service) => {
+                site.greeted();
+                return Ok(Opened { service, program: None, remote: true, lifecycle, closed });
+            }
+            Err(failed) => failed,
+        };
+        // A server may answer the newer greeting with a result that says nothing.
+        if failed.is_confused && lifecycle == Lifecycle::Auto {
+            lifecycle = Lifecycle::Initialize;
+        } else if !site.log_in().await.map_err(|error| refused(&site.shown(), &error))? {
+            return Err(unreachable_server(&site.shown(), &failed.reason));
+        }
+    }
+}
+
+/// A greeting that went wrong.
+pub(super) struct Failed {
+    name: String,
+    pub(super) reason: String,
+    /// The answer was to the other way of greeting, or to none.
+    pub(super) is_confused: bool,
+    /// There was no answer in time.
+    pub(super) is_late: bool,
+}
+
+impl Failed {
+    fn into_error(self) -> ToolError {
+        unreachable_server(&self.name, &self.reason)
+    }
+}
+
+pub(super) async fn greet<T>(
+    side: ClientSide,
+    transport: Tap<T>,
+    lifecycle: Lifecycle,
+    options: &ConnectOptions,
+) -> Result<Service, Failed>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let name = options.name.clone().unwrap_or_else(|| "the server".to_owned());
+    let (transport, track) = recorded(transport, options.tape.as_ref());
+    // Boxed, or the compiler cannot prove that the whole future can move between threads.
+    let greeting = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
+    match tokio::time::timeout(options.handshake_timeout, greeting).await {
+        Ok(Ok(service)) => Ok(service),
+        Ok(Err(error)) => {
+            let is_confused = is_confused(&error);
+            if let Some(track) = track.filter(|_| is_confused) {
+                track.discard();
+            }
+            Err(Failed { name, reason: Reason(&error).to_string(), is_confused, is_late: false })
+        }
+        Err(_) => {
+            let reason = format!("it did not answer within {:?}", options.handshake_timeout);
+            Err(Failed { name, reason, is_confused: false, is_late: true })
+        }
+    }
+}
+
+fn is_confused(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. }
+        | ClientInitializeError::ExpectedInitResult(_) => true,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_confused(fallback),
+        _ => false,
+    }
+}
+
+fn mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match lifecycle {
+        Lifecycle::Auto => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+        Lifecycle::Initialize => ClientLifecycleMode::Initialize,
+        Lifecycle::Discover => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+/// The greeting's error with its causes.
+struct Reason<'a>(&'a ClientInitializeError);
+
+impl std::fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // rmcp's own words name its types.
+        if let Some(error) = HttpError::inside_greeting(self.0) {
+            return write!(f, "{error}");
+        }
+        write!(f, "{}", self.0)?;
+        let mut source = std::error::Error::source(self.0);
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> ToolError {
+    ToolError::Disconnected(format!(
+        "Could not connect to `{name}`: {reason}. Check that the server runs and speaks MCP."
+    ))
+}
+
+/// The server is there, but does not let us in.
+fn refused(name: &str, reason: &HttpError) -> ToolError {
+    ToolError::Denied(format!("Could not connect to `{name}`: {reason}."))
+}
+
+/// What the server calls itself, fit to be a name.
+fn server_name(service: &Service) -> Option<String> {
+    let info = service.peer_info()?;
+    let letters = info.server_info.as_ref()?.name.chars().take(MAX_NAME_CHARS);
+    let name: String = letters.map(|letter| if letter.is_control() { '_' } else { letter }).collect();
+    Some(name).filter(|name| !name.trim().is_empty())
+}
+
+/// On the older wire the level is set once; on the newer it goes with each request.
+async fn settle_log_level(connection: &Connection) {
+    if let Some(level) = connection.options.log_level
+        && let Err(error) = connection::set_level(connection, level).await
+    {
+        tracing::debug!(%error, "the server does not set its log level");
+    }
+}

@@ -1,0 +1,109 @@
+//! What a server may ask of us: questions (on the older wire) and news.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
+
+use std::sync::Arc;
+
+use goose_extension::{Answer, Change, Question, Root, Sampling, ToolError};
+use rmcp::{
+    ClientHandler, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitResult, ErrorData, Implementation, ListRootsResult,
+        ResourceUpdatedNotificationParam,
+    },
+    service::{NotificationContext, RequestContext},
+};
+
+use super::{asking, calls::Asked, news::News, routes::Routes};
+
+/// Our side of a connection.
+pub(super) struct ClientSide {
+    pub(super) implementation: Implementation,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) routes: Arc<Routes>,
+    pub(super) news: Arc<News>,
+}
+
+impl ClientSide {
+    async fn answer(
+        &self,
+        question: Question,
+        context: RequestContext<RoleClient>,
+    ) -> Result<Answer, ErrorData> {
+        let asked = context.extensions.get::<Arc<Asked>>().cloned();
+        let asked =
+            asked.unwrap_or_else(|| Arc::new(self.routes.of_question(&context.meta, &context.extensions)));
+        // The service ends only when all its questions have; they must not wait for it in turn.
+        let closed = self.routes.closed();
+        tokio::select! {
+            answer = asking::ask(&asked.context, &asked.key, question, &asked.budget) => Ok(answer?),
+            () = context.ct.cancelled() => Err(withdrawn("The server withdrew its question.")),
+            () = asked.is_moot() => Err(withdrawn("The call that asked is over.")),
+            () = closed.cancelled() => Err(withdrawn("The server is gone.")),
+        }
+    }
+}
+
+fn withdrawn(reason: &str) -> ErrorData {
+    ToolError::Cancelled(reason.to_owned()).into()
+}
+
+fn mismatch() -> ErrorData {
+    ErrorData::internal_error("The answer is of another kind than the question.", None)
+}
+
+impl ClientHandler for ClientSide {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(self.capabilities.clone(), self.implementation.clone())
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        match self.answer(Question::Elicit(request), context).await? {
+            Answer::Elicited(answer) => Ok(answer),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        match self.answer(Question::Sample(Sampling::from_mcp(request)), context).await? {
+            Answer::Sampled(answer) => Ok(answer.into_mcp()),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        match self.answer(Question::Roots, context).await? {
+            Answer::Roots(roots) => Ok(ListRootsResult::new(roots.into_iter().map(Root::into_mcp).collect())),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.news.mark(Change::Tools);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.news.mark(Change::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.news.mark(Change::Prompts);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.news.mark(Change::ResourceUpdated(params.uri));
+    }
+}

@@ -1,0 +1,163 @@
+//! What can go wrong between us and a server that is reached by URL.
+
+use goose_extension::ToolError;
+use http::StatusCode;
+use rmcp::{
+    ServiceError,
+    service::ClientInitializeError,
+    transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
+};
+
+use crate::lines::MAX_LINE_BYTES;
+
+/// How much of an error's text is shown.
+const SHOWN_TEXT: usize = 500;
+
+/// Why a server did not do what it was asked, in words.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(in crate::client) enum HttpError {
+    #[error("the URL is not valid: {0}")]
+    BadUrl(String),
+    #[error("the header `{name}` cannot be sent: {reason}")]
+    BadHeader { name: String, reason: String },
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("it answered {status}{text}")]
+    Status { status: StatusCode, text: String },
+    #[error("it answered {status} to each of {tries} tries; try again later")]
+    Busy { status: StatusCode, tries: u32 },
+    #[error("its answer broke off: {0}")]
+    BrokenOff(String),
+    #[error(
+        "{0}, and the call was not sent again: it may have been carried out already. Check before you repeat it"
+    )]
+    Unsure(String),
+    #[error(
+        "it redirects to `{location}`, which is not followed. If you trust that address, use it as the URL"
+    )]
+    Redirected { location: String },
+    #[error("its answer is larger than {} MiB, and was not read", MAX_LINE_BYTES >> 20)]
+    TooLarge,
+    #[error("its answer cannot be read: {0}")]
+    Unreadable(String),
+    #[error(
+        "it wants a login (HTTP 401). {hint} Log in with OAuth, or set an `Authorization` header for it in the \
+         configuration"
+    )]
+    LoginNeeded { hint: String },
+    #[error("it does not allow this (HTTP 403){0}")]
+    Forbidden(String),
+    #[error(
+        "it wants a login (HTTP 401), but its URL is not https, and a token would travel unprotected. Use its https \
+         URL, or set an `Authorization` header for it in the configuration"
+    )]
+    LoginUnsafe,
+    #[error("its login could not be renewed just now: {0}. Try again later")]
+    LoginUnrenewed(String),
+    #[error("the login failed: {0}")]
+    LoginFailed(String),
+    #[error("it was cancelled")]
+    Cancelled,
+}
+
+impl HttpError {
+    /// An error of the network with all its causes and without the URL, which may hold secrets.
+    pub(super) fn unreachable(error: &reqwest::Error) -> Self {
+        Self::Unreachable(chain(error))
+    }
+
+    pub(super) fn broken_off(error: &reqwest::Error) -> Self {
+        Self::BrokenOff(chain(error))
+    }
+
+    pub(super) fn status(status: StatusCode, text: &str) -> Self {
+        let text = text.trim();
+        let text = if text.is_empty() { String::new() } else { format!(": {}", clip(text)) };
+        Self::Status { status, text }
+    }
+
+    pub(super) fn forbidden(text: &str) -> Self {
+        let text = text.trim();
+        Self::Forbidden(if text.is_empty() { String::new() } else { format!(": {}", clip(text)) })
+    }
+
+    pub(super) fn unreadable(reason: &dyn std::fmt::Display, body: &[u8]) -> Self {
+        Self::Unreadable(format!("{reason} in `{}`", clip(&String::from_utf8_lossy(body))))
+    }
+
+    /// The error of this kind inside a failed request.
+    pub(in crate::client) fn inside(error: &ServiceError) -> Option<Self> {
+        let ServiceError::TransportSend(error) = error else { return None };
+        Self::of_transport(error)
+    }
+
+    /// The error of this kind inside a failed greeting.
+    pub(in crate::client) fn inside_greeting(error: &ClientInitializeError) -> Option<Self> {
+        match error {
+            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_greeting(fallback),
+            _ => None,
+        }
+    }
+
+    fn of_transport(error: &DynamicTransportError) -> Option<Self> {
+        match error.error.downcast_ref::<StreamableHttpError<Self>>()? {
+            StreamableHttpError::Client(error) => Some(error.clone()),
+            StreamableHttpError::SessionRecoveryTimeout => {
+                Some(Self::Unsure("its session ended before it answered".to_owned()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same as the error of a tool.
+    pub(in crate::client) fn to_tool_error(&self, server: &str, what: &str) -> ToolError {
+        let text = format!("The server `{server}` could not be asked for `{what}`: {self}.");
+        match self {
+            Self::LoginNeeded { .. } | Self::LoginUnsafe | Self::Forbidden(_) | Self::LoginFailed(_) => {
+                ToolError::Denied(text)
+            }
+            Self::Unreachable(_) | Self::BrokenOff(_) | Self::Busy { .. } | Self::LoginUnrenewed(_) => {
+                ToolError::Disconnected(text)
+            }
+            Self::Cancelled => ToolError::Cancelled(text),
+            _ => ToolError::ExecutionError(text),
+        }
+    }
+}
+
+impl From<HttpError> for StreamableHttpError<HttpError> {
+    fn from(error: HttpError) -> Self {
+        Self::Client(error)
+    }
+}
+
+/// An error and its causes, each said once.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = without_url(error);
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// reqwest says the URL in its first line.
+fn without_url(error: &reqwest::Error) -> String {
+    let text = error.to_string();
+    match text.find(" for url (") {
+        Some(at) => text.get(..at).unwrap_or_default().to_owned(),
+        None => text,
+    }
+}
+
+fn clip(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_TEXT) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

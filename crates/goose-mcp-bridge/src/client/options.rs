@@ -1,0 +1,202 @@
+//! Where a server is, and how to treat it.
+
+use std::time::Duration;
+
+use goose_extension::{CallContext, LogLevel};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    process::Command,
+};
+
+use super::auth::{LoginClock, OAuth};
+use crate::Tape;
+
+/// How long a server may take to say hello.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a server is.
+#[non_exhaustive]
+pub enum Target {
+    /// At the other end of a pair of streams.
+    Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
+    /// A program to start; it speaks on its standard input and output, and ends with the connection.
+    Command(Command),
+    /// A URL that speaks streamable HTTP.
+    Http(String),
+    /// A recording; nothing is started, the tape answers.
+    Replay(Tape),
+}
+
+impl From<DuplexStream> for Target {
+    fn from(stream: DuplexStream) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self::Streams(Box::new(reader), Box::new(writer))
+    }
+}
+
+impl From<Command> for Target {
+    fn from(command: Command) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl From<Tape> for Target {
+    fn from(tape: Tape) -> Self {
+        Self::Replay(tape)
+    }
+}
+
+impl From<&str> for Target {
+    fn from(url: &str) -> Self {
+        Self::Http(url.to_owned())
+    }
+}
+
+impl From<String> for Target {
+    fn from(url: String) -> Self {
+        Self::Http(url)
+    }
+}
+
+/// How to greet a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lifecycle {
+    /// Try 2026-07-28 first, then `initialize`.
+    #[default]
+    Auto,
+    /// `initialize` only (MCP up to 2025-11-25).
+    Initialize,
+    /// `server/discover` only (MCP 2026-07-28).
+    Discover,
+}
+
+/// How to treat a server.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// The extension's name; by default what the server calls itself.
+    pub name: Option<String>,
+    /// How to greet it.
+    pub lifecycle: Lifecycle,
+    /// How long it may take to say hello.
+    pub handshake_timeout: Duration,
+    /// How long a call may take without a sign of progress.
+    pub call_timeout: Option<Duration>,
+    /// How long a call may take in spite of all progress, with everything that belongs to it: the questions too.
+    pub max_call_time: Option<Duration>,
+    /// The least level of its log that we want; by default the server's own choice.
+    pub log_level: Option<LogLevel>,
+    /// Who answers and hears what belongs to no call.
+    pub surroundings: CallContext,
+    /// Headers for a server that is reached by URL, such as `Authorization`. They go to that server only.
+    pub headers: Vec<(String, String)>,
+    /// How to log in to a server that is reached by URL and wants it. An `Authorization` header wins over it.
+    pub oauth: Option<OAuth>,
+    /// Whether the server is ours or our child, and may know our session and folder.
+    pub local: bool,
+    /// Keeps what crosses the connection, or replays it instead of connecting.
+    pub tape: Option<Tape>,
+    /// Whether the groups that the server's tools claim are believed. A stranger could call its tools harmless, so
+    /// this is for servers that we wrote.
+    pub trust_groups: bool,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            name: None,
+            lifecycle: Lifecycle::Auto,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+            call_timeout: None,
+            max_call_time: None,
+            log_level: None,
+            surroundings: CallContext::new(),
+            headers: Vec::new(),
+            oauth: None,
+            local: true,
+            tape: None,
+            trust_groups: false,
+        }
+    }
+}
+
+impl ConnectOptions {
+    /// Greets the server in one way only.
+    pub fn with_lifecycle(mut self, lifecycle: Lifecycle) -> Self {
+        self.lifecycle = lifecycle;
+        self
+    }
+
+    /// Names the extension.
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Bounds each call.
+    pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// Bounds each call in spite of all progress.
+    pub fn with_max_call_time(mut self, limit: Duration) -> Self {
+        self.max_call_time = Some(limit);
+        self
+    }
+
+    /// Believes the groups that the server's tools claim.
+    pub fn with_trusted_groups(mut self) -> Self {
+        self.trust_groups = true;
+        self
+    }
+
+    /// Says who answers and hears what belongs to no call.
+    pub fn with_surroundings(mut self, context: CallContext) -> Self {
+        self.surroundings = context;
+        self
+    }
+
+    /// Adds a header for a server that is reached by URL.
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Logs in to a server that is reached by URL and wants it.
+    pub fn with_oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Some(oauth);
+        self
+    }
+
+    /// The clock that stops while somebody logs in.
+    pub(super) fn clock(&self) -> Option<&LoginClock> {
+        self.oauth.as_ref().map(OAuth::clock)
+    }
+
+    /// Connecting is over: what comes now is asked by a caller, or by nobody.
+    pub(super) fn connected(&self) {
+        if let Some(oauth) = &self.oauth {
+            oauth.connected();
+        }
+    }
+
+    /// Bounds the greeting and the first list of tools.
+    pub fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    /// Asks for the server's log from a level on.
+    pub fn with_log_level(mut self, level: LogLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+
+    /// Keeps what crosses the connection. A tape that replays is used instead of the target: nothing is started.
+    pub fn with_tape(mut self, tape: Tape) -> Self {
+        self.tape = Some(tape);
+        self
+    }
+}

@@ -1,0 +1,226 @@
+//! A server that is a program: starting it, what it says on standard error, and how it ends.
+
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    process::{ExitStatus, Stdio},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use goose_extension::{ToolError, ToolResult};
+use goose_process::{Process, Tail};
+use tokio::{
+    process::{ChildStdin, ChildStdout, Command},
+    sync::Mutex,
+    time::timeout,
+};
+
+use super::{
+    connect::{Failed, Opened, greet, unreachable_server},
+    handler::ClientSide,
+    options::{ConnectOptions, Lifecycle},
+    routes::{Routes, Tap},
+};
+
+/// How long a server may take to end after its input was closed.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long we look for the reason why a server is gone.
+const LOOK_TIME: Duration = Duration::from_millis(500);
+
+/// How much of a server's standard error an error shows.
+const SHOWN_LINES: usize = 10;
+const SHOWN_BYTES: usize = 2048;
+
+/// Starts a program and greets it.
+pub(super) async fn open(
+    mut command: Command,
+    side: impl Fn() -> ClientSide,
+    routes: &Arc<Routes>,
+    options: &ConnectOptions,
+) -> ToolResult<Opened> {
+    let mut lifecycle = options.lifecycle;
+    loop {
+        let Started { program, input, output } = Program::start(&mut command)?;
+        let transport = Tap::lines(output, input, routes);
+        let closed = transport.closed();
+        match greet(side(), transport, lifecycle, options).await {
+            Ok(service) => {
+                return Ok(Opened { service, program: Some(program), remote: false, lifecycle, closed });
+            }
+            // A server that is slow to start answers the probe when we already speak the older way, and
+            // the two are confused: begin again with a fresh process, in the older way only.
+            Err(failed) if failed.is_confused && lifecycle == Lifecycle::Auto => {
+                program.stop().await;
+                lifecycle = Lifecycle::Initialize;
+            }
+            Err(failed) => {
+                let error = program.explain_greeting(&failed, options).await;
+                program.stop().await;
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// A running program. When this is dropped, it and whatever it started are killed.
+pub(super) struct Program {
+    /// What it is called where the extension has no name yet.
+    command: String,
+    /// `None` when it was stopped. Whoever stops it holds this until nothing is left.
+    process: Mutex<Option<Process>>,
+    stderr: Tail,
+    fate: OnceLock<Fate>,
+}
+
+/// Why a program is not there any more.
+#[derive(Clone, Copy)]
+enum Fate {
+    Stopped,
+    Ended(ExitStatus),
+}
+
+struct Started {
+    program: Program,
+    input: ChildStdin,
+    output: ChildStdout,
+}
+
+impl Program {
+    fn start(command: &mut Command) -> ToolResult<Started> {
+        let name = command.as_std().get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = goose_process::spawn(command).map_err(|error| unreachable_server(&name, &error))?;
+        let streams = (process.take_stdin(), process.take_stdout(), process.take_stderr());
+        let (Some(input), Some(output), Some(stderr)) = streams else {
+            return Err(unreachable_server(&name, &"its streams are not ours"));
+        };
+        let program = Self {
+            command: name,
+            process: Mutex::new(Some(process)),
+            stderr: Tail::follow(stderr),
+            fate: OnceLock::new(),
+        };
+        Ok(Started { program, input, output })
+    }
+
+    /// What it said last on standard error.
+    pub(super) fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// It is about to be stopped: if it ends from now on, that is why.
+    pub(super) fn is_stopping(&self) {
+        let ended =
+            self.process.try_lock().ok().and_then(|mut place| place.as_mut()?.try_wait().ok().flatten());
+        // It may be known already.
+        let _ = self.fate.set(ended.map_or(Fate::Stopped, Fate::Ended));
+    }
+
+    /// Ends it and whatever it started; its input should be closed by now. When this returns, nothing is left, whoever
+    /// else stops it too.
+    pub(super) async fn stop(&self) {
+        self.is_stopping();
+        let mut place = self.process.lock().await;
+        let Some(process) = place.take() else { return };
+        if let Err(error) = process.stop(GRACE).await {
+            tracing::warn!(%error, program = self.command, "a server could not be ended");
+        }
+    }
+
+    /// Kills it and whatever it started, now, unless somebody is ending it already.
+    pub(super) fn kill(&self) {
+        if let Ok(mut place) = self.process.try_lock() {
+            drop(place.take());
+        }
+    }
+
+    /// A lost connection, with what the program had to say about it.
+    pub(super) async fn explain(&self, name: &str, error: ToolError) -> ToolError {
+        let ToolError::Disconnected(text) = error else { return error };
+        match self.find_fate().await {
+            Some(fate) => {
+                let text = format!("The server `{name}` is gone: {fate}. Try again later, or do without it.");
+                ToolError::Disconnected(text + &self.last_words(Some(fate)))
+            }
+            None => ToolError::Disconnected(text + &self.last_words(None)),
+        }
+    }
+
+    async fn explain_greeting(&self, failed: &Failed, options: &ConnectOptions) -> ToolError {
+        let name = options.name.as_ref().unwrap_or(&self.command);
+        // One that was late is ending now because we have hung up; that is not the reason.
+        let fate = if failed.is_late { None } else { self.find_fate().await };
+        let error = match fate {
+            Some(fate) => unreachable_server(name, &format_args!("{fate} before it had greeted")),
+            None => unreachable_server(name, &failed.reason),
+        };
+        match error {
+            ToolError::Disconnected(text) => ToolError::Disconnected(text + &self.last_words(fate)),
+            other => other,
+        }
+    }
+
+    /// Why it is gone, where that shows soon.
+    async fn find_fate(&self) -> Option<Fate> {
+        if self.fate.get().is_none() {
+            let looking = async {
+                let status = self.process.lock().await.as_mut()?.wait().await.ok()?;
+                self.fate.set(Fate::Ended(status)).ok()
+            };
+            // Where it shows later, it is not known yet.
+            let _ = timeout(LOOK_TIME, looking).await;
+        }
+        let fate = self.fate.get().copied();
+        if let Some(Fate::Ended(_)) = fate {
+            // Its last words may still be on their way; a process that it started may hold the stream open.
+            let _ = timeout(LOOK_TIME, self.stderr.ended()).await;
+        }
+        fate
+    }
+
+    /// What it last said, fit to be shown; nothing of one that we stopped.
+    fn last_words(&self, fate: Option<Fate>) -> String {
+        let words = shown(&self.stderr.last_lines(SHOWN_LINES));
+        if words.is_empty() || matches!(fate, Some(Fate::Stopped)) {
+            return String::new();
+        }
+        format!(" It last said on standard error:\n{words}")
+    }
+}
+
+impl std::fmt::Display for Fate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stopped => write!(f, "it was stopped"),
+            Self::Ended(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => write!(f, "it ended with exit code {code}"),
+                (None, Some(signal)) => write!(f, "it was ended by signal {signal}"),
+                (None, None) => write!(f, "it ended ({status})"),
+            },
+        }
+    }
+}
+
+/// Lines, each indented, without anything that would act on a terminal, and not too many.
+fn shown(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let text: Vec<String> = lines.map(|line| format!("  {}", escaped(line))).collect();
+    let text = text.join("\n");
+    match text.len().checked_sub(SHOWN_BYTES) {
+        None | Some(0) => text,
+        Some(excess) => format!("  …{}", &text[text.ceil_char_boundary(excess)..]),
+    }
+}
+
+fn escaped(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for letter in line.chars() {
+        if letter.is_control() && letter != '\t' {
+            text.extend(letter.escape_default());
+        } else {
+            text.push(letter);
+        }
+    }
+    text
+}

@@ -1,0 +1,296 @@
+//! [`RemoteExtension`]: a server as an extension.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use goose_extension::{
+    AnyhowResult, CallContext, ChangeFeed, Extension, Features, JsonObject, Resource, ResourceContents, Tool,
+    ToolError, ToolOutput, ToolResult,
+    adapter::{check_caps, unknown_tool},
+};
+use rmcp::{
+    ServiceError,
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequestParams, CompletionInfo,
+        ErrorCode, GetPromptRequest, GetPromptRequestParams, GetPromptResult, Prompt, ReadResourceRequest,
+        ReadResourceRequestParams, ResourceTemplate, ServerResult,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{
+    connection::Connection,
+    listing::{self, Listing},
+    options::Lifecycle,
+    program::Program,
+    request::{self, Carried, converse, failure},
+    strangers,
+    vetting::DroppedTool,
+    watches,
+};
+use crate::lines::LineFaults;
+
+/// A server as an extension: a snapshot of its tools over a shared connection.
+pub struct RemoteExtension {
+    pub(super) connection: Arc<Connection>,
+    pub(super) listing: Arc<Listing>,
+}
+
+impl RemoteExtension {
+    /// The MCP version that was agreed on.
+    pub fn protocol_version(&self) -> Option<String> {
+        self.connection.peer().peer_info().map(|info| info.protocol_version.to_string())
+    }
+
+    /// Whether the server is still there.
+    pub fn is_connected(&self) -> bool {
+        !self.connection.peer().is_transport_closed()
+    }
+
+    /// How the server was greeted: as [`ConnectOptions`](super::ConnectOptions) said, or `initialize` where the first
+    /// try confused it.
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.connection.options.lifecycle
+    }
+
+    /// Ends when the connection has: the server is gone, or was stopped. It does not keep the extension.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.connection.closed.clone().cancelled_owned()
+    }
+
+    /// What a server that is a program said last on standard error; empty where there is none.
+    pub fn stderr_tail(&self) -> String {
+        self.connection.program.as_ref().map(Program::stderr).unwrap_or_default()
+    }
+
+    /// Why the connection has ended, as far as that shows: the exit code of a program, and its last words.
+    pub async fn farewell(&self) -> String {
+        let lost =
+            ToolError::Disconnected(format!("The connection to `{}` has ended.", self.connection.name));
+        self.connection.explain(lost).await.to_string()
+    }
+
+    /// Closes the connection, for all who hold this extension or another snapshot of it: their calls fail with
+    /// [`ToolError::Disconnected`]. A program gets a moment to end by itself, then it is ended; when this returns,
+    /// nothing of it is left, nor of what it started. When nobody waits for this any more, it goes on by itself.
+    pub async fn stop(&self) {
+        let connection = Arc::clone(&self.connection);
+        let stopping = tokio::spawn(async move { connection.stop().await });
+        if let Err(error) = stopping.await {
+            tracing::warn!(%error, server = self.connection.name, "a server was not stopped in order");
+        }
+    }
+
+    /// The tools that the server announced and that cannot be used; of very many, the last entry says how many more.
+    pub fn dropped_tools(&self) -> &[DroppedTool] {
+        &self.listing.dropped
+    }
+
+    /// The same of the newest snapshot.
+    pub fn dropped_tools_now(&self) -> Vec<DroppedTool> {
+        self.connection.dropped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the server is a program that we started.
+    pub fn is_program(&self) -> bool {
+        self.connection.program.is_some()
+    }
+
+    /// How long the server takes to answer now.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::Timeout`] where it does not within `limit`, [`ToolError::Disconnected`] where it is gone.
+    pub async fn ping(&self, limit: Duration) -> ToolResult<Duration> {
+        request::ping(&self.connection, limit).await
+    }
+
+    /// What the server wrote that is no message, counted; `None` where it does not speak in lines.
+    pub fn line_faults(&self) -> Option<Arc<LineFaults>> {
+        self.connection.routes.faults()
+    }
+
+    async fn call_remote(
+        &self,
+        tool_name: &str,
+        mut arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        if !self.listing.tools.iter().any(|tool| tool.name() == tool_name) {
+            return Err(unknown_tool(tool_name, &self.listing.tools));
+        }
+        check_caps(tool_name, &mut arguments)?;
+        let make = |carried| {
+            let mut params =
+                CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
+        match converse(&self.connection, tool_name, context, make).await? {
+            ServerResult::CallToolResult(result) => {
+                Ok(ToolOutput::from_mcp(strangers::result(result)).within_cap())
+            }
+            _ => Err(self.unexpected("tools/call")),
+        }
+    }
+
+    fn unexpected(&self, method: &str) -> ToolError {
+        failure(&self.connection.name, method, ServiceError::UnexpectedResponse)
+    }
+}
+
+/// Some servers announce a list and then do not have it: that costs the list, not the extension.
+fn lacking<T>(result: ToolResult<Vec<T>>) -> ToolResult<Vec<T>> {
+    match result {
+        Err(ToolError::NotFound(_)) => Ok(Vec::new()),
+        Err(ToolError::Protocol(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+#[async_trait]
+impl Extension for RemoteExtension {
+    fn name(&self) -> &str {
+        &self.connection.name
+    }
+
+    fn description(&self) -> &str {
+        &self.listing.description
+    }
+
+    fn instructions(&self) -> &str {
+        &self.listing.instructions
+    }
+
+    fn version(&self) -> &str {
+        &self.listing.version
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.listing.tools
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(goose_extension::hashmap! {
+            "connected" => json!(self.is_connected()),
+            "protocol" => json!(self.protocol_version()),
+            "tools" => json!(self.listing.tools.len()),
+        })
+    }
+
+    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        self.call(tool_name, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
+    }
+
+    async fn call(
+        &self,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.call_remote(tool_name, arguments, context).await.or_else(ToolOutput::from_error)
+    }
+
+    fn features(&self) -> Features {
+        let Some(info) = self.connection.peer().peer_info() else { return Features::default() };
+        let capabilities = &info.capabilities;
+        Features {
+            resources: capabilities.resources.is_some(),
+            subscriptions: capabilities.resources.as_ref().is_some_and(|it| it.subscribe == Some(true)),
+            prompts: capabilities.prompts.is_some(),
+            completions: capabilities.completions.is_some(),
+        }
+    }
+
+    fn changes(&self) -> Option<&ChangeFeed> {
+        Some(&self.connection.feed)
+    }
+
+    async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
+        let resources = listing::all("resources", async |page| {
+            let connection = &self.connection;
+            let result = connection.bounded("resources/list", connection.peer().list_resources(page)).await?;
+            Ok((result.resources, result.next_cursor))
+        });
+        lacking(resources.await)
+    }
+
+    async fn list_resource_templates(&self) -> ToolResult<Vec<ResourceTemplate>> {
+        let templates = listing::all("resource templates", async |page| {
+            let connection = &self.connection;
+            let result = connection
+                .bounded("resources/templates/list", connection.peer().list_resource_templates(page))
+                .await?;
+            Ok((result.resource_templates, result.next_cursor))
+        });
+        lacking(templates.await)
+    }
+
+    async fn read_resource(&self, uri: &str, context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
+        let result = converse(&self.connection, uri, context, |carried| {
+            let mut params = ReadResourceRequestParams::new(uri);
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::ReadResourceResult(result) => {
+                Ok(result.contents.into_iter().map(strangers::contents).collect())
+            }
+            _ => Err(self.unexpected("resources/read")),
+        }
+    }
+
+    async fn subscribe(&self, uri: &str) -> ToolResult<()> {
+        watches::begin(&self.connection, uri).await
+    }
+
+    async fn unsubscribe(&self, uri: &str) -> ToolResult<()> {
+        watches::end(&self.connection, uri).await
+    }
+
+    async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
+        let prompts = listing::all("prompts", async |page| {
+            let connection = &self.connection;
+            let result = connection.bounded("prompts/list", connection.peer().list_prompts(page)).await?;
+            Ok((result.prompts, result.next_cursor))
+        });
+        lacking(prompts.await)
+    }
+
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<GetPromptResult> {
+        let result = converse(&self.connection, name, context, |carried| {
+            let mut params = GetPromptRequestParams::new(name).with_arguments(arguments.clone());
+            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        });
+        match result.await? {
+            ServerResult::GetPromptResult(result) => Ok(strangers::prompt(result)),
+            _ => Err(self.unexpected("prompts/get")),
+        }
+    }
+
+    async fn complete(&self, request: CompleteRequestParams) -> ToolResult<CompletionInfo> {
+        let connection = &self.connection;
+        let result = connection.bounded("completion/complete", connection.peer().complete(request)).await?;
+        Ok(result.completion)
+    }
+}
+
+impl std::fmt::Debug for RemoteExtension {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteExtension")
+            .field("name", &self.connection.name)
+            .field("protocol", &self.protocol_version())
+            .field("tools", &self.listing.tools.len())
+            .finish_non_exhaustive()
+    }
+}

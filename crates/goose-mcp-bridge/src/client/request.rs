@@ -1,0 +1,277 @@
+//! One request to a server, through as many rounds as it takes.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
+
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use goose_extension::{
+    Answer, CallContext, LogLevel, Question, Root, Sampling, ToolError, ToolResult, adapter::cancelled,
+};
+use rmcp::{
+    ServiceError,
+    model::{
+        ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _, InputRequest,
+        InputRequests, InputRequiredResult, InputResponses, ListRootsResult, PingRequest, RequestId,
+        RequestMetaObject, ServerResult,
+    },
+    service::PeerRequestOptions,
+};
+use serde_json::{Value, json};
+
+use super::{
+    answers::Answers,
+    asking::{self, Budget},
+    auth::LoginClock,
+    clock::Clock,
+    connection::Connection,
+    http::HttpError,
+    routes::Route,
+    tasks,
+};
+use crate::{SESSION_META, WORKING_DIR_META, waiting::Waiting};
+
+/// How many questions in a row one request may be answered with.
+pub(super) const MAX_ROUNDS: u32 = 32;
+
+/// How long to wait before trying again where a server only says that it needs more time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The answers to the last round, as the next request carries them.
+#[derive(Default)]
+pub(super) struct Carried {
+    pub(super) responses: Option<InputResponses>,
+    pub(super) state: Option<String>,
+}
+
+/// Sends what `make` makes until the server has no more questions, or the caller cancels. `what` names the request in
+/// errors.
+pub(super) async fn converse(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    make: impl FnMut(Carried) -> ClientRequest + Send,
+) -> ToolResult<ServerResult> {
+    // Pinned, so that what follows moves a pointer and not the whole future.
+    let rounds = pin!(rounds(connection, what, context, make));
+    let timed = async {
+        match connection.options.max_call_time {
+            None => rounds.await,
+            Some(timeout) => tokio::time::timeout(timeout, rounds)
+                .await
+                .unwrap_or_else(|_| Err(failure(&connection.name, what, ServiceError::Timeout { timeout }))),
+        }
+    };
+    match context.cancellation() {
+        None => timed.await,
+        Some(token) => token.run_until_cancelled(timed).await.unwrap_or_else(|| Err(cancelled(what))),
+    }
+}
+
+/// What is rare is boxed here and below, so that each call does not carry the space for it.
+async fn rounds(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    mut make: impl FnMut(Carried) -> ClientRequest + Send,
+) -> ToolResult<ServerResult> {
+    let mut carried = Carried::default();
+    let budget = Budget::default();
+    let mut pause = FIRST_PAUSE;
+    for _ in 0..MAX_ROUNDS {
+        match once(connection, what, context, &budget, make(carried)).await? {
+            ServerResult::InputRequiredResult(result) => {
+                carried = Box::pin(answer(result, context, &budget)).await?;
+                if carried.responses.is_none() {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+            ServerResult::CreateTaskResult(created) => {
+                return Box::pin(tasks::follow(connection, what, context, &budget, created.task)).await;
+            }
+            result => return Ok(result),
+        }
+    }
+    Err(too_many_rounds(what))
+}
+
+pub(super) fn too_many_rounds(what: &str) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "`{what}` asked for input {MAX_ROUNDS} times without coming to an end, and was given up."
+    ))
+}
+
+/// Sends one request and waits; when this is dropped, the server is told to stop.
+async fn once(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    budget: &Budget,
+    mut request: ClientRequest,
+) -> ToolResult<ServerResult> {
+    let clock = connection.options.call_timeout.map(Clock::new);
+    let route = Route { context: context.clone(), clock: clock.clone(), budget: budget.clone() };
+    request.extensions_mut().insert(route);
+    let mut options = PeerRequestOptions::no_options();
+    options.meta = meta(connection, context);
+    let peer = connection.peer();
+    let handle = match peer.send_request_with_option(request, options).await {
+        Ok(handle) => handle,
+        Err(error) => return Err(Box::pin(connection.failed(what, error)).await),
+    };
+    let _route = Routed { connection, id: handle.id.clone() };
+    let waiting = Waiting::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
+    let result = tokio::select! {
+        result = handle.await_response() => result,
+        timeout = silence(clock.as_deref(), connection.options.clock()) => {
+            // Dropping `waiting` tells the server, in the background: it may not even read any more.
+            return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
+        }
+    };
+    waiting.done();
+    match result {
+        Ok(result) => Ok(result),
+        Err(error) => Err(Box::pin(connection.failed(what, error)).await),
+    }
+}
+
+/// Ends when there was no sign of progress for as long as a call may be silent.
+async fn silence(clock: Option<&Clock>, logins: Option<&LoginClock>) -> Duration {
+    match clock {
+        Some(clock) => clock.run_out(logins).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How long a server takes to answer at all. An error of its own is an answer too.
+pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult<Duration> {
+    let started = Instant::now();
+    let (request, peer) = (small_request(connection), connection.peer());
+    let asking = async {
+        let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        let waiting = Waiting::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
+        let result = handle.await_response().await;
+        waiting.done();
+        result
+    };
+    let answer = tokio::time::timeout(limit, asking).await;
+    match answer.unwrap_or(Err(ServiceError::Timeout { timeout: limit })) {
+        Ok(_) | Err(ServiceError::McpError(_)) => Ok(started.elapsed()),
+        Err(error) => Err(failure(&connection.name, "ping", error)),
+    }
+}
+
+/// The smallest request that a server answers. The 2026-07-28 wire has no ping; over HTTP its `server/discover` would wait
+/// for all calls under way, so there another takes its place.
+fn small_request(connection: &Connection) -> ClientRequest {
+    if !connection.is_new_wire() {
+        return ClientRequest::PingRequest(PingRequest::default());
+    }
+    let info = connection.peer().peer_info().filter(|_| connection.is_site);
+    let capabilities = info.as_deref().map(|info| &info.capabilities);
+    match capabilities {
+        Some(it) if it.tools.is_some() => ClientRequest::ListToolsRequest(Default::default()),
+        Some(it) if it.prompts.is_some() => ClientRequest::ListPromptsRequest(Default::default()),
+        Some(it) if it.resources.is_some() => ClientRequest::ListResourcesRequest(Default::default()),
+        _ => ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {})),
+    }
+}
+
+/// Ends a call's route when nobody waits any more, whatever the transport made of it.
+struct Routed<'a> {
+    connection: &'a Connection,
+    id: RequestId,
+}
+
+impl Drop for Routed<'_> {
+    fn drop(&mut self) {
+        self.connection.routes.withdraw(&self.id);
+    }
+}
+
+/// What goes with each request on the 2026-07-28 wire, and to local servers on any; nothing where it would only
+/// repeat what was said at the start.
+fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObject> {
+    let mut meta = RequestMetaObject::new();
+    if connection.is_new_wire() {
+        let answers = Answers::of(context);
+        if answers != connection.declared {
+            meta = answers.as_meta();
+        }
+        if context.notifier().is_some() || context.caller().is_some() {
+            meta.set_log_level(connection.options.log_level.unwrap_or(LogLevel::Debug).into_mcp());
+        }
+    }
+    if connection.options.local {
+        if let Some(id) = context.session_id() {
+            meta.insert(SESSION_META.to_owned(), json!(id));
+        }
+        if let Some(dir) = context.own_working_dir().and_then(|dir| dir.to_str()) {
+            meta.insert(WORKING_DIR_META.to_owned(), json!(dir));
+        }
+    }
+    Some(meta).filter(|meta| !meta.is_empty())
+}
+
+async fn answer(result: InputRequiredResult, context: &CallContext, budget: &Budget) -> ToolResult<Carried> {
+    let responses = answer_all(result.input_requests.unwrap_or_default(), context, budget).await?;
+    Ok(Carried { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
+}
+
+/// Answers all questions of a round side by side.
+pub(super) async fn answer_all(
+    questions: InputRequests,
+    context: &CallContext,
+    budget: &Budget,
+) -> ToolResult<InputResponses> {
+    asking::check_round(questions.len())?;
+    let answers = questions.into_iter().map(|(key, request)| async move {
+        let answer = asking::ask(context, &key, to_question(request), budget).await?;
+        Ok((key, to_value(answer)?))
+    });
+    let answers: Vec<ToolResult<(String, Value)>> = join_all(answers).await;
+    answers.into_iter().collect()
+}
+
+fn to_question(request: InputRequest) -> Question {
+    match request {
+        InputRequest::Elicitation(request) => Question::Elicit(request.params),
+        InputRequest::CreateMessage(request) => Question::Sample(Sampling::from_mcp(request.params)),
+        _ => Question::Roots,
+    }
+}
+
+fn to_value(answer: Answer) -> ToolResult<Value> {
+    Ok(match answer {
+        Answer::Elicited(answer) => serde_json::to_value(answer)?,
+        Answer::Sampled(answer) => serde_json::to_value(answer.into_mcp())?,
+        Answer::Roots(roots) => {
+            serde_json::to_value(ListRootsResult::new(roots.into_iter().map(Root::into_mcp).collect()))?
+        }
+    })
+}
+
+/// A failed request as the error of a tool.
+pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
+    if let Some(error) = HttpError::inside(&error) {
+        return error.to_tool_error(server, what);
+    }
+    match error {
+        ServiceError::McpError(error) => ToolError::from(error),
+        ServiceError::Timeout { timeout } => ToolError::Timeout(format!(
+            "`{what}` did not answer within {timeout:?} and was cancelled. Ask for less work in one call."
+        )),
+        ServiceError::Cancelled { .. } => cancelled(what),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolError::Disconnected(format!(
+            "The server `{server}` is gone ({error}). Try again later, or do without it."
+        )),
+        other => {
+            ToolError::ExecutionError(format!("The server `{server}` answered `{what}` badly: {other}."))
+        }
+    }
+}

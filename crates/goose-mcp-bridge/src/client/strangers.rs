@@ -1,0 +1,114 @@
+//! What strangers send, made fit to be passed on: no NUL, no endless texts, no media that are none.
+//!
+//! A model's provider refuses a whole conversation for one bad block in it, so what is bad becomes a text that says so.
+
+use goose_extension::is_base64;
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
+
+/// How long a description or an instruction may be.
+pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
+
+/// How large one picture or sound may be, as base64.
+pub(super) const MAX_MEDIA_BYTES: usize = 5 * 1024 * 1024;
+
+/// What stands at the end of a text that was cut.
+const CUT: &str = "\n[… cut: the server's text is too long]";
+
+/// A server's description or instruction, cut where it is too long.
+pub(super) fn prose(mut text: String) -> String {
+    remove_nul(&mut text);
+    if text.len() > MAX_PROSE_BYTES {
+        let end = text.floor_char_boundary(MAX_PROSE_BYTES - CUT.len());
+        text.truncate(end);
+        text.push_str(CUT);
+    }
+    text
+}
+
+/// A tool's result with every block fit to be passed on.
+pub(super) fn result(mut result: CallToolResult) -> CallToolResult {
+    result.content.iter_mut().for_each(fit_block);
+    if result.is_error == Some(true) && result.content.is_empty() && result.structured_content.is_none() {
+        result.content.push(ContentBlock::text("The tool failed and did not say why."));
+    }
+    result
+}
+
+/// A prompt with every message fit to be passed on.
+pub(super) fn prompt(mut prompt: GetPromptResult) -> GetPromptResult {
+    prompt.description = prompt.description.map(prose);
+    prompt.messages.iter_mut().for_each(|message| fit_block(&mut message.content));
+    prompt
+}
+
+/// A resource without what a provider refuses. Where that is all of it, a text says so.
+pub(super) fn contents(mut contents: ResourceContents) -> ResourceContents {
+    match fault_of_contents(&mut contents) {
+        Some(fault) => {
+            let (ResourceContents::TextResourceContents { uri, .. }
+            | ResourceContents::BlobResourceContents { uri, .. }) = contents
+            else {
+                return contents;
+            };
+            ResourceContents::text(fault, uri)
+        }
+        None => contents,
+    }
+}
+
+fn fit_block(block: &mut ContentBlock) {
+    let fault = match block {
+        ContentBlock::Text(text) => return remove_nul(&mut text.text),
+        ContentBlock::Resource(resource) => fault_of_contents(&mut resource.resource),
+        ContentBlock::Image(image) => fault_of_media("image", &image.mime_type, &mut image.data),
+        ContentBlock::Audio(audio) => fault_of_media("sound", &audio.mime_type, &mut audio.data),
+        _ => return,
+    };
+    if let Some(text) = fault {
+        *block = ContentBlock::text(text);
+    }
+}
+
+/// What to say instead of a resource that cannot be passed on. An empty file is none of those.
+fn fault_of_contents(contents: &mut ResourceContents) -> Option<String> {
+    match contents {
+        ResourceContents::TextResourceContents { text, .. } => {
+            remove_nul(text);
+            None
+        }
+        ResourceContents::BlobResourceContents { blob, mime_type, .. } if !blob.is_empty() => {
+            fault_of_media("resource", mime_type.as_deref().unwrap_or("of no type"), blob)
+        }
+        _ => None,
+    }
+}
+
+fn remove_nul(text: &mut String) {
+    if text.contains('\0') {
+        text.retain(|c| c != '\0');
+    }
+}
+
+/// What to say instead of a picture or sound that cannot be shown. Line breaks within base64 are common, and removed.
+fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<String> {
+    const MAX_TYPE_CHARS: usize = 80;
+    let mime_type: String = mime_type.escape_debug().take(MAX_TYPE_CHARS).collect();
+    if data.len() > MAX_MEDIA_BYTES {
+        let size = data.len();
+        return Some(format!(
+            "[The {kind} ({mime_type}) that the server sent is too large: {size} bytes as base64, at most \
+             {MAX_MEDIA_BYTES} are allowed. Ask for a smaller one, or for a file.]"
+        ));
+    }
+    if data.contains(|c: char| c.is_ascii_whitespace()) {
+        data.retain(|c| !c.is_ascii_whitespace());
+    }
+    if is_base64(data) {
+        return None;
+    }
+    Some(format!("[The {kind} ({mime_type}) that the server sent is broken: its data is not base64.]"))
+}
+
+#[cfg(test)]
+#[path = "strangers_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! A call that goes on as a task (the MCP extension `io.modelcontextprotocol/tasks`): it is asked about until it ends.
+//!
+//! Its questions are answered as those of any call, its changes are told to the caller, and when nobody waits any more
+//! the server is told to stop.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use goose_extension::{CallContext, ToolError, ToolResult};
+use rmcp::{
+    ServiceError,
+    model::{
+        CallToolResult, CancelTaskParams, ErrorData, GetTaskParams, InputRequests, JsonObject, ServerResult,
+        Task, TaskPayload, UpdateTaskParams,
+    },
+};
+use serde_json::Value;
+
+use super::{
+    asking::Budget,
+    connection::Connection,
+    request::{MAX_ROUNDS, answer_all, failure, too_many_rounds},
+};
+
+/// How often a task is asked about: as its server suggests, within these bounds.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How long the word that nobody waits any more may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Follows a task to its end and gives the call's result. When this is dropped, the server is told to stop.
+pub(super) async fn follow(
+    connection: &Connection,
+    what: &str,
+    context: &CallContext,
+    budget: &Budget,
+    task: Task,
+) -> ToolResult<ServerResult> {
+    let running = Running { connection, id: Some(task.task_id.clone()) };
+    let mut following = Following::new(connection, what, context, budget, &task);
+    let mut interval = interval_of(&task);
+    loop {
+        tokio::time::sleep(interval.min(following.patience()?)).await;
+        let state = following.state(&task.task_id).await?;
+        following.note(&state.task);
+        interval = interval_of(&state.task);
+        match state.payload {
+            TaskPayload::InputRequired { input_requests } => {
+                following.answer(&task.task_id, input_requests).await?;
+            }
+            TaskPayload::Completed { result } => {
+                running.done();
+                return following.result(result);
+            }
+            TaskPayload::Failed { error } => {
+                running.done();
+                return Err(following.failed(error));
+            }
+            TaskPayload::Cancelled => {
+                running.done();
+                return Err(ToolError::ExecutionError(format!(
+                    "The server cancelled its work on `{what}`. Call it again if the result is still needed."
+                )));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn interval_of(task: &Task) -> Duration {
+    let suggested = task.poll_interval_ms.map_or(DEFAULT_INTERVAL, Duration::from_millis);
+    suggested.clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
+}
+
+/// What is known of a task on its way.
+struct Following<'a> {
+    connection: &'a Connection,
+    what: &'a str,
+    context: &'a CallContext,
+    budget: &'a Budget,
+    last_update: String,
+    last_message: Option<String>,
+    last_sign: Instant,
+    changes: u32,
+    rounds: u32,
+    answered: HashSet<String>,
+}
+
+impl<'a> Following<'a> {
+    fn new(
+        connection: &'a Connection,
+        what: &'a str,
+        context: &'a CallContext,
+        budget: &'a Budget,
+        task: &Task,
+    ) -> Self {
+        let mut following = Self {
+            connection,
+            what,
+            context,
+            budget,
+            last_update: task.last_updated_at.clone(),
+            last_message: None,
+            last_sign: Instant::now(),
+            changes: 0,
+            rounds: 0,
+            answered: HashSet::new(),
+        };
+        following.tell(task);
+        following
+    }
+
+    /// How long the task may go on being silent; an error where that is over.
+    fn patience(&self) -> ToolResult<Duration> {
+        let Some(timeout) = self.connection.options.call_timeout else { return Ok(LONGEST_INTERVAL) };
+        let left = timeout.saturating_sub(self.last_sign.elapsed());
+        if left.is_zero() {
+            return Err(failure(&self.connection.name, self.what, ServiceError::Timeout { timeout }));
+        }
+        Ok(left)
+    }
+
+    async fn state(&self, id: &str) -> ToolResult<rmcp::model::DetailedTask> {
+        let asking = self.connection.peer().get_task(GetTaskParams::new(id));
+        match self.connection.bounded("tasks/get", asking).await {
+            Ok(state) => Ok(state.task),
+            Err(ToolError::InvalidParameters(reason) | ToolError::NotFound(reason)) => {
+                Err(ToolError::ExecutionError(format!(
+                    "The server knows nothing of its work on `{}` any more ({reason}); it may have expired. Call it again.",
+                    self.what
+                )))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes signs of life, and tells the caller what has changed.
+    fn note(&mut self, task: &Task) {
+        if task.last_updated_at != self.last_update {
+            self.last_update.clone_from(&task.last_updated_at);
+            self.last_sign = Instant::now();
+        }
+        self.tell(task);
+    }
+
+    fn tell(&mut self, task: &Task) {
+        if task.status_message == self.last_message {
+            return;
+        }
+        self.last_sign = Instant::now();
+        self.last_message.clone_from(&task.status_message);
+        if let Some(message) = &task.status_message {
+            self.changes += 1;
+            self.context.status(message.clone());
+            self.context.progress(f64::from(self.changes), None, message.clone());
+        }
+    }
+
+    /// Answers what was not answered yet: a server may repeat a question until it has seen the answer.
+    async fn answer(&mut self, id: &str, questions: InputRequests) -> ToolResult<()> {
+        let new: InputRequests =
+            questions.into_iter().filter(|(key, _)| !self.answered.contains(key)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.rounds += 1;
+        if self.rounds > MAX_ROUNDS {
+            return Err(too_many_rounds(self.what));
+        }
+        self.answered.extend(new.keys().cloned());
+        let answers = answer_all(new, self.context, self.budget).await?;
+        let update = UpdateTaskParams::new(id, answers);
+        self.connection.bounded("tasks/update", self.connection.peer().update_task(update)).await?;
+        self.last_sign = Instant::now();
+        Ok(())
+    }
+
+    fn result(&self, result: JsonObject) -> ToolResult<ServerResult> {
+        match serde_json::from_value::<CallToolResult>(Value::Object(result)) {
+            Ok(result) => Ok(ServerResult::CallToolResult(result)),
+            Err(_) => Err(failure(&self.connection.name, self.what, ServiceError::UnexpectedResponse)),
+        }
+    }
+
+    fn failed(&self, error: JsonObject) -> ToolError {
+        match serde_json::from_value::<ErrorData>(Value::Object(error)) {
+            Ok(error) => ToolError::from(error),
+            Err(_) => ToolError::ExecutionError(format!(
+                "The server's work on `{}` failed, and it did not say why.",
+                self.what
+            )),
+        }
+    }
+}
+
+/// Tells the server to stop when it is dropped before [`done`](Self::done).
+struct Running<'a> {
+    connection: &'a Connection,
+    id: Option<String>,
+}
+
+impl Running<'_> {
+    fn done(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
+        let peer = self.connection.peer().clone();
+        let cancelling = async move {
+            let cancelling = peer.cancel_task(CancelTaskParams::new(id));
+            if !matches!(tokio::time::timeout(CANCEL_TIMEOUT, cancelling).await, Ok(Ok(()))) {
+                tracing::debug!("a task could not be cancelled");
+            }
+        };
+        self.connection.withdrawals.spawn_on(cancelling, &runtime);
+    }
+}

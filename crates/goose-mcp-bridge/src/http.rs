@@ -1,0 +1,218 @@
+//! Serving over streamable HTTP, for both eras of MCP at one address.
+//!
+//! A web page in the user's own browser can reach any port of this machine. So `Host` must name this server
+//! (which stops DNS rebinding) and `Origin`, where a browser sends one, must be on the list: by default both are
+//! the loopback names only.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    response::{IntoResponse as _, Response},
+    routing::any,
+    serve::ListenerExt as _,
+};
+use goose_extension::AnyhowResult;
+use http::{Method, Request, StatusCode, header};
+use rmcp::{
+    model::{ErrorData, ServerJsonRpcMessage},
+    transport::{
+        StreamableHttpServerConfig, StreamableHttpService,
+        streamable_http_server::session::{SessionId, SessionManager as _, local::LocalSessionManager},
+    },
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    lines::{Envelope, MAX_LINE_BYTES},
+    server::ExtensionServer,
+};
+
+/// How long open connections may take to end when the server is stopped.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Where and for whom to serve.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// The path of the endpoint.
+    pub path: String,
+    /// Names (or `name:port`) that `Host` may have.
+    pub allowed_hosts: Vec<String>,
+    /// Origins (`scheme://host:port`, `*` for any port) of pages that may call. Requests without an origin, from
+    /// programs, pass.
+    pub allowed_origins: Vec<String>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        let names = ["localhost", "127.0.0.1", "[::1]"];
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            path: "/mcp".to_owned(),
+            allowed_hosts: vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()],
+            allowed_origins: names.iter().map(|name| format!("http://{name}:*")).collect(),
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The loopback interface, at a port.
+    pub fn local(port: u16) -> Self {
+        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), ..Self::default() }
+    }
+}
+
+/// A server over HTTP. It ends when this is dropped.
+pub struct HttpServer {
+    address: SocketAddr,
+    path: String,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+    _stops_when_dropped: DropGuard,
+}
+
+impl HttpServer {
+    pub(super) async fn start(
+        server: ExtensionServer,
+        options: HttpOptions,
+        stop: CancellationToken,
+    ) -> AnyhowResult<Self> {
+        let listener = TcpListener::bind(options.address).await?;
+        let address = listener.local_addr()?;
+        // Small messages go out at once: a client that keeps its connection would wait 40 ms for the rest of one.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
+        let stop = stop.child_token();
+        let router = http_router(&server, &options, stop.clone());
+        let stopped = stop.clone().cancelled_owned();
+        let task = tokio::spawn(async move {
+            if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stopped).await {
+                tracing::error!(%error, "the HTTP server failed");
+            }
+        });
+        let guard = stop.clone().drop_guard();
+        Ok(Self { address, path: options.path, stop, task, _stops_when_dropped: guard })
+    }
+
+    /// The address it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The endpoint's URL.
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.address, self.path)
+    }
+
+    /// Waits until the server ends by itself or by its token.
+    ///
+    /// # Errors
+    ///
+    /// Where its task panicked.
+    pub async fn waiting(mut self) -> AnyhowResult<()> {
+        Ok((&mut self.task).await?)
+    }
+
+    /// Ends the server and its connections.
+    ///
+    /// # Errors
+    ///
+    /// Where its task panicked.
+    pub async fn stop(mut self) -> AnyhowResult<()> {
+        self.stop.cancel();
+        match tokio::time::timeout(GRACE, &mut self.task).await {
+            Ok(ended) => Ok(ended?),
+            Err(_) => {
+                self.task.abort();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// How long a session of the older wire may be silent; a tool may run that long without a word.
+const SESSION_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+
+type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;
+
+/// The endpoint as a router, to be merged into a larger server, made within a Tokio runtime. Its clients are not local, whatever the server's options
+/// say.
+pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: CancellationToken) -> Router {
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(options.allowed_hosts.clone())
+        .with_allowed_origins(options.allowed_origins.clone())
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(MAX_LINE_BYTES)
+        .with_cancellation_token(stop.clone());
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_IDLE);
+    let (server, sessions) = (server.distrusting(), Arc::new(sessions));
+    tokio::spawn(end_sessions(Arc::downgrade(&sessions), stop));
+    let endpoint = Endpoint::new(move || Ok(server.another()), sessions, config);
+    Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
+}
+
+/// Sessions of the older wire outlive their requests; they end with the server.
+async fn end_sessions(sessions: Weak<LocalSessionManager>, stop: CancellationToken) {
+    stop.cancelled().await;
+    let Some(sessions) = sessions.upgrade() else { return };
+    let ids: Vec<SessionId> = sessions.sessions.read().await.keys().cloned().collect();
+    for id in ids {
+        if let Err(error) = sessions.close_session(&id).await {
+            tracing::debug!(%error, "a session could not be closed");
+        }
+    }
+}
+
+/// Answers one request; what is not for MCP (a browser that looks around) gets a plain hint.
+async fn answer(endpoint: Endpoint, request: Request<Body>) -> Response {
+    if request.method() == Method::GET && header_has(&request, header::ACCEPT, "text/html") {
+        let hint = "This is an MCP endpoint. Connect to it with an MCP client.\n";
+        return (StatusCode::NOT_ACCEPTABLE, hint).into_response();
+    }
+    let is_json = header_has(&request, header::CONTENT_TYPE, "application/json");
+    let (head, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_LINE_BYTES).await else {
+        return (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large.\n").into_response();
+    };
+    let response = endpoint.handle(Request::from_parts(head, Body::from(body.clone()))).await.map(Body::new);
+    if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return unreadable(&body, response).await;
+    }
+    response
+}
+
+fn header_has(request: &Request<Body>, name: header::HeaderName, part: &str) -> bool {
+    let value = request.headers().get(name).and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| value.contains(part))
+}
+
+/// The media type was right, the JSON was not: JSON-RPC has errors of its own for that, and the request's id may still be
+/// made out.
+async fn unreadable(body: &[u8], response: Response) -> Response {
+    const MAX_REASON_BYTES: usize = 4096;
+    let reason = axum::body::to_bytes(response.into_body(), MAX_REASON_BYTES).await.unwrap_or_default();
+    let reason = String::from_utf8_lossy(&reason);
+    let envelope = serde_json::from_slice::<Envelope>(body).ok().filter(|envelope| envelope.method.is_some());
+    let (error, id) = match envelope {
+        Some(envelope) => {
+            let text = format!("The request could not be read: {reason}. Send a valid MCP request.");
+            (ErrorData::invalid_request(text, None), envelope.id)
+        }
+        None => {
+            (ErrorData::parse_error(format!("The body is not a JSON-RPC message: {reason}."), None), None)
+        }
+    };
+    let body = serde_json::to_string(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
+    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}

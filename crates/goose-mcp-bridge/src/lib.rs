@@ -1,0 +1,45 @@
+//! MCP in both directions: any extension as a server ([`serve`]), any server as an extension ([`connect`]).
+//!
+//! Both speak both eras of the protocol: 2025-11-25 and before (a session that begins with `initialize`), and
+//! 2026-07-28 (self-contained requests, `server/discover`, rounds instead of calls back).
+
+mod client;
+mod http;
+mod line_reader;
+mod line_writer;
+mod lines;
+mod serve;
+mod server;
+mod shallow;
+mod tape;
+mod waiting;
+
+pub use client::{
+    Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth,
+    RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
+};
+pub use http::{HttpOptions, HttpServer, http_router};
+pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
+pub use serve::{Serve, serve, spawn_and_serve};
+pub use server::{ExtensionServer, ServeOptions};
+pub use tape::Tape;
+
+/// The `_meta` key under which a local client says in which session it works.
+const SESSION_META: &str = "goose/session-id";
+
+/// The `_meta` key under which a local client says in which folder it works.
+const WORKING_DIR_META: &str = "goose/working-dir";
+
+/// The `_meta` key under which a log message names the progress token of the call it belongs to.
+const CALL_META: &str = "goose/call";
+
+/// The logger of what a tool told its [`Notifier`](goose_extension::Notifier) to keep.
+const RECORD_LOGGER: &str = "record";
+
+/// The logger whose messages are fleeting.
+const STATUS_LOGGER: &str = "status";
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,142 @@
+//! A recording as a file: its form, and how it is read and written.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use goose_extension::{ToolError, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::HOW_TO_RECORD;
+
+/// How large a recording may be.
+pub(super) const MAX_TAPE_BYTES: usize = 64 << 20;
+
+/// The version of the form.
+const FORMAT: u32 = 1;
+
+/// The number of a tape's first connection.
+const FIRST: u32 = 1;
+
+/// A whole recording.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Document {
+    format: u32,
+    /// What was recorded.
+    server: String,
+    pub(super) messages: Vec<Entry>,
+}
+
+/// Something that happened on a connection.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Entry {
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub(super) connection: u32,
+    /// The request on whose stream it came; 0 for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stream: Option<u64>,
+    #[serde(flatten)]
+    pub(super) event: Event,
+}
+
+/// What happened.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Event {
+    /// We sent a message.
+    Client(Value),
+    /// The server sent a message.
+    Server(Value),
+    /// A request of ours could not be sent.
+    Unsent(u64),
+    /// The server ended the connection.
+    Closed {},
+}
+
+fn first() -> u32 {
+    FIRST
+}
+
+fn is_first(connection: &u32) -> bool {
+    *connection == FIRST
+}
+
+impl Document {
+    pub(super) fn new(server: String, messages: Vec<Entry>) -> Self {
+        Self { format: FORMAT, server, messages }
+    }
+
+    pub(super) fn load(file: &Path) -> ToolResult<Self> {
+        let text = read(file).map_err(|error| unusable(file, &error))?;
+        let document: Self = serde_json::from_str(&text).map_err(|error| unusable(file, &error))?;
+        if document.format != FORMAT {
+            let reason = format!("its format is {}, and {FORMAT} was expected", document.format);
+            return Err(unusable(file, &reason));
+        }
+        Ok(document)
+    }
+
+    /// Writes the file as a whole: nobody ever sees a part of it.
+    pub(super) fn save(&self, file: &Path) -> ToolResult<()> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        if text.len() > MAX_TAPE_BYTES {
+            return Err(too_large(file));
+        }
+        replace(file, &text).map_err(|error| {
+            ToolError::ExecutionError(format!(
+                "The recording `{}` could not be written: {error}. Check the folder and its permissions.",
+                file.display()
+            ))
+        })
+    }
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    if fs::metadata(file)?.len() > MAX_TAPE_BYTES as u64 {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MAX_TAPE_BYTES >> 20)));
+    }
+    fs::read_to_string(file)
+}
+
+fn unusable(file: &Path, reason: &dyn std::fmt::Display) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "The recording `{}` cannot be replayed: {reason}. {HOW_TO_RECORD}",
+        file.display()
+    ))
+}
+
+pub(super) fn too_large(file: &Path) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "The recording `{}` would be larger than {} MiB and was not written. Record less in one test.",
+        file.display(),
+        MAX_TAPE_BYTES >> 20
+    ))
+}
+
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    if fs::read_to_string(file).is_ok_and(|present| present == text) {
+        return Ok(());
+    }
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let draft = draft(file);
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+/// A name beside the file that nobody else uses.
+fn draft(file: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}-{count}.tmp", std::process::id()));
+    file.with_file_name(name)
+}

@@ -1,0 +1,194 @@
+//! Record and replay: what crossed a connection to a server, kept in a file, and played back without the server.
+//!
+//! A [`Tape`] that records sits in front of any transport and keeps every message. A [`Tape`] that replays *is* the
+//! transport: nothing is started and nothing is waited for. A request is answered as it was when it was recorded; a
+//! request that the recording does not know fails with a diff, and [`Tape::finish`] tells of it once more. Requests are
+//! told apart by what they ask, not by their order; of two that ask the same, the first gets the first answer.
+//!
+//! # The file
+//!
+//! Indented JSON, made to be read and compared:
+//!
+//! ```json
+//! {
+//!   "format": 1,
+//!   "server": "program workbench",
+//!   "messages": [
+//!     { "client": { "id": 1, "method": "tools/call", "params": { "name": "echo" } } },
+//!     { "server": { "method": "notifications/progress", "params": { "progress": 0, "progressToken": 1 } } },
+//!     { "server": { "id": "s1", "method": "roots/list" } },
+//!     { "client": { "id": "s1", "result": { "roots": [] } } },
+//!     { "server": { "id": 1, "result": { "content": [] } } }
+//!   ]
+//! }
+//! ```
+//!
+//! Messages stand in the order in which they crossed the connection. What would differ from one run to the next is left
+//! out or given a name, so that the same traffic makes the same file:
+//!
+//! - our requests are numbered from 1 on, the server's are called `s1`, `s2`, …; a progress token, a subscription and a
+//!   cancellation name the number of their request; a sealed state is called `state-1`, `state-2`, …;
+//! - the client's version is `*`; its session and folder are left out, and so are tokens that we sent;
+//! - what comes for a request after we cancelled it is left out, and so is the end of a stream of news;
+//! - text that a placeholder stands for ([`Tape::with_placeholder`]).
+//!
+//! Beside `client` and `server` there are `closed` (the server ended the connection) and `unsent` (a request that the
+//! transport could not send). `connection` counts the connections on one tape and is left out for the first. `stream`
+//! says on which request's HTTP stream a message came; 0 is the stream of no request.
+//!
+//! **A recording holds what the server said and what it was asked**, word for word. Headers, the environment and
+//! the command line are not in it; look through a recording before you share it.
+//!
+//! # The map
+//!
+//! - `file`: reading and writing; `normal`: names instead of what differs; `placeholders`: names instead of text;
+//! - `record`: the transport that keeps messages;
+//! - `script`: what each request was answered with; `player`: matching and answering; `replay`: the transport that
+//!   answers; `report` and `diff`: what is said when a test and its recording differ.
+
+mod diff;
+mod file;
+mod normal;
+mod placeholders;
+mod player;
+mod record;
+mod replay;
+mod report;
+mod script;
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use goose_extension::{ToolError, ToolResult};
+
+use self::{file::Document, placeholders::Placeholders, player::Player, record::Recording};
+pub(super) use self::{record::recorded, replay::Replayed};
+use super::Target;
+
+/// What to do about a recording that does not fit.
+const HOW_TO_RECORD: &str = "Record again with the real server: run the test with GOOSE_RECORD_MCP=1 \
+     (in code: connect with a `Tape::record`).";
+
+/// One service's recorded traffic. Clones share it.
+///
+/// ```no_run
+/// # use goose_mcp_bridge::{ConnectOptions, Tape, connect};
+/// # async fn example(records: bool, command: tokio::process::Command) -> goose_extension::ToolResult<()> {
+/// let file = "tests/tapes/memory.json";
+/// let tape = if records { Tape::record(file) } else { Tape::replay(file)? };
+/// let tape = tape.with_placeholder("/tmp/test-4711", "FOLDER");
+/// let memory = connect(command, ConnectOptions::default().with_tape(tape.clone())).await?;
+/// // … use it …
+/// drop(memory);
+/// tape.finish()
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Tape(Arc<Inner>);
+
+struct Inner {
+    file: PathBuf,
+    placeholders: Mutex<Placeholders>,
+    side: Side,
+}
+
+enum Side {
+    Record(Mutex<Recording>),
+    Replay(Box<Mutex<Player>>),
+}
+
+impl Tape {
+    /// A tape that keeps everything that crosses a connection. The file is written when the connection ends and by
+    /// [`finish`](Self::finish), each time as a whole.
+    pub fn record(file: impl Into<PathBuf>) -> Self {
+        Self::new(file.into(), Side::Record(Mutex::default()))
+    }
+
+    /// A tape that answers as it was recorded.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no recording, or it cannot be read; the message says how to record.
+    pub fn replay(file: impl Into<PathBuf>) -> ToolResult<Self> {
+        let file = file.into();
+        let player = Player::new(Document::load(&file)?);
+        Ok(Self::new(file, Side::Replay(Box::new(Mutex::new(player)))))
+    }
+
+    fn new(file: PathBuf, side: Side) -> Self {
+        Self(Arc::new(Inner { file, placeholders: Mutex::default(), side }))
+    }
+
+    /// Lets `{{name}}` stand for `real` in the recording, wherever it occurs in a text: for what is different in each
+    /// run, such as a folder. Where two overlap, the longer one wins. It holds for all clones.
+    #[must_use]
+    pub fn with_placeholder(self, real: impl Into<String>, name: &str) -> Self {
+        lock(&self.0.placeholders).add(real.into(), name);
+        self
+    }
+
+    /// Whether the tape answers instead of a server.
+    pub fn is_replay(&self) -> bool {
+        matches!(self.0.side, Side::Replay(_))
+    }
+
+    /// Ends the tape. A recording is written, and keeps nothing that comes later.
+    ///
+    /// # Errors
+    ///
+    /// A recording: where it is too large or cannot be written. A replay: where requests were made that the recording
+    /// does not know, or recorded requests were not made; the message has all of them.
+    pub fn finish(&self) -> ToolResult<()> {
+        match &self.0.side {
+            Side::Record(recording) => {
+                let mut recording = lock(recording);
+                recording.finish();
+                recording.write(&self.0.file, &lock(&self.0.placeholders))
+            }
+            Side::Replay(player) => lock(player).verdict().map_err(|faults| {
+                let file = self.0.file.display();
+                ToolError::ExecutionError(format!(
+                    "The test and its recording `{file}` differ.\n\n{faults}\n\n{HOW_TO_RECORD}"
+                ))
+            }),
+        }
+    }
+
+    /// Where to connect with this tape: nowhere, where it replays. A recording notes what it records.
+    pub(super) fn redirect(&self, target: Target) -> Target {
+        match &self.0.side {
+            Side::Record(recording) => {
+                lock(recording).describe(&target);
+                target
+            }
+            Side::Replay(_) => Target::Replay(self.clone()),
+        }
+    }
+
+    fn save(&self) -> ToolResult<()> {
+        match &self.0.side {
+            Side::Record(recording) => lock(recording).write(&self.0.file, &lock(&self.0.placeholders)),
+            Side::Replay(_) => Ok(()),
+        }
+    }
+
+    fn with_recording(&self, change: impl FnOnce(&mut Recording)) {
+        if let Side::Record(recording) = &self.0.side {
+            change(&mut lock(recording));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Tape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.is_replay() { "replay" } else { "record" };
+        f.debug_struct("Tape").field("file", &self.0.file).field("side", &side).finish_non_exhaustive()
+    }
+}

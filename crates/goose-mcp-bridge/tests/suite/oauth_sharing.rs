@@ -1,0 +1,132 @@
+//! Logins: who asks for one, who shares it, and whose time it takes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::future::{join, join_all};
+use goose_extension::prelude::*;
+use goose_mcp_bridge::{Browser, MemoryTokenStore, OAuth, connect};
+use url::Url;
+
+use crate::{
+    office::{Shared, Visitor, lock, look, office, open, options, until, work},
+    web::Asked,
+};
+
+/// A person who says no only when all eight calls wait.
+struct Patient {
+    office: Shared,
+    opened: AtomicUsize,
+    visitor: Visitor,
+}
+
+#[async_trait]
+impl Browser for Patient {
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
+        self.opened.fetch_add(1, Ordering::SeqCst);
+        while look(&self.office, |it| it.refuses && it.refused_calls < 8) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.visitor.open(server, url).await
+    }
+}
+
+fn logging_in_with(browser: Arc<dyn Browser>) -> OAuth {
+    OAuth::new(Arc::new(MemoryTokenStore::default())).with_browser(browser)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_shared_by_all_who_waited() {
+    let (web, office) = office().await;
+    let (opened, visitor) = (AtomicUsize::new(0), Visitor::default());
+    let patient = Arc::new(Patient { office: Arc::clone(&office), opened, visitor });
+    let server = open(&web, &logging_in_with(patient.clone())).await.unwrap();
+    lock(&office).refuses = true;
+    lock(&office).revoke();
+    let results = join_all((0..8).map(|_| work(&server, false))).await;
+    for result in results {
+        let error = result.unwrap_err();
+        assert!(matches!(&error, ToolError::Denied(text) if text.contains("access_denied")), "{error:?}");
+    }
+    assert_eq!(patient.opened.load(Ordering::SeqCst), 2);
+    // The next one asks again.
+    lock(&office).refuses = false;
+    assert_eq!(work(&server, false).await, Ok(json!("done")));
+    assert_eq!(patient.opened.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_asked_for_what_nobody_waits_for() {
+    let (web, office) = office().await;
+    let visitor = Arc::new(Visitor::default());
+    let server = open(&web, &logging_in_with(visitor.clone())).await.unwrap();
+    // What can be had without a person is had.
+    lock(&office).tokens.clear();
+    server.ping(Duration::from_secs(20)).await.unwrap();
+    lock(&office).revoke();
+    let error = server.ping(Duration::from_secs(20)).await.unwrap_err().to_string();
+    assert!(error.contains("401") && error.contains("no login page was shown"), "{error}");
+    assert_eq!(visitor.visits.load(Ordering::SeqCst), 1);
+    assert_eq!(work(&server, false).await, Ok(json!("done")));
+    assert_eq!(visitor.visits.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_lists_only_for_those_who_logged_in_asks_for_it() {
+    let (web, office) = office().await;
+    lock(&office).greets_all = true;
+    let visitor = Arc::new(Visitor::default());
+    let server = open(&web, &logging_in_with(visitor.clone())).await.unwrap();
+    assert_eq!(work(&server, false).await, Ok(json!("done")));
+    assert_eq!(visitor.visits.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_for_the_login_of_another_connection_is_not_the_servers_time() {
+    const LIMIT: Duration = Duration::from_secs(1);
+    struct Slow(Visitor);
+    #[async_trait]
+    impl Browser for Slow {
+        async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
+            tokio::time::sleep(LIMIT + Duration::from_millis(700)).await;
+            self.0.open(server, url).await
+        }
+    }
+    let (web, office) = office().await;
+    let oauth = logging_in_with(Arc::new(Slow(Visitor::default())));
+    let options = || options(&oauth).with_handshake_timeout(LIMIT).with_call_timeout(LIMIT);
+    let first = tokio::spawn(connect(web.url("/mcp"), options()));
+    // The second greets while somebody logs in for the first.
+    until(async || lock(&office).posted.iter().any(|text| text.contains("redirect_uris"))).await;
+    let (first, second) = join(first, connect(web.url("/mcp"), options())).await;
+    let (first, second) = (first.unwrap().unwrap(), second.unwrap());
+    lock(&office).revoke();
+    let results = join(work(&first, false), work(&second, false)).await;
+    assert_eq!(results, (Ok(json!("done")), Ok(json!("done"))));
+    assert_eq!(lock(&office).logins, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_are_under_way_at_once() {
+    const CALLS: usize = 40;
+    let meeting = Arc::new(tokio::sync::Barrier::new(CALLS));
+    let web = crate::web::Web::serve(move |asked: Asked| {
+        let meeting = Arc::clone(&meeting);
+        async move {
+            if asked.rpc() == "tools/call" {
+                meeting.wait().await;
+            }
+            crate::web::mcp(&asked)
+        }
+    });
+    let web = web.await;
+    let server = open(&web, &OAuth::new(Arc::new(MemoryTokenStore::default()))).await.unwrap();
+    let results = join_all((0..CALLS).map(|_| work(&server, false))).await;
+    assert!(results.iter().all(|result| *result == Ok(json!("done"))), "{results:?}");
+}

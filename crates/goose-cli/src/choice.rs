@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use goose::config::Settings;
 use goose_providers::{Choice, ModelRef};
 
-use crate::{aside, local, output::FAINT, visible};
+use crate::{aside, output::FAINT, visible};
 
 /// Whether a person is told what goose does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Voice {
 /// Chooses a model. Only for who has chosen none: servers on this machine are asked.
 pub(crate) async fn choose(settings: &Settings) -> Option<Choice> {
     let is_set = |name: &str| settings.variable(name).is_some();
-    settings.registry().choose(is_set, settings, local::embedded()).await
+    settings.registry().choose(is_set, settings).await
 }
 
 /// The same, where nobody has chosen one.

@@ -8,6 +8,8 @@ use std::{
 use clap::Args;
 use goose::config::{ConfigError, Paths, ProjectFile, Settings, SettingsSource, Trust, TrustStore};
 
+use crate::local;
+
 /// Which configuration is meant.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
@@ -20,6 +22,24 @@ impl ConfigArgs {
     /// The file that is the user's.
     pub(crate) fn file(&self, paths: &Paths) -> PathBuf {
         self.config.clone().unwrap_or_else(|| paths.config_file())
+    }
+}
+
+/// An answer that the command line or the environment gives in advance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// The person is asked, where they can be.
+    Ask,
+    /// It is given.
+    Given,
+}
+
+impl Consent {
+    /// Reads a flag, and a variable of the environment that stands for it.
+    pub(crate) fn new(flag: bool, variable: &str) -> Self {
+        let by_variable =
+            env::var(variable).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
+        if flag || by_variable { Self::Given } else { Self::Ask }
     }
 }
 
@@ -38,7 +58,9 @@ pub(crate) struct Here {
 
 /// Reads what is configured in the working folder.
 pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
-    let source = SettingsSource::of_this_process(paths.clone()).with_config_file(args.config.clone());
+    let source = SettingsSource::of_this_process(paths.clone())
+        .with_config_file(args.config.clone())
+        .with_factory(local::factory(paths, None));
     let found = env::current_dir().map_or(Ok(None), |folder| judged(paths, &folder));
     let (file, project) = match found {
         Ok(Some((file, trust))) => {

@@ -2,6 +2,7 @@
 //!
 //! - [`Registry`]: from a [`ModelRef`] to somebody who can be asked; [`Lookup`]: what the user has set; [`SetupError`]:
 //!   why not, and what to do; [`Choice`]: which model it is, where nobody chooses; [`CustomProviders`]: services that users describe themselves;
+//!   [`ProviderFactory`]: models that a program brings itself;
 //! - [`model_info`]: what is known of models; [`ModelOverrides`]: what the user knows better;
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;
 //! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost;
@@ -15,6 +16,7 @@ mod collector;
 mod custom;
 mod endpoint;
 mod error;
+mod factory;
 mod failure;
 mod http;
 mod http_failure;
@@ -35,9 +37,10 @@ pub use collector::Collector;
 pub use custom::{CustomProvider, CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES};
 pub use endpoint::{Dialect, Endpoint, KeyHeader};
 pub use error::{ProviderError, ProviderResult};
+pub use factory::ProviderFactory;
 pub use lookup::{LookedUp, Lookup, LookupError};
 pub use model_ref::{BadModelRef, ModelRef};
-pub use provider::{ModelInfo, Prices, Provider};
+pub use provider::{ModelInfo, Prices, PromptStyle, Provider};
 pub use registry::{
     AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS, ProviderInfo, Registry, SettingInfo,
     SetupError,

@@ -22,7 +22,7 @@ pub enum LookupError {
 pub type LookedUp<T> = Result<Option<T>, LookupError>;
 
 /// What the user has set, by name. Programs give their configuration; a plain map will do.
-pub trait Lookup {
+pub trait Lookup: Send + Sync {
     /// A setting, such as `OPENAI_HOST`.
     fn value(&self, name: &str) -> LookedUp<String>;
 

@@ -40,8 +40,21 @@ pub struct ModelInfo {
     pub sees_images: bool,
     /// What it costs, where that is known.
     pub prices: Option<Prices>,
-    /// Whether it is so small that it is told only what it needs.
-    pub is_small: bool,
+    /// How much it is told before a conversation.
+    pub prompt_style: PromptStyle,
+    /// How many tokens the tools take at most, where the provider shows the model only some of them.
+    pub max_tool_tokens: Option<u64>,
+}
+
+/// How much a model is told before a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PromptStyle {
+    /// Everything: who it is, how it works, and what extensions and projects say.
+    #[default]
+    Full,
+    /// Only what it needs, for models that lose their way in long prompts. It sees the names of the files in the working
+    /// folder with each question, so that it does not guess them.
+    Brief,
 }
 
 /// Prices in US dollars for a million tokens.
@@ -67,7 +80,8 @@ impl ModelInfo {
             max_output: None,
             sees_images: true,
             prices: None,
-            is_small: false,
+            prompt_style: PromptStyle::Full,
+            max_tool_tokens: None,
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct RequestOptions {
     pub effort: Option<Effort>,
     /// The conversation's id: services that cache by a key use it.
     pub conversation: Option<String>,
+    /// Whether the conversation is not kept: then nothing of it may be written to the disk.
+    pub is_ephemeral: bool,
 }
 
 /// How long a model thinks before it answers.

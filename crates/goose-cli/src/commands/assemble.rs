@@ -14,11 +14,10 @@ use goose::{
     session::{NewSession, Opened, Session, SessionStore},
 };
 use goose_extension::SilentNotifier;
-use goose_providers::Provider;
 use serde_json::Value;
 
 use super::{
-    project::{self, Consent},
+    project,
     session::{
         args::{ConversationArgs, ModelArgs},
         explained,
@@ -28,10 +27,11 @@ use crate::{
     aside,
     choice::{self, Voice},
     cli::Which,
-    local,
+    local::{self, Fetching},
     login::login,
     person::Person,
     selection,
+    settings::Consent,
     terminal::input::Input,
 };
 
@@ -107,18 +107,14 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
     let (kept, settings) =
-        tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, wanted.model, input));
+        tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, &wanted, input));
     let (kept, settings) = (kept?, settings?);
     let (mut profile, flags) = profile(&settings, &wanted)?;
-    let chosen = match profile.processor.take() {
-        Some(model) => model,
-        None => choice::chosen(&settings, wanted.voice).await?,
-    };
-    profile.processor = Some(local::named(chosen));
+    if profile.processor.is_none() {
+        profile.processor = Some(choice::chosen(&settings, wanted.voice).await?);
+    }
     let permissions = permissions(&settings, &profile)?;
     let pool = pool(&settings, &folder)?;
-    let local = local_models(&profile, &settings, &wanted, input).await?;
-    let switchable = local::switchable(&settings, wanted.keep);
     let (kept, before) = split(kept);
     let mut builder = Exchange::builder(profile, SilentNotifier)
         .with_settings(settings)
@@ -126,10 +122,6 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         .with_session(kept)
         .with_permissions(Arc::clone(&permissions))
         .with_working_dir(folder);
-    builder = local.added_to(builder);
-    if let Some(models) = switchable {
-        builder = builder.with_own_models(models);
-    }
     if aside::can_ask() {
         builder = builder.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
     }
@@ -141,50 +133,6 @@ pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::
         aside::line(format_args!("{}", crate::visible::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, before, pool })
-}
-
-/// The profile's models that run inside goose.
-struct LocalModels {
-    processor: Option<Arc<dyn Provider>>,
-    accelerator: Option<Arc<dyn Provider>>,
-}
-
-impl LocalModels {
-    fn added_to(self, mut builder: ExchangeBuilder) -> ExchangeBuilder {
-        if let Some(processor) = self.processor {
-            builder = builder.with_provider(processor);
-        }
-        if let Some(accelerator) = self.accelerator {
-            builder = builder.with_accelerator(accelerator);
-        }
-        builder
-    }
-}
-
-async fn local_models(
-    profile: &Profile,
-    settings: &Settings,
-    wanted: &Wanted<'_>,
-    input: &Arc<Input>,
-) -> anyhow::Result<LocalModels> {
-    let consent = local::Consent::of(wanted.model.yes, settings);
-    let fetching = local::Fetching { consent, voice: wanted.voice, input: Arc::clone(input) };
-    let mut models = LocalModels { processor: None, accelerator: None };
-    let Some(processor) = &profile.processor else { return Ok(models) };
-    if local::is_meant(processor) {
-        models.processor = Some(local::provider(processor, settings, &fetching, wanted.keep).await?);
-    }
-    let accelerator = profile.accelerator.clone();
-    let accelerator = accelerator
-        .map(|model| model.or_provider(processor.provider().unwrap_or_default()))
-        .map(local::named);
-    models.accelerator = match accelerator.filter(local::is_meant) {
-        // The same file need not be in memory twice.
-        Some(model) if model == *processor => models.processor.clone(),
-        Some(model) => Some(local::provider(&model, settings, &fetching, wanted.keep).await?),
-        None => None,
-    };
-    Ok(models)
 }
 
 /// What is wrong, and what to do about it.
@@ -215,17 +163,21 @@ fn said(mut builder: ExchangeBuilder, wanted: &Wanted<'_>) -> anyhow::Result<Exc
 async fn settings(
     paths: &Paths,
     folder: &Path,
-    args: &ModelArgs,
+    wanted: &Wanted<'_>,
     input: &Arc<Input>,
 ) -> anyhow::Result<Settings> {
-    let asked = aside::can_ask().then_some(input);
-    let project = project::trusted(paths, folder, Consent::of(args.trust_project), asked).await?;
+    let (args, asked) = (wanted.model, aside::can_ask().then_some(input));
+    let consent = Consent::new(args.trust_project, project::TRUST_PROJECT);
+    let project = project::trusted(paths, folder, consent, asked).await?;
+    let consent = Consent::new(args.yes, local::YES);
+    let fetching = Fetching { consent, voice: wanted.voice, input: Arc::clone(input) };
     let source = SettingsSource::of_this_process(paths.clone())
         .with_project(project)
         .with_config_file(args.config.clone())
         .with_flag("GOOSE_PROVIDER", args.provider.as_deref())
         .with_flag("GOOSE_MODEL", args.model.as_deref())
-        .with_flag(MODE, args.mode.as_deref());
+        .with_flag(MODE, args.mode.as_deref())
+        .with_factory(local::factory(paths, Some(fetching)));
     Ok(Settings::load(source)?)
 }
 

@@ -1,36 +1,19 @@
 //! The configuration that comes with a project: it counts only where the person trusts it.
 
-use std::{env, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use goose::config::{ConfigFile, Paths, ProjectFile, Trust, TrustStore};
 
 use crate::{
     aside,
     output::{FAINT, NAME, WARNING},
+    settings::Consent,
     terminal::input::{Input, Typed},
     visible,
 };
 
 /// The variable that trusts projects without asking.
-const TRUST_PROJECT: &str = "GOOSE_TRUST_PROJECT";
-
-/// What the command line says about trust.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consent {
-    /// The person is asked, where they can be.
-    Ask,
-    /// It is given.
-    Given,
-}
-
-impl Consent {
-    /// Of a flag, or of the environment.
-    pub(crate) fn of(flag: bool) -> Self {
-        let by_variable =
-            env::var(TRUST_PROJECT).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
-        if flag || by_variable { Self::Given } else { Self::Ask }
-    }
-}
+pub(crate) const TRUST_PROJECT: &str = "GOOSE_TRUST_PROJECT";
 
 /// The project's file, where it is there and trusted.
 pub(crate) async fn trusted(

@@ -28,8 +28,6 @@ pub struct LoadOptions {
     pub context: usize,
     /// The folder for computed states; without one they are not kept between runs.
     pub cache: Option<PathBuf>,
-    /// Keeps the states of conversations too, and not only of what all of them begin with.
-    pub keeps_conversations: bool,
 }
 
 /// The options of one answer.
@@ -48,7 +46,6 @@ pub struct LoadedModel {
     sequence: Sequence,
     vocabulary: Option<Vocabulary>,
     cache: Option<StateCache>,
-    keeps_conversations: bool,
     capacity: usize,
 }
 
@@ -69,7 +66,6 @@ impl LoadedModel {
             model,
             vocabulary: None,
             cache,
-            keeps_conversations: options.keeps_conversations,
             capacity,
         })
     }
@@ -136,9 +132,9 @@ impl LoadedModel {
         Ok(base.len())
     }
 
-    /// Keeps the conversation for another run, where that is allowed.
+    /// Keeps the conversation for another run.
     pub fn remember(&self, conversation: &str) {
-        if let Some(cache) = self.cache.as_ref().filter(|_| self.keeps_conversations) {
+        if let Some(cache) = &self.cache {
             cache.keep(conversation, &self.sequence);
         }
     }

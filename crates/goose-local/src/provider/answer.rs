@@ -121,7 +121,7 @@ impl Question {
             form,
             sampling,
             longest,
-            conversation: options.conversation.clone(),
+            conversation: options.conversation.clone().filter(|_| !options.is_ephemeral),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use goose_engine::{LoadOptions, Model};
-use goose_providers::{ModelInfo, Provider, ProviderResult, ReplyStream, Request};
+use goose_providers::{ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStream, Request};
 use tokio::sync::mpsc;
 
 use super::{
@@ -25,6 +25,9 @@ const DEFAULT_CONTEXT: usize = 8_192;
 /// The most tokens that are kept in mind, whatever is wished: a wish may be meant for another model. What is kept takes
 /// memory only as it is used, but the addresses for it are taken at once.
 const MAX_CONTEXT: usize = 32 * 1024;
+
+/// How many tokens the tools that the model is shown take at most.
+const MAX_TOOL_TOKENS: u64 = 1_500;
 
 /// How many events may wait for whoever reads them.
 const EVENTS_AHEAD: usize = 64;
@@ -43,21 +46,12 @@ pub struct LocalOptions {
     pub context: usize,
     /// The folder in which what was computed is kept between runs; without one it is not.
     pub cache: Option<PathBuf>,
-    /// Whether that includes conversations, and not only what is the same in all of them.
-    pub keeps_conversations: bool,
 }
 
 impl LocalOptions {
     /// The model in this file.
     pub fn new(name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
-        Self {
-            file: file.into(),
-            name: name.into(),
-            threads: None,
-            context: DEFAULT_CONTEXT,
-            cache: None,
-            keeps_conversations: true,
-        }
+        Self { file: file.into(), name: name.into(), threads: None, context: DEFAULT_CONTEXT, cache: None }
     }
 
     /// With this many threads.
@@ -71,13 +65,6 @@ impl LocalOptions {
     #[must_use]
     pub fn with_context(mut self, context: Option<usize>) -> Self {
         self.context = context.unwrap_or(self.context);
-        self
-    }
-
-    /// With nothing kept of what is said.
-    #[must_use]
-    pub fn without_memory(mut self) -> Self {
-        self.keeps_conversations = false;
         self
     }
 
@@ -99,13 +86,14 @@ impl LocalProvider {
     /// The model that the options say. Of the file, only its beginning is looked at; what is wrong with it is said when
     /// the model is asked.
     pub fn new(options: LocalOptions) -> Self {
-        let LocalOptions { file, name, threads, context, cache, keeps_conversations } = options;
+        let LocalOptions { file, name, threads, context, cache } = options;
         let trained = Model::trained_context(&file).unwrap_or(context);
         let context = context.min(trained).clamp(1, MAX_CONTEXT);
         let mut info = ModelInfo::new(name, context as u64);
         info.sees_images = false;
-        info.is_small = true;
-        Self { info, engine: Engine::new(LoadOptions { file, threads, context, cache, keeps_conversations }) }
+        info.prompt_style = PromptStyle::Brief;
+        info.max_tool_tokens = Some(MAX_TOOL_TOKENS);
+        Self { info, engine: Engine::new(LoadOptions { file, threads, context, cache }) }
     }
 }
 

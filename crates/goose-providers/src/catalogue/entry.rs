@@ -1,6 +1,6 @@
 //! One row of the table of models, in a form that costs nothing to have.
 
-use crate::provider::{ModelInfo, Prices};
+use crate::provider::{ModelInfo, Prices, PromptStyle};
 
 /// What is known of a family of models.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,8 @@ impl Entry {
             max_output: (self.output > 0).then_some(self.output),
             sees_images: self.images == Images::Seen,
             prices: self.prices,
-            is_small: false,
+            prompt_style: PromptStyle::Full,
+            max_tool_tokens: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! - `table`, `service`: the services that goose knows, as data; `blueprint`: those and the user's own in one form;
 //! - `resolve`: what the user has set becomes an endpoint; `address`: how URLs are put together; `openai`: its two wires; `proxy`: the way there;
 //! - `build`: somebody to ask there;
-//! - `choice`: which one is, where nobody chooses;
+//! - `names`: what people mean by a model's name; `choice`: which model it is, where nobody chooses;
 //! - `info`: what can be chosen; `setup_error`: why not, and what to do; `nearest`: what was perhaps meant.
 
 mod address;
@@ -15,6 +15,7 @@ mod blueprint;
 mod build;
 mod choice;
 mod info;
+mod names;
 mod nearest;
 mod openai;
 mod proxy;
@@ -23,7 +24,10 @@ mod service;
 mod setup_error;
 mod table;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use self::{
     blueprint::Blueprint,
@@ -37,7 +41,8 @@ pub use self::{
 };
 use crate::{
     catalogue::{self, ModelOverrides},
-    custom::CustomProvider,
+    custom::{CustomProvider, CustomProviderError, CustomProviders},
+    factory::ProviderFactory,
     lookup::{Asked, Lookup},
     model_ref::ModelRef,
     provider::{ModelInfo, Provider},
@@ -51,25 +56,60 @@ const OLLAMA_CONTEXT: u64 = 32_768;
 const OLLAMA_CONTEXT_VARIABLE: &str = "GOOSE_INPUT_LIMIT";
 
 /// All services that can be asked. Making one costs nothing; nothing is read or connected.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Registry {
-    custom: Vec<CustomProvider>,
+    factories: Vec<Arc<dyn ProviderFactory>>,
+    custom: CustomProviders,
     known: OnceLock<Vec<ProviderInfo>>,
 }
 
 impl Registry {
     /// The services that goose knows, and the user's own, which win where they have the same name.
-    pub fn new(custom: Vec<CustomProvider>) -> Self {
-        Self { custom, known: OnceLock::new() }
+    pub fn new(custom: CustomProviders) -> Self {
+        Self { custom, ..Self::default() }
     }
 
-    /// What can be chosen: the user's own first.
+    /// Adds models that the program brings itself. They win over services of the same name.
+    #[must_use]
+    pub fn with_factory(mut self, factory: Arc<dyn ProviderFactory>) -> Self {
+        self.factories.push(factory);
+        self
+    }
+
+    /// The services that can be chosen: the program's own, then the user's own, then all others.
     pub fn known(&self) -> &[ProviderInfo] {
         self.known.get_or_init(|| {
-            let own = self.custom.iter().map(ProviderInfo::of_custom);
-            let table = table::services().filter(|service| self.own(service.name).is_none());
-            own.chain(table.map(ProviderInfo::of_service)).collect()
+            let is_new = |name: &str| self.factory(name).is_none();
+            let embedded = self.factories.iter().map(|factory| factory.info());
+            let own = self.custom.providers.iter().filter(|custom| is_new(&custom.name));
+            let table =
+                table::services().filter(|service| is_new(service.name) && self.own(service.name).is_none());
+            embedded
+                .chain(own.map(ProviderInfo::of_custom))
+                .chain(table.map(ProviderInfo::of_service))
+                .collect()
         })
+    }
+
+    /// The services that the user describes.
+    pub fn custom(&self) -> &[CustomProvider] {
+        &self.custom.providers
+    }
+
+    /// The descriptions that cannot be used.
+    pub fn problems(&self) -> &[CustomProviderError] {
+        &self.custom.problems
+    }
+
+    /// The default model of the program's own models, where it has some.
+    pub fn embedded(&self) -> Option<ModelRef> {
+        let info = self.factories.first()?.info();
+        Some(ModelRef::new(info.name, info.default_model?))
+    }
+
+    /// Whether the program itself brings the model.
+    pub fn is_embedded(&self, model: &ModelRef) -> bool {
+        model.provider().is_some_and(|name| self.factory(name).is_some())
     }
 
     /// What can be chosen under that name or alias.
@@ -81,7 +121,21 @@ impl Registry {
         self.known().iter().find(goes_by)
     }
 
-    /// Somebody to ask. Nothing is sent yet, and no connection made.
+    /// Gets what a model needs before it can be asked; for a model of a service that is nothing. Call it before a
+    /// conversation begins.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, and what to do about it.
+    pub async fn fetch(&self, model: &ModelRef, lookup: &dyn Lookup) -> Result<(), SetupError> {
+        let model = self.with_default_model(model);
+        match model.provider().and_then(|name| self.factory(name)) {
+            Some(factory) => factory.fetch(model.model(), lookup).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Somebody to ask; the default model, where only a service is named. Nothing is sent yet, and no connection made.
     ///
     /// # Errors
     ///
@@ -92,8 +146,12 @@ impl Registry {
         lookup: &dyn Lookup,
         overrides: &ModelOverrides,
     ) -> Result<Arc<dyn Provider>, SetupError> {
+        let model = self.with_default_model(model);
+        if let Some(factory) = model.provider().and_then(|name| self.factory(name)) {
+            return factory.build(model.model(), lookup);
+        }
         let asked = Asked::new(lookup);
-        let made = self.resolved(model, &asked, overrides);
+        let made = self.resolved(&model, &asked, overrides);
         let (resolved, info) = asked.judge(made)?;
         build::provider(resolved, info)
     }
@@ -147,12 +205,27 @@ impl Registry {
         }
     }
 
-    fn own(&self, name: &str) -> Option<&CustomProvider> {
+    fn factory(&self, name: &str) -> Option<&Arc<dyn ProviderFactory>> {
         let name = normal(name);
-        self.custom.iter().find(|custom| normal(&custom.name) == name)
+        self.factories.iter().find(|factory| normal(factory.name()) == name)
     }
 
+    fn own(&self, name: &str) -> Option<&CustomProvider> {
+        let name = normal(name);
+        self.custom.providers.iter().find(|custom| normal(&custom.name) == name)
+    }
+
+    /// What is wrong with the user's own description of a service.
+    fn problem(&self, service: &str) -> Option<&CustomProviderError> {
+        let describes = |path: &Path| path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(service));
+        self.custom.problems.iter().find(|problem| describes(&problem.path))
+    }
+
+    /// The error for a service that nobody knows. It is not unknown where its description is only wrong.
     fn unknown(&self, name: &str, model: &ModelRef) -> SetupError {
+        if let Some(problem) = self.problem(name) {
+            return SetupError::Description { name: name.to_owned(), problem: problem.clone() };
+        }
         let cannot = table::CANNOT.iter().find(|(known, ..)| normal(known) == normal(name));
         if let Some((known, reason, instead)) = cannot {
             let [name, reason, instead] = [known, reason, instead].map(|text| (*text).to_owned());
@@ -166,6 +239,12 @@ impl Registry {
             near,
             perhaps_model: looks_like_model.then(|| model.to_string()),
         }
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("custom", &self.custom).finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::model_ref::BadModelRef;
+use crate::{custom::CustomProviderError, model_ref::BadModelRef};
 
 /// Why a model cannot be asked. The message says what is wrong, [`hint`](Self::hint) what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -26,6 +26,22 @@ pub enum SetupError {
         near: Vec<String>,
         /// The whole reference, where the name looks more like a model.
         perhaps_model: Option<String>,
+    },
+    /// The user describes the service in a file, and the file is wrong.
+    #[error("the provider `{name}` cannot be used. {problem}")]
+    Description {
+        /// The service.
+        name: String,
+        /// The file, and what is wrong with it.
+        problem: CustomProviderError,
+    },
+    /// The program brings the models itself, and this one cannot be used.
+    #[error("{message}")]
+    Embedded {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
     },
     /// A service that goose cannot talk to.
     #[error("goose cannot use {name}: {reason}")]
@@ -94,6 +110,7 @@ impl SetupError {
                 Some(unknown(near, perhaps_model.as_deref()))
             }
             Self::Unsupported { instead, .. } => Some(instead.clone()),
+            Self::Embedded { hint, .. } => hint.clone(),
             Self::MissingKey { variable, advice, docs, .. } => {
                 Some(missing_key(variable, advice.as_deref(), docs.as_deref()))
             }
@@ -103,7 +120,10 @@ impl SetupError {
                 Some(format!("set {variable} in the environment or in config.yaml{example}"))
             }
             Self::NoAnswer { missing, .. } => missing.hint(),
-            Self::BadModel(_) | Self::BadSetting { .. } | Self::Unreadable { .. } => None,
+            Self::BadModel(_)
+            | Self::Description { .. }
+            | Self::BadSetting { .. }
+            | Self::Unreadable { .. } => None,
         }
     }
 }

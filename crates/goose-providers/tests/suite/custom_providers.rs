@@ -31,7 +31,7 @@ async fn asked<const N: usize>(mut file: Value, pairs: [(&str, &str); N]) -> Ask
     file["base_url"] = json!(file["base_url"].as_str().unwrap().replace("URL", &server.url()));
     let custom = loaded(&[("mine.json", file)]);
     assert!(custom.problems.is_empty(), "{:?}", custom.problems);
-    let registry = Registry::new(custom.providers);
+    let registry = Registry::new(custom);
     let provider =
         registry.provider(&ModelRef::new("mine", "m-1"), &set(pairs), &ModelOverrides::default()).unwrap();
     ask_hello(&*provider).await.unwrap_err();
@@ -83,7 +83,7 @@ async fn a_service_of_the_users_own_is_asked_as_described() {
 
 #[test]
 fn what_the_file_says_is_known() {
-    let registry = Registry::new(loaded(&[("mine.json", mine())]).providers);
+    let registry = Registry::new(loaded(&[("mine.json", mine())]));
     let info = registry.info("mine").unwrap();
     assert_eq!((info.display_name.as_str(), info.default_model.as_deref()), ("Mine", Some("m-1")));
     assert_eq!((info.is_custom, info.needs_key, info.models.len()), (true, true, 2));
@@ -104,7 +104,7 @@ fn what_the_file_says_is_known() {
 fn the_users_own_wins_over_a_service_of_the_same_name() {
     let own =
         json!({"name": "groq", "engine": "openai", "base_url": "http://localhost:1", "requires_auth": false});
-    let registry = Registry::new(loaded(&[("groq.json", own)]).providers);
+    let registry = Registry::new(loaded(&[("groq.json", own)]));
     assert!(registry.provider(&ModelRef::new("groq", "m"), &set([]), &ModelOverrides::default()).is_ok());
     assert_eq!(registry.known().iter().filter(|info| info.name == "groq").count(), 1);
 }

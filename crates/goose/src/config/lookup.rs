@@ -1,8 +1,10 @@
 //! [`Settings`] as the providers need them: where they look for addresses and keys, and what the user says of models.
 
+use std::sync::Arc;
+
 use goose_providers::{ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, Registry};
 
-use super::{ConfigError, Secrets as _, Settings};
+use super::{ConfigError, Secrets as _, Settings, SettingsSource};
 
 impl Lookup for Settings {
     fn value(&self, name: &str) -> LookedUp<String> {
@@ -23,22 +25,19 @@ fn unknown(error: ConfigError) -> LookupError {
     }
 }
 
-impl Settings {
-    /// The services that the user describes in `custom_providers`. The folder is read now.
-    pub fn custom_providers(&self) -> CustomProviders {
-        CustomProviders::load(&self.paths().custom_providers())
-    }
-
-    /// All services: those that goose knows, and the user's own. Their folder is read now; what cannot be read there is
-    /// left out, and said in the log.
-    pub fn registry(&self) -> Registry {
-        let custom = self.custom_providers();
+impl SettingsSource {
+    /// Reads the user's descriptions of services.
+    pub(super) fn registry(&self) -> Registry {
+        let custom = CustomProviders::load(&self.paths.custom_providers());
         for problem in &custom.problems {
             tracing::warn!(%problem, "a custom provider is left out");
         }
-        Registry::new(custom.providers)
+        let registry = Registry::new(custom);
+        self.factories.iter().fold(registry, |registry, factory| registry.with_factory(Arc::clone(factory)))
     }
+}
 
+impl Settings {
     /// What the user says of models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
     pub fn model_overrides(&self) -> Result<ModelOverrides, ConfigError> {
         Ok(ModelOverrides {

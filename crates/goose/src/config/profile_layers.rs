@@ -181,10 +181,7 @@ impl Settings {
             (None, None) => None,
             (None, Some(model)) => Some(model.parse().map_err(bad)?),
             (Some(provider), Some(model)) => Some(ModelRef::new(provider, model)),
-            (Some(provider), None) => {
-                let usual = self.registry().info(&provider).and_then(|info| info.default_model.clone());
-                Some(ModelRef::new(provider, usual.unwrap_or_default()))
-            }
+            (Some(provider), None) => Some(self.registry().with_default_model(&ModelRef::new(provider, ""))),
         })
     }
 

@@ -1,7 +1,12 @@
 //! [`Settings`]: the layered configuration. Defaults < user < project < environment < command line.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
+use goose_providers::Registry;
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -30,6 +35,7 @@ struct Layers {
     user: Arc<ConfigFile>,
     extensions: Vec<ConfiguredExtension>,
     secrets: Arc<SecretChain>,
+    registry: OnceLock<Registry>,
 }
 
 /// A layer that has a key.
@@ -48,7 +54,7 @@ impl Settings {
         let project = source.project.take().map(|file| file.parse()).transpose()?;
         let extensions = merged(user.extensions(), project.as_ref().map(ConfigFile::extensions));
         let secrets = Arc::new(secret_chain(&source, &user));
-        Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets })))
+        Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets, registry: OnceLock::new() })))
     }
 
     /// The value of a key, `None` where no layer has it. It is read as the type that is asked for; the error says
@@ -122,6 +128,12 @@ impl Settings {
     /// The project's file, where there is one that is trusted.
     pub fn project_file(&self) -> Option<&ConfigFile> {
         self.0.project.as_ref()
+    }
+
+    /// All services: those that goose knows, the user's own in `custom_providers`, and the program's own models. The folder
+    /// is read when this is first asked for.
+    pub fn registry(&self) -> &Registry {
+        self.0.registry.get_or_init(|| self.0.source.registry())
     }
 
     /// A variable of the environment that these settings were loaded with.

@@ -4,7 +4,10 @@ use std::{
     collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
+
+use goose_providers::ProviderFactory;
 
 use super::{Paths, Place, ProjectFile};
 
@@ -21,12 +24,21 @@ pub struct SettingsSource {
     pub config_file: Option<PathBuf>,
     /// What the command line says, by the name of the key.
     pub flags: BTreeMap<String, String>,
+    /// Models that the program brings itself.
+    pub factories: Vec<Arc<dyn ProviderFactory>>,
 }
 
 impl SettingsSource {
     /// The user's file, and nothing else.
     pub fn new(paths: Paths) -> Self {
-        Self { paths, environment: BTreeMap::new(), project: None, config_file: None, flags: BTreeMap::new() }
+        Self {
+            paths,
+            environment: BTreeMap::new(),
+            project: None,
+            config_file: None,
+            flags: BTreeMap::new(),
+            factories: Vec::new(),
+        }
     }
 
     /// The user's file and the variables of this process, as they are now. For programs; everything else is told.
@@ -65,6 +77,12 @@ impl SettingsSource {
         if let Some(value) = value {
             self.flags.insert(key.into(), value.into());
         }
+        self
+    }
+
+    /// With models that the program brings itself.
+    pub fn with_factory(mut self, factory: impl Into<Option<Arc<dyn ProviderFactory>>>) -> Self {
+        self.factories.extend(factory.into());
         self
     }
 

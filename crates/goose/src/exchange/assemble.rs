@@ -6,7 +6,7 @@ use std::{
 };
 
 use goose_extension::Extension;
-use goose_providers::{Provider, RequestOptions};
+use goose_providers::RequestOptions;
 use jiff::Zoned;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -15,12 +15,11 @@ use super::{
     core::{Core, DEFAULT_MAX_TURNS, Limits, Offer, Prompt, State},
     fullness::Fullness,
     handle::Exchange,
-    models::Models,
+    models::{ActiveModels, Pair, prepare},
     own::{build_own, without_own},
     repetition::DEFAULT_MAX_REPETITIONS,
     spent::Spent,
     structured::FinalOutput,
-    switch::InUse,
 };
 use crate::{
     agents::{
@@ -32,17 +31,11 @@ use crate::{
     context::hints::{self, Places},
     permission::{Mode, PermissionOptions, Permissions},
     services::{PoolOptions, ServicePool},
-    session::{Conversation, NewSession, SessionStore},
+    session::{Conversation, NewSession, Session, SessionStore},
 };
-
-/// A model that can be asked.
-type Model = Arc<dyn Provider>;
 
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
-
-/// The working model, the fast one, and what is wrong with others.
-type ModelsAndNotices = (Model, Model, Vec<String>);
 
 impl ExchangeBuilder {
     /// Puts everything together. Extensions whose tools are not known are started in the background.
@@ -58,8 +51,8 @@ impl ExchangeBuilder {
             None => Settings::load(SettingsSource::of_this_process(Paths::from_env()?))?,
         };
         let working_dir = self.folder()?;
-        let (processor, accelerator, mut notices) = self.models(&settings)?;
-        prepare(&processor);
+        let models = self.models(&settings).await?;
+        prepare(&models.processor);
         let permissions = self.permissions(&settings)?;
         let Kept { session, steps, is_unfinished } = self.kept(&settings, &working_dir).await?;
         let spent = Spent::of(steps.iter().map(|stored| &stored.step));
@@ -68,6 +61,9 @@ impl ExchangeBuilder {
         let manager = Arc::new(self.manager(&settings, &working_dir, &conversation).await?);
         let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
         let prompt = self.prompt(&settings, &working_dir)?;
+        let problems = settings.registry().problems().iter();
+        let mut notices: Vec<String> =
+            problems.map(|problem| format!("A service cannot be used. {problem}.")).collect();
         notices.extend(prompt.hints.problems.iter().cloned());
         let state = State {
             conversation,
@@ -78,9 +74,8 @@ impl ExchangeBuilder {
             is_unfinished,
         };
         let core = Core {
-            models: InUse::new(processor, accelerator, settings, self.profile.context_limit)
-                .with_own(self.own_models.take()),
-            options: self.request_options(&session.id().to_string()),
+            models: ActiveModels::new(models, settings, self.profile.context_limit),
+            options: self.request_options(&session),
             retry: self.retry.clone(),
             limits: limits(&self.profile),
             moderator: self.profile.moderator,
@@ -111,19 +106,10 @@ impl ExchangeBuilder {
         folder.map_err(|error| BuildError::WorkingDir(error.to_string()))
     }
 
-    /// The working model, the fast one, which is the same where there is no other, and what a person should know.
-    fn models(&self, settings: &Settings) -> Result<ModelsAndNotices, BuildError> {
-        let models = Models::new(settings)?;
-        let processor = match &self.processor {
-            Some(processor) => Arc::clone(processor),
-            None => models.processor(&self.profile)?,
-        };
-        let accelerator = match &self.accelerator {
-            Some(accelerator) => Some(Arc::clone(accelerator)),
-            None => models.accelerator(&self.profile)?,
-        };
-        let accelerator = accelerator.unwrap_or_else(|| Arc::clone(&processor));
-        Ok((processor, accelerator, models.notices().collect()))
+    async fn models(&self, settings: &Settings) -> Result<Pair, BuildError> {
+        let Some(processor) = &self.processor else { return Pair::open(settings, &self.profile).await };
+        let accelerator = self.accelerator.as_ref().unwrap_or(processor);
+        Ok(Pair { processor: Arc::clone(processor), accelerator: Arc::clone(accelerator) })
     }
 
     fn permissions(&self, settings: &Settings) -> Result<Arc<Permissions>, BuildError> {
@@ -181,12 +167,13 @@ impl ExchangeBuilder {
         Ok(build_own(&self.profile, &self.own, notifier, conversation.view(), &ready)?)
     }
 
-    fn request_options(&self, session: &str) -> RequestOptions {
+    fn request_options(&self, session: &Session) -> RequestOptions {
         RequestOptions {
             temperature: self.profile.temperature,
             max_tokens: self.profile.max_tokens,
             effort: self.profile.effort,
-            conversation: Some(session.to_owned()),
+            conversation: Some(session.id().to_string()),
+            is_ephemeral: !session.is_saved(),
         }
     }
 
@@ -201,12 +188,6 @@ impl ExchangeBuilder {
         };
         Ok(Prompt { today, hints, instructions })
     }
-}
-
-/// Lets the model's connection be made ready while everything else is.
-pub(super) fn prepare(processor: &Arc<dyn Provider>) {
-    let processor = Arc::clone(processor);
-    tokio::task::spawn_blocking(move || processor.prepare());
 }
 
 /// A pool for these settings alone.

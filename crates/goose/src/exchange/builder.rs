@@ -3,11 +3,11 @@
 use std::{path::PathBuf, sync::Arc};
 
 use goose_extension::{Assembly, BuildExtension, Caller, Notifier, RequirementError};
-use goose_providers::{CustomProviderError, Provider, RetryPolicy, SetupError};
+use goose_providers::{Provider, RetryPolicy, SetupError};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{handle::Exchange, own::OwnExtension, switch::OwnModels};
+use super::{handle::Exchange, own::OwnExtension};
 use crate::{
     agents::extension_manager::ManagerError,
     config::{ConfigError, Profile, Settings},
@@ -38,17 +38,6 @@ pub enum BuildError {
     /// The model cannot be asked.
     #[error(transparent)]
     Model(#[from] SetupError),
-    /// The person describes the service in a file, and the file is wrong.
-    #[error("the provider `{name}` cannot be used. {problem}")]
-    Description {
-        /// The service.
-        name: String,
-        /// The file, and what is wrong with it.
-        problem: CustomProviderError,
-    },
-    /// The program's own models do not have it.
-    #[error("{0}")]
-    OwnModel(String),
     /// The configuration does not fit together.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -112,7 +101,6 @@ pub struct ExchangeBuilder {
     pub(super) pool: Option<Arc<ServicePool>>,
     pub(super) processor: Option<Arc<dyn Provider>>,
     pub(super) accelerator: Option<Arc<dyn Provider>>,
-    pub(super) own_models: Option<Arc<dyn OwnModels>>,
     pub(super) kept: Option<Kept>,
     pub(super) permissions: Option<Arc<Permissions>>,
     pub(super) working_dir: Option<PathBuf>,
@@ -133,7 +121,6 @@ impl Exchange {
             pool: None,
             processor: None,
             accelerator: None,
-            own_models: None,
             kept: None,
             permissions: None,
             working_dir: None,
@@ -168,12 +155,6 @@ impl ExchangeBuilder {
     /// With this fast model in place of the profile's.
     pub fn with_accelerator(mut self, accelerator: Arc<dyn Provider>) -> Self {
         self.accelerator = Some(accelerator);
-        self
-    }
-
-    /// With models of the program's own, which the conversation can go on with.
-    pub fn with_own_models(mut self, models: Arc<dyn OwnModels>) -> Self {
-        self.own_models = Some(models);
         self
     }
 

@@ -9,7 +9,7 @@ use goose_extension::{Caller, ExchangeView, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{fullness::Fullness, spent::Spent, structured::FinalOutput, switch::InUse};
+use super::{fullness::Fullness, models::ActiveModels, spent::Spent, structured::FinalOutput};
 use crate::{
     agents::{
         extension_manager::{Events, ExtensionManager},
@@ -22,7 +22,7 @@ use crate::{
 
 /// What does not change while the exchange lives, or looks after itself.
 pub(super) struct Core {
-    pub(super) models: InUse,
+    pub(super) models: ActiveModels,
     pub(super) options: RequestOptions,
     pub(super) retry: RetryPolicy,
     pub(super) limits: Limits,

@@ -9,7 +9,7 @@
 //! - `work`: one reply, step by step; `prepare`, `ask`, `record`, `check`, `tools`, `approve`, `decide`: the steps;
 //! - `room`, `fullness`: how the conversation is kept within the model's limit;
 //! - `answer`, `shown`, `repetition`, `bounded`, `structured`, `spent`: what the steps use;
-//! - `side`, `model`: what tools have around them; `switch`: another model while the conversation goes on;
+//! - `side`, `model`: what tools have around them;
 //! - [`Event`]: all that a UX sees.
 //!
 //! What happened is stored before it is told, and a reply that ends anywhere leaves a valid history.
@@ -38,7 +38,6 @@ mod shown;
 mod side;
 mod spent;
 mod structured;
-mod switch;
 mod tools;
 mod work;
 
@@ -46,4 +45,3 @@ pub use builder::{BuildError, ExchangeBuilder, Kept, build_exchange};
 pub use event::{Approval, Cost, Decision, Event, Failure, Outcome, ToolEnd};
 pub use handle::Exchange;
 pub use reply::Reply;
-pub use switch::OwnModels;

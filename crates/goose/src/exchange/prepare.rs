@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use goose_extension::{Message, Tool};
+use goose_providers::PromptStyle;
 
 use super::{
     core::Core,
@@ -20,9 +21,6 @@ use crate::{
     services::{Phase, ServiceChange, ServiceEvent},
     session::aside,
 };
-
-/// How many tokens the tools of a small model take at most: its provider shows it few, in short.
-const MAX_TOOLS_OF_SMALL: u64 = 1_500;
 
 impl Work {
     /// Gets everything ready for the next question.
@@ -62,7 +60,7 @@ impl Work {
         state.offer.made_from = Some(tools);
         state.offer.is_ready = false;
         let tools = tokens::of_tools(&state.offer.tools);
-        let tools = if core.processor().model().is_small { tools.min(MAX_TOOLS_OF_SMALL) } else { tools };
+        let tools = tools.min(core.processor().model().max_tool_tokens.unwrap_or(u64::MAX));
         let fixed = tokens::of_text(&state.offer.system) + tools;
         state.fullness.set_fixed(fixed);
     }
@@ -92,10 +90,10 @@ impl Work {
 }
 
 impl Core {
-    /// The person's words; a small model sees besides which files there are, so that it does not guess their names. That
-    /// is stored with the message: the conversation stays the same when it is gone on with.
+    /// The person's words; a model with a brief prompt sees the names of the files besides. They are stored with the
+    /// message: the conversation stays the same when it is resumed.
     pub(super) fn with_surroundings(&self, mut message: Message) -> Message {
-        if self.processor().model().is_small
+        if self.processor().model().prompt_style == PromptStyle::Brief
             && let Some(files) = listing::brief(&self.working_dir)
         {
             message.content.insert(0, aside(files));
@@ -121,9 +119,9 @@ impl Core {
             extensions: &extensions,
             tools,
         };
-        match self.processor().model().is_small {
-            true => prompt::brief(&parts),
-            false => prompt::system(&parts),
+        match self.processor().model().prompt_style {
+            PromptStyle::Brief => prompt::brief(&parts),
+            PromptStyle::Full => prompt::system(&parts),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use goose_providers::{Endpoint, OpenAiChat, Provider, model_info};
+use goose_providers::{Endpoint, OpenAiChat, PromptStyle, Provider, model_info};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 
 use crate::exchange_support::{Stage, done, outcome};
@@ -11,7 +11,7 @@ fn small(model: &ModelServer) -> anyhow::Result<Arc<dyn Provider>> {
     let url = format!("{}/v1/chat/completions", model.url()).parse()?;
     let mut info = model_info("gpt-4o");
     info.context_limit = 100_000;
-    info.is_small = true;
+    info.prompt_style = PromptStyle::Brief;
     Ok(Arc::new(OpenAiChat::new(Endpoint::new("scripted", url).with_key("key", "SCRIPTED_KEY"), info)))
 }
 

@@ -8,9 +8,10 @@ use std::{
 use anyhow::{Context as _, bail};
 use goose::config::{ConfigEditor, ExtensionConfig, Secret, Settings, Switch};
 use goose_mcp::BUILTINS;
+use goose_providers::Registry;
 use serde_json::json;
 
-use super::{args::Changes, keys, modes, services::Services};
+use super::{args::Changes, keys, modes, services};
 
 /// The longest key that is read.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
@@ -28,10 +29,10 @@ pub(super) fn apply(
     changes: &Changes,
     editor: &ConfigEditor,
     settings: &Settings,
-    services: &Services,
+    registry: &Registry,
     done: &mut Vec<String>,
 ) -> anyhow::Result<()> {
-    let plan = plan(changes, settings, services)?;
+    let plan = plan(changes, settings, registry)?;
     let values: Vec<_> = plan.named.iter().map(|(name, value)| (*name, json!(value))).collect();
     editor.set_all(&values)?;
     done.extend(plan.named.iter().map(|(name, value)| format!("{name} is {value}.")));
@@ -58,8 +59,8 @@ pub(super) fn apply(
     Ok(())
 }
 
-fn plan(changes: &Changes, settings: &Settings, services: &Services) -> anyhow::Result<Plan> {
-    let provider = changes.provider.as_deref().map(|name| services.find(name)).transpose()?;
+fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::Result<Plan> {
+    let provider = changes.provider.as_deref().map(|name| services::find(registry, name)).transpose()?;
     let mode = changes.mode.as_deref().map(modes::known).transpose()?;
     let added = changes.extension_add.iter().map(|line| ExtensionConfig::from_command_line(line));
     let added: Vec<ExtensionConfig> = added.collect::<Result<_, _>>()?;
@@ -68,7 +69,7 @@ fn plan(changes: &Changes, settings: &Settings, services: &Services) -> anyhow::
         known_extension(name, settings, &added)?;
     }
     let key = match key(changes)? {
-        Some(key) => Some((key_name(changes, settings, services)?, key)),
+        Some(key) => Some((key_name(changes, settings, registry)?, key)),
         None => None,
     };
     let present: Option<String> = settings.user_file().get("GOOSE_PROVIDER")?;
@@ -117,12 +118,12 @@ fn key(changes: &Changes) -> anyhow::Result<Option<Secret>> {
 }
 
 /// The name under which the service looks for its key.
-fn key_name(changes: &Changes, settings: &Settings, services: &Services) -> anyhow::Result<String> {
+fn key_name(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::Result<String> {
     let configured: Option<String> = settings.get("GOOSE_PROVIDER")?;
     let Some(provider) = changes.provider.clone().or(configured) else {
         bail!("Whose key is it? Give --provider, too. Nothing was changed.");
     };
-    let provider = services.find(&provider)?;
+    let provider = services::find(registry, &provider)?;
     match provider.key_variables.first() {
         Some(name) => Ok(name.clone()),
         None => bail!("{} takes no key. Nothing was changed.", provider.display_name),

@@ -3,15 +3,14 @@
 
 use goose::config::{ConfigEditor, ConfigError, Secrets as _, Settings, Switch, looks_secret};
 use goose_mcp::BUILTINS;
-use goose_providers::{Choice, ProviderInfo};
+use goose_providers::{Choice, ProviderInfo, Registry};
 use serde_json::json;
 
 use super::{
     asking::Asking,
     keys,
     modes::{self, MODES},
-    services::Services,
-    trial,
+    services, trial,
 };
 use crate::{local, visible};
 
@@ -26,7 +25,7 @@ pub(super) fn run(
     with: &mut dyn Asking,
     editor: &ConfigEditor,
     settings: &Settings,
-    services: &Services,
+    registry: &Registry,
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
     with.tell(&format!("This writes {}. Enter keeps what is in brackets.", editor.path().display()));
@@ -36,7 +35,7 @@ pub(super) fn run(
             visible::line(&choice.to_string())
         ));
     }
-    let provider = service(with, settings, services, choice)?;
+    let provider = service(with, settings, registry, choice)?;
     if provider.name == local::PROVIDER {
         with.tell(&format!("  {}", local::GOOD_FOR));
     }
@@ -54,12 +53,12 @@ pub(super) fn run(
 fn service<'s>(
     with: &mut dyn Asking,
     settings: &Settings,
-    services: &'s Services,
+    registry: &'s Registry,
     choice: Option<&Choice>,
 ) -> anyhow::Result<&'s ProviderInfo> {
     let present: Option<String> = settings.get("GOOSE_PROVIDER")?;
     let present = present.or_else(|| choice.and_then(|it| it.model.provider()).map(str::to_owned));
-    let names: Vec<&str> = services.known().map(|info| info.name.as_str()).collect();
+    let names: Vec<&str> = registry.known().iter().map(|info| info.name.as_str()).collect();
     with.tell("");
     with.tell("Which service has your model?");
     for line in filled(&names) {
@@ -67,7 +66,7 @@ fn service<'s>(
     }
     loop {
         let answer = with.ask_or("Service", present.as_deref())?;
-        match services.find(&answer) {
+        match services::find(registry, &answer) {
             Ok(info) => return Ok(info),
             Err(error) => with.tell(&format!("  {}", visible::line(&error.to_string()))),
         }

@@ -26,7 +26,6 @@ pub(crate) use self::args::ConfigureArgs;
 use self::{
     args::{Changes, ConfigureCommand},
     asking::Terminal,
-    services::Services,
 };
 use crate::{
     aside, choice,
@@ -62,9 +61,9 @@ fn existing(args: &ConfigArgs) -> ConfigArgs {
 }
 
 fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let services = Services::load(settings);
+    let registry = services::load(settings);
     let mut done = Vec::new();
-    let applied = flags::apply(changes, editor, settings, &services, &mut done);
+    let applied = flags::apply(changes, editor, settings, registry, &mut done);
     let mut out = Output::new();
     for line in done {
         let line = out.foreign(&line).into_owned();
@@ -81,9 +80,9 @@ fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCo
              --help` shows them all."
         );
     }
-    let services = Services::load(settings);
+    let registry = services::load(settings);
     let choice = runtime()?.block_on(choice::where_none_is_chosen(settings));
-    guided::run(&mut Terminal, editor, settings, &services, choice.as_ref())?;
+    guided::run(&mut Terminal, editor, settings, registry, choice.as_ref())?;
     aside::line(format_args!("Done. It is in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -4,12 +4,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use goose::config::{Paths, Settings, SettingsSource};
 use goose_extension::Message;
-use goose_providers::{ModelRef, Provider, ProviderError, Reply, Request, RequestOptions};
+use goose_providers::{Provider, ProviderError, Reply, Request, RequestOptions};
 
 use crate::{
     choice::Voice,
-    commands::assemble::Keep,
-    local::{self, Consent, Fetching},
+    local::{self, Fetching},
+    settings::Consent,
     supervise::runtime,
     terminal::input::Input,
     visible,
@@ -23,14 +23,21 @@ const SHOWN_CHARACTERS: usize = 200;
 
 /// Asks the model that the file names; what came of it, as a line.
 pub(super) fn run(file: &Path) -> anyhow::Result<String> {
-    let source = SettingsSource::of_this_process(Paths::from_env()?);
-    let settings = Settings::load(source.with_config_file(Some(file.to_owned())))?;
+    let paths = Paths::from_env()?;
+    let consent = Consent::new(false, local::YES);
+    let fetching = Fetching { consent, voice: Voice::Aloud, input: Arc::new(Input::new(None)) };
+    let source = SettingsSource::of_this_process(paths.clone())
+        .with_config_file(Some(file.to_owned()))
+        .with_factory(local::factory(&paths, Some(fetching)));
+    let settings = Settings::load(source)?;
     let Some(model) = settings.profile(None)?.processor else {
         return Ok("  No model is chosen.".to_owned());
     };
-    let provider = match provider(&model, &settings)? {
+    let (registry, overrides) = (settings.registry(), settings.model_overrides()?);
+    let fetched = runtime()?.block_on(registry.fetch(&model, &settings));
+    let provider = match fetched.and_then(|()| registry.provider(&model, &settings, &overrides)) {
         Ok(provider) => provider,
-        Err(why) => return Ok(why),
+        Err(error) => return Ok(failed(&error.to_string(), error.hint())),
     };
     let answered = runtime()?.block_on(async { tokio::time::timeout(PATIENCE, ask(&*provider)).await });
     Ok(match answered {
@@ -41,18 +48,6 @@ pub(super) fn run(file: &Path) -> anyhow::Result<String> {
         Ok(Err(error)) => failed(&error.to_string(), error.hint()),
         Err(_) => failed(&format!("nothing came within {} seconds", PATIENCE.as_secs()), None),
     })
-}
-
-/// Somebody to ask, or why there is nobody.
-fn provider(model: &ModelRef, settings: &Settings) -> anyhow::Result<Result<Arc<dyn Provider>, String>> {
-    if local::is_meant(model) {
-        let input = Arc::new(Input::new(None));
-        let fetching = Fetching { consent: Consent::of(false, settings), voice: Voice::Aloud, input };
-        let made = runtime()?.block_on(local::provider(model, settings, &fetching, Keep::Unsaved));
-        return Ok(made.map_err(|error| failed(&error.to_string(), None)));
-    }
-    let provider = settings.registry().provider(model, settings, &settings.model_overrides()?);
-    Ok(provider.map_err(|error| failed(&error.to_string(), error.hint())))
 }
 
 async fn ask(provider: &dyn Provider) -> Result<String, ProviderError> {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use goose::config::Settings;
-use goose_providers::{ChoiceReason, CustomProviders, Lookup as _, ModelRef, Registry};
+use goose_providers::{ChoiceReason, Lookup as _, ModelRef};
 use tokio::{net::TcpStream, time::timeout};
 use url::{Host, Url};
 
 use super::check::Check;
 use crate::{
     choice,
-    local::{self, Standing},
+    local::{self, ModelStatus},
 };
 
 /// How long a service may take to be reached.
@@ -26,16 +26,14 @@ pub(super) enum Reach {
 }
 
 pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
-    let CustomProviders { providers, problems } = settings.custom_providers();
-    let mut checks: Vec<Check> = problems
+    let registry = settings.registry();
+    let mut checks: Vec<Check> = registry
+        .problems()
         .iter()
         .map(|problem| {
             Check::warning("custom provider", problem.to_string(), "correct that file, or remove it")
         })
         .collect();
-    let addresses: Vec<(String, String)> =
-        providers.iter().map(|custom| (custom.name.clone(), custom.base_url.clone())).collect();
-    let registry = Registry::new(providers);
     // Where the profile cannot be read, the check of the configuration says so.
     let Ok(profile) = settings.profile(None) else { return checks };
     let choice = match &profile.processor {
@@ -50,17 +48,16 @@ pub(super) async fn look(settings: &Settings, reach: Reach) -> Vec<Check> {
         checks.push(Check::bad("model", "no model is chosen, and none is found", choice::WAYS));
         return checks;
     };
-    let model = local::named(model);
-    let mut check = chosen(&registry, &model, settings);
+    let mut check = chosen(&model, settings);
     if let Some(choice) = choice {
         check.says = format!("{}; goose chose it: {}", check.says, choice.reason);
     }
     checks.push(check);
-    if local::is_meant(&model) {
+    if registry.is_embedded(&model) {
         return checks;
     }
-    let own = addresses.into_iter().find(|(name, _)| Some(name.as_str()) == model.provider());
-    let address = own.map(|(_, url)| url).or_else(|| address(&registry, &model, settings));
+    let own = registry.custom().iter().find(|custom| Some(custom.name.as_str()) == model.provider());
+    let address = own.map(|custom| custom.base_url.clone()).or_else(|| address(&model, settings));
     checks.push(service(address, reach).await);
     checks
 }
@@ -72,9 +69,10 @@ fn servers(settings: &Settings) -> Check {
     Check::skipped("local servers", format!("nobody answers with a model: {}", asked.join(", ")))
 }
 
-fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
+fn chosen(model: &ModelRef, settings: &Settings) -> Check {
     const NAME: &str = "model";
-    if local::is_meant(model) {
+    let registry = settings.registry();
+    if registry.is_embedded(model) {
         return inside(model, settings);
     }
     let overrides = match settings.model_overrides() {
@@ -94,16 +92,16 @@ fn chosen(registry: &Registry, model: &ModelRef, settings: &Settings) -> Check {
 
 /// The model inside goose.
 fn inside(model: &ModelRef, settings: &Settings) -> Check {
-    match local::standing(model, settings) {
-        Standing::Here(file) => Check::good("model", format!("{model}, in {file}; {}", local::GOOD_FOR)),
-        Standing::Absent(mend) => Check::warning("model", format!("{model}, which is not here yet"), mend),
-        Standing::Broken(why, mend) => Check::bad("model", format!("{model}: {why}"), mend),
+    match local::status(model, settings.paths()) {
+        ModelStatus::Here(file) => Check::good("model", format!("{model}, in {file}; {}", local::GOOD_FOR)),
+        ModelStatus::Absent(mend) => Check::warning("model", format!("{model}, which is not here yet"), mend),
+        ModelStatus::Broken(why, mend) => Check::bad("model", format!("{model}: {why}"), mend),
     }
 }
 
 /// The address among the settings of a service.
-fn address(registry: &Registry, model: &ModelRef, settings: &Settings) -> Option<String> {
-    let info = registry.info(model.provider()?)?;
+fn address(model: &ModelRef, settings: &Settings) -> Option<String> {
+    let info = settings.registry().info(model.provider()?)?;
     let is_address = |name: &str| ["_HOST", "_URL", "_ENDPOINT"].iter().any(|end| name.ends_with(end));
     let setting = info.settings.iter().find(|setting| is_address(&setting.name))?;
     // One that cannot be read is what the check of the model says.

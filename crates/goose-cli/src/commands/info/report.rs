@@ -10,10 +10,7 @@ use goose_providers::Choice;
 use serde::{Serialize, Serializer};
 
 use super::bytes;
-use crate::{
-    local,
-    settings::{ConfigArgs, Here},
-};
+use crate::settings::{ConfigArgs, Here};
 
 /// The keys that say which model works, and how.
 const MODEL_KEYS: [&str; 5] =
@@ -121,7 +118,7 @@ impl Report {
         let settings = here.settings.as_ref().ok();
         let profile = settings.map(|settings| settings.profile(None));
         let model = profile.and_then(|profile| match profile {
-            Ok(profile) => profile.processor.map(|model| local::named(model).to_string()),
+            Ok(profile) => profile.processor.map(|model| model.to_string()),
             Err(error) => {
                 problems.push(error.to_string());
                 None

@@ -1,24 +1,25 @@
 //! Fetching a model, after the person has agreed to it.
 
 use anyhow::{anyhow, bail};
-use goose::config::Settings;
 use goose_local::model_store::{CatalogueEntry, ModelStore, PullOptions, Pulled, State, WAYS_OUT};
+use goose_providers::Lookup;
 
 use super::{explained, progress::Progress};
 use crate::{
     aside,
     choice::Voice,
     commands::info::size,
-    local::{Consent, Fetching},
+    local::Fetching,
     output::{FAINT, NAME},
+    settings::Consent,
     terminal::input::Typed,
     visible,
 };
 
-/// The variable with the model hub's address.
+/// The setting with the model hub's address.
 const HUB: &str = "HF_ENDPOINT";
 
-/// Fetches it.
+/// Fetches a model.
 ///
 /// # Errors
 ///
@@ -26,10 +27,11 @@ const HUB: &str = "HF_ENDPOINT";
 pub(crate) async fn fetch(
     store: &ModelStore,
     entry: &CatalogueEntry,
-    settings: &Settings,
+    lookup: &dyn Lookup,
     fetching: &Fetching,
 ) -> anyhow::Result<Pulled> {
-    let options = PullOptions::new(settings.variable(HUB)).map_err(|error| anyhow!("{HUB}: {error}"))?;
+    let hub = lookup.value(HUB)?;
+    let options = PullOptions::new(hub.as_deref()).map_err(|error| anyhow!("{HUB}: {error}"))?;
     agreed(store, entry, fetching).await?;
     let progress = Progress::new(fetching.voice);
     let pulled = store.pull(&entry.name, &options, &|event| progress.event(&event)).await;

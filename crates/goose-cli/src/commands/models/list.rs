@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     commands::info::size,
-    local,
     output::{FAINT, GOOD, NAME, Output, WARNING},
     visible,
 };
@@ -42,7 +41,7 @@ pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> a
 /// The model inside that is configured.
 fn used(settings: &Settings) -> Option<String> {
     let model = settings.profile(None).ok()?.processor?;
-    local::is_meant(&model).then(|| local::named(model).model().to_owned())
+    settings.registry().is_embedded(&model).then(|| model.model().to_owned())
 }
 
 fn print(out: &mut Output, item: &Item, is_used: bool) -> std::io::Result<()> {

@@ -21,9 +21,9 @@ use goose_local::model_store::{ModelStore, ModelStoreError};
 use self::args::{ModelsArgs, ModelsCommand};
 use crate::{
     choice::Voice,
-    local::{self, Consent, Fetching},
+    local::{self, Fetching},
     output::Output,
-    settings::{self, ConfigArgs},
+    settings::{self, ConfigArgs, Consent},
     signals::Signals,
     supervise::run_to_end,
     terminal::input::Input,
@@ -50,7 +50,7 @@ async fn dispatched(
     match command {
         ModelsCommand::List(args) => list::run(store, settings, &args),
         ModelsCommand::Pull { name, yes } => {
-            pull::run(store, settings, name.as_deref(), &fetching(yes, settings)).await
+            pull::run(store, settings, name.as_deref(), &fetching(yes)).await
         }
         ModelsCommand::Verify { name } => verify::run(store, name.as_deref()).await,
         ModelsCommand::Remove { name, yes } => {
@@ -61,8 +61,8 @@ async fn dispatched(
     }
 }
 
-fn fetching(yes: bool, settings: &Settings) -> Fetching {
-    let consent = Consent::of(yes, settings);
+fn fetching(yes: bool) -> Fetching {
+    let consent = Consent::new(yes, local::YES);
     Fetching { consent, voice: Voice::Aloud, input: Arc::new(Input::new(None)) }
 }
 

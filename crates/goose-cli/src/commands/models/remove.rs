@@ -9,7 +9,7 @@ use super::{explained, say};
 use crate::{
     aside,
     commands::info::size,
-    local::Consent,
+    settings::Consent,
     terminal::input::{Input, Typed},
 };
 

@@ -29,7 +29,7 @@ pub(super) async fn remove(
         return Ok(ExitCode::FAILURE);
     }
     // First what can only be found by the session.
-    local::forgotten(paths, &session.id.to_string())?;
+    local::forget_session(paths, &session.id.to_string())?;
     store.remove(&session.id).await.map_err(explained)?;
     say(&format!("Removed {called}."))
 }

@@ -176,7 +176,7 @@ async fn a_file_that_is_no_model_is_an_error_when_it_is_asked_and_not_before() -
     std::fs::write(stage.path("tiny.gguf"), "no model")?;
     let provider = stage.provider();
     assert_eq!(provider.name(), "local");
-    assert!(provider.model().is_small);
+    assert_eq!(provider.model().prompt_style, goose_providers::PromptStyle::Brief);
     let error = Question::new("Hi").ask(&provider).await.expect_err("there is no model");
     assert!(matches!(&error, ProviderError::Refused { message, .. } if message.contains("GGUF")), "{error}");
     Ok(())

@@ -69,15 +69,16 @@ async fn another_run_goes_on_where_the_last_ended() -> anyhow::Result<()> {
 async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that_is_not_to_be()
 -> anyhow::Result<()> {
     let stage = Stage::new(6)?;
-    let forgetful = || goose_local::provider::LocalProvider::new(stage.options().without_memory());
     let mut question = Question::new("A secret.");
+    question.options.is_ephemeral = true;
     question.options.max_tokens = Some(40);
-    let first = question.reply(&forgetful()).await?;
+    let first = question.reply(&stage.provider()).await?;
     assert_eq!(first.usage.cached_input, 0);
     let mut other = Question::new("Something else.");
+    other.options.is_ephemeral = true;
     other.options.max_tokens = Some(40);
     other.options.conversation = Some("another".to_owned());
-    let second = other.reply(&forgetful()).await?;
+    let second = other.reply(&stage.provider()).await?;
     assert!(second.usage.cached_input > second.usage.input / 2, "{:?}", second.usage);
     let states =
         stage.cache().iter().filter(|path| path.extension().is_some_and(|kind| kind == "state")).count();
@@ -88,18 +89,18 @@ async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that
 #[tokio::test]
 async fn each_choice_of_tools_has_a_beginning_of_its_own() -> anyhow::Result<()> {
     let stage = Stage::new(6)?;
-    let forgetful = || goose_local::provider::LocalProvider::new(stage.options().without_memory());
     let question = |tools: usize| {
         let mut question = Question::new("Something.");
+        question.options.is_ephemeral = true;
         question.options.max_tokens = Some(40);
         question.tools.truncate(tools);
         question
     };
     for tools in [3, 2] {
-        question(tools).reply(&forgetful()).await?;
+        question(tools).reply(&stage.provider()).await?;
     }
     for tools in [3, 2] {
-        let usage = question(tools).reply(&forgetful()).await?.usage;
+        let usage = question(tools).reply(&stage.provider()).await?.usage;
         assert!(usage.cached_input > usage.input / 2, "{tools} tools: {usage:?}");
     }
     Ok(())

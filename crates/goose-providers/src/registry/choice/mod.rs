@@ -69,18 +69,12 @@ impl fmt::Display for Choice {
 
 impl Registry {
     /// Chooses a model where nobody has. `is_set` says whether a variable of the environment is set; only where no key
-    /// is, servers are asked, for a moment. `embedded` is the model inside goose, where there is one.
-    pub async fn choose(
-        &self,
-        is_set: impl Fn(&str) -> bool,
-        lookup: &dyn Lookup,
-        embedded: Option<ModelRef>,
-    ) -> Option<Choice> {
-        if let Some(choice) = self.chosen(&is_set, &[], None) {
+    /// is, servers are asked, for a moment. The last resort is a model of the program's own.
+    pub async fn choose(&self, is_set: impl Fn(&str) -> bool, lookup: &dyn Lookup) -> Option<Choice> {
+        if let Some(choice) = self.by_key(&is_set) {
             return Some(choice);
         }
-        let answering = servers::answering(self, lookup).await;
-        self.chosen(&is_set, &answering, embedded)
+        self.chosen(is_set, &servers::answering(self, lookup).await)
     }
 
     /// The servers that [`choose`](Self::choose) looks for on this machine: what people call them, and where.
@@ -89,14 +83,9 @@ impl Registry {
     }
 
     /// The choice itself, from what is known.
-    pub fn chosen(
-        &self,
-        is_set: impl Fn(&str) -> bool,
-        answering: &[AnsweringServer],
-        embedded: Option<ModelRef>,
-    ) -> Option<Choice> {
+    fn chosen(&self, is_set: impl Fn(&str) -> bool, answering: &[AnsweringServer]) -> Option<Choice> {
         self.by_key(is_set).or_else(|| by_server(answering)).or_else(|| {
-            let model = embedded?;
+            let model = self.embedded()?;
             Some(Choice { model, reason: ChoiceReason::Embedded })
         })
     }
@@ -122,7 +111,14 @@ fn by_server(answering: &[AnsweringServer]) -> Option<Choice> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{
+        factory::ProviderFactory,
+        provider::Provider,
+        registry::{ProviderInfo, SetupError},
+    };
 
     fn server(provider: &str, model: &str) -> AnsweringServer {
         AnsweringServer {
@@ -133,9 +129,29 @@ mod tests {
         }
     }
 
+    /// A program with one model of its own.
+    struct Inside(String);
+
+    impl ProviderFactory for Inside {
+        fn name(&self) -> &str {
+            "local"
+        }
+
+        fn info(&self) -> ProviderInfo {
+            ProviderInfo::embedded("local", "inside", vec![self.0.clone()])
+        }
+
+        fn build(&self, model: &str, _lookup: &dyn Lookup) -> Result<Arc<dyn Provider>, SetupError> {
+            Err(SetupError::NoProvider { model: model.to_owned() })
+        }
+    }
+
     fn chosen(set: &[&str], servers: &[AnsweringServer], embedded: Option<&str>) -> Option<String> {
-        let embedded = embedded.map(|model| ModelRef::new("local", model));
-        let choice = Registry::default().chosen(|name| set.contains(&name), servers, embedded);
+        let registry = match embedded {
+            Some(model) => Registry::default().with_factory(Arc::new(Inside(model.to_owned()))),
+            None => Registry::default(),
+        };
+        let choice = registry.chosen(|name| set.contains(&name), servers);
         choice.map(|choice| choice.to_string())
     }
 

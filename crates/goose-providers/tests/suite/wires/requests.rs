@@ -66,6 +66,7 @@ fn options() -> RequestOptions {
         max_tokens: Some(1000),
         effort: Some(Effort::Medium),
         conversation: Some("20261115_1".into()),
+        is_ephemeral: false,
     }
 }
 

@@ -38,6 +38,7 @@ mod extension;
 mod guard;
 #[doc(hidden)]
 pub mod macros;
+mod media;
 mod message;
 mod notifier;
 mod output;
@@ -56,11 +57,11 @@ pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, Tool
 pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
+pub use media::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
 pub use message::{Message, MessageContent, Opaque, Reasoning, Role, stored_output};
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
 pub use output::{
     Audio, ContentBlock, Image, IntoToolOutput, MAX_OUTPUT_BYTES, Resource, ResourceContents, ToolOutput,
-    is_base64,
 };
 pub use questions::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, LogLevel, Root, Sampled, Sampling,

@@ -359,11 +359,3 @@ impl From<Image> for ToolOutput {
         Self::content([image.into()])
     }
 }
-
-/// Whether a text can be base64, with its padding, as images and sounds are sent: its length, its alphabet, its end. Nothing
-/// is decoded.
-pub fn is_base64(text: &str) -> bool {
-    let body = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-    !text.is_empty() && text.len().is_multiple_of(4) && body.bytes().all(fits)
-}

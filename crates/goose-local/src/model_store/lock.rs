@@ -1,16 +1,13 @@
 //! [`Lock`]: one download of a model at a time, whoever runs it.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write as _},
     path::Path,
     time::Duration,
 };
 
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
-};
+use goose_fs::FileLock;
 
 use super::error::ModelStoreError;
 
@@ -20,7 +17,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(200);
 /// Held until it is dropped, and by no dead process. The file stays: who removes it could let two in. In it stands which
 /// process holds it, for people.
 pub(super) struct Lock {
-    _file: File,
+    _lock: FileLock,
 }
 
 impl Lock {
@@ -40,20 +37,17 @@ impl Lock {
 
     /// Takes it, unless another one holds it.
     pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ModelStoreError> {
-        let open = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-        let mut file = open.map_err(|error| ModelStoreError::io("open", path, error))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
-            Err(error) => return Err(ModelStoreError::io("lock", path, error.into())),
-        }
+        let open = File::options().create(true).truncate(false).write(true).open(path);
+        let file = open.map_err(|error| ModelStoreError::io("open", path, error))?;
+        let taken = FileLock::try_new(file).map_err(|error| ModelStoreError::io("lock", path, error))?;
+        let Ok(lock) = taken else { return Ok(None) };
         // Only for people, and a full disk is said where it matters.
-        let _ = note_holder(&mut file);
-        Ok(Some(Self { _file: file }))
+        let _ = note_holder(lock.file());
+        Ok(Some(Self { _lock: lock }))
     }
 }
 
-fn note_holder(file: &mut File) -> io::Result<()> {
+fn note_holder(mut file: &File) -> io::Result<()> {
     file.set_len(0)?;
     write!(file, "{}", std::process::id())
 }

@@ -2,22 +2,15 @@
 
 /// The text, cut to about `most` characters: two thirds from its beginning, one from its end, with a note in between.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
+    let Some(parts) = goose_fs::head_tail_chars(text, most - most / 3, most / 3) else {
         return text.to_owned();
-    }
-    let (head, tail) = (most - most / 3, most / 3);
-    let start = &text[..byte_at(text, head)];
-    let end = &text[byte_at(text, count - tail)..];
+    };
+    let (start, end) = (parts.head, parts.tail);
     // Whole lines are easier to read, where there are any.
     let start = start.rfind('\n').filter(|at| *at > start.len() / 2).map_or(start, |at| &start[..at]);
     let end = end.find('\n').filter(|at| *at < end.len() / 2).map_or(end, |at| &end[at + 1..]);
-    let left_out = count - start.chars().count() - end.chars().count();
+    let left_out = text.chars().count() - start.chars().count() - end.chars().count();
     format!("{start}\n[… {left_out} characters left out …]\n{end}")
-}
-
-fn byte_at(text: &str, chars: usize) -> usize {
-    text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

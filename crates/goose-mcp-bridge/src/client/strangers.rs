@@ -2,14 +2,11 @@
 //!
 //! A model's provider refuses a whole conversation for one bad block in it, so what is bad becomes a text that says so.
 
-use goose_extension::is_base64;
+use goose_extension::{MAX_MEDIA_BYTES, MediaFault, check_media, media_type_for_message};
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 
 /// How long a description or an instruction may be.
 pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
-
-/// How large one picture or sound may be, as base64.
-pub(super) const MAX_MEDIA_BYTES: usize = 5 * 1024 * 1024;
 
 /// What stands at the end of a text that was cut.
 const CUT: &str = "\n[… cut: the server's text is too long]";
@@ -91,22 +88,18 @@ fn remove_nul(text: &mut String) {
 
 /// What to say instead of a picture or sound that cannot be shown. Line breaks within base64 are common, and removed.
 fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<String> {
-    const MAX_TYPE_CHARS: usize = 80;
-    let mime_type: String = mime_type.escape_debug().take(MAX_TYPE_CHARS).collect();
-    if data.len() > MAX_MEDIA_BYTES {
-        let size = data.len();
-        return Some(format!(
-            "[The {kind} ({mime_type}) that the server sent is too large: {size} bytes as base64, at most \
-             {MAX_MEDIA_BYTES} are allowed. Ask for a smaller one, or for a file.]"
-        ));
-    }
-    if data.contains(|c: char| c.is_ascii_whitespace()) {
+    if data.len() <= MAX_MEDIA_BYTES && data.contains(|c: char| c.is_ascii_whitespace()) {
         data.retain(|c| !c.is_ascii_whitespace());
     }
-    if is_base64(data) {
-        return None;
-    }
-    Some(format!("[The {kind} ({mime_type}) that the server sent is broken: its data is not base64.]"))
+    let fault = match check_media(data) {
+        Ok(()) => return None,
+        Err(MediaFault::TooLarge) => format!(
+            "too large: {} bytes as base64, at most {MAX_MEDIA_BYTES} are allowed. Ask for a smaller one, or for a file.",
+            data.len()
+        ),
+        Err(MediaFault::NotBase64) => "broken: its data is not base64.".to_owned(),
+    };
+    Some(format!("[The {kind} ({}) that the server sent is {fault}]", media_type_for_message(mime_type)))
 }
 
 #[cfg(test)]

@@ -87,8 +87,8 @@ fn common(a: &[String], b: &[String]) -> Vec<Vec<u16>> {
 }
 
 fn clipped(line: &str) -> String {
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((at, _)) => format!("{}… ({} bytes)", &line[..at], line.len()),
-        None => line.to_owned(),
+    match goose_fs::head_chars(line, MAX_LINE_CHARS) {
+        head if head.len() < line.len() => format!("{head}… ({} bytes)", line.len()),
+        whole => whole.to_owned(),
     }
 }

@@ -1,12 +1,9 @@
 //! A recording as a file: its form, and how it is read and written.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{fs, io, path::Path};
 
 use goose_extension::{ToolError, ToolResult};
+use goose_fs::AtomicFile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -124,19 +121,5 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    let draft = draft(file);
-    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, file));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written
-}
-
-/// A name beside the file that nobody else uses.
-fn draft(file: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}-{count}.tmp", std::process::id()));
-    file.with_file_name(name)
+    AtomicFile::new(file).shared().write(text.as_bytes())
 }

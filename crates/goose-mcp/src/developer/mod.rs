@@ -7,7 +7,6 @@
 //! | `files/` | `read`, `write`, `edit` | files, with their encoding, line ends and permissions kept |
 //! | `find/` | `tree`, `search` | what is in a folder, and where something is |
 //! | `analyze/` | `analyze` | a map of code |
-//! | `cut.rs` | | results that stay small |
 //! | `place.rs` | | what a path in an argument means |
 //! | `slim.rs` | | descriptions that cost the model little |
 //!
@@ -15,7 +14,6 @@
 //! as one blocking task ([`blocking`]).
 
 mod analyze;
-mod cut;
 mod files;
 mod find;
 mod place;

@@ -7,14 +7,14 @@
 //! asks for the lock.
 
 use std::{
-    fs::{self, File, TryLockError},
-    io::{self, Write as _},
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use goose_extension::{ToolError, ToolResult};
+use goose_fs::{AtomicFile, FileLock};
 
 use super::{
     category::Category,
@@ -25,18 +25,15 @@ use super::{
 /// The file that is locked. It is not a category, because its name begins with a dot.
 const LOCK_FILE: &str = ".lock";
 
-/// How long to wait for another process. One change takes milliseconds.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long to wait before looking again.
-const LOCK_PAUSE: Duration = Duration::from_millis(3);
+/// The longest wait for another process. One change takes milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Exclusive access to a folder; ends when dropped.
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     folder: &'a Folder,
     // In this order: the lock is given back before the next task of this process asks for it.
-    _lock: File,
+    _lock: FileLock,
     _turn: Turn,
 }
 
@@ -52,13 +49,7 @@ impl<'a> Locked<'a> {
         let path = folder.path.join(LOCK_FILE);
         plain_file(&path)?;
         let turn = Turn::wait(&folder.path).ok_or_else(|| crowded(&folder.path))?;
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(|error| failed("open", &path, &error))?;
-        wait_for(&lock, &path)?;
+        let lock = lock(&path)?;
         Ok(Self { folder, _lock: lock, _turn: turn })
     }
 
@@ -70,18 +61,9 @@ impl<'a> Locked<'a> {
     /// Where the file cannot be written, or is protected against it; the old one is still there then.
     pub(super) fn replace(&self, category: &Category, bytes: &[u8]) -> ToolResult<()> {
         let existing = self.writable(category)?;
-        let path = existing.as_ref().map_or_else(|| self.folder.path_of(category), |file| file.path.clone());
-        let write = || -> io::Result<()> {
-            let mut file = new_file().tempfile_in(path.parent().unwrap_or(&self.folder.path))?;
-            file.write_all(bytes)?;
-            if let Some(existing) = &existing {
-                file.as_file().set_permissions(existing.metadata.permissions())?;
-            }
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|error| failed("write", &path, &error))
+        let path = existing.map_or_else(|| self.folder.path_of(category), |file| file.path);
+        let written = AtomicFile::new(&path).shared().keep_permissions().synced().write(bytes);
+        written.map_err(|error| failed("write", &path, &error))
     }
 
     /// Removes a category. Of a link, only the link goes; what it led to is given back.
@@ -105,29 +87,18 @@ impl<'a> Locked<'a> {
     }
 }
 
-/// A file that becomes a category: its name is no category's, and it is as readable as any new file.
-fn new_file() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder
-}
-
-fn wait_for(lock: &File, path: &Path) -> ToolResult<()> {
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(busy(path)),
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                tracing::warn!(path = %path.display(), "this file system has no locks; writing without one");
-                return Ok(());
-            }
-            Err(TryLockError::Error(error)) => return Err(failed("lock", path, &error)),
-        }
+/// Takes the lock. The file is as readable as any other of the folder: whoever shares the folder shares the lock.
+fn lock(path: &Path) -> ToolResult<FileLock> {
+    let opened = fs::File::options().create(true).truncate(false).write(true).open(path);
+    let file = opened.map_err(|error| failed("open", path, &error))?;
+    let lock = FileLock::wait(file, LOCK_TIMEOUT).map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => busy(path),
+        _ => failed("lock", path, &error),
+    })?;
+    if !lock.is_held() {
+        tracing::warn!(path = %path.display(), "this file system has no locks; writing without one");
     }
+    Ok(lock)
 }
 
 fn busy(path: &Path) -> ToolError {
@@ -135,7 +106,7 @@ fn busy(path: &Path) -> ToolError {
         "Another process has kept {} locked for {} seconds. Nothing was changed. Try again in a moment; if it \
          stays so, ask the person to look for a hanging goose process.",
         path.display(),
-        LOCK_PATIENCE.as_secs()
+        LOCK_TIMEOUT.as_secs()
     ))
 }
 

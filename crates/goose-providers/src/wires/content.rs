@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use goose_extension::{
-    ContentBlock, Message, MessageContent, Opaque, ResourceContents, ToolOutput, is_base64,
+    ContentBlock, MediaFault, Message, MessageContent, Opaque, ResourceContents, ToolOutput,
+    accepted_image_type, check_media, media_type_for_message,
 };
 use serde_json::Value;
 
@@ -12,9 +13,6 @@ use crate::provider::ModelInfo;
 
 /// How large one text may be. Tools' results are cut well below; this is the last guard.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-
-/// How large one image may be, in base64. Anthropic's limit, the smallest of the three.
-const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
 
 /// What stands for a result that says nothing.
 const NO_OUTPUT: &str = "(no output)";
@@ -109,28 +107,18 @@ fn text_part(text: &str) -> Option<Part<'_>> {
 }
 
 fn image_part<'a>(data: &'a str, mime_type: &str, sight: Sight) -> Part<'a> {
-    let reason = match accepted_type(mime_type) {
+    let reason = match (accepted_image_type(mime_type), check_media(data)) {
         _ if sight == Sight::Blind => "the model cannot look at images",
-        None => "only PNG, JPEG, GIF and WebP can be sent",
-        Some(_) if data.len() > MAX_IMAGE_BYTES => "it is too large; make it smaller, or show a part of it",
-        Some(_) if !is_base64(data) => "its data is damaged",
-        Some(mime_type) => return Part::Image { mime_type, data },
+        (None, _) => "only PNG, JPEG, GIF and WebP can be sent",
+        (_, Err(MediaFault::TooLarge)) => "it is too large; make it smaller, or show a part of it",
+        (_, Err(MediaFault::NotBase64)) => "its data is damaged",
+        (Some(mime_type), Ok(())) => return Part::Image { mime_type, data },
     };
     left_out("image", mime_type, data.len(), reason)
 }
 
-fn accepted_type(mime_type: &str) -> Option<&'static str> {
-    match mime_type.to_ascii_lowercase().as_str() {
-        "image/png" => Some("image/png"),
-        "image/jpeg" | "image/jpg" => Some("image/jpeg"),
-        "image/gif" => Some("image/gif"),
-        "image/webp" => Some("image/webp"),
-        _ => None,
-    }
-}
-
 fn left_out(what: &str, mime_type: &str, base64_bytes: usize, reason: &str) -> Part<'static> {
-    let mime_type: String = mime_type.chars().filter(|c| !c.is_control()).take(64).collect();
+    let mime_type = media_type_for_message(mime_type);
     let kilobytes = (base64_bytes / 4 * 3).div_ceil(1024);
     Part::Text(Cow::Owned(format!("[{what} ({mime_type}, {kilobytes} KiB) left out: {reason}]")))
 }
@@ -140,7 +128,7 @@ fn resource_part(resource: &ResourceContents, sight: Sight) -> Option<Part<'_>> 
         ResourceContents::TextResourceContents { text, .. } => text_part(text),
         ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
             let mime_type = mime_type.as_deref().unwrap_or("unknown type");
-            match accepted_type(mime_type) {
+            match accepted_image_type(mime_type) {
                 Some(_) => Some(image_part(blob, mime_type, sight)),
                 None => Some(left_out("file", mime_type, blob.len(), "it cannot be sent")),
             }

@@ -6,20 +6,18 @@
 //! leaves the old file or the new one, whole.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use goose_fs::{AtomicFile, Draft, FileLock, create_private_dir, sync_dir};
 
 use super::{ConfigError, text_file::read_capped};
 
-/// How long to wait for another process. One change takes milliseconds.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long to wait before looking again.
-const LOCK_PAUSE: Duration = Duration::from_millis(3);
+/// The longest wait for another process. One change takes milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often a change is made again because somebody else changed the file meanwhile.
 const MAX_ROUNDS: u32 = 5;
@@ -69,7 +67,7 @@ pub(super) fn update_watched(
     let failed = |reason: io::Error| unwritable(path, reason.to_string());
     let target = resolved(path).map_err(failed)?;
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_folder(folder).map_err(failed)?;
+    create_private_dir(folder).map_err(failed)?;
     let _lock = locked(folder).map_err(failed)?;
     watch(SaveStep::Locked);
     sweep(folder);
@@ -82,13 +80,13 @@ pub(super) fn update_watched(
         if after.len() as u64 > limit {
             return Err(unwritable(path, format!("it would be larger than {limit} bytes; remove something")));
         }
-        let new = New { folder, target: &target, audience };
-        let unfinished = new.write(after.as_bytes(), &mut watch).map_err(failed)?;
+        let draft = write_draft(&target, audience, after.as_bytes(), &mut watch).map_err(failed)?;
         if read_capped(&target, limit)? == before {
             watch(SaveStep::Compared);
-            unfinished.persist(&target).map_err(|error| failed(error.error))?;
+            draft.commit().map_err(failed)?;
             watch(SaveStep::Renamed);
-            sync_folder(folder);
+            // Where a folder cannot be synced, the file itself is whole all the same.
+            let _ = sync_dir(folder);
             return Ok(true);
         }
     }
@@ -108,45 +106,33 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// A text that is about to take the place of a file.
-struct New<'a> {
-    folder: &'a Path,
-    target: &'a Path,
+/// Writes the new text beside the target, complete and flushed to the disk.
+fn write_draft(
+    target: &Path,
     audience: Audience,
-}
-
-impl New<'_> {
-    fn write(&self, text: &[u8], watch: &mut impl FnMut(SaveStep)) -> io::Result<tempfile::NamedTempFile> {
-        let existing = match fs::metadata(self.target) {
-            Ok(existing) if existing.permissions().readonly() => {
-                return Err(io::Error::other("it is write-protected; make it writable first"));
-            }
-            Ok(existing) => Some(existing),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let mut file = self.builder().tempfile_in(self.folder)?;
-        watch(SaveStep::Created);
-        file.write_all(text)?;
-        watch(SaveStep::Written);
-        if let Some(existing) = existing.filter(|_| self.audience == Audience::AsBefore) {
-            file.as_file().set_permissions(existing.permissions())?;
+    text: &[u8],
+    watch: &mut impl FnMut(SaveStep),
+) -> io::Result<Draft> {
+    let existing = match fs::metadata(target) {
+        Ok(existing) if existing.permissions().readonly() => {
+            return Err(io::Error::other("it is write-protected; make it writable first"));
         }
-        file.as_file().sync_all()?;
-        watch(SaveStep::Synced);
-        Ok(file)
+        Ok(existing) => Some(existing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let options = AtomicFile::new(target).temporary_name(".", UNFINISHED);
+    let options = if audience == Audience::Owner { options } else { options.shared() };
+    let mut draft = options.create()?;
+    watch(SaveStep::Created);
+    draft.write_all(text)?;
+    watch(SaveStep::Written);
+    if let Some(existing) = existing.filter(|_| audience == Audience::AsBefore) {
+        draft.file().set_permissions(existing.permissions())?;
     }
-
-    fn builder(&self) -> tempfile::Builder<'static, 'static> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".").suffix(UNFINISHED);
-        #[cfg(unix)]
-        {
-            let mode = if self.audience == Audience::Owner { 0o600 } else { 0o666 };
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-        }
-        builder
-    }
+    draft.file().sync_all()?;
+    watch(SaveStep::Synced);
+    Ok(draft)
 }
 
 /// Removes what saves of before left behind when they were killed. Nobody else saves now: we have the lock.
@@ -162,40 +148,13 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// goose's folders are their owner's.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// The lock of a folder; it ends when it is dropped, and with the process.
-fn locked(folder: &Path) -> io::Result<Option<File>> {
-    let file = File::open(folder)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::WouldBlock) => {
-                return Err(io::Error::other(
-                    "another goose has kept its folder locked for 5 seconds; try again in a moment",
-                ));
-            }
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
+fn locked(folder: &Path) -> io::Result<FileLock> {
+    FileLock::wait(File::open(folder)?, LOCK_TIMEOUT).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => {
+            io::Error::other("another goose has kept its folder locked for 5 seconds; try again in a moment")
         }
-    }
-}
-
-/// Makes the new name last. Where a folder cannot be synced, the file itself is whole all the same.
-fn sync_folder(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        _ => error,
+    })
 }
 
 #[cfg(test)]

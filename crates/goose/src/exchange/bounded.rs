@@ -1,16 +1,17 @@
 //! What a tool gave back, made fit for the conversation: bounded, valid, and never nothing.
 
-use goose_extension::{ContentBlock, ResourceContents, ToolOutput, is_base64};
+use goose_extension::{
+    ContentBlock, MAX_MEDIA_BYTES, MediaFault, ResourceContents, ToolOutput, check_media,
+    media_type_for_message,
+};
+use goose_fs::{HeadTail, head_tail_bytes};
 use serde_json::Value;
 
 /// How much text of one result the model reads; about 32,000 tokens.
 pub(super) const MAX_RESULT_TEXT: usize = 128 * 1024;
 
-/// How large an image or a sound may be, in base64. Services refuse larger ones.
-pub(super) const MAX_MEDIA: usize = 5 * 1024 * 1024;
-
 /// How large all images and sounds of one result may be together, in base64.
-pub(super) const MAX_ALL_MEDIA: usize = 2 * MAX_MEDIA;
+pub(super) const MAX_ALL_MEDIA: usize = 2 * MAX_MEDIA_BYTES;
 
 /// How many blocks one result may have.
 pub(super) const MAX_BLOCKS: usize = 64;
@@ -98,17 +99,20 @@ fn text_block(text: &str, left: &mut Left) -> Option<ContentBlock> {
 
 /// The words in the place of an image or a sound that is too large or cannot be decoded.
 fn missing_media(kind: &str, mime_type: &str, data: &str, left: &mut Left) -> Option<String> {
-    let reason = if data.len() > MAX_MEDIA {
-        format!("it has {} bytes, at most {} can be sent", decoded_size(data), MAX_MEDIA / 4 * 3)
-    } else if data.len() > left.media {
-        format!("all of this result together have more than {} bytes", MAX_ALL_MEDIA / 4 * 3)
-    } else if !is_base64(data) {
-        "its data is damaged".to_owned()
-    } else {
-        left.media -= data.len();
-        return None;
+    let reason = match check_media(data) {
+        Err(MediaFault::TooLarge) => {
+            format!("it has {} bytes, at most {} can be sent", decoded_size(data), MAX_MEDIA_BYTES / 4 * 3)
+        }
+        _ if data.len() > left.media => {
+            format!("all of this result together have more than {} bytes", MAX_ALL_MEDIA / 4 * 3)
+        }
+        Err(MediaFault::NotBase64) => "its data is damaged".to_owned(),
+        Ok(()) => {
+            left.media -= data.len();
+            return None;
+        }
     };
-    let mime_type: String = mime_type.chars().filter(|c| !c.is_control()).take(64).collect();
+    let mime_type = media_type_for_message(mime_type);
     let article = if kind == "image" { "an" } else { "a" };
     Some(format!("[{article} {kind} ({mime_type}) was left out: {reason}]"))
 }
@@ -127,18 +131,12 @@ fn clean(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// The beginning and the end of a text, with what is missing said in between.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
+    match head_tail_bytes(text, most / 2, most / 2) {
+        Some(HeadTail { head, tail, omitted_bytes }) if text.len() > most => {
+            format!("{head}\n[… {omitted_bytes} bytes left out …]\n{tail}")
+        }
+        _ => text.to_owned(),
     }
-    let mut head = most / 2;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - most / 2;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
 /// The arguments of a call for an error message: not longer than an error should be.
@@ -165,7 +163,7 @@ mod tests {
         assert_eq!(bounded(ToolOutput::text("a\0b")).as_text(), "a\u{fffd}b");
         let bad = ToolOutput::content([ContentBlock::image("***", "image/png")]);
         assert_eq!(bounded(bad).as_text(), "[an image (image/png) was left out: its data is damaged]");
-        let huge = ToolOutput::content([ContentBlock::image("A".repeat(MAX_MEDIA + 4), "image/png")]);
+        let huge = ToolOutput::content([ContentBlock::image("A".repeat(MAX_MEDIA_BYTES + 4), "image/png")]);
         assert!(bounded(huge).as_text().contains("at most"));
         let data = bounded(ToolOutput::value(json!({"text": "a\0b"})));
         assert!(data.structured.is_none() && !data.as_text().contains('\0'), "{data:?}");
@@ -180,7 +178,7 @@ mod tests {
 
     #[test]
     fn images_are_bounded_together_too() {
-        let image = ContentBlock::image("A".repeat(MAX_MEDIA), "image/png");
+        let image = ContentBlock::image("A".repeat(MAX_MEDIA_BYTES), "image/png");
         let output = bounded(ToolOutput::content([image.clone(), image.clone(), image]));
         let kept = output.content.iter().filter(|block| block.as_image().is_some()).count();
         assert_eq!(kept, 2);

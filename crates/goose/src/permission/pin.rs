@@ -7,6 +7,7 @@ use std::{
 };
 
 use goose_extension::Tool;
+use goose_fs::{AtomicFile, head_chars};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -54,7 +55,8 @@ impl ToolPin {
     /// Keeps the text in a folder, so that a later change can be shown. Losing it costs only that.
     pub(super) fn keep(&self, folder: &Path) {
         let Some(text) = self.text.as_ref().filter(|text| text.len() <= MAX_KEPT_BYTES) else { return };
-        if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(self.file(folder), text)) {
+        let write = || AtomicFile::new(&self.file(folder)).write(text.as_bytes());
+        if let Err(error) = fs::create_dir_all(folder).and_then(|()| write()) {
             tracing::debug!(%error, "a tool's description is not kept");
         }
     }
@@ -92,14 +94,13 @@ fn line_difference(before: &str, after: &str) -> String {
 }
 
 fn shown(sign: char, lines: &[&str]) -> Vec<String> {
-    let mut shown: Vec<String> =
-        lines.iter().take(MAX_SHOWN_LINES).map(|line| format!("{sign} {}", cut(line))).collect();
+    let mut shown: Vec<String> = lines
+        .iter()
+        .take(MAX_SHOWN_LINES)
+        .map(|line| format!("{sign} {}", head_chars(line, MAX_SHOWN_CHARS)))
+        .collect();
     if lines.len() > MAX_SHOWN_LINES {
         shown.push(format!("{sign} … {} more lines", lines.len() - MAX_SHOWN_LINES));
     }
     shown
-}
-
-fn cut(line: &str) -> String {
-    line.chars().take(MAX_SHOWN_CHARS).collect()
 }

@@ -2,12 +2,13 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
+use goose_fs::{AtomicFile, FileLock};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -20,6 +21,9 @@ use crate::config::{ConfigError, Place};
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// The longest wait for another process that adds a rule.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many rules a file may have.
 const MAX_RULES: usize = 2000;
@@ -118,7 +122,8 @@ impl RulesFile {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
         // Two programs that add at the same time do so one after the other.
-        let _lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder)).ok();
+        let folder = File::open(folder).map_err(failed)?;
+        let _lock = FileLock::wait(folder, LOCK_TIMEOUT).map_err(failed)?;
         let text = self.text()?;
         let before = parse(&text, &self.path)?;
         if before.contains(rule) {
@@ -137,20 +142,9 @@ impl RulesFile {
                 &format!("there is no safe way to add to this file; add `- {rule}` to `rules:`"),
             )
         })?;
-        replace(&path, folder, &changed).map_err(failed)
+        // A new file is private.
+        AtomicFile::new(&path).keep_permissions().synced().write(changed.as_bytes()).map_err(failed)
     }
-}
-
-/// Puts the new text in the place of the old all at once.
-fn replace(path: &Path, folder: &Path, text: &str) -> io::Result<()> {
-    let mut file = tempfile::Builder::new().prefix(".permission").tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    // A new one is for the person alone, as temporary files are.
-    if let Ok(metadata) = fs::metadata(path) {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, ConfigError> {

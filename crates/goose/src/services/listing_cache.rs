@@ -3,11 +3,12 @@
 //! A file that cannot be read or parsed is as good as none: the service is started and the file written anew.
 
 use std::{
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use goose_extension::{Features, Tool};
+use goose_fs::AtomicFile;
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -78,9 +79,7 @@ impl ListingCache {
             return Ok(());
         }
         std::fs::create_dir_all(&self.folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&bytes)?;
-        file.persist(self.path(key))?;
+        AtomicFile::new(&self.path(key)).write(&bytes)?;
         self.prune()
     }
 

@@ -1,10 +1,11 @@
 //! `inline_python`: code from the configuration, run with `uvx`.
 
 use std::{
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
+use goose_fs::AtomicFile;
 use sha2::{Digest as _, Sha256};
 
 /// What runs Python code with its dependencies.
@@ -18,9 +19,7 @@ pub(super) fn place(code: &str, folder: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(code.as_bytes())?;
-    file.persist(&path)?;
+    AtomicFile::new(&path).write(code.as_bytes())?;
     Ok(path)
 }
 

@@ -1,17 +1,18 @@
 //! [`FileTokenStore`]: logins in files that only their owner can read.
 
 use std::{
-    fs::{self, DirBuilder, File, TryLockError},
-    io::{self, Write as _},
+    fs::{self, File},
+    io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use goose_extension::{ToolError, ToolResult};
+use goose_fs::{AtomicFile, FileLock, create_private_dir, open_lock_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 use url::Url;
 
 use super::store::{StoredLogin, TokenStore};
@@ -74,13 +75,13 @@ impl TokenStore for FileTokenStore {
 
     async fn lock(&self, server: &Url) -> ToolResult<Option<Box<dyn Send>>> {
         let path = self.path(server, "lock");
-        let file = open_lock(&self.folder, &path).map_err(|error| failed("lock", &path, &error))?;
+        let mut file = open_lock(&self.folder, &path).map_err(|error| failed("lock", &path, &error))?;
         for _ in 0..LOCK_TRIES {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(Box::new(file))),
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
-                Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+            match FileLock::try_new(file).map_err(|error| failed("lock", &path, &error))? {
+                Ok(lock) => return Ok(Some(Box::new(lock))),
+                Err(busy) => file = busy,
             }
+            tokio::time::sleep(LOCK_PAUSE).await;
         }
         let error = io::Error::new(io::ErrorKind::TimedOut, "another process holds it");
         Err(failed("lock", &path, &error))
@@ -113,49 +114,29 @@ fn within_cap(length: u64) -> io::Result<()> {
     (length <= MAX_FILE_BYTES).then_some(()).ok_or_else(too_large)
 }
 
-/// Writes beside the file, then puts that in its place.
 fn write(folder: &Path, path: &Path, page: &[u8]) -> io::Result<()> {
     make(folder)?;
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(page)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    AtomicFile::new(path).synced().write(page)
 }
 
 fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
     make(folder)?;
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    own(path, 0o600)?;
+    let file = open_lock_file(path)?;
+    set_mode(path, 0o600)?;
     Ok(file)
 }
 
 fn make(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    own(folder, 0o700)
+    create_private_dir(folder)?;
+    set_mode(folder, 0o700)
 }
 
-/// Gives what was there before the mode that we would have made it with.
-#[cfg(unix)]
-fn own(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
+/// Corrects the mode of a file or folder that was there before.
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o777 == mode {
         return Ok(());
     }
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn own(_path: &Path, _mode: u32) -> io::Result<()> {
-    Ok(())
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> ToolError {

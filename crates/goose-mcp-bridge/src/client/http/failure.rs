@@ -156,8 +156,5 @@ fn without_url(error: &reqwest::Error) -> String {
 }
 
 fn clip(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_TEXT) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    goose_fs::truncate_chars(text, SHOWN_TEXT).into_owned()
 }

@@ -13,11 +13,11 @@ mod symbols;
 mod tame;
 
 use goose_extension::prelude::*;
+use goose_fs::truncate_lines;
 
 use self::{code::Code, language::Grammar, symbols::Symbols};
 use super::{
     Developer, blocking,
-    cut::cut,
     files::check_readable,
     find::{Walk, must_be_there},
 };
@@ -65,11 +65,11 @@ impl Developer {
             Ok(map)
         })
         .await?;
-        Ok(if force.unwrap_or(false) {
-            cut(map, MAX_FORCED_BYTES, "[Cut here. Name a smaller folder, a file or a focus.]")
-        } else {
-            cut(map, MAX_BYTES, "[Cut here. Name a smaller folder, a file or a focus; `force` shows more.]")
-        })
+        let (max_bytes, hint) =
+            if force.unwrap_or(false) { (MAX_FORCED_BYTES, "") } else { (MAX_BYTES, "; `force` shows more") };
+        Ok(truncate_lines(map, max_bytes, |_| {
+            format!("[Cut here. Name a smaller folder, a file or a focus{hint}.]")
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Change`]: the difference between two texts, for the person as a whole and for the model in short.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use goose_extension::{CallContext, RichRenderable};
 use similar::{Algorithm, ChangeTag, TextDiff};
@@ -69,15 +69,7 @@ impl Change {
 }
 
 /// A difference up to a whole line, and how many are left out.
-fn capped(mut text: String, limit: usize) -> String {
-    if text.len() <= limit {
-        return text;
-    }
-    let limit = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    let cut = text[..limit].rfind('\n').map_or(limit, |at| at + 1);
-    let left_out = text[cut..].lines().count();
-    text.truncate(cut);
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "… {left_out} more lines of the difference");
-    text
+fn capped(text: String, limit: usize) -> String {
+    let remark = |rest: &str| format!("… {} more lines of the difference\n", rest.lines().count());
+    goose_fs::truncate_lines(text, limit, remark)
 }

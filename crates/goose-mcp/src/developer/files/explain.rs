@@ -3,7 +3,6 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
-    super::cut::cut_line,
     MAX_FILE_BYTES,
     line_ends::plain,
     matching::{Mismatch, Replacement, line_numbers},
@@ -163,5 +162,5 @@ fn show_line(message: &mut String, lines: &[&str], at: usize) {
 }
 
 fn cut(line: &str) -> Cow<'_, str> {
-    cut_line(line, MAX_LINE_CHARS)
+    goose_fs::truncate_chars(line, MAX_LINE_CHARS)
 }

@@ -115,8 +115,9 @@ fn show_lines(place: &Place, text: &str, first: usize, limit: usize) -> ToolResu
 }
 
 fn numbered(number: usize, line: &str) -> String {
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((at, _)) => format!("{number}\t{}… ({} more bytes)\n", &line[..at], line.len() - at),
-        None => format!("{number}\t{line}\n"),
+    let head = goose_fs::head_chars(line, MAX_LINE_CHARS);
+    match line.len() - head.len() {
+        0 => format!("{number}\t{line}\n"),
+        more => format!("{number}\t{head}… ({more} more bytes)\n"),
     }
 }

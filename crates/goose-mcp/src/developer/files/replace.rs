@@ -5,11 +5,12 @@
 use std::{
     fs::{self, Metadata, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use goose_extension::{ToolError, ToolResult};
+use goose_fs::{AtomicFile, Draft};
 use rustix::fs::{Access, Gid, OFlags, Uid};
 
 use super::{
@@ -17,9 +18,6 @@ use super::{
     attributes, in_place,
     open::{Stamp, failed, not_regular},
 };
-
-/// The permissions of a new file, before the mask that the person has set.
-const NEW_FILE_MODE: u32 = 0o666;
 
 /// How many links in a row are followed to a file that is not there yet.
 const MAX_LINKS: usize = 16;
@@ -51,17 +49,12 @@ pub(super) fn replace(place: &Place, bytes: &[u8], stamp: Option<Stamp>) -> Tool
 }
 
 /// Puts a new file where it belongs, where that is as it was.
-fn put_in_place(
-    place: &Place,
-    new: tempfile::NamedTempFile,
-    path: &Path,
-    stamp: Option<Stamp>,
-) -> ToolResult<io::Result<()>> {
+fn put_in_place(place: &Place, new: Draft, path: &Path, stamp: Option<Stamp>) -> ToolResult<io::Result<()>> {
     let now = existing(path).map_err(|error| failed("write", place, &error))?.as_ref().map(Stamp::of);
     if now != stamp {
         return Err(changed_meanwhile(place));
     }
-    Ok(new.persist(path).map(drop).map_err(|error| error.error))
+    Ok(new.commit())
 }
 
 /// Writes a file where it is.
@@ -86,29 +79,25 @@ fn is_in_the_way(error: &io::Error) -> bool {
 }
 
 /// A file beside the one that it will be. It is removed where it is not put in place.
-fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let mut new = tempfile::Builder::new()
-        .prefix(".goose-")
-        .suffix(".tmp")
-        .permissions(fs::Permissions::from_mode(NEW_FILE_MODE))
-        .tempfile_in(path.parent().unwrap_or(Path::new("/")))?;
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Draft> {
+    let mut new = AtomicFile::new(path).shared().create()?;
     new.write_all(bytes)?;
     Ok(new)
 }
 
 /// The same, with all that is to be kept of the file that it will replace.
-fn write_alike(path: &Path, bytes: &[u8], existing: &Metadata) -> io::Result<tempfile::NamedTempFile> {
+fn write_alike(path: &Path, bytes: &[u8], existing: &Metadata) -> io::Result<Draft> {
     if existing.nlink() > 1 {
         return Err(io::ErrorKind::CrossesDevices.into());
     }
     let new = write_beside(path, bytes)?;
     let owner = (existing.uid(), existing.gid());
-    let ours = new.as_file().metadata()?;
+    let ours = new.file().metadata()?;
     if owner != (ours.uid(), ours.gid()) {
-        rustix::fs::fchown(new.as_file(), Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)))?;
+        rustix::fs::fchown(new.file(), Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)))?;
     }
-    new.as_file().set_permissions(existing.permissions())?;
-    attributes::keep(path, new.as_file())?;
+    new.file().set_permissions(existing.permissions())?;
+    attributes::keep(path, new.file())?;
     Ok(new)
 }
 

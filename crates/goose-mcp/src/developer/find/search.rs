@@ -13,6 +13,7 @@ use std::{
 };
 
 use goose_extension::prelude::*;
+use goose_fs::{truncate_chars, truncate_lines};
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -24,7 +25,6 @@ use ignore::{
 use super::walk::{Walk, must_be_there};
 use crate::developer::{
     Developer, blocking,
-    cut::{cut, cut_line},
     files::{check_readable, open_regular},
 };
 
@@ -216,11 +216,10 @@ impl Hunt {
                 break;
             }
         }
-        shown = cut(
-            shown,
-            MAX_BYTES,
-            "[Cut here: too much to show. Narrow the pattern, the path or the glob, or ask for fewer lines around.]\n",
-        );
+        shown = truncate_lines(shown, MAX_BYTES, |_| {
+            "[Cut here: too much to show. Narrow the pattern, the path or the glob, or ask for fewer lines around.]\n"
+                .to_owned()
+        });
         if self.met_binary.load(Ordering::Relaxed) && !self.root.is_dir() {
             shown.push_str("[It is no text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
         } else if found.is_empty() && !self.root.is_dir() {
@@ -275,7 +274,7 @@ impl Lines<'_> {
         let line = String::from_utf8_lossy(bytes);
         let line = line.trim_end_matches(['\n', '\r']);
         let number = number.unwrap_or_default();
-        let _ = writeln!(self.shown, "{number}{mark}{}", cut_line(line, MAX_LINE_CHARS));
+        let _ = writeln!(self.shown, "{number}{mark}{}", truncate_chars(line, MAX_LINE_CHARS));
     }
 }
 

@@ -2,6 +2,7 @@
 //! goose's words, so that the next time it is carried on as it is and not read anew.
 
 use goose_extension::{Message, MessageContent, Role};
+use goose_fs::head_tail_chars;
 
 use super::{plan, units::Units};
 use crate::session::aside;
@@ -105,15 +106,13 @@ impl Opening {
 
 /// The beginning and the end of a text, with at most so many characters in all.
 fn cut(text: &str, max: usize) -> String {
-    let count = text.chars().count();
-    if count <= max {
+    if text.chars().count() <= max {
         return text.to_owned();
     }
     let kept = max.saturating_sub(GAP.chars().count());
     let head = kept / 4 * 3;
-    let skipped = count - (kept - head);
-    let (beginning, end) = (text.chars().take(head), text.chars().skip(skipped));
-    beginning.chain(GAP.chars()).chain(end).collect()
+    let parts = head_tail_chars(text, head, kept - head);
+    parts.map_or_else(|| text.to_owned(), |parts| [parts.head, GAP, parts.tail].concat())
 }
 
 #[cfg(test)]

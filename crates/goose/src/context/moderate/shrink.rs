@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use goose_extension::{Message, MessageContent, ToolOutput};
+use goose_fs::head_tail_chars;
 
 use super::{Goal, units::Units};
 
@@ -67,22 +68,12 @@ fn shortened(part: &MessageContent, kept: Kept) -> Option<ToolOutput> {
     if text.len() <= 2 * (kept.head + kept.tail) && !has_more {
         return None;
     }
-    let (head, tail) = (head(&text, kept.head), tail(&text, kept.tail));
+    let (head, tail) = head_tail_chars(&text, kept.head, kept.tail)
+        .map_or((text.as_str(), ""), |parts| (parts.head, parts.tail));
     let words = format!(
         "{head}\n[Shortened to make room: this was {} bytes. Call the tool again if you need the rest.]\n{tail}",
         text.len()
     );
     let words = words.trim_end();
     Some(if output.is_error { ToolOutput::error(words) } else { ToolOutput::text(words) })
-}
-
-fn head(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
-}
-
-fn tail(text: &str, chars: usize) -> &str {
-    match chars.checked_sub(1) {
-        Some(last) => text.char_indices().rev().nth(last).map_or(text, |(start, _)| &text[start..]),
-        None => "",
-    }
 }

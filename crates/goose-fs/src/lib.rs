@@ -1,0 +1,16 @@
+//! File helpers that every crate shares: atomic replacement, locks, private folders, and the truncation of texts.
+//!
+//! - [`AtomicFile`]: a file that is replaced as a whole; a reader sees the old content or the new one, never half of it;
+//! - [`FileLock`]: an advisory lock between processes;
+//! - [`create_private_dir`]: a folder that only its owner can enter;
+//! - [`truncate_chars`], [`head_tail_bytes`], [`head_tail_chars`]: parts of a text that never cut through a character.
+//!
+//! Nothing here is asynchronous: callers on a runtime use `spawn_blocking`.
+
+mod atomic;
+mod lock;
+mod text;
+
+pub use atomic::{AtomicFile, Draft, create_private_dir, sync_dir};
+pub use lock::{FileLock, open_lock_file};
+pub use text::{HeadTail, head_chars, head_tail_bytes, head_tail_chars, truncate_chars, truncate_lines};

@@ -14,8 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{Stream, StreamExt as _};
-use goose::exchange::{Approval, Event, Outcome};
+use futures::StreamExt as _;
+use goose::exchange::{Approval, Event, Outcome, Reply};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -85,15 +85,13 @@ enum Next {
 }
 
 impl Follower<'_> {
-    /// Follows a reply that the token stops.
+    /// Follows a reply.
     ///
     /// # Errors
     ///
     /// Where the view cannot be written to. The reply has ended then.
-    pub(crate) async fn follow<R>(mut self, mut reply: R, stop: CancellationToken) -> io::Result<Ending>
-    where
-        R: Stream<Item = Event> + Unpin,
-    {
+    pub(crate) async fn follow(mut self, mut reply: Reply) -> io::Result<Ending> {
+        let stop = reply.cancellation();
         let mut ticks = interval(FRAME_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut stopping = Stopping { stop, deadline: None, leave: None };
@@ -113,7 +111,7 @@ impl Follower<'_> {
                 Next::Event(event) => waiting = event,
                 Next::Free(turn) => {
                     let Some(event) = waiting.take() else { continue };
-                    match self.event(event, turn, &mut stopping).await {
+                    match self.event(event, turn, &reply, &mut stopping).await {
                         Ok(None) => {}
                         Ok(Some(ending)) => return Ok(ending),
                         Err(error) => {
@@ -142,11 +140,12 @@ impl Follower<'_> {
         &mut self,
         event: Event,
         turn: Option<Turn>,
+        reply: &Reply,
         stopping: &mut Stopping,
     ) -> io::Result<Option<Ending>> {
         match event {
             Event::Approval(approval) => {
-                if let Some(asked) = self.approve(&approval, turn, &stopping.stop).await? {
+                if let Some(asked) = self.approve(&approval, turn, reply).await? {
                     stopping.begin(asked);
                 }
                 Ok(None)
@@ -164,20 +163,20 @@ impl Follower<'_> {
         &mut self,
         approval: &Approval,
         turn: Option<Turn>,
-        stop: &CancellationToken,
+        reply: &Reply,
     ) -> io::Result<Option<Asked>> {
-        if stop.is_cancelled() {
+        if reply.cancellation().is_cancelled() {
             return Ok(None);
         }
         self.view.before_question()?;
         let Some(turn) = turn else {
-            approval.answer(approval::refuse(approval));
+            reply.answer(&approval.id, approval::refuse(approval));
             return Ok(None);
         };
         tokio::select! {
             said = approval::ask(&turn, approval) => Ok(match said {
                 Said::Decided(decision) => {
-                    approval.answer(decision);
+                    reply.answer(&approval.id, decision);
                     None
                 }
                 Said::Cancel => Some(Asked::Interrupt),
@@ -196,9 +195,9 @@ async fn turn(input: Option<&Arc<Input>>) -> Option<Turn> {
 }
 
 /// Waits for the end of a reply that nobody looks at any more.
-async fn drain<R: Stream<Item = Event> + Unpin>(mut reply: R) {
+async fn drain(mut reply: Reply) {
     let all = async { while reply.next().await.is_some() {} };
-    // What is late is dropped, and so cancelled.
+    // The exchange is closed next, late or not.
     let _ = tokio::time::timeout(DRAIN_TIME, all).await;
 }
 

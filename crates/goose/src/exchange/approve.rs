@@ -1,12 +1,12 @@
 //! Asking a person whether a tool may run. Only the first answer counts, none after a cancel, and no answer is a no.
 
 use goose_extension::JsonObject;
-use tokio::sync::oneshot;
 
 use super::{
     bounded::brief,
     check::{Asked, Call, Checked, Settled},
-    event::{Approval, Decision, Event},
+    event::{Answer, Approval, Decision, Event},
+    event_hub::OpenQuestion,
     work::{Going, Work},
 };
 
@@ -18,7 +18,7 @@ const DECLINED: &str = "the user did not allow this call. Do not try it again in
 pub(super) struct Pending {
     call: Call,
     asked: Asked,
-    answer: oneshot::Receiver<Decision>,
+    question: OpenQuestion,
 }
 
 /// A question and its answer.
@@ -32,7 +32,10 @@ impl Pending {
     /// Waits for the answer of the question that is pending, for ever where there is none.
     pub(super) async fn decided(pending: &mut Option<Self>) -> Decided {
         let Some(waiting) = pending else { return std::future::pending().await };
-        let decision = (&mut waiting.answer).await.unwrap_or(Decision::Deny { instead: None });
+        let decision = match waiting.question.answer().await {
+            Some(Answer::Decision(decision)) => decision,
+            _ => Decision::Deny { instead: None },
+        };
         match pending.take() {
             Some(Self { call, asked, .. }) => Decided { call, asked, decision },
             None => std::future::pending().await,
@@ -42,13 +45,13 @@ impl Pending {
 
 impl Work {
     /// Puts the question.
-    pub(super) async fn ask_person(&self, call: Call, asked: Asked) -> Pending {
-        let always = asked.always.as_ref().map(ToString::to_string);
+    pub(super) fn ask_person(&self, call: Call, asked: Asked) -> Pending {
         let (id, tool) = (call.id.clone(), call.name().to_owned());
-        let (approval, answer) =
-            Approval::new(id, tool, call.arguments.clone(), asked.reasons.clone(), always);
-        self.tell(Event::Approval(approval)).await;
-        Pending { call, asked, answer }
+        let (arguments, reasons) = (call.arguments.clone(), asked.reasons.clone());
+        let always = asked.always.as_ref().map(ToString::to_string);
+        let approval = Approval { id: id.clone(), tool, arguments, reasons, always };
+        let question = self.events.ask(id, Event::Approval(approval));
+        Pending { call, asked, question }
     }
 
     /// What the answer means for the call.
@@ -60,7 +63,7 @@ impl Work {
                 if let Some(rule) = &asked.always
                     && let Err(error) = self.core.permissions.remember(rule)
                 {
-                    self.tell(Event::Notice(format!("The rule could not be stored: {error}"))).await;
+                    self.emit(Event::Notice(format!("The rule could not be stored: {error}")));
                 }
                 self.allowed(call, &asked).await
             }

@@ -65,7 +65,7 @@ impl Work {
         match &answer {
             Ok(_) => {
                 for event in shown.end() {
-                    self.tell(event).await;
+                    self.emit(event);
                 }
             }
             // What was read has to be paid for, whatever became of it.
@@ -112,7 +112,7 @@ impl Work {
             };
             incoming.push(event);
             for event in news {
-                self.tell(event).await;
+                self.emit(event);
             }
         }
     }
@@ -121,7 +121,7 @@ impl Work {
     async fn wait_for_another_try(&self, failures: u32, error: ProviderError) -> Result<(), Stop> {
         let Some(delay) = self.core.retry.delay(failures, &error) else { return Err(error.into()) };
         let reason = error.to_string();
-        self.tell(Event::Retrying { reason, delay, attempt: failures + 1 }).await;
+        self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
         match self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await {
             Some(()) => Ok(()),
             None => Err(Stop::Cancelled),

@@ -13,6 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     builder::{BuildError, ExchangeBuilder, Kept},
     core::{Core, DEFAULT_MAX_TURNS, Limits, Offer, Prompt, State},
+    event_hub::EventHub,
     fullness::Fullness,
     handle::Exchange,
     models::{ActiveModels, Pair, prepare},
@@ -84,6 +85,7 @@ impl ExchangeBuilder {
             toolset: Arc::new(toolset.with_permissions(Arc::clone(&permissions))),
             manager,
             permissions,
+            events: EventHub::new(session.id().clone()),
             session,
             notifier: Arc::clone(&self.notifier),
             caller: self.caller.clone(),

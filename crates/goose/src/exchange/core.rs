@@ -9,7 +9,9 @@ use goose_extension::{Caller, ExchangeView, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{fullness::Fullness, models::ActiveModels, spent::Spent, structured::FinalOutput};
+use super::{
+    event_hub::EventHub, fullness::Fullness, models::ActiveModels, spent::Spent, structured::FinalOutput,
+};
 use crate::{
     agents::{
         extension_manager::{Events, ExtensionManager},
@@ -33,6 +35,7 @@ pub(super) struct Core {
     pub(super) toolset: Arc<Toolset>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) session: Session,
+    pub(super) events: Arc<EventHub>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) working_dir: PathBuf,
@@ -113,5 +116,11 @@ impl Core {
     /// Stops the reply that is being made.
     pub(super) fn stop(&self) {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.events.close();
     }
 }

@@ -1,171 +1,218 @@
-//! [`Event`]: everything a UX sees of a reply.
+//! [`Event`]: everything a user interface sees of a reply, and the answers that it gives.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+use std::{sync::Arc, time::Duration};
+
+use goose_extension::{
+    ContentBlock, JsonObject, Message, ResourceContents, RichRenderable, ToolOutput, stored_output,
 };
-
-use goose_extension::{JsonObject, Message, RichRenderable, ToolOutput};
 use goose_providers::Usage;
-use tokio::sync::oneshot;
+use serde::{Deserialize, Serialize};
 
-/// Something that happened while a reply was made. What changes the conversation is stored before it is told.
-#[derive(Debug, Clone)]
+/// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// The model is asked.
     Asking {
-        /// How often it has been asked for this reply, from 1.
+        /// Count of questions to the model in this reply, from 1.
         turn: u32,
     },
     /// More of the answer.
     Text(String),
-    /// More of what the model thinks.
+    /// More of the model's reasoning.
     Thinking(String),
-    /// The model did not answer; it is asked again after a while.
+    /// The model did not answer; it is asked again after a delay.
     Retrying {
-        /// What went wrong.
+        /// The reason of the failure.
         reason: String,
-        /// How long goose waits.
+        /// The delay.
         delay: Duration,
-        /// Which try comes next, from 2.
+        /// Number of the next attempt, from 2.
         attempt: u32,
     },
-    /// The answer broke off and the new one differs: the text since `Asking` does not count, the whole comes anew.
+    /// The answer broke off and the new one differs: the text since `Asking` is void, and the new text follows from its
+    /// start.
     Restarted,
-    /// What the model answered, complete and stored.
+    /// The complete answer of the model, stored.
     Answered(Arc<Message>),
-    /// A person must say whether a tool may run.
+    /// A tool call waits for approval; answered with a [`Decision`].
     Approval(Approval),
+    /// A question, by its id, was answered or withdrawn.
+    QuestionClosed {
+        /// The question.
+        id: String,
+    },
     /// A tool runs.
     ToolStarted {
         /// The call.
         id: String,
         /// The tool.
         name: String,
-        /// What it was given.
+        /// Its arguments.
         arguments: JsonObject,
     },
-    /// A running tool says how far it is; for the shell, more output.
+    /// A running tool reports progress; the shell, more output.
     ToolProgress {
         /// The call.
         id: String,
-        /// Its words.
+        /// The report.
         message: String,
     },
-    /// A running tool has something to show: a difference, a plan.
+    /// A running tool shows something: a diff, a plan, a command.
     ToolLog {
         /// The call.
         id: String,
-        /// What it shows.
+        /// The content.
         content: RichRenderable,
     },
-    /// A tool has ended, or was not run and why; stored.
+    /// A tool has ended, or was not run; stored.
     ToolFinished {
         /// The call.
         id: String,
         /// The tool.
         name: String,
-        /// What the model will read.
+        /// The result as the model reads it.
+        #[serde(with = "stored_output")]
         output: ToolOutput,
-        /// How it came about.
+        /// The way it ended.
         end: ToolEnd,
     },
-    /// What the last question to the model cost, and how full the context is.
+    /// The price of the last question to the model, and the size of the context.
     Cost(Cost),
-    /// Older messages made room.
+    /// Older messages were compacted.
     Compacted {
-        /// How many tokens the conversation had, about.
+        /// Estimated tokens of the conversation before.
         before: u64,
-        /// How many it has now, about.
+        /// Estimated tokens now.
         after: u64,
     },
-    /// Something a person should know, in one sentence.
+    /// Something the user should know, in one sentence.
     Notice(String),
+    /// This reader was too slow, and events were dropped. What they changed is in the session's store, after the step
+    /// of the last record that was read.
+    Lagged {
+        /// Count of dropped events.
+        missed: u64,
+    },
     /// The reply is over. The last event.
     Finished(Outcome),
 }
 
-/// How a tool call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Event {
+    /// Approximate memory in bytes.
+    pub(super) fn weight(&self) -> usize {
+        let content = match self {
+            Self::ToolFinished { output, .. } => output.content.iter().map(block_weight).sum(),
+            Self::ToolProgress { message, .. } | Self::Notice(message) => message.len(),
+            Self::ToolLog { content: RichRenderable::Diff { unified: text, .. }, .. }
+            | Self::ToolLog { content: RichRenderable::Text { text }, .. } => text.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + content
+    }
+}
+
+fn block_weight(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.len(),
+            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// The way a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolEnd {
     /// It ran; the output says how well.
     Ran,
-    /// It was not run: malformed, unknown, or the same again and again.
+    /// It was not run: malformed, unknown, or repeated too often.
     Rejected,
-    /// A person or a rule said no.
+    /// The user or a rule denied it.
     Denied,
     /// It was cancelled.
     Cancelled,
 }
 
-/// What the work costs.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// Token usage and price.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The last question and its answer.
     pub last: Usage,
     /// The whole session.
     pub session: Usage,
-    /// The whole session in US dollars, where the prices are known.
+    /// Price of the whole session in US dollars, where all prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
-    /// How many tokens the conversation has now, about.
+    /// Estimated tokens of the conversation.
     pub context_used: u64,
-    /// How many it may have.
+    /// Greatest number of tokens of the conversation.
     pub context_limit: u64,
 }
 
-/// How a reply ended.
-#[derive(Debug, Clone, PartialEq)]
+/// The way a reply ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "detail", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
     /// The model has answered. With a response schema, the value that fits it.
     Done {
         /// The structured answer, where one was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         structured: Option<serde_json::Value>,
     },
-    /// It asked for tools as often as it may.
+    /// The model was asked as often as the limit allows.
     MaxTurns(u32),
-    /// Its answer was cut at the greatest length.
+    /// Its answer was cut at the maximum length.
     MaxTokens,
-    /// It, or a filter of the service, refused.
+    /// The model, or a filter of its service, refused.
     Refused,
-    /// It said nothing at all, several times.
+    /// The model answered nothing, several times.
     Empty,
-    /// A person cancelled.
+    /// The reply was cancelled.
     Cancelled,
-    /// It could not go on.
+    /// The reply could not continue.
     Failed(Failure),
 }
 
-/// Why a reply could not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The reason why a reply could not continue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What happened and why.
     pub message: String,
     /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// A question whether a tool may run. Answered once; unanswered, when the last clone is dropped, it is a no.
-#[derive(Debug, Clone)]
+/// The question whether a tool call may run, answered through [`Exchange::answer`](super::Exchange::answer).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The call.
+    /// The question, which has the id of the call.
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// Exactly what it would be given.
+    /// Exactly the arguments it would get.
     pub arguments: JsonObject,
-    /// Why a person is asked, one reason a line.
+    /// Reasons for asking, one a line.
     pub reasons: Vec<String>,
-    /// The rule that "always" would store, as a person would read it; where none is safe, "always" is not offered.
+    /// The rule that [`Decision::Always`] would store, for people. Without one, "always" is not offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
-    answer: Arc<Mutex<Option<oneshot::Sender<Decision>>>>,
 }
 
-/// What a person says to an [`Approval`].
-#[derive(Debug, Clone, PartialEq)]
+/// The answer to an [`Approval`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decision", content = "detail", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Decision {
     /// Yes, this once.
@@ -176,28 +223,30 @@ pub enum Decision {
     Edited(JsonObject),
     /// No.
     Deny {
-        /// What the model should do instead, where the person says so.
+        /// What the model should do instead, if the user says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<String>,
     },
 }
 
-impl Approval {
-    /// A question and where its answer arrives.
-    pub(crate) fn new(
-        id: String,
-        tool: String,
-        arguments: JsonObject,
-        reasons: Vec<String>,
-        always: Option<String>,
-    ) -> (Self, oneshot::Receiver<Decision>) {
-        let (answer, answered) = oneshot::channel();
-        let answer = Arc::new(Mutex::new(Some(answer)));
-        (Self { id, tool, arguments, reasons, always, answer }, answered)
-    }
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Answer {
+    /// To [`Event::Approval`].
+    Decision(Decision),
+}
 
-    /// Answers. Only the first answer counts, and none after the reply was cancelled; tells whether this one did.
-    pub fn answer(&self, decision: Decision) -> bool {
-        let sender = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        sender.is_some_and(|sender| sender.send(decision).is_ok())
+impl Answer {
+    /// Whether it is an answer to this question.
+    pub(super) fn fits(&self, question: &Event) -> bool {
+        matches!((self, question), (Self::Decision(_), Event::Approval(_)))
+    }
+}
+
+impl From<Decision> for Answer {
+    fn from(decision: Decision) -> Self {
+        Self::Decision(decision)
     }
 }

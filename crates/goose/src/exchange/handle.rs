@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use goose_extension::{ExchangeView, Message};
-use tokio::sync::mpsc;
 
 use super::{
     core::Core,
-    event::{Event, Failure},
+    event::Failure,
     reply::Reply,
     room::Reason,
     work::{Going, Stop, Work},
@@ -17,9 +16,6 @@ use crate::{
     permission::{Mode, Permissions},
     session::SessionId,
 };
-
-/// How many events of a command are dropped unread before it would wait; more than it has.
-const COMMAND_EVENTS: usize = 16;
 
 /// A conversation with a model that has tools. Made by [`build_exchange`](super::build_exchange) or
 /// [`Exchange::builder`]. Clones are the same conversation.
@@ -94,24 +90,21 @@ impl Exchange {
         work.replace_messages(&[]).await.map_err(failure)
     }
 
-    /// Tells the reply or the command that is being made to stop. Nothing of it is left half done.
-    pub fn stop(&self) {
-        self.core.stop();
-    }
-
     /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.
     pub async fn close(&self) {
         self.core.stop();
         self.core.tasks.close();
         self.core.tasks.wait().await;
         self.core.manager.close().await;
+        self.core.events.close();
     }
 
     /// What a command between replies works with. What an earlier reply left open is closed first.
     async fn command(&self) -> Going<Work> {
         let state = Arc::clone(&self.core.state).lock_owned().await;
-        let (events, _) = mpsc::channel::<Event>(COMMAND_EVENTS);
-        let mut work = Work::new(Arc::clone(&self.core), state, events, self.core.begin());
+        let cancellation = self.core.begin();
+        let events = self.core.events.begin_reply(cancellation.clone());
+        let mut work = Work::new(Arc::clone(&self.core), state, events, cancellation);
         work.close_interrupted().await?;
         Ok(work)
     }

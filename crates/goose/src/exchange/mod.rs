@@ -24,6 +24,7 @@ mod check;
 mod core;
 mod decide;
 mod event;
+mod event_hub;
 mod fullness;
 mod handle;
 mod model;
@@ -42,6 +43,7 @@ mod tools;
 mod work;
 
 pub use builder::{BuildError, ExchangeBuilder, Kept, build_exchange};
-pub use event::{Approval, Cost, Decision, Event, Failure, Outcome, ToolEnd};
+pub use event::{Answer, Approval, Cost, Decision, Event, Failure, Outcome, ToolEnd};
+pub use event_hub::{EventReader, EventRecord};
 pub use handle::Exchange;
 pub use reply::Reply;

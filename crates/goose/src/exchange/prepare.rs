@@ -29,7 +29,7 @@ impl Work {
         self.tell_notices().await;
         self.keep_within_budget().await?;
         self.turn += 1;
-        self.tell(Event::Asking { turn: self.turn }).await;
+        self.emit(Event::Asking { turn: self.turn });
         match self.cancellation.is_cancelled() {
             true => Err(Stop::Cancelled),
             false => Ok(()),
@@ -79,11 +79,11 @@ impl Work {
         let mut found = std::mem::take(&mut self.state.notices);
         found.extend(self.core.permissions.problem());
         for notice in found {
-            self.tell(Event::Notice(notice)).await;
+            self.emit(Event::Notice(notice));
         }
         while let Some(Some(event)) = self.state.services.recv().now_or_never() {
             if let Some(notice) = notice(event) {
-                self.tell(Event::Notice(notice)).await;
+                self.emit(Event::Notice(notice));
             }
         }
     }

@@ -1,9 +1,6 @@
 //! Recording: what happened is stored, then it counts, then it is told.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::sync::Arc;
 
 use goose_extension::{Message, MessageContent, ToolOutput};
 use goose_providers::{ToolCall, Usage};
@@ -15,9 +12,6 @@ use super::{
     work::{Going, Stop, Work},
 };
 use crate::session::{Step, StoreError};
-
-/// How long a listener is waited for after a cancel. One that has not read by then is not waited for again.
-const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What the model reads where a person cancelled a call.
 const CANCELLED: &str = "Cancelled by the user. It may have been carried out in part.";
@@ -33,25 +27,15 @@ const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a r
 const INTERRUPTED_REPLY: &str = "goose was ended";
 
 impl Work {
-    /// Tells whoever listens. A slow listener is waited for, but not for long once the reply was cancelled: whoever
-    /// cancels need not read on. One that is gone has cancelled.
-    pub(super) async fn tell(&self, event: Event) {
-        match self.cancellation.run_until_cancelled(self.events.reserve()).await {
-            Some(Ok(place)) => place.send(event),
-            Some(Err(_)) => {}
-            None if self.is_unheard.load(Ordering::Relaxed) => {
-                let _ = self.events.try_send(event);
-            }
-            None => {
-                let told = self.events.send_timeout(event, LAST_WORDS).await;
-                self.is_unheard.store(told.is_err(), Ordering::Relaxed);
-            }
-        }
+    /// Reports an event.
+    pub(super) fn emit(&self, event: Event) {
+        self.events.emit(event);
     }
 
     /// Stores a step; only then it counts.
     pub(super) async fn record(&mut self, step: Step) -> Result<(), StoreError> {
-        self.core.session.append(&step).await?;
+        let number = self.core.session.append(&step).await?;
+        self.core.events.stored(number);
         self.state.conversation.apply(step);
         Ok(())
     }
@@ -66,7 +50,7 @@ impl Work {
         steps.extend(says_something.then_some(Step::Message { message }));
         self.record_all(steps).await?;
         if let Some(message) = self.state.conversation.last().filter(|_| says_something) {
-            self.tell(Event::Answered(Arc::clone(message))).await;
+            self.emit(Event::Answered(Arc::clone(message)));
         }
         self.count_answer(answer.usage).await;
         let calls = answer.calls.iter().zip(ids).map(|(call, id)| ToolCall { id, ..call.clone() });
@@ -77,7 +61,7 @@ impl Work {
         let state = &mut *self.state;
         state.fullness.answered(&usage, &state.conversation);
         let cost = self.core.spent.cost(usage, self.state.fullness.used(), self.core.limit());
-        self.tell(Event::Cost(cost)).await;
+        self.emit(Event::Cost(cost));
     }
 
     /// Stores all that was spent since.
@@ -96,7 +80,7 @@ impl Work {
     ) -> Going<()> {
         let output = bounded(output);
         self.record(Step::ToolResult { id: id.clone(), output: output.clone() }).await?;
-        self.tell(Event::ToolFinished { id, name, output, end }).await;
+        self.emit(Event::ToolFinished { id, name, output, end });
         Ok(())
     }
 
@@ -122,7 +106,7 @@ impl Work {
         if outcome == Outcome::Cancelled {
             for (id, name) in finished {
                 let output = ToolOutput::error(CANCELLED);
-                self.tell(Event::ToolFinished { id, name, output, end: ToolEnd::Cancelled }).await;
+                self.emit(Event::ToolFinished { id, name, output, end: ToolEnd::Cancelled });
             }
         }
         match (books, stored.map_err(Into::into)) {
@@ -157,7 +141,8 @@ impl Work {
         if steps.is_empty() {
             return Ok(());
         }
-        self.core.session.append_all(&steps).await?;
+        let number = self.core.session.append_all(&steps).await?;
+        self.core.events.stored(number);
         steps.into_iter().for_each(|step| self.state.conversation.apply(step));
         Ok(())
     }

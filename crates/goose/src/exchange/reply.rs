@@ -1,86 +1,118 @@
-//! [`Reply`]: the handle of a reply that is being made, and the task that makes it.
+//! [`Reply`]: the handle of a reply under way, and the task that makes it.
 
 use std::{
     panic::AssertUnwindSafe,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
-use futures::{FutureExt as _, Stream};
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use goose_extension::Message;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     core::Core,
-    event::{Event, Failure, Outcome},
+    event::{Answer, Event, Failure, Outcome},
+    event_hub::{EventHub, EventReader, EventRecord},
+    handle::Exchange,
     work::Work,
 };
 
-/// How many events may wait for a slow reader. Then the reply waits, too.
-const EVENT_CAPACITY: usize = 64;
-
-/// A reply that is being made: a stream of [`Event`]s that ends after [`Event::Finished`].
+/// A reply under way: a stream of its [`Event`]s that ends after [`Event::Finished`].
 ///
-/// The reply waits for its reader. Dropping the handle cancels it, as [`cancel`](Self::cancel) does; what was done until
-/// then is kept, and the history stays valid.
+/// The reply does not depend on its reader: dropping the handle leaves it running, and only [`cancel`](Self::cancel) or
+/// [`Exchange::cancel`] stops it. What was done until then is kept, and the history stays valid.
 #[derive(Debug)]
 pub struct Reply {
-    events: mpsc::Receiver<Event>,
+    hub: Arc<EventHub>,
+    events: EventReader,
+    /// Number of the reply; `None` once the last event was read.
+    number: Option<u64>,
+    /// The last event of a reply that was not begun.
+    refusal: Option<Failure>,
     cancellation: CancellationToken,
 }
 
 impl Reply {
-    /// Begins a reply, after what the person says, where they say something.
+    /// Begins a reply, after the user's message if there is one.
     pub(super) fn begin(core: &Arc<Core>, message: Option<Message>) -> Self {
-        let (sender, events) = mpsc::channel(EVENT_CAPACITY);
+        let events = core.events.follow();
         // Before the new one has its token: only a reply that was told to stop is waited for.
         let was_stopping = core.is_stopping();
         let state = match Arc::clone(&core.state).try_lock_owned() {
             Ok(state) => Some(state),
             Err(_) if was_stopping => None,
-            Err(_) => return Self::refused(sender, events),
+            Err(_) => return Self::refused(Arc::clone(&core.events), events),
         };
         let cancellation = core.begin();
-        let (core, token) = (Arc::clone(core), cancellation.clone());
-        let tasks = core.tasks.clone();
+        let sink = core.events.begin_reply(cancellation.clone());
+        let number = Some(sink.reply());
+        let (hub, token) = (Arc::clone(&core.events), cancellation.clone());
+        let (core, tasks) = (Arc::clone(core), core.tasks.clone());
         tasks.spawn(async move {
             let state = match state {
                 Some(state) => state,
                 None => Arc::clone(&core.state).lock_owned().await,
             };
-            let work = Work::new(Arc::clone(&core), state, sender.clone(), token);
+            let work = Work::new(Arc::clone(&core), state, sink.clone(), token);
             let outcome = AssertUnwindSafe(work.reply(message)).catch_unwind().await;
-            let outcome = outcome.unwrap_or_else(|_| Outcome::Failed(fault()));
-            // Not waited for: the session is brought to the disk, and the exchange closed, whether or not somebody reads.
-            // An error only means that nobody listens any more.
-            tokio::spawn(async move { sender.send(Event::Finished(outcome)).await });
+            sink.emit(Event::Finished(outcome.unwrap_or_else(|_| Outcome::Failed(fault()))));
             if let Err(error) = core.session.sync().await {
                 tracing::warn!(%error, "the session could not be written through to the disk");
             }
         });
-        Self { events, cancellation }
+        Self { hub, events, number, refusal: None, cancellation }
     }
 
-    /// Asks the reply to stop. The stream goes on to its end, which comes within a moment.
+    /// Asks the reply to stop. The stream continues to its end, which comes within a moment.
     pub fn cancel(&self) {
         self.cancellation.cancel();
     }
 
-    /// What [`cancel`](Self::cancel) uses, for those who have to stop the reply from elsewhere.
+    /// The token behind [`cancel`](Self::cancel), to stop the reply from elsewhere.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancellation.clone()
     }
 
-    fn refused(sender: mpsc::Sender<Event>, events: mpsc::Receiver<Event>) -> Self {
+    /// Answers a question of this session, as [`Exchange::answer`] does.
+    pub fn answer(&self, id: &str, answer: impl Into<Answer>) -> bool {
+        self.hub.answer(id, answer.into())
+    }
+
+    /// The next event with its place in the session; `None` after the last.
+    pub async fn next_record(&mut self) -> Option<Arc<EventRecord>> {
+        std::future::poll_fn(|context| self.poll_record(context)).await
+    }
+
+    fn poll_record(&mut self, context: &mut Context<'_>) -> Poll<Option<Arc<EventRecord>>> {
+        if let Some(failure) = self.refusal.take() {
+            let event = Event::Finished(Outcome::Failed(failure));
+            return Poll::Ready(Some(Arc::new(self.hub.unlogged(event))));
+        }
+        let Some(number) = self.number else { return Poll::Ready(None) };
+        loop {
+            let Some(record) = ready!(self.events.poll_next_unpin(context)) else {
+                return Poll::Ready(None);
+            };
+            // A reply that was cancelled may still end while this one waits for its turn.
+            if record.reply != number {
+                continue;
+            }
+            if matches!(record.event, Event::Finished(_)) {
+                self.number = None;
+            }
+            return Poll::Ready(Some(record));
+        }
+    }
+
+    fn refused(hub: Arc<EventHub>, events: EventReader) -> Self {
         let failure = Failure {
             message: "A reply is already being made in this session.".to_owned(),
             hint: Some("Wait for it, or cancel it.".to_owned()),
         };
-        // The channel is new and has room.
-        let _ = sender.try_send(Event::Finished(Outcome::Failed(failure)));
-        Self { events, cancellation: CancellationToken::new() }
+        let cancellation = CancellationToken::new();
+        Self { hub, events, number: None, refusal: Some(failure), cancellation }
     }
 }
 
@@ -95,12 +127,35 @@ impl Stream for Reply {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.events.poll_recv(context)
+        let record = ready!(self.poll_record(context));
+        Poll::Ready(record.map(|record| Arc::unwrap_or_clone(record).event))
     }
 }
 
-impl Drop for Reply {
-    fn drop(&mut self) {
-        self.cancellation.cancel();
+impl Exchange {
+    /// Follows the session's events from those after a number on, of any reply; without a number, from the beginning of
+    /// the turn under way. Questions that wait for an answer are among them. Any number of readers can follow.
+    pub fn subscribe(&self, after: Option<u64>) -> EventReader {
+        self.core.events.subscribe(after)
+    }
+
+    /// Answers a question by its id. Only the first answer counts, and none after a cancel; returns whether this one did.
+    pub fn answer(&self, id: &str, answer: impl Into<Answer>) -> bool {
+        self.core.events.answer(id, answer.into())
+    }
+
+    /// The questions that wait for an answer, oldest first.
+    pub fn questions(&self) -> Vec<Arc<EventRecord>> {
+        self.core.events.questions()
+    }
+
+    /// Waits until a question has been answered or withdrawn.
+    pub async fn question_closed(&self, id: &str) {
+        self.core.events.closed(id).cancelled().await;
+    }
+
+    /// Stops the reply or the command under way. Nothing of it is left half done.
+    pub fn cancel(&self) {
+        self.core.stop();
     }
 }

@@ -135,11 +135,11 @@ impl Work {
             }
         };
         if let Some(notice) = room.notice {
-            self.tell(Event::Notice(notice)).await;
+            self.emit(Event::Notice(notice));
         }
         self.replace_messages(&room.messages).await?;
         let after = self.state.fullness.used();
-        self.tell(Event::Compacted { before, after }).await;
+        self.emit(Event::Compacted { before, after });
         Ok(true)
     }
 

@@ -78,7 +78,7 @@ impl Work {
             if pending.is_none()
                 && let Some((call, asked)) = to_ask.pop_front()
             {
-                pending = Some(self.ask_person(call, asked).await);
+                pending = Some(self.ask_person(call, asked));
             }
             if pending.is_none() && running.calls.is_empty() {
                 return Ok(());
@@ -95,7 +95,7 @@ impl Work {
                     self.begin_call(decided, running).await?;
                 }
                 // Last: a tool that talks without end must not keep results and answers waiting.
-                Some(event) = running.news.recv() => self.tell(event).await,
+                Some(event) = running.news.recv() => self.emit(event),
             }
         }
     }
@@ -106,7 +106,7 @@ impl Work {
             Settled::No { id, name, output, end } => self.finish_call(id, name, output, end).await,
             Settled::Run(call) => {
                 let (id, name) = (call.id.clone(), call.name().to_owned());
-                self.tell(Event::ToolStarted { id, name, arguments: call.arguments.clone() }).await;
+                self.emit(Event::ToolStarted { id, name, arguments: call.arguments.clone() });
                 let context = self.context(&call, running);
                 running.calls.spawn(run(Arc::clone(&self.core), call, context));
                 Ok(())
@@ -143,7 +143,7 @@ impl Work {
         let said = if self.cancellation.is_cancelled() { 0 } else { running.news.len() };
         for _ in 0..said {
             let Ok(event) = running.news.try_recv() else { break };
-            self.tell(event).await;
+            self.emit(event);
         }
         // A task that was aborted has no result; the end of the reply gives it one.
         let Ok(Ended { id, name, result, note }) = ended else { return Ok(()) };

@@ -6,17 +6,18 @@
 //!             └──────────────────────────────────────────────────────┘
 //! ```
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
 use goose_extension::{Message, Role};
 use goose_providers::ProviderError;
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     core::{Core, State},
     decide::Next,
-    event::{Event, Failure, Outcome},
+    event::{Failure, Outcome},
+    event_hub::EventSink,
     repetition::Repetition,
 };
 use crate::session::{GO_ON, Step, StoreError, aside_message, says_nothing};
@@ -25,7 +26,7 @@ use crate::session::{GO_ON, Step, StoreError, aside_message, says_nothing};
 pub(super) struct Work {
     pub(super) core: Arc<Core>,
     pub(super) state: OwnedMutexGuard<State>,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) events: EventSink,
     pub(super) cancellation: CancellationToken,
     pub(super) repetition: Repetition,
     /// How often the model was asked.
@@ -36,8 +37,6 @@ pub(super) struct Work {
     pub(super) structured: Option<serde_json::Value>,
     /// How often the service said that the conversation is too long, since it last answered.
     pub(super) overflows: u32,
-    /// Whether nobody read on after a cancel.
-    pub(super) is_unheard: AtomicBool,
     /// Set when the model does the same for ever.
     pub(super) hopeless: Option<Failure>,
 }
@@ -74,7 +73,7 @@ impl Work {
     pub(super) fn new(
         core: Arc<Core>,
         state: OwnedMutexGuard<State>,
-        events: mpsc::Sender<Event>,
+        events: EventSink,
         cancellation: CancellationToken,
     ) -> Self {
         let repetition = Repetition::new(core.limits.repetitions);
@@ -88,7 +87,6 @@ impl Work {
             reminders: 0,
             structured: None,
             overflows: 0,
-            is_unheard: AtomicBool::new(false),
             hopeless: None,
         }
     }

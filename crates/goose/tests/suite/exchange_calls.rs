@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context as _;
+use futures::StreamExt as _;
 use goose::{
     exchange::{Decision, Event, Outcome},
     permission::{CallToJudge, Effect, Inspector, Mode, Objection, PermissionOptions, Permissions, Rule},
@@ -12,7 +14,10 @@ use goose::{
 use goose_extension::prelude::*;
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 
-use crate::exchange_support::{Stage, WIRES, all, all_with, done, lines, outcome, problem, until_event};
+use crate::{
+    exchange_support::{Stage, WIRES, all, all_with, done, lines, outcome, problem, until_event},
+    support::bounded,
+};
 
 /// Row 29: whatever the arguments are, the model gets an error that helps, and the history stays valid.
 #[tokio::test]
@@ -189,7 +194,7 @@ async fn answers_to_approvals_count_once() -> anyhow::Result<()> {
     let call = || Turn::call("server__echo", json!({"text": "one"}));
     let stage = approving([call(), Turn::text("I see."), call(), call(), Turn::text("Well.")]).await?;
     let events = all_with(stage.exchange.reply_to("Quack"), |approval| {
-        assert!(approval.answer(Decision::Deny { instead: None }));
+        assert!(stage.exchange.answer(&approval.id, Decision::Deny { instead: None }));
         Decision::Allow
     })
     .await?;
@@ -200,13 +205,41 @@ async fn answers_to_approvals_count_once() -> anyhow::Result<()> {
     let Some(Event::Approval(approval)) = events.pop() else { panic!("that is what was waited for") };
     reply.cancel();
     assert_eq!(outcome(&all(reply).await?)?, &Outcome::Cancelled);
-    assert!(!approval.answer(Decision::Allow), "it comes too late");
+    assert!(!stage.exchange.answer(&approval.id, Decision::Allow), "it comes too late");
     assert_eq!(problem(&stage.exchange.messages()), None);
 
     let mut reply = stage.exchange.reply_to("And again");
     until_event(&mut reply, |event| matches!(event, Event::Approval(_))).await?;
+    stage.exchange.cancel();
     let events = all(reply).await?;
-    assert!(lines(&events).iter().any(|line| line.starts_with("finished server__echo Denied")), "{events:?}");
+    assert!(!lines(&events).iter().any(|line| line.starts_with("started")), "{events:?}");
+    assert!(stage.exchange.questions().is_empty(), "the question is withdrawn");
+    Ok(())
+}
+
+/// An approval is answered by its id, by a user interface that came later than the question.
+#[tokio::test]
+async fn a_second_reader_answers_an_approval() -> anyhow::Result<()> {
+    let stage = approving([Turn::call("server__echo", json!({"text": "one"})), Turn::text("Fine.")]).await?;
+    let mut reply = stage.exchange.reply_to("Quack");
+    until_event(&mut reply, |event| matches!(event, Event::Approval(_))).await?;
+    let mut second = stage.exchange.subscribe(None);
+    let id = loop {
+        let record = bounded(second.next()).await?.context("the question")?;
+        if let Event::Approval(approval) = &record.event {
+            break approval.id.clone();
+        }
+    };
+    assert_eq!(stage.exchange.questions().len(), 1);
+    assert!(stage.exchange.answer(&id, Decision::Allow));
+    bounded(stage.exchange.question_closed(&id)).await?;
+    let mut events = Vec::new();
+    while let Some(event) = bounded(reply.next()).await? {
+        events.push(event);
+    }
+    assert_eq!(outcome(&events)?, &done());
+    assert!(events.contains(&Event::QuestionClosed { id }), "the first reader sees that it is answered");
+    assert_eq!(stage.results_in(1), ["one"]);
     Ok(())
 }
 
@@ -245,7 +278,8 @@ async fn allowed_calls_run_while_a_person_thinks() -> anyhow::Result<()> {
         matches!(event, Event::ToolFinished { name, .. } if name == "noticed__look") && approval.is_some()
     })
     .await?;
-    approval.map(|approval| approval.answer(Decision::Allow));
+    let approval = approval.context("asked")?;
+    assert!(stage.exchange.answer(&approval.id, Decision::Allow));
     assert_eq!(outcome(&all(reply).await?)?, &done());
     assert_eq!(stage.results_in(1), ["one", "seen"]);
     Ok(())
@@ -403,7 +437,7 @@ async fn a_cancel_reaches_tools_while_nobody_reads() -> anyhow::Result<()> {
     stage.exchange.extensions().add_extension(Arc::new(chatty))?;
     let mut reply = stage.exchange.reply_to("Talk");
     until_event(&mut reply, |event| matches!(event, Event::ToolLog { .. })).await?;
-    crate::support::bounded(stage.exchange.close()).await?;
+    bounded(stage.exchange.close()).await?;
     assert!(was_cancelled.load(std::sync::atomic::Ordering::SeqCst));
     assert_eq!(problem(&stage.exchange.messages()), None);
     drop(reply);
@@ -435,7 +469,7 @@ async fn a_tool_that_changes_while_a_person_thinks_does_not_run() -> anyhow::Res
         let Some(Event::Approval(approval)) = events.pop() else { panic!("that is what was waited for") };
         extensions.remove("noticed").await?;
         extensions.add_extension(Arc::new(Impostor))?;
-        approval.answer(decision);
+        assert!(stage.exchange.answer(&approval.id, decision));
         let events = all(reply).await?;
         assert!(!lines(&events).iter().any(|line| line.starts_with("started")), "{events:?}");
         let results = stage.results_in(1);

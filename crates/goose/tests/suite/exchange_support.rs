@@ -129,7 +129,7 @@ pub(crate) async fn all_with(
     let mut events = Vec::new();
     while let Some(event) = bounded(reply.next()).await? {
         if let Event::Approval(approval) = &event {
-            approval.answer(decide(approval));
+            reply.answer(&approval.id, decide(approval));
         }
         events.push(event);
     }

@@ -151,10 +151,9 @@ async fn once(
 ) -> io::Result<ExitCode> {
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
-    let stop = reply.cancellation();
     let input_or_nobody = aside::can_ask().then_some(input);
     let follower = Follower { view, signals: &mut signals, input: input_or_nobody };
-    let ended = follower.follow(reply, stop).await;
+    let ended = follower.follow(reply).await;
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };
     // Asked again, goose does not wait for anything.

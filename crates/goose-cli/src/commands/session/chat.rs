@@ -222,10 +222,9 @@ impl Chat {
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
-        let stop = reply.cancellation();
         let input = aside::can_ask().then_some(&self.input);
         let follower = Follower { view: &mut self.screen, signals: &mut self.signals, input };
-        match follower.follow(reply, stop).await? {
+        match follower.follow(reply).await? {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;
                 Ok(Some(code))

@@ -78,7 +78,7 @@ impl Chat {
             Ok(Ok(Err(failure))) => aside::error(&failure.message),
             Ok(Err(error)) => aside::error(&format!("No room was made: {error}")),
             Err(asked) => {
-                exchange.stop();
+                exchange.cancel();
                 return Ok(cancelled(asked));
             }
         }

@@ -1,0 +1,498 @@
+//! [`EventHub`]: the event log of one session, which outlives its readers.
+//!
+//! ```text
+//! ReplyTask, tool calls ── EventSink::emit ──▶ EventHub ──▶ EventReader, EventReader, …
+//!                                                 ▲
+//!                   Exchange::answer(id, answer) ─┘ pending questions
+//! ```
+//!
+//! The hub keeps the events of the turn under way. Everything before is in the session's store; each record names the
+//! last stored step, so a reader knows where to continue there. Readers share the records; none of them holds up the run:
+//! one that falls too far behind finds [`Event::Lagged`] in place of what was dropped, and text joined into one piece.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use futures::Stream;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::event::{Answer, Event};
+use crate::session::SessionId;
+
+/// Greatest number of entries, and of bytes in them, that wait for slow readers.
+const MAX_ENTRIES: usize = 512;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Progress reports that stay when the log is full. Older ones go before anything else does.
+const KEPT_PROGRESS: usize = 32;
+
+/// Unread pieces of text from which on a reader gets them joined.
+const JOIN_FROM: usize = 64;
+
+/// An [`Event`] with its place in the session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// Position in the event log, counted from 1 while the session is open. Joined text has its last piece's.
+    pub number: u64,
+    /// The reply that it belongs to, counted from 1 while the session is open.
+    pub reply: u64,
+    /// Number of the last step that was stored before; 0 if none was.
+    pub step: u64,
+    /// The session.
+    pub session: SessionId,
+    /// The tool call inside which this happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_call: Option<Arc<str>>,
+    /// The task that this belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Arc<str>>,
+    /// The event.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// The event log of a session.
+#[derive(Debug)]
+pub(super) struct EventHub {
+    session: SessionId,
+    log: Mutex<Log>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// Count of events so far.
+    last: u64,
+    /// Count of replies so far.
+    replies: u64,
+    /// The last stored step.
+    step: u64,
+    /// The first event of the turn under way. What is before can be dropped when it was read.
+    turn_start: u64,
+    readers: Vec<Slot>,
+    /// Ids for readers and questions.
+    last_id: u64,
+    questions: Vec<PendingQuestion>,
+    is_closed: bool,
+}
+
+/// One event, or adjacent pieces of text.
+#[derive(Debug)]
+enum Entry {
+    Event(Arc<EventRecord>),
+    Text(TextRun),
+}
+
+/// Adjacent pieces of one text, each an event of its own.
+#[derive(Debug)]
+struct TextRun {
+    /// The first piece; its text is empty.
+    head: EventRecord,
+    text: String,
+    /// End of each piece within the text.
+    ends: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    id: u64,
+    /// Number of the last event that was read.
+    position: u64,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct PendingQuestion {
+    id: String,
+    record: Arc<EventRecord>,
+    answer: oneshot::Sender<Answer>,
+    /// Cancelled with the reply; no answer counts afterwards.
+    reply: CancellationToken,
+    /// Cancelled when the question is closed.
+    closed: CancellationToken,
+}
+
+impl Entry {
+    fn first(&self) -> u64 {
+        match self {
+            Self::Event(record) => record.number,
+            Self::Text(run) => run.head.number,
+        }
+    }
+
+    fn last(&self) -> u64 {
+        match self {
+            Self::Event(record) => record.number,
+            Self::Text(run) => run.head.number + run.ends.len() as u64 - 1,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Event(record) => record.event.weight(),
+            Self::Text(run) => run.text.len(),
+        }
+    }
+
+    fn is_progress(&self) -> bool {
+        matches!(self, Self::Event(record) if matches!(record.event, Event::ToolProgress { .. }))
+    }
+
+    /// The record after the `position`, joined with all that follows in this entry where `joined`.
+    fn after(&self, position: u64, joined: bool) -> Arc<EventRecord> {
+        let run = match self {
+            Self::Event(record) => return Arc::clone(record),
+            Self::Text(run) => run,
+        };
+        let read = usize::try_from((position + 1).saturating_sub(run.head.number)).unwrap_or(usize::MAX);
+        let last = run.ends.len() - 1;
+        let until = if joined || last - read.min(last) >= JOIN_FROM { last } else { read.min(last) };
+        let from = read.checked_sub(1).map_or(0, |before| run.ends[before.min(last)]);
+        let text = run.text[from..run.ends[until]].to_owned();
+        let event = match run.head.event {
+            Event::Thinking(_) => Event::Thinking(text),
+            _ => Event::Text(text),
+        };
+        Arc::new(EventRecord { number: run.head.number + until as u64, event, ..run.head.clone() })
+    }
+}
+
+impl TextRun {
+    fn continues(&self, sink: &EventSink, step: u64, is_thinking: bool) -> bool {
+        let head = &self.head;
+        matches!(head.event, Event::Thinking(_)) == is_thinking
+            && (head.reply, head.step) == (sink.reply, step)
+            && (&head.parent_call, &head.task) == (&sink.parent_call, &sink.task)
+    }
+}
+
+impl Log {
+    fn push(&mut self, mut record: EventRecord) -> Arc<EventRecord> {
+        self.last += 1;
+        record.number = self.last;
+        match record.event {
+            Event::Asking { .. } => self.turn_start = self.last,
+            Event::Finished(_) => self.turn_start = self.last + 1,
+            _ => {}
+        }
+        let record = Arc::new(record);
+        let entry = Entry::Event(Arc::clone(&record));
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+        self.trim();
+        record
+    }
+
+    /// Most events are pieces of text: they cost no more than their letters.
+    fn push_text(&mut self, sink: &EventSink, is_thinking: bool, text: String) {
+        self.last += 1;
+        self.bytes += text.len();
+        match self.entries.back_mut() {
+            Some(Entry::Text(run)) if run.continues(sink, self.step, is_thinking) => {
+                run.text.push_str(&text);
+                run.ends.push(run.text.len());
+            }
+            _ => {
+                let kind = if is_thinking { Event::Thinking } else { Event::Text };
+                let head = EventRecord { number: self.last, ..sink.record(self.step, kind(String::new())) };
+                let ends = vec![text.len()];
+                self.entries.push_back(Entry::Text(TextRun { head, text, ends }));
+            }
+        }
+    }
+
+    /// Drops what every reader has read and no new one needs, and more where too much waits.
+    fn trim(&mut self) {
+        let read = self.readers.iter().map(|reader| reader.position + 1).min().unwrap_or(u64::MAX);
+        let needed = read.min(self.turn_start);
+        while self.entries.front().is_some_and(|entry| entry.last() < needed) {
+            self.drop_first();
+        }
+        if self.is_full() {
+            let mut progress = self.entries.iter().filter(|entry| entry.is_progress()).count();
+            let mut freed = 0;
+            self.entries.retain(|entry| {
+                let drops = entry.is_progress() && progress > KEPT_PROGRESS;
+                progress -= usize::from(entry.is_progress());
+                freed += if drops { entry.bytes() } else { 0 };
+                !drops
+            });
+            self.bytes -= freed;
+        }
+        while self.is_full() {
+            self.drop_first();
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES && self.entries.len() > 1
+    }
+
+    fn drop_first(&mut self) {
+        self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());
+    }
+
+    fn slot(&mut self, id: u64) -> Option<&mut Slot> {
+        self.readers.iter_mut().find(|slot| slot.id == id)
+    }
+}
+
+impl EventHub {
+    pub(super) fn new(session: SessionId) -> Arc<Self> {
+        Arc::new(Self { session, log: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An event outside the log.
+    pub(super) fn unlogged(&self, event: Event) -> EventRecord {
+        let session = self.session.clone();
+        EventRecord { number: 0, reply: 0, step: 0, session, parent_call: None, task: None, event }
+    }
+
+    /// Notes the number of the last step that was stored.
+    pub(super) fn stored(&self, step: u64) {
+        self.lock().step = step;
+    }
+
+    /// A sink for the events of a new reply.
+    pub(super) fn begin_reply(self: &Arc<Self>, cancellation: CancellationToken) -> EventSink {
+        let mut log = self.lock();
+        log.replies += 1;
+        let reply = log.replies;
+        drop(log);
+        EventSink { hub: Arc::clone(self), reply, parent_call: None, task: None, cancellation }
+    }
+
+    /// Ends all readers once they have read everything.
+    pub(super) fn close(&self) {
+        let mut log = self.lock();
+        log.is_closed = true;
+        wake(log);
+    }
+
+    /// A reader of all events after a number; without one, of the turn under way. It also finds the questions that
+    /// wait for an answer.
+    pub(super) fn subscribe(self: &Arc<Self>, after: Option<u64>) -> EventReader {
+        let mut log = self.lock();
+        log.last_id += 1;
+        let (id, last) = (log.last_id, log.last);
+        let position = match after {
+            // A number that this log has not reached is from before a restart: all of it is new.
+            Some(after) if after > last => 0,
+            Some(after) => after,
+            None => log.turn_start.saturating_sub(1).min(last),
+        };
+        log.readers.push(Slot { id, position, waker: None });
+        let before = |question: &&PendingQuestion| after.is_none() && question.record.number <= position;
+        let replayed = log.questions.iter().filter(before).map(|question| Arc::clone(&question.record));
+        let replayed = replayed.collect();
+        drop(log);
+        EventReader { hub: Arc::clone(self), id, caught_up_at: last, replayed }
+    }
+
+    /// A reader of what follows.
+    pub(super) fn follow(self: &Arc<Self>) -> EventReader {
+        let last = self.lock().last;
+        self.subscribe(Some(last))
+    }
+
+    /// Gives a question its answer. Only the first answer of the right kind counts, and none after a cancel; returns
+    /// whether this one did.
+    pub(super) fn answer(&self, id: &str, answer: Answer) -> bool {
+        let mut log = self.lock();
+        let fits = |question: &PendingQuestion| {
+            question.id == id && answer.fits(&question.record.event) && !question.reply.is_cancelled()
+        };
+        let Some(at) = log.questions.iter().position(fits) else { return false };
+        let question = log.questions.remove(at);
+        self.push_closed(&mut log, &question);
+        wake(log);
+        question.answer.send(answer).is_ok()
+    }
+
+    /// The questions that wait for an answer, oldest first.
+    pub(super) fn questions(&self) -> Vec<Arc<EventRecord>> {
+        self.lock().questions.iter().map(|question| Arc::clone(&question.record)).collect()
+    }
+
+    /// A token that is cancelled once the question has been answered or withdrawn.
+    pub(super) fn closed(&self, id: &str) -> CancellationToken {
+        let log = self.lock();
+        let question = log.questions.iter().find(|question| question.id == id);
+        question.map(|question| question.closed.clone()).unwrap_or_else(|| {
+            let closed = CancellationToken::new();
+            closed.cancel();
+            closed
+        })
+    }
+
+    fn withdraw(&self, id: &str) {
+        let mut log = self.lock();
+        let Some(at) = log.questions.iter().position(|question| question.id == id) else { return };
+        let question = log.questions.remove(at);
+        self.push_closed(&mut log, &question);
+        wake(log);
+    }
+
+    fn push_closed(&self, log: &mut Log, question: &PendingQuestion) {
+        question.closed.cancel();
+        let event = Event::QuestionClosed { id: question.id.clone() };
+        let step = log.step;
+        log.push(EventRecord { step, event, ..EventRecord::clone(&question.record) });
+    }
+}
+
+/// Wakes the readers after the lock is free.
+fn wake(mut log: MutexGuard<'_, Log>) {
+    let wakers: Vec<Waker> = log.readers.iter_mut().filter_map(|reader| reader.waker.take()).collect();
+    drop(log);
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+/// The place where a reply, or a call inside it, reports its events.
+#[derive(Debug, Clone)]
+pub(super) struct EventSink {
+    hub: Arc<EventHub>,
+    reply: u64,
+    parent_call: Option<Arc<str>>,
+    task: Option<Arc<str>>,
+    cancellation: CancellationToken,
+}
+
+impl EventSink {
+    /// The same reply, inside a tool call.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for calls from inside a running call"))]
+    pub(super) fn inside(&self, call: &str) -> Self {
+        Self { parent_call: Some(call.into()), ..self.clone() }
+    }
+
+    pub(super) fn reply(&self) -> u64 {
+        self.reply
+    }
+
+    fn record(&self, step: u64, event: Event) -> EventRecord {
+        let (reply, parent_call, task) = (self.reply, self.parent_call.clone(), self.task.clone());
+        EventRecord { reply, step, parent_call, task, ..self.hub.unlogged(event) }
+    }
+
+    /// Reports an event. Never waits.
+    pub(super) fn emit(&self, event: Event) {
+        let mut log = self.hub.lock();
+        match event {
+            Event::Text(text) => log.push_text(self, false, text),
+            Event::Thinking(text) => log.push_text(self, true, text),
+            event => {
+                let record = self.record(log.step, event);
+                log.push(record);
+            }
+        }
+        wake(log);
+    }
+
+    /// Asks a question. It is withdrawn when the result is dropped.
+    pub(super) fn ask(&self, id: String, question: Event) -> OpenQuestion {
+        let (answer, answered) = oneshot::channel();
+        let mut log = self.hub.lock();
+        let record = self.record(log.step, question);
+        let record = log.push(record);
+        let (reply, closed) = (self.cancellation.clone(), CancellationToken::new());
+        log.questions.push(PendingQuestion { id: id.clone(), record, answer, reply, closed });
+        wake(log);
+        OpenQuestion { hub: Arc::clone(&self.hub), id, answered }
+    }
+}
+
+/// A question that waits for its answer.
+pub(super) struct OpenQuestion {
+    hub: Arc<EventHub>,
+    id: String,
+    answered: oneshot::Receiver<Answer>,
+}
+
+impl OpenQuestion {
+    /// Waits for the answer; `None` where there will be none.
+    pub(super) async fn answer(&mut self) -> Option<Answer> {
+        (&mut self.answered).await.ok()
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.hub.withdraw(&self.id);
+    }
+}
+
+/// A stream of [`EventRecord`]s, as [`Exchange::subscribe`](super::Exchange::subscribe) gives it. It ends when the
+/// exchange is closed. Dropping it changes nothing for the run or for other readers.
+#[derive(Debug)]
+pub struct EventReader {
+    hub: Arc<EventHub>,
+    id: u64,
+    /// Text up to here was there before the reader and comes joined.
+    caught_up_at: u64,
+    /// Questions from before the first event that wait for an answer.
+    replayed: VecDeque<Arc<EventRecord>>,
+}
+
+impl EventReader {
+    fn poll_record(&mut self, context: &Context<'_>) -> Poll<Option<Arc<EventRecord>>> {
+        if let Some(question) = self.replayed.pop_front() {
+            return Poll::Ready(Some(question));
+        }
+        let mut log = self.hub.lock();
+        let is_closed = log.is_closed;
+        let Some(slot) = log.slot(self.id) else { return Poll::Ready(None) };
+        let position = slot.position;
+        slot.waker = None;
+        let at = log.entries.partition_point(|entry| entry.last() <= position);
+        let Some(entry) = log.entries.get(at) else {
+            if !is_closed && let Some(slot) = log.slot(self.id) {
+                slot.waker = Some(context.waker().clone());
+            }
+            return if is_closed { Poll::Ready(None) } else { Poll::Pending };
+        };
+        let first = entry.first();
+        let mut record = entry.after(position, position < self.caught_up_at);
+        if first > position + 1 {
+            let lost = |question: &&PendingQuestion| (position + 1..first).contains(&question.record.number);
+            let lost = log.questions.iter().filter(lost).map(|question| Arc::clone(&question.record));
+            self.replayed.extend(lost);
+            let event = Event::Lagged { missed: first - position - 1 };
+            record = Arc::new(EventRecord { number: first - 1, event, ..EventRecord::clone(&record) });
+        }
+        if let Some(slot) = log.slot(self.id) {
+            slot.position = record.number;
+        }
+        Poll::Ready(Some(record))
+    }
+}
+
+impl Stream for EventReader {
+    type Item = Arc<EventRecord>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_record(context)
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        let mut log = self.hub.lock();
+        log.readers.retain(|reader| reader.id != self.id);
+        log.trim();
+    }
+}
+
+#[cfg(test)]
+#[path = "event_hub_tests.rs"]
+mod tests;

@@ -8,6 +8,8 @@
 //!   `login`: logging in to servers;
 //! - `terminal`: conversations as a person sees them, and how they answer.
 
+#![forbid(unsafe_code)]
+
 mod aside;
 mod choice;
 mod cli;

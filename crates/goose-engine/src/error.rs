@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::Instructions;
-
 /// Why a model could not be opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -43,9 +41,6 @@ pub enum EngineError {
         /// The name of the type, or its number.
         kind: String,
     },
-    /// Instructions that this machine does not have.
-    #[error("this machine has no {0:?} instructions; leave the choice to the engine")]
-    NoInstructions(Instructions),
     /// The conversation does not fit.
     #[error("{needed} tokens do not fit in a context of {capacity}; shorten the conversation")]
     ContextFull {

@@ -8,6 +8,8 @@
 //! - `tokenizer`: text to tokens and back: [`Tokenizer`];
 //! - `generate`: [`LoadedModel`], a model with its conversation, which writes answers within a grammar.
 
+#![expect(unsafe_code, reason = "vector instructions, threads that share slices, a memory-mapped file")]
+
 mod compute;
 mod error;
 mod generate;

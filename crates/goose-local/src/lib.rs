@@ -5,5 +5,7 @@
 //!
 //! The model itself runs in `goose-engine`.
 
+#![forbid(unsafe_code)]
+
 pub mod model_store;
 pub mod provider;

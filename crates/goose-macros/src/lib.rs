@@ -12,6 +12,8 @@
 //! | `tool_args`, `extension_args`, `entries` | what is written in the attributes |
 //! | `docs`, `names`, `scope`, `errors` | helpers |
 
+#![forbid(unsafe_code)]
+
 mod arg_attr;
 mod block_checks;
 mod build;

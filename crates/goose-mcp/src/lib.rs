@@ -8,6 +8,8 @@
 //! Nothing here reads the environment: a program computes where things are ([`paths`]), puts it into
 //! [`Settings`], and asks [`builtin()`] for a service by name.
 
+#![forbid(unsafe_code)]
+
 mod builtin;
 mod developer;
 mod memory;

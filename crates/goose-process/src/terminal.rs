@@ -14,6 +14,7 @@ pub(crate) fn is_there() -> bool {
 }
 
 /// Has the program start in a session of its own, which has no terminal. It leads a group of its own, too.
+#[expect(unsafe_code, reason = "only a hook between fork and exec can leave the terminal")]
 pub(crate) fn leave(command: &mut Command) {
     let leave = || rustix::process::setsid().map(drop).map_err(Into::into);
     // SAFETY: it runs between fork and exec, where only one system call is made, and no memory is allocated.

@@ -10,6 +10,8 @@
 //! - [`Collector`]: the events of an answer as one [`Reply`]; [`RetryPolicy`]: whether to ask again, and when;
 //! - [`Endpoint`]: where a service is asked, and with what; [`ApiKey`]: a key that cannot be printed.
 
+#![forbid(unsafe_code)]
+
 mod api_key;
 mod catalogue;
 mod collector;

@@ -12,6 +12,8 @@
 //! - [`is_alive`]: whether a process is still there;
 //! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
+#![forbid(unsafe_code)]
+
 mod binaries;
 mod gguf;
 mod loopback;

@@ -5,6 +5,8 @@
 //! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
 //! - [`permission`]: who may do what; [`config`]: what people configure.
 
+#![forbid(unsafe_code)]
+
 pub mod agents;
 pub mod config;
 pub mod context;

@@ -144,12 +144,12 @@ impl Kernel for Quantize<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let sums_each = self.sums.len() / self.scales.len().max(1);
         let blocks = self.values.chunks_exact(self.block).zip(self.quants.chunks_exact_mut(self.block));
         let facts = self.scales.iter_mut().zip(self.sums.chunks_exact_mut(sums_each.max(1)));
         for ((values, quants), (scale, sums)) in blocks.zip(facts) {
-            *scale = quantize_block::<L>(values, quants);
+            *scale = quantize_block::<L>(simd, values, quants);
             if sums_each == SUPER_SUMS {
                 sum_super(quants, sums);
             } else {
@@ -160,13 +160,13 @@ impl Kernel for Quantize<'_> {
 }
 
 #[inline(always)]
-fn quantize_block<L: Lanes>(values: &[f32], quants: &mut [i8]) -> f32 {
+fn quantize_block<L: Lanes>(simd: L::Token, values: &[f32], quants: &mut [i8]) -> f32 {
     let (values, _) = values.as_chunks::<WIDTH>();
     let (quants, _) = quants.as_chunks_mut::<WIDTH>();
-    let zero = L::splat(0.0);
+    let zero = L::splat(simd, 0.0);
     let mut top = zero;
     for lanes in values {
-        let lanes = L::load(lanes);
+        let lanes = L::load(simd, lanes);
         top = top.max(lanes).max(zero.sub(lanes));
     }
     let top = largest(top);
@@ -174,10 +174,10 @@ fn quantize_block<L: Lanes>(values: &[f32], quants: &mut [i8]) -> f32 {
         quants.fill([0; WIDTH]);
         return if top == 0.0 { 0.0 } else { f32::NAN };
     }
-    let inverse = L::splat(LIMIT / top);
+    let inverse = L::splat(simd, LIMIT / top);
     let mut rounded = [0.0_f32; WIDTH];
     for (lanes, quants) in values.iter().zip(quants) {
-        L::load(lanes).mul(inverse).round().store(&mut rounded);
+        L::load(simd, lanes).mul(inverse).round().store(&mut rounded);
         *quants = rounded.map(|value| value as i8);
     }
     top / LIMIT

@@ -174,10 +174,10 @@ impl Kernel for Widen<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let (from, to) = (self.from.as_chunks::<WIDTH>().0, self.to.as_chunks_mut::<WIDTH>().0);
         for (from, to) in from.iter().zip(to) {
-            L::from_halves(from).store(to);
+            L::from_halves(simd, from).store(to);
         }
     }
 }

@@ -92,10 +92,10 @@ impl Kernel for Narrow<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let (from, to) = (self.from.as_chunks::<WIDTH>().0, self.to.as_chunks_mut::<WIDTH>().0);
         for (from, to) in from.iter().zip(to) {
-            L::load(from).to_halves(to);
+            L::load(simd, from).to_halves(to);
         }
     }
 }

@@ -1,50 +1,94 @@
-//! Which instructions this machine has, found once at run time.
+//! [`Instructions`]: the instruction sets of this machine, found at run time.
+//!
+//! Invariant: an [`Avx2`] or [`Avx512`] token exists only where the processor has these instructions, because detection is the
+//! only way to make one. Tokens have no size; functions that take one need no other proof.
 
-/// The instruction sets that kernels are written for. Results are the same bits on all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Instructions {
-    /// Whatever the compiler makes of plain Rust.
+/// An instruction set that this machine has. Results are the same bits on all of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instructions(pub(super) Level);
+
+/// An instruction set that kernels are written for, with its token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
     Portable,
-    /// x86-64 with AVX2, FMA and F16C.
     #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// x86-64 with AVX-512 (F, BW, DQ, VL) and VNNI.
+    Avx2(Avx2),
     #[cfg(target_arch = "x86_64")]
-    Avx512,
+    Avx512(Avx512),
 }
 
+/// Proof that the processor has AVX2, FMA and F16C.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Avx2(());
+
+/// Proof that the processor has AVX-512 (F, BW, DQ, VL) and VNNI, and all of [`Avx2`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Avx512(());
+
 impl Instructions {
-    /// The best that this machine has.
+    /// Plain Rust, as the compiler translates it.
+    pub const PORTABLE: Self = Self(Level::Portable);
+
+    /// Returns the best that this machine has.
     pub fn best() -> Self {
-        Self::all().pop().unwrap_or(Self::Portable)
+        Self::all().pop().unwrap_or(Self::PORTABLE)
     }
 
-    /// All that this machine has, the best last.
+    /// Returns all that this machine has, the best last.
     pub fn all() -> Vec<Self> {
-        let mut levels = vec![Self::Portable];
-        Self::add_detected(&mut levels);
+        let mut levels = vec![Self::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            levels.extend(Avx2::detect().map(|token| Self(Level::Avx2(token))));
+            levels.extend(Avx512::detect().map(|token| Self(Level::Avx512(token))));
+        }
         levels
     }
+}
 
-    #[cfg(not(target_arch = "x86_64"))]
-    fn add_detected(_: &mut Vec<Self>) {}
+impl std::fmt::Debug for Instructions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Level::Portable => "Portable",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(_) => "Avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(_) => "Avx512",
+        })
+    }
+}
 
-    #[cfg(target_arch = "x86_64")]
-    fn add_detected(levels: &mut Vec<Self>) {
-        if is_x86_feature_detected!("avx2")
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    fn detect() -> Option<Self> {
+        let is_here = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c")
-        {
-            levels.push(Self::Avx2);
-        }
-        if levels.contains(&Self::Avx2)
-            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("f16c");
+        is_here.then_some(Self(()))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx512 {
+    fn detect() -> Option<Self> {
+        let is_here = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vnni")
-        {
-            levels.push(Self::Avx512);
-        }
+            && is_x86_feature_detected!("avx512vnni");
+        Avx2::detect().filter(|_| is_here).map(|_| Self(()))
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_cost_nothing() {
+        assert_eq!(size_of::<Avx2>() + size_of::<Avx512>(), 0);
+        assert_eq!(size_of::<Instructions>(), 1);
     }
 }

@@ -5,20 +5,20 @@
 
 use super::dots::Dots;
 use super::half::{f16_to_f32, f32_to_f16};
-use super::instructions::Instructions;
+use super::instructions::{Instructions, Level};
 
 /// How many values go together.
 pub(crate) const WIDTH: usize = 16;
 
-/// Sixteen floats.
+/// Sixteen floats. Only a token makes lanes, so lanes that exist are their own proof that the processor has the instructions.
 pub(crate) trait Lanes: Copy + Dots {
     /// How many of these a row of a register tile has.
     const TILE: usize;
 
-    fn splat(value: f32) -> Self;
-    fn load(from: &[f32; WIDTH]) -> Self;
+    fn splat(simd: Self::Token, value: f32) -> Self;
+    fn load(simd: Self::Token, from: &[f32; WIDTH]) -> Self;
     fn store(self, to: &mut [f32; WIDTH]);
-    fn from_halves(from: &[u16; WIDTH]) -> Self;
+    fn from_halves(simd: Self::Token, from: &[u16; WIDTH]) -> Self;
     fn to_halves(self, to: &mut [u16; WIDTH]);
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
@@ -57,15 +57,15 @@ pub(crate) fn largest<L: Lanes>(lanes: L) -> f32 {
 
 /// e to the power of each, to about one unit in the last place, for values from -87 to 88 (others count as these).
 #[inline(always)]
-pub(crate) fn exp<L: Lanes>(x: L) -> L {
-    let clamped = x.max(L::splat(-87.0)).min(L::splat(88.0));
-    let power = clamped.mul(L::splat(std::f32::consts::LOG2_E)).round();
+pub(crate) fn exp<L: Lanes>(simd: L::Token, x: L) -> L {
+    let clamped = x.max(L::splat(simd, -87.0)).min(L::splat(simd, 88.0));
+    let power = clamped.mul(L::splat(simd, std::f32::consts::LOG2_E)).round();
     // ln 2 in two parts, so that the remainder is exact.
-    let rest = power.mul_add(L::splat(-0.693_359_4), clamped);
-    let rest = power.mul_add(L::splat(2.121_944_4e-4), rest);
-    let mut poly = L::splat(1.0 / 5040.0);
+    let rest = power.mul_add(L::splat(simd, -0.693_359_4), clamped);
+    let rest = power.mul_add(L::splat(simd, 2.121_944_4e-4), rest);
+    let mut poly = L::splat(simd, 1.0 / 5040.0);
     for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
-        poly = poly.mul_add(rest, L::splat(factor));
+        poly = poly.mul_add(rest, L::splat(simd, factor));
     }
     poly.mul(power.exp2_whole())
 }
@@ -85,11 +85,11 @@ impl Lanes for Portable {
     const TILE: usize = 1;
 
     #[inline(always)]
-    fn splat(value: f32) -> Self {
+    fn splat((): (), value: f32) -> Self {
         Self([value; WIDTH])
     }
     #[inline(always)]
-    fn load(from: &[f32; WIDTH]) -> Self {
+    fn load((): (), from: &[f32; WIDTH]) -> Self {
         Self(*from)
     }
     #[inline(always)]
@@ -97,7 +97,7 @@ impl Lanes for Portable {
         *to = self.0;
     }
     #[inline(always)]
-    fn from_halves(from: &[u16; WIDTH]) -> Self {
+    fn from_halves((): (), from: &[u16; WIDTH]) -> Self {
         Self(from.map(f16_to_f32))
     }
     #[inline(always)]
@@ -149,18 +149,16 @@ pub(crate) trait Kernel {
 
     /// Computes with the given lanes. Implementations are `#[inline(always)]`, or they would not be compiled
     /// with the instructions of the lanes.
-    fn run<L: Lanes>(self) -> Self::Output;
+    fn run<L: Lanes>(self, simd: L::Token) -> Self::Output;
 }
 
-/// Runs a kernel with the instructions of `level`, which this machine must have.
+/// Runs a kernel with the instructions of `level`.
 pub(crate) fn dispatch<K: Kernel>(level: Instructions, kernel: K) -> K::Output {
-    match level {
-        Instructions::Portable => kernel.run::<Portable>(),
+    match level.0 {
+        Level::Portable => kernel.run::<Portable>(()),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a level comes from `Instructions::all`, which asked the processor.
-        Instructions::Avx2 => unsafe { super::lanes_x86::with_avx2(kernel) },
+        Level::Avx2(token) => token.run(kernel),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Instructions::Avx512 => unsafe { super::lanes_x86::with_avx512(kernel) },
+        Level::Avx512(token) => token.run(kernel),
     }
 }

@@ -1,10 +1,11 @@
 //! [`Lanes`] with the vector registers of x86-64.
 //!
-//! The methods carry no target feature of their own: they are inlined into kernels that do (below), and
-//! only those kernels, chosen after the processor was asked, ever call them.
+//! The methods carry no target feature of their own: they are inlined into kernels that do (below). They are safe to call
+//! all the same: lanes are made from a token, and tokens exist only where the processor has the instructions.
 
 use std::arch::x86_64::*;
 
+use super::instructions::{Avx2, Avx512};
 use super::lanes::{Kernel, Lanes, WIDTH};
 
 /// One 512-bit register.
@@ -17,74 +18,84 @@ pub(crate) struct Pair(__m256, __m256);
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
-// SAFETY (all of this file): the kernels that use these types run only where the processor has the instructions;
-// loads and stores go through references to arrays of the right length.
+/// Evaluates intrinsics in a method that has a token or lanes.
+macro_rules! intrinsics {
+    ($code:expr) => {{
+        // SAFETY: the method has a token, or lanes that were made from one, so the processor has the instructions; what is
+        // loaded and stored are arrays of sixteen values.
+        unsafe { $code }
+    }};
+}
+
 impl Lanes for Wide {
     const TILE: usize = 4;
 
     #[inline(always)]
-    fn splat(value: f32) -> Self {
-        Self(unsafe { _mm512_set1_ps(value) })
+    fn splat(_: Avx512, value: f32) -> Self {
+        Self(intrinsics!(_mm512_set1_ps(value)))
     }
     #[inline(always)]
-    fn load(from: &[f32; WIDTH]) -> Self {
-        Self(unsafe { _mm512_loadu_ps(from.as_ptr()) })
+    fn load(_: Avx512, from: &[f32; WIDTH]) -> Self {
+        Self(intrinsics!(_mm512_loadu_ps(from.as_ptr())))
     }
     #[inline(always)]
     fn store(self, to: &mut [f32; WIDTH]) {
-        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
+        intrinsics!(_mm512_storeu_ps(to.as_mut_ptr(), self.0))
     }
     #[inline(always)]
-    fn from_halves(from: &[u16; WIDTH]) -> Self {
-        Self(unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast())) })
+    fn from_halves(_: Avx512, from: &[u16; WIDTH]) -> Self {
+        Self(intrinsics!(_mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast()))))
     }
     #[inline(always)]
     fn to_halves(self, to: &mut [u16; WIDTH]) {
-        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtps_ph::<NEAREST>(self.0)) }
+        intrinsics!(_mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtps_ph::<NEAREST>(self.0)))
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        Self(unsafe { _mm512_add_ps(self.0, other.0) })
+        Self(intrinsics!(_mm512_add_ps(self.0, other.0)))
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        Self(unsafe { _mm512_sub_ps(self.0, other.0) })
+        Self(intrinsics!(_mm512_sub_ps(self.0, other.0)))
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        Self(unsafe { _mm512_mul_ps(self.0, other.0) })
+        Self(intrinsics!(_mm512_mul_ps(self.0, other.0)))
     }
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        Self(unsafe { _mm512_div_ps(self.0, other.0) })
+        Self(intrinsics!(_mm512_div_ps(self.0, other.0)))
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        Self(unsafe { _mm512_max_ps(self.0, other.0) })
+        Self(intrinsics!(_mm512_max_ps(self.0, other.0)))
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        Self(unsafe { _mm512_min_ps(self.0, other.0) })
+        Self(intrinsics!(_mm512_min_ps(self.0, other.0)))
     }
     #[inline(always)]
     fn mul_add(self, factor: Self, term: Self) -> Self {
-        Self(unsafe { _mm512_fmadd_ps(self.0, factor.0, term.0) })
+        Self(intrinsics!(_mm512_fmadd_ps(self.0, factor.0, term.0)))
     }
     #[inline(always)]
     fn round(self) -> Self {
-        Self(unsafe { _mm512_roundscale_ps::<NEAREST>(self.0) })
+        Self(intrinsics!(_mm512_roundscale_ps::<NEAREST>(self.0)))
     }
     #[inline(always)]
     fn exp2_whole(self) -> Self {
-        unsafe {
+        intrinsics!({
             let whole = _mm512_add_epi32(_mm512_cvtps_epi32(self.0), _mm512_set1_epi32(127));
             Self(_mm512_castsi512_ps(_mm512_slli_epi32::<23>(whole)))
-        }
+        })
     }
 }
 
+/// # Safety
+/// The processor must have AVX2.
 #[inline(always)]
-fn exp2_half(power: __m256) -> __m256 {
+unsafe fn exp2_half(power: __m256) -> __m256 {
+    // SAFETY: the same promise.
     unsafe {
         let whole = _mm256_add_epi32(_mm256_cvtps_epi32(power), _mm256_set1_epi32(127));
         _mm256_castsi256_ps(_mm256_slli_epi32::<23>(whole))
@@ -95,92 +106,105 @@ impl Lanes for Pair {
     const TILE: usize = 1;
 
     #[inline(always)]
-    fn splat(value: f32) -> Self {
-        let half = unsafe { _mm256_set1_ps(value) };
+    fn splat(_: Avx2, value: f32) -> Self {
+        let half = intrinsics!(_mm256_set1_ps(value));
         Self(half, half)
     }
     #[inline(always)]
-    fn load(from: &[f32; WIDTH]) -> Self {
-        unsafe { Self(_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))) }
+    fn load(_: Avx2, from: &[f32; WIDTH]) -> Self {
+        intrinsics!(Self(_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))))
     }
     #[inline(always)]
     fn store(self, to: &mut [f32; WIDTH]) {
-        unsafe {
+        intrinsics!({
             _mm256_storeu_ps(to.as_mut_ptr(), self.0);
             _mm256_storeu_ps(to.as_mut_ptr().add(8), self.1);
-        }
+        })
     }
     #[inline(always)]
-    fn from_halves(from: &[u16; WIDTH]) -> Self {
-        unsafe {
+    fn from_halves(_: Avx2, from: &[u16; WIDTH]) -> Self {
+        intrinsics!({
             Self(
                 _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
                 _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().add(8).cast())),
             )
-        }
+        })
     }
     #[inline(always)]
     fn to_halves(self, to: &mut [u16; WIDTH]) {
-        unsafe {
+        intrinsics!({
             _mm_storeu_si128(to.as_mut_ptr().cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self.0));
             _mm_storeu_si128(
                 to.as_mut_ptr().add(8).cast(),
                 _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self.1),
             );
-        }
+        })
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        unsafe { Self(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)) }
+        intrinsics!(Self(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)))
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        unsafe { Self(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)) }
+        intrinsics!(Self(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)))
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        unsafe { Self(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
+        intrinsics!(Self(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)))
     }
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        unsafe { Self(_mm256_div_ps(self.0, other.0), _mm256_div_ps(self.1, other.1)) }
+        intrinsics!(Self(_mm256_div_ps(self.0, other.0), _mm256_div_ps(self.1, other.1)))
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        unsafe { Self(_mm256_max_ps(self.0, other.0), _mm256_max_ps(self.1, other.1)) }
+        intrinsics!(Self(_mm256_max_ps(self.0, other.0), _mm256_max_ps(self.1, other.1)))
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        unsafe { Self(_mm256_min_ps(self.0, other.0), _mm256_min_ps(self.1, other.1)) }
+        intrinsics!(Self(_mm256_min_ps(self.0, other.0), _mm256_min_ps(self.1, other.1)))
     }
     #[inline(always)]
     fn mul_add(self, factor: Self, term: Self) -> Self {
-        unsafe { Self(_mm256_fmadd_ps(self.0, factor.0, term.0), _mm256_fmadd_ps(self.1, factor.1, term.1)) }
+        intrinsics!(Self(
+            _mm256_fmadd_ps(self.0, factor.0, term.0),
+            _mm256_fmadd_ps(self.1, factor.1, term.1)
+        ))
     }
     #[inline(always)]
     fn round(self) -> Self {
-        unsafe { Self(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)) }
+        intrinsics!(Self(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)))
     }
     #[inline(always)]
     fn exp2_whole(self) -> Self {
-        Self(exp2_half(self.0), exp2_half(self.1))
+        intrinsics!(Self(exp2_half(self.0), exp2_half(self.1)))
     }
 }
 
-/// Runs a kernel that is compiled with AVX2.
-///
-/// # Safety
-/// The processor must have AVX2, FMA and F16C.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(crate) unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Pair>()
+impl Avx2 {
+    /// Runs a kernel that is compiled with AVX2.
+    #[inline]
+    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { with_avx2(self, kernel) }
+    }
 }
 
-/// Runs a kernel that is compiled with AVX-512.
-///
-/// # Safety
-/// The processor must have AVX-512 F, BW, DQ, VL and VNNI.
+impl Avx512 {
+    /// Runs a kernel that is compiled with AVX-512.
+    #[inline]
+    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { with_avx512(self, kernel) }
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn with_avx2<K: Kernel>(token: Avx2, kernel: K) -> K::Output {
+    kernel.run::<Pair>(token)
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(crate) unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Wide>()
+fn with_avx512<K: Kernel>(token: Avx512, kernel: K) -> K::Output {
+    kernel.run::<Wide>(token)
 }

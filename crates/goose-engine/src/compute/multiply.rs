@@ -7,7 +7,7 @@
 
 use super::activations::Activations;
 use super::block::{BlockType, Family, SMALL, SUPER};
-use super::instructions::Instructions;
+use super::instructions::{Instructions, Level};
 use super::lanes::dispatch;
 use super::panel::{Panel, ROWS};
 use super::rows::Rows;
@@ -123,15 +123,15 @@ impl MatrixView<'_> {
         use super::{avx2_rows, avx2_small, avx512_rows};
         let stride = self.row_bytes();
         let (supers, smalls) = (|| activations.super_row(0), || activations.small_row(0));
-        // SAFETY: the level was found on this machine, and a better one has all instructions of a lesser; as many whole
-        // rows as each kernel takes are there.
+        // SAFETY: a level has the token of its instructions, and AVX-512 includes AVX2; `each` hands out
+        // as many whole rows as a kernel takes.
         unsafe {
-            match (level, self.kind) {
-                (Instructions::Portable, _) => return false,
-                (Instructions::Avx512, BlockType::Q4K) => {
+            match (level.0, self.kind) {
+                (Level::Portable, _) => return false,
+                (Level::Avx512(_), BlockType::Q4K) => {
                     each(rows, stride, out, |rows| avx512_rows::q4k(rows, stride, supers()));
                 }
-                (Instructions::Avx512, BlockType::Q6K) => {
+                (Level::Avx512(_), BlockType::Q6K) => {
                     each(rows, stride, out, |rows| avx512_rows::q6k(rows, stride, supers()));
                 }
                 (_, BlockType::Q4K) => each(rows, stride, out, |rows| avx2_rows::q4k(rows, stride, supers())),
@@ -187,11 +187,11 @@ impl MatrixView<'_> {
         use super::avx512_pack;
         let stride = self.row_bytes();
         let blocks = &self.data[first * stride..][..ROWS * stride][from..];
-        // SAFETY: the level was found on this machine; sixteen rows are there, with a whole block at `from`.
+        // SAFETY: the level has the token of its instructions; sixteen rows are there, with a whole block at `from`.
         unsafe {
-            match (level, self.kind) {
-                (Instructions::Avx512, BlockType::Q4K) => avx512_pack::q4k(blocks.as_ptr(), stride, panel),
-                (Instructions::Avx512, BlockType::Q6K) => avx512_pack::q6k(blocks.as_ptr(), stride, panel),
+            match (level.0, self.kind) {
+                (Level::Avx512(_), BlockType::Q4K) => avx512_pack::q4k(blocks.as_ptr(), stride, panel),
+                (Level::Avx512(_), BlockType::Q6K) => avx512_pack::q6k(blocks.as_ptr(), stride, panel),
                 _ => return false,
             }
         }
@@ -260,25 +260,25 @@ fn each<const N: usize>(
 }
 
 fn super_chunk(level: Instructions, chunk: &SuperChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
-    match level {
-        Instructions::Portable => portable::super_chunk(chunk, panels, sums),
+    match level.0 {
+        Level::Portable => portable::super_chunk(chunk, panels, sums),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
-        Instructions::Avx2 => unsafe { super::avx2::super_chunk(chunk, panels, sums) },
+        // SAFETY: the level has the token of its instructions; `sums` was sized for the tokens.
+        Level::Avx2(_) => unsafe { super::avx2::super_chunk(chunk, panels, sums) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Instructions::Avx512 => unsafe { super::avx512::super_chunk(chunk, panels, sums) },
+        Level::Avx512(_) => unsafe { super::avx512::super_chunk(chunk, panels, sums) },
     }
 }
 
 fn small_chunk(level: Instructions, chunk: &SmallChunk<'_>, panels: &[Panel], sums: &mut [f32]) {
-    match level {
-        Instructions::Portable => portable::small_chunk(chunk, panels, sums),
+    match level.0 {
+        Level::Portable => portable::small_chunk(chunk, panels, sums),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level was found on this machine; `sums` was sized for the tokens.
-        Instructions::Avx2 => unsafe { super::avx2::small_chunk(chunk, panels, sums) },
+        // SAFETY: the level has the token of its instructions; `sums` was sized for the tokens.
+        Level::Avx2(_) => unsafe { super::avx2::small_chunk(chunk, panels, sums) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Instructions::Avx512 => unsafe { super::avx512::small_chunk(chunk, panels, sums) },
+        Level::Avx512(_) => unsafe { super::avx512::small_chunk(chunk, panels, sums) },
     }
 }

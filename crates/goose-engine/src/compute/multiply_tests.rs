@@ -145,7 +145,7 @@ fn every_machine_and_every_batch_gives_the_same_bits() {
         let columns = if kind.block_len() == 256 { 768 } else { 352 };
         let case = Case::new(kind, 70, columns, &mut numbers);
         let activations = random_activations(14, columns, &mut numbers);
-        let wanted = case.multiply(Instructions::Portable, &activations);
+        let wanted = case.multiply(Instructions::PORTABLE, &activations);
         for level in Instructions::all() {
             for batch in [1, 2, 3, 4, 5, 7, 14] {
                 let mut got = Vec::new();
@@ -170,7 +170,7 @@ fn extreme_blocks_do_not_overflow() {
                 }
             }
             let activations = vec![vec![-1.0; 512], vec![1.0; 512]];
-            let wanted = case.multiply(Instructions::Portable, &activations);
+            let wanted = case.multiply(Instructions::PORTABLE, &activations);
             for level in Instructions::all() {
                 assert_eq!(case.multiply(level, &activations), wanted, "{kind:?} {level:?}");
                 assert_eq!(case.multiply(level, &activations[..1])[0], wanted[0], "{kind:?} {level:?} alone");

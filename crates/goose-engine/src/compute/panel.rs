@@ -97,7 +97,7 @@ impl Kernel for Pack<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, _: L::Token) {
         let mut unpacked = Unpacked::EMPTY;
         unpacked.take(self.kind, self.blocks);
         self.panel.pack_scales(&unpacked.scales, self.row);
@@ -116,10 +116,10 @@ impl Kernel for WidenHalves<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let halves = self.from.as_chunks::<2>().0.as_chunks::<WIDTH>().0;
         for (from, to) in halves.iter().zip(self.to.as_chunks_mut::<WIDTH>().0) {
-            L::from_halves(&from.map(u16::from_le_bytes)).store(to);
+            L::from_halves(simd, &from.map(u16::from_le_bytes)).store(to);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! sleep. The caller waits only for helpers that entered the round: one that the system keeps from running until all
 //! items are taken is not missed.
 
+use std::marker::PhantomData;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -209,31 +210,31 @@ fn helper(shared: &Arc<Shared>, number: usize) -> Option<(Thread, Option<JoinHan
 }
 
 /// A slice that several threads write, each its own parts.
-#[derive(Clone, Copy)]
-pub(crate) struct SharedMut<T> {
+pub(crate) struct SharedMut<'a, T> {
     start: *mut T,
     len: usize,
+    slice: PhantomData<&'a mut [T]>,
 }
 
 // SAFETY: `part` is the only access, and its callers give each thread parts of its own.
-unsafe impl<T: Send> Send for SharedMut<T> {}
+unsafe impl<T: Send> Send for SharedMut<'_, T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for SharedMut<T> {}
+unsafe impl<T: Send> Sync for SharedMut<'_, T> {}
 
-impl<T> SharedMut<T> {
-    /// Shares `slice`; it must outlive the round it is used in.
-    pub(crate) fn new(slice: &mut [T]) -> Self {
-        Self { start: slice.as_mut_ptr(), len: slice.len() }
+impl<'a, T> SharedMut<'a, T> {
+    /// Borrows `slice` for as long as its parts are used.
+    pub(crate) fn new(slice: &'a mut [T]) -> Self {
+        Self { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
     /// `len` items from `start` on.
     ///
     /// # Safety
-    /// No two threads may hold parts that overlap at the same time, and the slice must still live.
+    /// No two parts that overlap may be held at the same time, by any thread.
     #[expect(clippy::mut_from_ref, reason = "parts of different threads do not overlap")]
     pub(crate) unsafe fn part(&self, start: usize, len: usize) -> &mut [T] {
         assert!(start <= self.len && len <= self.len - start, "a part outside of its slice");
-        // SAFETY: in bounds by the assertion, exclusive by the caller's promise.
+        // SAFETY: in bounds by the assertion, alive by the borrow, exclusive by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
     }
 }

@@ -23,7 +23,7 @@ impl Kernel for Rows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let chunk_bytes = self.kind.row_bytes(COLUMNS);
         let mut unpacked = Unpacked::EMPTY;
         for (row, out) in self.rows.chunks_exact(self.row_bytes).zip(self.out) {
@@ -31,8 +31,8 @@ impl Kernel for Rows<'_> {
             for (chunk, blocks) in row.chunks(chunk_bytes).enumerate() {
                 unpacked.take(self.kind, blocks);
                 *out = match self.kind.family() {
-                    Family::Super => super_block::<L>(self.kind, &unpacked, self.token, chunk, *out),
-                    _ => small_blocks::<L>(self.kind, &unpacked, self.token, chunk, *out),
+                    Family::Super => super_block::<L>(simd, self.kind, &unpacked, self.token, chunk, *out),
+                    _ => small_blocks::<L>(simd, self.kind, &unpacked, self.token, chunk, *out),
                 };
             }
         }
@@ -41,6 +41,7 @@ impl Kernel for Rows<'_> {
 
 #[inline(always)]
 fn super_block<L: Lanes>(
+    simd: L::Token,
     kind: BlockType,
     row: &Unpacked,
     token: QuantizedRow<'_>,
@@ -53,7 +54,7 @@ fn super_block<L: Lanes>(
         8 => (std::array::from_fn(|group| row.scales.groups[group / 2]), &sums[16..]),
         _ => (row.scales.groups, &sums[..16]),
     };
-    let products = L::scaled_dot(&row.weights, &quants[block], &groups);
+    let products = L::scaled_dot(simd, &row.weights, &quants[block], &groups);
     let mins = sums.iter().zip(row.scales.mins).map(|(sum, min)| i32::from(*sum) * i32::from(min));
     let mins = mins.fold(0, i32::wrapping_add);
     let (scale, own) = (token.scales[block], &row.scales);
@@ -67,6 +68,7 @@ fn super_block<L: Lanes>(
 
 #[inline(always)]
 fn small_blocks<L: Lanes>(
+    simd: L::Token,
     kind: BlockType,
     row: &Unpacked,
     token: QuantizedRow<'_>,
@@ -81,7 +83,7 @@ fn small_blocks<L: Lanes>(
     let mut total = before;
     for block in 0..count {
         let sum = i32::from(sums[block]);
-        let dot = L::dot(&weights[block], &quants[block]) - kind.offset() * sum;
+        let dot = L::dot(simd, &weights[block], &quants[block]) - kind.offset() * sum;
         total = (own.scale[block] * scales[block]).mul_add(dot as f32, total);
         total = (own.min[block] * scales[block]).mul_add(sum as f32, total);
     }

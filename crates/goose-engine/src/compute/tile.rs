@@ -51,14 +51,14 @@ impl Kernel for Product<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(mut self) {
+    fn run<L: Lanes>(mut self, simd: L::Token) {
         let mut column = 0;
         while column < self.width {
             if L::TILE == 4 && self.width - column >= 4 * WIDTH {
-                self.column::<L, 4>(column);
+                self.column::<L, 4>(simd, column);
                 column += 4 * WIDTH;
             } else {
-                self.column::<L, 1>(column);
+                self.column::<L, 1>(simd, column);
                 column += WIDTH;
             }
         }
@@ -68,20 +68,20 @@ impl Kernel for Product<'_> {
 impl Product<'_> {
     /// All rows of `V` registers of columns.
     #[inline(always)]
-    fn column<L: Lanes, const V: usize>(&mut self, column: usize) {
+    fn column<L: Lanes, const V: usize>(&mut self, simd: L::Token, column: usize) {
         let mut row = 0;
         while row < self.rows {
             match self.rows - row {
                 6.. => {
-                    self.tile::<L, 6, V>(row, column);
+                    self.tile::<L, 6, V>(simd, row, column);
                     row += 6;
                 }
                 3.. => {
-                    self.tile::<L, 3, V>(row, column);
+                    self.tile::<L, 3, V>(simd, row, column);
                     row += 3;
                 }
                 _ => {
-                    self.tile::<L, 1, V>(row, column);
+                    self.tile::<L, 1, V>(simd, row, column);
                     row += 1;
                 }
             }
@@ -89,8 +89,8 @@ impl Product<'_> {
     }
 
     #[inline(always)]
-    fn tile<L: Lanes, const R: usize, const V: usize>(&mut self, row: usize, column: usize) {
-        let mut sums = [[L::splat(0.0); V]; R];
+    fn tile<L: Lanes, const R: usize, const V: usize>(&mut self, simd: L::Token, row: usize, column: usize) {
+        let mut sums = [[L::splat(simd, 0.0); V]; R];
         // SAFETY: all rows and columns are inside the slices, as `add` has checked.
         unsafe {
             let left: [*const f32; R] = std::array::from_fn(|r| {
@@ -101,14 +101,14 @@ impl Product<'_> {
             });
             for r in 0..R {
                 for v in 0..V {
-                    sums[r][v] = L::load(&*out[r].add(v * WIDTH).cast());
+                    sums[r][v] = L::load(simd, &*out[r].add(v * WIDTH).cast());
                 }
             }
             let mut right = self.right.as_ptr().add(column);
             for k in 0..self.depth {
-                let factors: [L; V] = std::array::from_fn(|v| L::load(&*right.add(v * WIDTH).cast()));
+                let factors: [L; V] = std::array::from_fn(|v| L::load(simd, &*right.add(v * WIDTH).cast()));
                 for r in 0..R {
-                    let value = L::splat(*left[r].add(k));
+                    let value = L::splat(simd, *left[r].add(k));
                     for v in 0..V {
                         sums[r][v] = value.mul_add(factors[v], sums[r][v]);
                     }

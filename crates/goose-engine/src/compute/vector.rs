@@ -34,11 +34,11 @@ impl Kernel for RmsNorm<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let (wide, rest) = self.row.as_chunks::<WIDTH>();
-        let mut squares = L::splat(0.0);
+        let mut squares = L::splat(simd, 0.0);
         for lanes in wide {
-            let lanes = L::load(lanes);
+            let lanes = L::load(simd, lanes);
             squares = lanes.mul_add(lanes, squares);
         }
         let total = sum(squares) + rest.iter().map(|value| value * value).sum::<f32>();
@@ -58,16 +58,16 @@ impl Kernel for SiluTimes<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self, simd: L::Token) {
         let (gates, gate_rest) = self.gate.as_chunks_mut::<WIDTH>();
         let (ups, up_rest) = self.up.as_chunks::<WIDTH>();
         for (gate, up) in gates.iter_mut().zip(ups) {
-            silu::<L>(L::load(gate)).mul(L::load(up)).store(gate);
+            silu::<L>(simd, L::load(simd, gate)).mul(L::load(simd, up)).store(gate);
         }
         if !gate_rest.is_empty() {
             let mut padded = [0.0; WIDTH];
             padded[..gate_rest.len()].copy_from_slice(gate_rest);
-            silu::<L>(L::load(&padded)).store(&mut padded);
+            silu::<L>(simd, L::load(simd, &padded)).store(&mut padded);
             for ((gate, silu), up) in gate_rest.iter_mut().zip(&padded).zip(up_rest) {
                 *gate = silu * up;
             }
@@ -76,9 +76,9 @@ impl Kernel for SiluTimes<'_> {
 }
 
 #[inline(always)]
-fn silu<L: Lanes>(x: L) -> L {
-    let one = L::splat(1.0);
-    x.div(one.add(exp(L::splat(0.0).sub(x))))
+fn silu<L: Lanes>(simd: L::Token, x: L) -> L {
+    let one = L::splat(simd, 1.0);
+    x.div(one.add(exp(simd, L::splat(simd, 0.0).sub(x))))
 }
 
 struct Exponentials<'a> {
@@ -89,20 +89,20 @@ impl Kernel for Exponentials<'_> {
     type Output = f32;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> f32 {
+    fn run<L: Lanes>(self, simd: L::Token) -> f32 {
         let (wide, rest) = self.scores.as_chunks_mut::<WIDTH>();
-        let mut top = L::splat(f32::NEG_INFINITY);
+        let mut top = L::splat(simd, f32::NEG_INFINITY);
         for lanes in wide.iter() {
-            top = top.max(L::load(lanes));
+            top = top.max(L::load(simd, lanes));
         }
         let mut largest = super::lanes::largest(top);
         for value in rest.iter() {
             largest = largest.max(*value);
         }
-        let base = L::splat(largest);
-        let mut total = L::splat(0.0);
+        let base = L::splat(simd, largest);
+        let mut total = L::splat(simd, 0.0);
         for lanes in wide.iter_mut() {
-            let value = exp(L::load(lanes).sub(base));
+            let value = exp(simd, L::load(simd, lanes).sub(base));
             total = total.add(value);
             value.store(lanes);
         }
@@ -111,9 +111,9 @@ impl Kernel for Exponentials<'_> {
         }
         let mut padded = [f32::NEG_INFINITY; WIDTH];
         padded[..rest.len()].copy_from_slice(rest);
-        exp(L::load(&padded).sub(base)).store(&mut padded);
+        exp(simd, L::load(simd, &padded).sub(base)).store(&mut padded);
         padded[rest.len()..].fill(0.0);
         rest.copy_from_slice(&padded[..rest.len()]);
-        sum(total.add(L::load(&padded)))
+        sum(total.add(L::load(simd, &padded)))
     }
 }

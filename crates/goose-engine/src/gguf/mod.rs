@@ -46,8 +46,11 @@ impl Gguf {
     pub(crate) fn look(path: &Path) -> Result<Self, EngineError> {
         let read_error = |source| EngineError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read_error)?;
-        // SAFETY: the map is read-only. As with every memory-mapped file, another program that cuts the file
-        // short while it is open would end this process; model files are replaced by renaming, not in place.
+        // SAFETY: the map is read-only. It is not fully sound, and accepted, as in every program that maps model files:
+        // where another program changes the file in place, weights change under the kernels (which check lengths,
+        // not contents, so the answer is wrong and no memory is harmed), and where it cuts the file short, the system
+        // ends this process. goose itself replaces model files by renaming; files that users name are theirs to leave
+        // alone. Reading gigabytes into memory instead would double the peak and slow every start.
         let map = unsafe { Mmap::map(&file) }.map_err(read_error)?;
         Self::parse(map)
     }

@@ -8,7 +8,7 @@ use crate::compute::{Activations, Instructions, MatrixView, Pool, STRIP, Scratch
 pub(super) struct Job<'a> {
     pub(super) matrix: MatrixView<'a>,
     pub(super) bias: Option<&'a [f32]>,
-    pub(super) out: SharedMut<f32>,
+    pub(super) out: SharedMut<'a, f32>,
     pub(super) put: Put,
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Put {
 }
 
 /// The product with a linear map of the model, to be put in `out`.
-pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &mut [f32], put: Put) -> Job<'a> {
+pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &'a mut [f32], put: Put) -> Job<'a> {
     Job {
         matrix: linear.matrix.view(&model.file),
         bias: linear.bias.as_deref(),

@@ -2,6 +2,7 @@
 //!
 //! Sizes are as they were asked for; what the system's allocator adds to each block is not in them. While it does not
 //! count it costs one look at a flag that never changes.
+#![expect(unsafe_code, reason = "an allocator")]
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},

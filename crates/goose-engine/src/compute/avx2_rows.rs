@@ -6,7 +6,7 @@ use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::avx2_small::{iq4_values, signed_products};
 use super::dequantize::iq4xs_scales;
 use super::half::f16_to_f32;
-use super::prefetch::prefetch;
+use super::lanes_x86::prefetch;
 
 /// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 pub(super) const ROWS: usize = 4;

@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
-use super::prefetch::prefetch;
+use super::lanes_x86::prefetch;
 
 /// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 pub(super) const ROWS: usize = 4;

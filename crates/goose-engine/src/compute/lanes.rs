@@ -1,9 +1,9 @@
-//! Sixteen floats at a time: one set of operations, three ways to do them.
+//! Sixteen floats at a time, and products of bytes: one set of operations, three ways to do them.
 //!
 //! Kernels are written once over [`Lanes`] and compiled for each instruction set. Every operation rounds in the
 //! same way on each, and multiply-add is always fused, so the results are the same bits everywhere.
 
-use super::dots::Dots;
+use super::block::{SMALL, SUPER};
 use super::half::{f16_to_f32, f32_to_f16};
 use super::instructions::{Instructions, Level};
 
@@ -32,6 +32,26 @@ pub(crate) trait Lanes: Copy + Dots {
     fn round(self) -> Self;
     /// Two to the power of each; all are whole numbers from -126 to 127.
     fn exp2_whole(self) -> Self;
+}
+
+/// Groups of sixteen weights in a block of 256.
+pub(crate) const GROUPS: usize = SUPER / 16;
+
+/// What the row kernels need of an instruction set. Methods are `#[inline(always)]`, as those of `Lanes` are.
+pub(crate) trait Dots {
+    /// Proof that the processor has the instructions.
+    type Token: Copy;
+
+    /// The dot product of a block of 32.
+    fn dot(simd: Self::Token, weights: &[u8; SMALL], quants: &[i8; SMALL]) -> i32;
+
+    /// The sum of the dot products of sixteen groups, each times its scale.
+    fn scaled_dot(
+        simd: Self::Token,
+        weights: &[u8; SUPER],
+        quants: &[i8; SUPER],
+        scales: &[i16; GROUPS],
+    ) -> i32;
 }
 
 /// The sum of sixteen values, always in the same order.
@@ -139,6 +159,28 @@ impl Lanes for Portable {
     #[inline(always)]
     fn exp2_whole(self) -> Self {
         Self(self.0.map(|power| f32::from_bits(((power as i32 + 127) as u32) << 23)))
+    }
+}
+
+impl Dots for Portable {
+    type Token = ();
+
+    #[inline(always)]
+    fn dot((): (), weights: &[u8; SMALL], quants: &[i8; SMALL]) -> i32 {
+        weights.iter().zip(quants).map(|(weight, quant)| i32::from(*weight) * i32::from(*quant)).sum()
+    }
+
+    #[inline(always)]
+    fn scaled_dot((): (), weights: &[u8; SUPER], quants: &[i8; SUPER], scales: &[i16; GROUPS]) -> i32 {
+        let mut lanes = [0_i32; 16];
+        let groups = weights.as_chunks::<16>().0.iter().zip(quants.as_chunks::<16>().0);
+        for ((weights, quants), scale) in groups.zip(scales) {
+            for i in 0..16 {
+                let product = i32::from(weights[i]) * i32::from(quants[i]);
+                lanes[i] = lanes[i].wrapping_add(product.wrapping_mul((*scale).into()));
+            }
+        }
+        lanes.into_iter().fold(0, i32::wrapping_add)
     }
 }
 

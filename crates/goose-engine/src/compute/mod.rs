@@ -1,7 +1,7 @@
-//! Blocks and kernels: what turns a file's bytes into numbers, fast.
+//! Block formats and kernels: from a file's bytes to numbers, fast.
 //!
 //! - `block`: the formats; `dequantize`: their plain definition; `half`: 16-bit floats;
-//! - `instructions`: which instructions there are; `lanes`: sixteen floats on each of them; `dots`: products of bytes;
+//! - `instructions`: the instruction sets of this machine; `lanes`: sixteen floats and products of bytes on each of them;
 //! - `activations`: a batch of tokens and its 8-bit forms;
 //! - `unpack`: a stretch of a row as bytes and scales; `panel`: sixteen of them side by side;
 //! - `multiply`: matrix times batch, by `portable`, `avx2`, `avx512` (panels) and `rows`,
@@ -24,15 +24,10 @@ mod avx2_small;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
-mod avx512_pack;
-#[cfg(target_arch = "x86_64")]
 mod avx512_rows;
 mod block;
 mod cache;
 mod dequantize;
-mod dots;
-#[cfg(target_arch = "x86_64")]
-mod dots_x86;
 mod half;
 mod instructions;
 mod lanes;
@@ -42,8 +37,6 @@ mod multiply;
 mod panel;
 mod pool;
 mod portable;
-#[cfg(target_arch = "x86_64")]
-mod prefetch;
 mod rows;
 mod tile;
 mod unpack;

@@ -184,14 +184,14 @@ impl MatrixView<'_> {
 
     #[cfg(target_arch = "x86_64")]
     fn pack_whole(&self, level: Instructions, first: usize, from: usize, panel: &mut Panel) -> bool {
-        use super::avx512_pack;
+        use super::avx512;
         let stride = self.row_bytes();
         let blocks = &self.data[first * stride..][..ROWS * stride][from..];
         // SAFETY: the level has the token of its instructions; sixteen rows are there, with a whole block at `from`.
         unsafe {
             match (level.0, self.kind) {
-                (Level::Avx512(_), BlockType::Q4K) => avx512_pack::q4k(blocks.as_ptr(), stride, panel),
-                (Level::Avx512(_), BlockType::Q6K) => avx512_pack::q6k(blocks.as_ptr(), stride, panel),
+                (Level::Avx512(_), BlockType::Q4K) => avx512::pack_q4k(blocks.as_ptr(), stride, panel),
+                (Level::Avx512(_), BlockType::Q6K) => avx512::pack_q6k(blocks.as_ptr(), stride, panel),
                 _ => return false,
             }
         }

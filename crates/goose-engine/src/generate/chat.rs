@@ -64,7 +64,7 @@ struct Signs<'a> {
 impl ChatFormat {
     /// By the marks in the file's template, as far as the vocabulary has their tokens; without a template, or with one
     /// that is not known, by the vocabulary alone.
-    pub(super) fn of(tokenizer: &Tokenizer, facts: &ModelFacts) -> Self {
+    pub(super) fn detect(tokenizer: &Tokenizer, facts: &ModelFacts) -> Self {
         let special = |name: &str| tokenizer.special(name);
         Signs {
             template: facts.chat_template.as_deref(),

@@ -5,12 +5,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     chat::{ChatFormat, Turn},
-    error::GenerateError,
-    grammar::Grammar,
+    grammar::{GenerateError, Grammar, Vocabulary},
     run::{Generated, Writing},
     sample::{Sampler, Sampling},
     state_cache::{StateCache, common_prefix},
-    vocabulary::Vocabulary,
 };
 use crate::{EngineError, Model, ModelOptions, Sequence};
 
@@ -61,7 +59,7 @@ impl LoadedModel {
         let capacity = options.context.min(model.info().context_length);
         let cache = options.cache.clone().map(|folder| StateCache::new(folder, &options.file));
         Ok(Self {
-            format: ChatFormat::of(model.tokenizer(), model.info()),
+            format: ChatFormat::detect(model.tokenizer(), model.info()),
             sequence: Sequence::new(Arc::clone(&model), capacity)?,
             model,
             vocabulary: None,
@@ -92,7 +90,7 @@ impl LoadedModel {
     /// Where the vocabulary does not suit grammars.
     pub fn prepare_grammars(&mut self) -> Result<(), GenerateError> {
         if self.vocabulary.is_none() {
-            self.vocabulary = Some(Vocabulary::of(&self.model)?);
+            self.vocabulary = Some(Vocabulary::new(&self.model)?);
         }
         Ok(())
     }
@@ -157,7 +155,7 @@ impl LoadedModel {
             self.prepare_grammars()?;
         }
         let grammar = match (grammar, &self.vocabulary) {
-            (Some(grammar), Some(vocabulary)) => Some(Grammar::of(vocabulary, grammar)?),
+            (Some(grammar), Some(vocabulary)) => Some(Grammar::new(vocabulary, grammar)?),
             _ => None,
         };
         let writing = Writing {

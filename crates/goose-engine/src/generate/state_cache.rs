@@ -174,7 +174,7 @@ impl StateCache {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let of_kind =
             entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == kind));
-        of_kind.filter_map(|entry| Found::of(&entry)).collect()
+        of_kind.filter_map(|entry| Found::from_entry(&entry)).collect()
     }
 
     fn is_own(&self, path: &Path) -> bool {
@@ -208,7 +208,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(entry: &fs::DirEntry) -> Option<Self> {
+    fn from_entry(entry: &fs::DirEntry) -> Option<Self> {
         let facts = entry.metadata().ok()?;
         facts.is_file().then_some(())?;
         Some(Self { path: entry.path(), bytes: facts.len(), used: facts.modified().ok()? })

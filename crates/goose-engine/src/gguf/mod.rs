@@ -3,7 +3,6 @@
 //! The file is untrusted: every length is checked before it is used, and a hostile file gives an error. The
 //! weights are never copied; they are read through the map, so the system may share and evict them.
 
-mod cursor;
 mod tensor;
 mod value;
 
@@ -13,8 +12,8 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use self::cursor::Cursor;
 pub(crate) use self::tensor::Tensor;
+use self::value::Cursor;
 pub(crate) use self::value::{Scalar, Value};
 use crate::EngineError;
 
@@ -35,7 +34,7 @@ pub(crate) struct Gguf {
 impl Gguf {
     /// Maps and checks the file, and has the system read ahead.
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
-        let file = Self::look(path)?;
+        let file = Self::inspect(path)?;
         // A hint only: reading ahead shortens a cold start, and nothing depends on it.
         #[cfg(unix)]
         let _ = file.map.advise(memmap2::Advice::WillNeed);
@@ -43,7 +42,7 @@ impl Gguf {
     }
 
     /// Maps and checks the file. Only its beginning is read.
-    pub(crate) fn look(path: &Path) -> Result<Self, EngineError> {
+    pub(crate) fn inspect(path: &Path) -> Result<Self, EngineError> {
         let read_error = |source| EngineError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read_error)?;
         // SAFETY: the map is read-only. It is not fully sound, and accepted, as in every program that maps model files:
@@ -58,7 +57,7 @@ impl Gguf {
     fn parse(map: Mmap) -> Result<Self, EngineError> {
         let mut cursor = Cursor::new(&map);
         let magic = cursor.span(4, "magic number")?;
-        if magic.of(&map) != MAGIC {
+        if magic.slice(&map) != MAGIC {
             return Err(EngineError::Malformed("it does not begin with `GGUF`".to_owned()));
         }
         let version = cursor.u32("version")?;
@@ -105,7 +104,7 @@ impl Gguf {
     /// A text, if the key is there and is one.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.metadata.get(key)? {
-            Value::Text(span) => std::str::from_utf8(span.of(&self.map)).ok(),
+            Value::Text(span) => std::str::from_utf8(span.slice(&self.map)).ok(),
             _ => None,
         }
     }
@@ -140,7 +139,7 @@ impl Gguf {
     /// A list of strings, as bytes.
     pub(crate) fn texts(&self, key: &str) -> Option<impl ExactSizeIterator<Item = &[u8]>> {
         match self.metadata.get(key)? {
-            Value::Texts(spans) => Some(spans.iter().map(|span| span.of(&self.map))),
+            Value::Texts(spans) => Some(spans.iter().map(|span| span.slice(&self.map))),
             _ => None,
         }
     }
@@ -163,7 +162,7 @@ impl Gguf {
     ) -> Option<impl ExactSizeIterator<Item = u32>> {
         match self.metadata.get(key)? {
             Value::Numbers { kind, items } if wanted(*kind) => {
-                Some(items.of(&self.map).as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)))
+                Some(items.slice(&self.map).as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)))
             }
             _ => None,
         }
@@ -178,7 +177,7 @@ fn read_metadata(
     let mut metadata = HashMap::new();
     for _ in 0..count {
         let key = cursor.string("metadata key")?;
-        let key = String::from_utf8_lossy(key.of(file)).into_owned();
+        let key = String::from_utf8_lossy(key.slice(file)).into_owned();
         let value = Value::read(cursor, &key)?;
         if metadata.insert(key.clone(), value).is_some() {
             return Err(EngineError::Malformed(format!("the key `{key}` is there twice")));

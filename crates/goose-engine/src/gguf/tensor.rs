@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::cursor::{Cursor, Span};
+use super::value::{Cursor, Span};
 use crate::EngineError;
 use crate::compute::BlockType;
 
@@ -32,7 +32,7 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn read(cursor: &mut Cursor<'_>, file: &[u8]) -> Result<Self, EngineError> {
         let name = cursor.string("tensor name")?;
-        let name = String::from_utf8_lossy(name.of(file)).into_owned();
+        let name = String::from_utf8_lossy(name.slice(file)).into_owned();
         let dimensions = cursor.u32("tensor dimensions")?;
         if dimensions == 0 || dimensions > MAX_DIMENSIONS {
             return Err(EngineError::Malformed(format!("tensor `{name}` has {dimensions} dimensions")));

@@ -39,7 +39,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn go_on(&self) -> Result<(), EngineError> {
+    fn check_cancelled(&self) -> Result<(), EngineError> {
         if (self.is_cancelled)() { Err(EngineError::Cancelled) } else { Ok(()) }
     }
 }
@@ -63,7 +63,7 @@ impl Worker {
         }
     }
 
-    /// Reads a batch into the cache. With `logits`, also judges what comes after its last token.
+    /// Reads a batch into the cache. With `logits`, also computes those after its last token.
     pub(crate) fn read(
         &mut self,
         model: &Model,
@@ -76,7 +76,7 @@ impl Worker {
         self.embed(model, batch.tokens);
         let last = config.layers - 1;
         for (number, (layer, cache)) in model.weights.layers.iter().zip(cache).enumerate() {
-            batch.go_on()?;
+            batch.check_cancelled()?;
             self.keys_and_values(model, layer, batch, cache);
             // After the last layer only the last token is looked at, and only if this is the last batch.
             let from = match (number == last, logits.is_some()) {
@@ -84,14 +84,14 @@ impl Worker {
                 (true, true) => batch.tokens.len() - 1,
                 (true, false) => return Ok(()),
             };
-            batch.go_on()?;
+            batch.check_cancelled()?;
             self.attend(model, layer, batch.position, from, cache);
-            batch.go_on()?;
+            batch.check_cancelled()?;
             self.feed_forward(model, layer);
         }
         if let Some(logits) = logits {
-            batch.go_on()?;
-            self.judge(model, logits);
+            batch.check_cancelled()?;
+            self.logits(model, logits);
         }
         Ok(())
     }
@@ -118,12 +118,12 @@ impl Worker {
         let jobs: Vec<Job<'_>> =
             linears.into_iter().zip(outs).map(|(linear, out)| job(model, linear, out, Put::Store)).collect();
         multiply(&mut self.pool, self.level, &mut self.scratch, &self.normed, &jobs);
-        self.turn(model, layer, tokens);
+        self.rotate(model, layer, tokens);
         cache.store(self.level, &mut self.pool, batch.position, &self.keys, &self.values);
     }
 
-    /// Norms (where the family has them) and turns queries and keys.
-    fn turn(&mut self, model: &Model, layer: &Layer, tokens: usize) {
+    /// Norms (where the family has them) and rotates queries and keys.
+    fn rotate(&mut self, model: &Model, layer: &Layer, tokens: usize) {
         let (config, level, rotation) = (&model.config, self.level, &self.rotation);
         let (query_width, kv_width) = (config.query_width(), config.kv_width());
         let (queries, keys) = (SharedMut::new(&mut self.queries), SharedMut::new(&mut self.keys));
@@ -138,7 +138,7 @@ impl Worker {
                         let before = head.to_vec();
                         rms_norm(level, &before, weight, config.epsilon, head);
                     }
-                    rotation.turn(config.architecture, token, head);
+                    rotation.rotate(config.architecture, token, head);
                 }
             }
         });
@@ -199,7 +199,7 @@ impl Worker {
     }
 
     /// The logits after the last token of the stream.
-    fn judge(&mut self, model: &Model, logits: &mut Vec<f32>) {
+    fn logits(&mut self, model: &Model, logits: &mut Vec<f32>) {
         let width = model.config.width;
         self.stream.drain(..self.stream.len() - width);
         self.norm(&model.weights.norm, model);

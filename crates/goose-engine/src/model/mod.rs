@@ -1,16 +1,14 @@
 //! A model: its shape, its weights, and the conversations it reads.
 //!
-//! - `config`: the shape; `facts`: what people want to know; `weights`: where each matrix is;
-//! - `forward`: the pass of a batch; `jobs`: its products; `scaling` and `rope`: positions;
+//! - `config`: the shape and the facts for people; `weights`: the place of each matrix;
+//! - `forward`: the pass of a batch; `jobs`: its products; `rope`: positions;
 //! - `sequence`: one conversation's cache; `saved`: the same as a file.
 
 mod config;
-mod facts;
 mod forward;
 mod jobs;
 mod rope;
 mod saved;
-mod scaling;
 mod sequence;
 mod weights;
 
@@ -18,9 +16,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::config::Config;
-pub use self::facts::ModelFacts;
+pub use self::config::ModelFacts;
 use self::forward::Worker;
-use self::scaling::Frequencies;
+use self::rope::Frequencies;
 pub use self::sequence::Sequence;
 use self::weights::Weights;
 use crate::compute::Instructions;
@@ -74,15 +72,15 @@ impl Model {
     }
 
     /// What a file says of itself, where it could be opened. Its weights are not read, and no threads are made.
-    pub fn look(path: &Path) -> Result<ModelFacts, EngineError> {
-        let file = Gguf::look(path)?;
+    pub fn inspect(path: &Path) -> Result<ModelFacts, EngineError> {
+        let file = Gguf::inspect(path)?;
         let (config, ..) = parts(&file)?;
         Ok(ModelFacts::read(&file, &config))
     }
 
     /// How many tokens the model in a file was trained to hold. Nothing else of it is checked.
     pub fn trained_context(path: &Path) -> Result<usize, EngineError> {
-        Ok(Config::read(&Gguf::look(path)?)?.context)
+        Ok(Config::read(&Gguf::inspect(path)?)?.context)
     }
 
     /// Turns text into tokens and back.

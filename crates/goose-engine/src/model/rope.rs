@@ -1,7 +1,121 @@
-//! Rotary positions: each pair of a head's columns is turned by an angle that grows with the position.
+//! Rotary positions: each pair of a head's columns is rotated by an angle that grows with the position. Models that hold more
+//! positions than they first learnt scale the angles:
+//!
+//! ```text
+//! plain    pair i turns by base^(-2i/width) for each position (where the file has factors, divided by the pair's)
+//! linear   all slower by one factor
+//! yarn     pairs that turn often within the first context stay as they are, pairs that hardly turn are slower by the
+//!          factor, those between are mixed; and what is turned grows a little, which sharpens attention
+//! ```
 
 use super::config::Architecture;
-use super::scaling::Frequencies;
+use crate::EngineError;
+use crate::gguf::Gguf;
+
+/// Pairs that turn more often than this within the first context stay as they are.
+const FAST_TURNS: f64 = 32.0;
+/// Pairs that turn less often than this are slower by the whole factor.
+const SLOW_TURNS: f64 = 1.0;
+/// A ramp is never steeper than this wide.
+const NARROWEST_RAMP: f64 = 0.001;
+
+/// What is done to hold more positions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Scaling {
+    None,
+    Linear { factor: f64 },
+    Yarn(Yarn),
+}
+
+/// The numbers of a model that was stretched with YaRN.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Yarn {
+    factor: f64,
+    /// How many positions the model held before.
+    original_context: f64,
+    /// How much of the pairs that turn fast is kept: one, unless the file says otherwise.
+    kept: f64,
+    attention_factor: f64,
+    fast: f64,
+    slow: f64,
+}
+
+/// The turns of each pair for each position, and how much longer what is turned becomes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Frequencies {
+    pub(crate) pairs: Vec<f64>,
+    pub(crate) magnitude: f64,
+}
+
+impl Scaling {
+    /// What the file of architecture `name` says.
+    pub(crate) fn read(file: &Gguf, name: &str, context: usize) -> Result<Self, EngineError> {
+        let number = |rest: &str| file.float(&format!("{name}.rope.{rest}"));
+        let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
+        let factor = positive(number("scaling.factor")).or_else(|| positive(number("scale_linear")));
+        let factor = factor.unwrap_or(1.0);
+        match file.text(&format!("{name}.rope.scaling.type")) {
+            Some("none") => Ok(Self::None),
+            None | Some("linear") => Ok(Self::Linear { factor }),
+            Some("yarn") => Ok(Self::Yarn(Yarn {
+                factor,
+                original_context: positive(number("scaling.original_context_length"))
+                    .unwrap_or(context as f64),
+                kept: number("scaling.yarn_ext_factor").filter(|kept| *kept >= 0.0).unwrap_or(1.0),
+                attention_factor: positive(number("scaling.attn_factor"))
+                    .or_else(|| positive(number("scaling.yarn_attn_factor")))
+                    .unwrap_or(1.0),
+                fast: positive(number("scaling.yarn_beta_fast")).unwrap_or(FAST_TURNS),
+                slow: positive(number("scaling.yarn_beta_slow")).unwrap_or(SLOW_TURNS),
+            })),
+            Some(other) => Err(EngineError::Unsupported(format!("rope scaling `{other}` is not known here"))),
+        }
+    }
+
+    /// The frequencies of `width` columns; `factors` divide those of the pairs.
+    pub(crate) fn frequencies(self, base: f64, width: usize, factors: Option<&[f32]>) -> Frequencies {
+        let factor = |pair: usize| factors.map_or(1.0, |factors| f64::from(factors[pair]));
+        let plain = (0..width / 2)
+            .map(|pair| base.powf(-(2.0 * pair as f64) / width as f64) / factor(pair))
+            .collect::<Vec<f64>>();
+        match self {
+            Self::None => Frequencies { pairs: plain, magnitude: 1.0 },
+            Self::Linear { factor } => {
+                Frequencies { pairs: plain.iter().map(|turn| turn / factor).collect(), magnitude: 1.0 }
+            }
+            Self::Yarn(yarn) => {
+                let mixed = |(pair, turn): (usize, &f64)| {
+                    let kept = yarn.kept * yarn.kept_of(pair, base, width);
+                    turn / yarn.factor * (1.0 - kept) + turn * kept
+                };
+                Frequencies {
+                    pairs: plain.iter().enumerate().map(mixed).collect(),
+                    magnitude: yarn.attention_factor * yarn.growth(),
+                }
+            }
+        }
+    }
+}
+
+impl Yarn {
+    /// The pair (as a number that need not be whole) that turns so often within the first context.
+    fn pair_turning(&self, turns: f64, base: f64, width: usize) -> f64 {
+        let radians = turns * std::f64::consts::TAU;
+        width as f64 * (self.original_context / radians).ln() / (2.0 * base.ln())
+    }
+
+    /// From one for pairs that turn fast to zero for slow ones.
+    fn kept_of(&self, pair: usize, base: f64, width: usize) -> f64 {
+        let first = self.pair_turning(self.fast, base, width).floor().max(0.0);
+        let last = self.pair_turning(self.slow, base, width).ceil().min(width as f64 - 1.0);
+        let along = (pair as f64 - first) / (last - first).max(NARROWEST_RAMP);
+        1.0 - along.clamp(0.0, 1.0)
+    }
+
+    fn growth(&self) -> f64 {
+        if self.kept == 0.0 { 1.0 } else { 1.0 + 0.1 * self.factor.ln() }
+    }
+}
 
 /// The angles' cosines and sines for a batch of positions.
 #[derive(Default)]
@@ -27,8 +141,8 @@ impl Rotation {
         }
     }
 
-    /// Turns one head of one token of the batch.
-    pub(crate) fn turn(&self, architecture: Architecture, token: usize, head: &mut [f32]) {
+    /// Rotates one head of one token of the batch.
+    pub(crate) fn rotate(&self, architecture: Architecture, token: usize, head: &mut [f32]) {
         let angles = |pair: usize| {
             let at = token * self.pairs + pair;
             (self.cosines[at], self.sines[at])

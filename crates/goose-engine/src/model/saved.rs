@@ -34,7 +34,7 @@ pub(super) fn identity(file: &Gguf) -> u64 {
     sum.add(&(bytes.len() as u64).to_le_bytes());
     sum.add(&bytes[..header]);
     for span in spans {
-        let sample = span.of(bytes);
+        let sample = span.slice(bytes);
         sum.add(&sample[..SAMPLE.min(sample.len())]);
     }
     sum.value()

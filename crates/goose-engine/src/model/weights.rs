@@ -48,13 +48,13 @@ impl Matrix {
 
     pub(crate) fn view<'a>(&self, file: &'a Gguf) -> MatrixView<'a> {
         let Tensor { kind, rows, columns, bytes } = self.0;
-        MatrixView { kind, rows, columns, data: bytes.of(file.bytes()) }
+        MatrixView { kind, rows, columns, data: bytes.slice(file.bytes()) }
     }
 
     /// One row as numbers.
     pub(crate) fn read_row(&self, file: &Gguf, row: usize, out: &mut [f32]) {
         let len = self.0.kind.row_bytes(self.0.columns);
-        dequantize(self.0.kind, &self.0.bytes.of(file.bytes())[row * len..][..len], out);
+        dequantize(self.0.kind, &self.0.bytes.slice(file.bytes())[row * len..][..len], out);
     }
 }
 

@@ -1,23 +1,21 @@
 //! Text to tokens and back, from what the model's file says about its vocabulary.
 //!
-//! - `vocabulary`: tokens and their bytes; `whole`: those that are found in text as a whole;
-//! - `classes` and `split`: how text is cut into words; `tekken`: one way that is a longer story;
+//! - `vocabulary`: tokens and their bytes; `special_tokens`: those that are found in text as a whole;
+//! - `split`: how text is cut into words;
 //! - `bpe`: byte-level pair merging (Qwen, Llama 3, SmolLM); `sentencepiece`: the older Llamas.
 
 mod bpe;
-mod classes;
 mod sentencepiece;
+mod special_tokens;
 mod split;
-mod tekken;
 mod vocabulary;
-mod whole;
 
 use std::collections::HashMap;
 
 use self::bpe::Bpe;
 use self::sentencepiece::SentencePiece;
+use self::special_tokens::{Segment, SpecialTokens};
 use self::vocabulary::{Role, Vocabulary};
-use self::whole::{Stretch, WholeTokens};
 use crate::EngineError;
 use crate::gguf::Gguf;
 
@@ -30,7 +28,7 @@ pub struct Tokenizer {
     vocabulary: Vocabulary,
     method: Method,
     special: HashMap<Vec<u8>, u32>,
-    whole: WholeTokens,
+    in_text: SpecialTokens,
     ends: Vec<u32>,
     beginning: Option<u32>,
 }
@@ -93,7 +91,7 @@ impl Tokenizer {
         };
         let begins = file.flag("tokenizer.ggml.add_bos_token").unwrap_or(begins_by_default);
         let beginning = id("tokenizer.ggml.bos_token_id").filter(|_| begins);
-        Self { whole: WholeTokens::of(&vocabulary), vocabulary, method, special, ends, beginning }
+        Self { in_text: SpecialTokens::new(&vocabulary), vocabulary, method, special, ends, beginning }
     }
 
     /// The tokens of a text. Control tokens are never made from text, whatever it says.
@@ -109,9 +107,9 @@ impl Tokenizer {
 
     fn encode_at(&self, text: &str, place: Place) -> Vec<u32> {
         let mut out = Vec::new();
-        self.whole.split(text, &mut |stretch| match stretch {
-            Stretch::Token(token) => out.push(token),
-            Stretch::Plain(text) => match &self.method {
+        self.in_text.split(text, &mut |segment| match segment {
+            Segment::Token(token) => out.push(token),
+            Segment::Plain(text) => match &self.method {
                 Method::Bpe(bpe) => bpe.encode(&self.vocabulary, text, &mut out),
                 Method::SentencePiece(pieces) => pieces.encode(&self.vocabulary, text, place, &mut out),
             },

@@ -8,14 +8,16 @@
 //! llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //! qwen2   llama3, with single digits
 //! smollm  digits first, each alone; what is between them as gpt2
-//! tekken  see `tekken.rs`
+//! tekken  [^\r\n\p{L}\p{N}]?X*Y+|[^\r\n\p{L}\p{N}]?X+Y*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+//!         (X = letters but a-z, Y = letters but A-Z: words are also cut where capitals begin)
 //! ```
 //!
 //! A name that is not known is cut as gpt2 does: every byte-level vocabulary can write every text whatever the cuts are,
 //! and cuts that the model has not often seen cost some quality, where a refusal would cost the model.
 
-use super::classes::Kind;
-use super::tekken::tekken_len;
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{Class, HirKind};
 
 /// A way to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +71,7 @@ impl Splitter {
 }
 
 fn is_number(c: char) -> bool {
-    Kind::of(c) == Kind::Number
+    Kind::from_char(c) == Kind::Number
 }
 
 fn split_by<'a>(text: &'a str, piece: &mut dyn FnMut(&'a str), len: impl Fn(&str) -> usize) {
@@ -82,12 +84,12 @@ fn split_by<'a>(text: &'a str, piece: &mut dyn FnMut(&'a str), len: impl Fn(&str
 }
 
 /// How long the run of characters of which `wanted` holds is, at the beginning.
-pub(super) fn run(text: &str, wanted: impl Fn(Kind) -> bool) -> usize {
-    text.char_indices().find(|(_, c)| !wanted(Kind::of(*c))).map_or(text.len(), |(at, _)| at)
+fn run(text: &str, wanted: impl Fn(Kind) -> bool) -> usize {
+    text.char_indices().find(|(_, c)| !wanted(Kind::from_char(*c))).map_or(text.len(), |(at, _)| at)
 }
 
-pub(super) fn first_kind(text: &str) -> Option<Kind> {
-    text.chars().next().map(Kind::of)
+fn first_kind(text: &str) -> Option<Kind> {
+    text.chars().next().map(Kind::from_char)
 }
 
 /// `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll`, `'d`
@@ -130,7 +132,7 @@ fn modern_len(text: &str, digits: usize) -> usize {
     let Some(first) = chars.next() else { return 0 };
     let rest = chars.as_str();
     let letters = |text: &str| run(text, |kind| kind == Kind::Letter);
-    match Kind::of(first) {
+    match Kind::from_char(first) {
         Kind::Letter => letters(text),
         Kind::Space | Kind::Other if first_kind(rest) == Some(Kind::Letter) => {
             first.len_utf8() + letters(rest)
@@ -149,12 +151,94 @@ fn symbols(text: &str) -> usize {
 }
 
 /// `\s*[\r\n]+`, or else plain blanks.
-pub(super) fn lines_or_blanks(text: &str) -> usize {
+fn lines_or_blanks(text: &str) -> usize {
     let all = run(text, Kind::is_blank);
     match text[..all].rfind(['\r', '\n']) {
         Some(last) => last + 1,
         None => blanks(text),
     }
+}
+
+/// Returns the length of the next piece of Mistral's later vocabularies.
+fn tekken_len(text: &str) -> usize {
+    let mut chars = text.chars();
+    let Some(first) = chars.next() else { return 0 };
+    let rest = chars.as_str();
+    match Kind::from_char(first) {
+        Kind::Letter => word(text),
+        Kind::Space | Kind::Other if first_kind(rest) == Some(Kind::Letter) => first.len_utf8() + word(rest),
+        Kind::Number => first.len_utf8(),
+        Kind::Other => symbols_and_slashes(text),
+        Kind::Space if first == ' ' && first_kind(rest) == Some(Kind::Other) => 1 + symbols_and_slashes(rest),
+        Kind::Space | Kind::Newline => lines_or_blanks(text),
+    }
+}
+
+/// `X*Y+|X+Y*`: as many `X` as there are, then `Y`; where no `Y` follows, the last `X` that is one too ends the word.
+fn word(text: &str) -> usize {
+    let letters = &text[..run(text, |kind| kind == Kind::Letter)];
+    let upper = letters.find(|c: char| c.is_ascii_lowercase()).unwrap_or(letters.len());
+    if upper < letters.len() {
+        let lower = letters[upper..].find(|c: char| c.is_ascii_uppercase());
+        return lower.map_or(letters.len(), |len| upper + len);
+    }
+    let both = letters.char_indices().rfind(|(_, c)| !c.is_ascii_uppercase());
+    both.map_or(letters.len(), |(at, c)| at + c.len_utf8())
+}
+
+fn symbols_and_slashes(text: &str) -> usize {
+    let len = run(text, |kind| kind == Kind::Other);
+    let after = text[len..].find(|c| !matches!(c, '\r' | '\n' | '/'));
+    after.map_or(text.len(), |after| len + after)
+}
+
+/// What a pre-tokenizer cares about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `\p{L}`
+    Letter,
+    /// `\p{N}`
+    Number,
+    /// `\s`, other than a line's end
+    Space,
+    /// `\r` or `\n`
+    Newline,
+    Other,
+}
+
+impl Kind {
+    fn from_char(c: char) -> Self {
+        match c {
+            'a'..='z' | 'A'..='Z' => Self::Letter,
+            '0'..='9' => Self::Number,
+            '\r' | '\n' => Self::Newline,
+            _ if c.is_whitespace() => Self::Space,
+            _ if c.is_ascii() => Self::Other,
+            _ if is_letter(c) => Self::Letter,
+            _ if c.is_numeric() => Self::Number,
+            _ => Self::Other,
+        }
+    }
+
+    fn is_blank(self) -> bool {
+        matches!(self, Self::Space | Self::Newline)
+    }
+}
+
+/// The ranges of `\p{L}`, sorted.
+static LETTERS: LazyLock<Vec<(char, char)>> = LazyLock::new(|| match regex_syntax::parse(r"\p{L}") {
+    Ok(hir) => match hir.into_kind() {
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().map(|range| (range.start(), range.end())).collect()
+        }
+        _ => Vec::new(),
+    },
+    Err(_) => Vec::new(),
+});
+
+fn is_letter(c: char) -> bool {
+    let after = LETTERS.partition_point(|(start, _)| *start <= c);
+    after > 0 && LETTERS[after - 1].1 >= c
 }
 
 #[cfg(test)]
@@ -205,6 +289,44 @@ mod tests {
                 proptest::prop_assert!(all.iter().all(|piece| !piece.is_empty()));
                 proptest::prop_assert_eq!(all.concat(), text.clone());
             }
+        }
+    }
+
+    #[test]
+    fn words_are_cut_at_capitals_and_digits_stand_alone() {
+        let cut = |mut text: &'static str| {
+            let mut pieces = Vec::new();
+            while !text.is_empty() {
+                let (piece, rest) = text.split_at(tekken_len(text));
+                pieces.push(piece);
+                text = rest;
+            }
+            pieces
+        };
+        assert_eq!(cut("HTTPServer getName"), ["HTTPServer", " get", "Name"]);
+        assert_eq!(cut("fooBarBAZ 42"), ["foo", "Bar", "BAZ", " ", "4", "2"]);
+        assert_eq!(cut("ÀBC éA"), ["À", "BC", " é", "A"]);
+        assert_eq!(cut("a://b\n\n x//\n"), ["a", "://", "b", "\n\n", " x", "//\n"]);
+        assert_eq!(cut("it's  ok  "), ["it", "'s", " ", " ok", "  "]);
+    }
+
+    #[test]
+    fn letters_are_those_of_unicode() {
+        for (c, kind) in [
+            ('é', Kind::Letter),
+            ('漢', Kind::Letter),
+            ('ª', Kind::Letter),
+            ('\u{0301}', Kind::Other),
+            ('Ⅷ', Kind::Number),
+            ('²', Kind::Number),
+            ('٣', Kind::Number),
+            ('\u{a0}', Kind::Space),
+            ('\u{3000}', Kind::Space),
+            ('\u{200b}', Kind::Other),
+            ('😀', Kind::Other),
+            ('_', Kind::Other),
+        ] {
+            assert_eq!(Kind::from_char(c), kind, "{c:?}");
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    fn of(id: i32) -> Self {
+    fn from_id(id: i32) -> Self {
         match id {
             2 => Self::Unknown,
             3 => Self::Control,
@@ -55,7 +55,7 @@ impl Vocabulary {
             return Err(EngineError::Malformed(format!("its vocabulary has {count} tokens")));
         }
         let roles: Vec<Role> = match file.integers("tokenizer.ggml.token_type") {
-            Some(ids) if ids.len() == count => ids.map(Role::of).collect(),
+            Some(ids) if ids.len() == count => ids.map(Role::from_id).collect(),
             Some(_) => {
                 return Err(EngineError::Malformed("its tokens and their types differ in number".to_owned()));
             }

@@ -1,10 +1,15 @@
-//! [`Catalogue`]: the models that can be fetched, with everything that is needed to know that it is them.
+//! [`Catalogue`]: the models that can be downloaded, with size, checksum, licence and sources.
 
-use std::fmt;
+use std::{
+    fmt,
+    fs::File,
+    io::{ErrorKind, Read as _},
+    path::Path,
+};
 
 use serde::{Deserialize, Serialize};
 
-use super::name::is_plain;
+use super::error::ModelStoreError;
 
 /// The model for machines on which nothing else is chosen.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
@@ -15,10 +20,16 @@ const SHA256_DIGITS: usize = 64;
 /// The most pieces of a file.
 const MAX_PARTS: u64 = 1_000;
 
+/// The largest user catalogue.
+pub const MAX_CATALOGUE_BYTES: u64 = 1024 * 1024;
+
+/// The longest name.
+const MAX_NAME_BYTES: usize = 100;
+
 /// The models that are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalogue {
-    pub(super) entries: Vec<CatalogueEntry>,
+    entries: Vec<CatalogueEntry>,
 }
 
 /// A model that can be fetched.
@@ -71,7 +82,39 @@ impl Catalogue {
         Self { entries: vec![qwen_coder()] }
     }
 
-    /// All of them.
+    /// Returns the built-in models with those of the user's file, where it exists: a JSON list of entries, such as a team's
+    /// mirror. They win under the same name.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or an entry is invalid.
+    pub fn with_own(path: &Path) -> Result<Self, ModelStoreError> {
+        let mut catalogue = Self::builtin();
+        let mut text = String::new();
+        match File::open(path) {
+            Ok(file) => {
+                file.take(MAX_CATALOGUE_BYTES + 1)
+                    .read_to_string(&mut text)
+                    .map_err(|error| ModelStoreError::io("read", path, error))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(catalogue),
+            Err(error) => return Err(ModelStoreError::io("open", path, error)),
+        }
+        let wrong = |reason: String| ModelStoreError::Catalogue { path: path.to_owned(), reason };
+        if text.len() as u64 > MAX_CATALOGUE_BYTES {
+            return Err(wrong(format!("it is larger than {MAX_CATALOGUE_BYTES} bytes")));
+        }
+        let user: Vec<CatalogueEntry> =
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if let Some(problem) = user.iter().find_map(CatalogueEntry::problem) {
+            return Err(wrong(problem));
+        }
+        catalogue.entries.retain(|known| !user.iter().any(|entry| entry.name == known.name));
+        catalogue.entries.splice(0..0, user);
+        Ok(catalogue)
+    }
+
+    /// Returns all of them.
     pub fn entries(&self) -> &[CatalogueEntry] {
         &self.entries
     }
@@ -156,6 +199,14 @@ impl fmt::Display for Source {
     }
 }
 
+/// Returns whether the text is one plain word: letters, digits, and `.`, `_`, `-` after the first.
+pub(super) fn is_plain(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    name.len() <= MAX_NAME_BYTES
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +217,15 @@ mod tests {
             assert_eq!(entry.problem(), None);
         }
         assert!(Catalogue::builtin().find(DEFAULT_MODEL).is_some());
+    }
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        for good in ["qwen2.5-coder-1.5b", "a", "0.2.0"] {
+            assert!(is_plain(good), "{good}");
+        }
+        for bad in ["", "..", ".hidden", "-r", "a/b", "a b", "../x", "ä", "a\n", &"x".repeat(101)] {
+            assert!(!is_plain(bad), "{bad:?}");
+        }
     }
 }

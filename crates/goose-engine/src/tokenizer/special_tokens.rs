@@ -1,19 +1,19 @@
-//! Tokens that are found in any text as a whole, before it is cut into words.
+//! [`SpecialTokens`]: tokens that are found in any text as a whole, before it is cut into words.
 
 use super::vocabulary::{Role, Vocabulary};
 
 /// The user-defined tokens of a vocabulary with their texts, the longest first.
-pub(super) struct WholeTokens(Vec<(u32, String)>);
+pub(super) struct SpecialTokens(Vec<(u32, String)>);
 
-/// A stretch of a text.
+/// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stretch<'a> {
+pub(super) enum Segment<'a> {
     Plain(&'a str),
     Token(u32),
 }
 
-impl WholeTokens {
-    pub(super) fn of(vocabulary: &Vocabulary) -> Self {
+impl SpecialTokens {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let text = |token| std::str::from_utf8(vocabulary.bytes(token)).ok().filter(|text| !text.is_empty());
         let mut tokens: Vec<(u32, String)> = vocabulary
             .with_role(Role::UserDefined)
@@ -23,17 +23,17 @@ impl WholeTokens {
         Self(tokens)
     }
 
-    /// Calls `stretch` with what the text is made of; plain stretches are never empty. Where each token comes next is
+    /// Calls `segment` with each part of the text; plain parts are never empty. Where each token comes next is
     /// remembered, so that a text full of one of them is not searched for the others again and again.
-    pub(super) fn split<'a>(&self, text: &'a str, stretch: &mut dyn FnMut(Stretch<'a>)) {
+    pub(super) fn split<'a>(&self, text: &'a str, segment: &mut dyn FnMut(Segment<'a>)) {
         let mut places: Vec<Option<usize>> = self.0.iter().map(|(_, name)| text.find(name)).collect();
         let mut at = 0;
         while let Some((start, which)) = first(&places) {
             let (token, name) = &self.0[which];
             if start > at {
-                stretch(Stretch::Plain(&text[at..start]));
+                segment(Segment::Plain(&text[at..start]));
             }
-            stretch(Stretch::Token(*token));
+            segment(Segment::Token(*token));
             at = start + name.len();
             for (place, (_, name)) in places.iter_mut().zip(&self.0) {
                 if place.is_some_and(|place| place < at) {
@@ -42,7 +42,7 @@ impl WholeTokens {
             }
         }
         if at < text.len() {
-            stretch(Stretch::Plain(&text[at..]));
+            segment(Segment::Plain(&text[at..]));
         }
     }
 }
@@ -57,16 +57,16 @@ fn first(places: &[Option<usize>]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn split<'a>(names: &[&str], text: &'a str) -> Vec<Stretch<'a>> {
-        let tokens = WholeTokens((0..).zip(names.iter().map(|name| (*name).to_owned())).collect());
+    fn split<'a>(names: &[&str], text: &'a str) -> Vec<Segment<'a>> {
+        let tokens = SpecialTokens((0..).zip(names.iter().map(|name| (*name).to_owned())).collect());
         let mut all = Vec::new();
-        tokens.split(text, &mut |stretch| all.push(stretch));
+        tokens.split(text, &mut |segment| all.push(segment));
         all
     }
 
     #[test]
     fn the_first_wins_and_at_one_place_the_longest() {
-        use Stretch::{Plain, Token};
+        use Segment::{Plain, Token};
         let names = ["<tool_call>", "<tool>", "<t"];
         assert_eq!(
             split(&names, "a<tool>b<t<tool_call>"),

@@ -1,14 +1,19 @@
-//! Whether a file is a model's: at all, by its first bytes, and one that runs, which the engine says.
+//! Checks of model files: the header, whether the engine can run them, and the SHA-256 of the whole.
 
 use std::{
+    fmt::Write as _,
     fs::File,
-    io::{ErrorKind, Read as _},
+    io::{self, ErrorKind, Read as _},
     path::Path,
 };
 
 use goose_engine::{EngineError, Model, ModelFacts};
+use sha2::{Digest as _, Sha256};
 
-use super::error::ModelStoreError;
+use super::{
+    error::ModelStoreError,
+    pull::{Event, Events},
+};
 
 /// What GGUF files begin with.
 const MAGIC: [u8; 4] = *b"GGUF";
@@ -62,7 +67,7 @@ pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
 /// Where it is not there, cannot be read, or cannot be run, with the engine's reason.
 pub fn check_model(path: &Path) -> Result<ModelFacts, ModelStoreError> {
     check_header(path)?;
-    Model::look(path).map_err(|error| match error {
+    Model::inspect(path).map_err(|error| match error {
         EngineError::Read { source, .. } => ModelStoreError::io("read", path, source),
         EngineError::Malformed(reason) => {
             ModelStoreError::NotAModel { path: path.to_owned(), reason: format!("it is damaged: {reason}") }
@@ -70,4 +75,56 @@ pub fn check_model(path: &Path) -> Result<ModelFacts, ModelStoreError> {
         EngineError::Unsupported(reason) => ModelStoreError::NotAModel { path: path.to_owned(), reason },
         other => ModelStoreError::NotAModel { path: path.to_owned(), reason: other.to_string() },
     })
+}
+
+/// How much is read between two looks at the world.
+const STEP_BYTES: usize = 8 * 1024 * 1024;
+
+/// What came of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It is the file of the catalogue.
+    Right,
+    /// It is another one, or damaged.
+    Wrong {
+        /// The hash that it should have.
+        expected: String,
+        /// The one that it has.
+        found: String,
+    },
+    /// It is a model's file of which the catalogue knows nothing, with this hash.
+    Unknown {
+        /// Its hash.
+        found: String,
+    },
+}
+
+/// The SHA-256 of a file, in lower case. Dropping it ends it.
+pub(super) async fn sha256(path: &Path, events: Events<'_>) -> Result<String, ModelStoreError> {
+    let failed = |error: io::Error| ModelStoreError::io("read", path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    let total = file.metadata().map_err(failed)?.len();
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    loop {
+        let step = tokio::task::spawn_blocking(move || {
+            let mut piece = Vec::with_capacity(STEP_BYTES);
+            file.by_ref().take(STEP_BYTES as u64).read_to_end(&mut piece)?;
+            hash.update(&piece);
+            Ok((file, hash, piece.len() as u64))
+        });
+        let read;
+        (file, hash, read) = step.await.map_err(io::Error::other).flatten().map_err(failed)?;
+        if read == 0 {
+            break;
+        }
+        bytes += read;
+        events(Event::Checked { bytes, total });
+    }
+    let mut text = String::new();
+    for byte in hash.finalize() {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
 }

@@ -1,4 +1,4 @@
-//! [`Growing`]: a model's file while it comes. Whatever happens, what is in it is the begin of the file.
+//! [`PartialFile`]: a model file while it downloads. Whatever happens, what is in it is the beginning of the file.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,10 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::statvfs;
+
 use super::error::ModelStoreError;
 
+/// What must be free besides, so that the machine can go on.
+const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The file `NAME.gguf.part`.
-pub(super) struct Growing {
+pub(super) struct PartialFile {
     file: File,
     path: PathBuf,
     bytes: u64,
@@ -19,17 +24,17 @@ pub(super) struct Growing {
 /// More came than there can be.
 pub(super) struct Surplus;
 
-impl Growing {
+impl PartialFile {
     /// Opens what is there of a file that will have so many bytes. Only who holds the lock may do this.
     pub(super) fn open(path: PathBuf, total: u64) -> Result<Self, ModelStoreError> {
         let open = OpenOptions::new().create(true).append(true).open(&path);
         let file = open.map_err(|error| ModelStoreError::io("write", &path, error))?;
         let bytes = file.metadata().map_err(|error| ModelStoreError::io("look at", &path, error))?.len();
-        let mut growing = Self { file, path, bytes, total };
+        let mut partial = Self { file, path, bytes, total };
         if bytes > total {
-            growing.restart()?;
+            partial.restart()?;
         }
-        Ok(growing)
+        Ok(partial)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -90,4 +95,23 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+/// Checks that so many bytes more fit into the folder.
+///
+/// # Errors
+///
+/// Where so many bytes more do not fit into the folder.
+pub(super) fn check_space(folder: &Path, needed: u64) -> Result<(), ModelStoreError> {
+    let free = free_bytes(folder)?;
+    let needed = needed.saturating_add(RESERVE_BYTES);
+    if free < needed {
+        return Err(ModelStoreError::NoSpace { folder: folder.to_owned(), needed, free });
+    }
+    Ok(())
+}
+
+fn free_bytes(folder: &Path) -> Result<u64, ModelStoreError> {
+    let about = statvfs(folder).map_err(|error| ModelStoreError::io("look at", folder, error.into()))?;
+    Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }

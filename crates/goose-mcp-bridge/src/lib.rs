@@ -3,6 +3,8 @@
 //! Both speak both eras of the protocol: 2025-11-25 and before (a session that begins with `initialize`), and
 //! 2026-07-28 (self-contained requests, `server/discover`, rounds instead of calls back).
 
+#![forbid(unsafe_code)]
+
 mod client;
 mod http;
 mod line_reader;

@@ -68,6 +68,9 @@ const SECRET_HEADERS: &[&str] = &["auth", "key", "token", "secret", "cookie", "p
 /// What they say where a key is wrong.
 const BAD_KEY: &[&str] = &["authentication_error", "invalid_api_key", "permission_error", "unauthorized"];
 
+/// What Google says with status 400 of a key that is wrong, missing or too old.
+const BAD_GOOGLE_KEY: &[&str] = &["api key not valid", "api key not found", "api key expired"];
+
 /// What they say where they are asked too often, and where they are in trouble.
 const TOO_OFTEN: &[&str] = &["rate_limit", "too_many_requests", "rate limit", "resource_exhausted"];
 const IN_TROUBLE: &[&str] = &[
@@ -141,6 +144,7 @@ fn classify(
         Some(402) => ProviderError::Quota { message },
         _ if says(NO_QUOTA) || is_over_quota => ProviderError::Quota { message },
         Some(401 | 403) => auth(endpoint, message),
+        Some(400) if says(BAD_GOOGLE_KEY) => auth(endpoint, message),
         Some(413) => ProviderError::ContextLength { message },
         Some(429) => ProviderError::RateLimited { message, retry_after },
         _ if is_client_fault && says(TOO_LONG) => ProviderError::ContextLength { message },

@@ -12,7 +12,6 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use url::Url;
 
 use crate::{
     endpoint::{Endpoint, KeyHeader},
@@ -27,8 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 
 /// Who asks.
-pub(crate) const USER_AGENT: HeaderValue =
-    HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION")));
+const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION")));
 
 /// How much of a refusal is read, and for how long.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -43,7 +41,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UsualKey {
     Bearer,
-    XApiKey,
+    /// In a header of its own.
+    Header(&'static str),
 }
 
 /// A client of one endpoint.
@@ -82,12 +81,7 @@ impl Http {
         extra: &[(&'static str, &'static str)],
     ) -> ProviderResult<Body> {
         let headers = self.headers(usual_key, extra)?;
-        self.send(self.endpoint.url.clone(), headers, body.into()).await
-    }
-
-    /// Posts a body somewhere at the endpoint's service.
-    pub(crate) async fn send(&self, url: Url, headers: HeaderMap, body: Bytes) -> ProviderResult<Body> {
-        let request = self.prepare()?.post(url).headers(headers).body(body);
+        let request = self.prepare()?.post(self.endpoint.url.clone()).headers(headers).body(body);
         let idle = self.endpoint.patience();
         let response = match tokio::time::timeout(idle, request.send()).await {
             Ok(Ok(response)) => response,
@@ -118,24 +112,19 @@ impl Http {
         if let Some((name, value)) = self.key_header(usual_key)? {
             headers.insert(name, value);
         }
-        self.add_own_headers(&mut headers)?;
-        Ok(headers)
-    }
-
-    /// What the user wrote wins.
-    pub(crate) fn add_own_headers(&self, headers: &mut HeaderMap) -> ProviderResult<()> {
+        // What the user wrote wins.
         for (name, value) in &self.endpoint.headers {
             headers.insert(header_name(name)?, header_value(name, value)?);
         }
-        Ok(())
+        Ok(headers)
     }
 
     fn key_header(&self, usual_key: UsualKey) -> ProviderResult<Option<(HeaderName, HeaderValue)>> {
         let Some(key) = self.endpoint.key.as_ref().filter(|key| !key.is_empty()) else { return Ok(None) };
         let (name, text) = match (&self.endpoint.key_header, usual_key) {
             (KeyHeader::Named(name), _) => (header_name(name)?, key.expose().to_owned()),
-            (KeyHeader::Usual, UsualKey::XApiKey) => {
-                (HeaderName::from_static("x-api-key"), key.expose().to_owned())
+            (KeyHeader::Usual, UsualKey::Header(name)) => {
+                (HeaderName::from_static(name), key.expose().to_owned())
             }
             (KeyHeader::Bearer, _) | (KeyHeader::Usual, UsualKey::Bearer) => {
                 (header::AUTHORIZATION, format!("Bearer {}", key.expose()))
@@ -201,7 +190,7 @@ impl Body {
 }
 
 /// A client for an endpoint, which reads the root certificates where they are needed.
-pub(crate) fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
+fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
     // TLS is rustls with ring, unless the program has chosen something else already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()

@@ -6,7 +6,7 @@
 //! - [`model_info`]: what is known of models; [`ModelOverrides`]: what the user knows better;
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;
 //! - [`ProviderError`]: why it did not, by what can be done about it; [`Usage`]: what it cost;
-//! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`], [`Ollama`]: the wires that goose speaks itself;
+//! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`], [`Ollama`], [`Gemini`], [`Bedrock`]: the wires;
 //! - [`Collector`]: the events of an answer as one [`Reply`]; [`RetryPolicy`]: whether to ask again, and when;
 //! - [`Endpoint`]: where a service is asked, and with what; [`ApiKey`]: a key that cannot be printed.
 
@@ -29,7 +29,6 @@ mod registry;
 mod reply;
 mod request;
 mod retry;
-mod sse;
 mod usage;
 mod wires;
 
@@ -51,4 +50,4 @@ pub use reply::{Arguments, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall}
 pub use request::{Effort, Request, RequestOptions};
 pub use retry::RetryPolicy;
 pub use usage::Usage;
-pub use wires::{Anthropic, Ollama, OpenAiChat, OpenAiResponses};
+pub use wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses};

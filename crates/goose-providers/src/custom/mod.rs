@@ -17,42 +17,33 @@ pub struct CustomProvider {
     /// Whom it speaks like.
     pub(crate) engine: Engine,
     /// The name that people see.
-    #[serde(default)]
     pub(crate) display_name: Option<String>,
     /// What it is.
-    #[serde(default)]
     pub(crate) description: Option<String>,
     /// The variable that holds its key; none or empty where it wants none.
-    #[serde(default)]
     pub(crate) api_key_env: Option<String>,
     /// Where it is: a host, a base URL or the whole URL. May hold `${VARIABLE}`.
     pub base_url: String,
     /// What is asked there, where it is not the usual.
-    #[serde(default)]
     pub(crate) base_path: Option<String>,
     /// Its models.
     #[serde(default)]
     pub(crate) models: Vec<CustomModel>,
     /// The model to begin with; otherwise the first one.
-    #[serde(default)]
     pub(crate) default_model: Option<String>,
     /// Headers that go with every request. May hold `${VARIABLE}`.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) headers: BTreeMap<String, String>,
     /// How long nothing may come.
-    #[serde(default)]
     pub(crate) timeout_seconds: Option<u64>,
     /// Whether it can be used without a key all the same.
-    #[serde(default)]
     pub(crate) requires_auth: Option<bool>,
     /// OpenAI's older or newer wire, for that engine.
-    #[serde(default)]
     pub(crate) wire_api: Option<WireApi>,
     /// The variables in the URL and the headers.
     #[serde(default, alias = "config_keys", deserialize_with = "or_default")]
     pub(crate) env_vars: Vec<CustomVariable>,
     /// Where to read about it.
-    #[serde(default)]
     pub(crate) model_doc_link: Option<String>,
 }
 
@@ -94,13 +85,10 @@ pub(crate) struct CustomModel {
     #[serde(default, alias = "max_output_tokens")]
     pub(crate) max_tokens: Option<u64>,
     /// Whether it can look at images.
-    #[serde(default)]
     pub(crate) supports_vision: Option<bool>,
     /// US dollars for one token read.
-    #[serde(default)]
     pub(crate) input_token_cost: Option<f64>,
     /// US dollars for one token written.
-    #[serde(default)]
     pub(crate) output_token_cost: Option<f64>,
 }
 
@@ -110,13 +98,10 @@ pub(crate) struct CustomVariable {
     /// Its name.
     pub(crate) name: String,
     /// Whether somebody must say it.
-    #[serde(default)]
     pub(crate) required: Option<bool>,
     /// What it is when nobody says.
-    #[serde(default)]
     pub(crate) default: Option<String>,
     /// What it is for.
-    #[serde(default)]
     pub(crate) description: Option<String>,
 }
 

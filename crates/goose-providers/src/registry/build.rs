@@ -1,48 +1,51 @@
-//! From an endpoint to somebody who is asked there.
+//! From an endpoint to the provider that is asked there.
 
 use std::sync::Arc;
 
-use super::{resolve::Resolved, service::Wire, setup_error::SetupError};
-#[cfg(feature = "other-wires")]
-use crate::wires::{Cloud, Gateway};
+use url::form_urlencoded::byte_serialize;
+
+use super::{resolve::Resolved, service::Wire};
 use crate::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, KeyHeader},
     provider::{ModelInfo, Provider},
-    wires::{Anthropic, Ollama, OpenAiChat, OpenAiResponses},
+    wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, VertexClaude},
 };
 
-/// Nothing is connected yet.
-///
-/// # Errors
-///
-/// A wire that was left out when goose was built.
-pub(super) fn provider(resolved: Resolved, info: ModelInfo) -> Result<Arc<dyn Provider>, SetupError> {
+/// Makes the provider. Nothing is connected yet.
+pub(super) fn provider(resolved: Resolved, info: ModelInfo) -> Arc<dyn Provider> {
     let Resolved { wire, endpoint } = resolved;
-    Ok(match wire {
+    let model = info.name.as_str();
+    match wire {
         Wire::OpenAi | Wire::Chat => Arc::new(OpenAiChat::new(endpoint, info)),
         Wire::Responses => Arc::new(OpenAiResponses::new(endpoint, info)),
         Wire::Anthropic => Arc::new(Anthropic::new(endpoint, info)),
         Wire::Ollama => Arc::new(Ollama::new(endpoint, info)),
-        Wire::Gemini | Wire::Vertex | Wire::Bedrock => return other(wire, endpoint, info),
-    })
+        Wire::Gemini => Arc::new(Gemini::new(generate(endpoint, "", model), info)),
+        Wire::Vertex if model.contains("claude") => {
+            let path = format!("publishers/anthropic/models/{model}:streamRawPredict");
+            Arc::new(VertexClaude::new(below(endpoint, &path), info))
+        }
+        Wire::Vertex => {
+            let endpoint = generate(endpoint, "publishers/google/", model).with_key_header(KeyHeader::Bearer);
+            Arc::new(Gemini::new(endpoint, info))
+        }
+        Wire::Bedrock => {
+            // The ids of models hold colons, and those of profiles slashes.
+            let model: String = byte_serialize(model.as_bytes()).collect();
+            Arc::new(Bedrock::new(below(endpoint, &format!("model/{model}/converse-stream")), info))
+        }
+    }
 }
 
-#[cfg(feature = "other-wires")]
-fn other(wire: Wire, endpoint: Endpoint, info: ModelInfo) -> Result<Arc<dyn Provider>, SetupError> {
-    let cloud = match wire {
-        Wire::Vertex => Cloud::Vertex,
-        Wire::Bedrock => Cloud::Bedrock,
-        _ => Cloud::Gemini,
-    };
-    Ok(Arc::new(Gateway::new(cloud, endpoint, info)))
+fn generate(endpoint: Endpoint, publisher: &str, model: &str) -> Endpoint {
+    let mut endpoint = below(endpoint, &format!("{publisher}models/{model}:streamGenerateContent"));
+    endpoint.url.query_pairs_mut().append_pair("alt", "sse");
+    endpoint
 }
 
-#[cfg(not(feature = "other-wires"))]
-fn other(_: Wire, endpoint: Endpoint, _: ModelInfo) -> Result<Arc<dyn Provider>, SetupError> {
-    Err(SetupError::Unsupported {
-        name: endpoint.provider,
-        reason: "this goose was built without it".to_owned(),
-        instead: "use a goose that was built with the feature `other-wires`, or a gateway such as openrouter"
-            .to_owned(),
-    })
+/// Returns the endpoint with a path added to its own.
+fn below(mut endpoint: Endpoint, path: &str) -> Endpoint {
+    let path = format!("{}/{path}", endpoint.url.path().trim_end_matches('/'));
+    endpoint.url.set_path(&path);
+    endpoint
 }

@@ -153,7 +153,7 @@ impl Registry {
         let asked = Asked::new(lookup);
         let made = self.resolved(&model, &asked, overrides);
         let (resolved, info) = asked.judge(made)?;
-        build::provider(resolved, info)
+        Ok(build::provider(resolved, info))
     }
 
     fn resolved(

@@ -286,7 +286,8 @@ impl Assembly {
         }
     }
 
-    fn end_thinking(&mut self) {
+    /// Ends the thinking that has no end of its own, if there is any.
+    pub(super) fn end_thinking(&mut self) {
         let Thinking { text, opaque } = std::mem::take(&mut self.thinking);
         if !text.is_empty() || opaque.is_some() {
             self.ready.push_back(ReplyEvent::Thought(Reasoning { text, opaque }));

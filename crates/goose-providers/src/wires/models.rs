@@ -32,9 +32,18 @@ pub(super) fn least_openai_effort(model: &str) -> &'static str {
 }
 
 fn openai_version(name: &str) -> Option<(u32, u32)> {
-    let rest = name.strip_prefix("gpt-")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    let mut numbers = rest.get(..end)?.split('.');
+    version(name.strip_prefix("gpt-")?)
+}
+
+/// Returns the version of a Gemini; aliases such as `gemini-flash-latest` have none.
+pub(super) fn gemini_version(model: &str) -> Option<(u32, u32)> {
+    version(bare(model).strip_prefix("gemini-")?)
+}
+
+/// Reads the number that a text begins with: `5.1-codex` is 5.1.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let mut numbers = text.get(..end)?.split('.');
     let major = numbers.next()?.parse().ok()?;
     Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
 }

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
+use goose_extension::{Message, MessageContent};
+
 /// How long an id, and a tool's name, may be; OpenAI's limits, the shortest of the three.
 const MAX_ID_BYTES: usize = 64;
 const MAX_NAME_BYTES: usize = 64;
@@ -22,6 +24,12 @@ pub(super) fn sent_id(id: &str) -> Cow<'_, str> {
     if is_valid_id(id) { Cow::Borrowed(id) } else { Cow::Owned(format!("call_{:016x}", fingerprint(id))) }
 }
 
+/// Returns whether goose made the id up, because the service gave none.
+pub(super) fn is_generated(id: &str) -> bool {
+    let digits = id.strip_prefix("call_").filter(|digits| digits.len() == 16);
+    digits.is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok())
+}
+
 /// A tool's name as it is sent back: a model may have made one up that its service would refuse.
 pub(super) fn sent_name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
@@ -32,6 +40,14 @@ pub(super) fn sent_name(name: &str) -> Cow<'_, str> {
     }
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     Cow::Owned(name.chars().take(MAX_NAME_BYTES).map(plain).collect())
+}
+
+/// Returns the tool that a message calls under this id: some wires tie results to calls by name.
+pub(super) fn called_name<'a>(message: &'a Message, wanted: &str) -> Option<&'a str> {
+    message.content.iter().find_map(|part| match part {
+        MessageContent::ToolCall { id, name, .. } if id == wanted => Some(name.as_str()),
+        _ => None,
+    })
 }
 
 /// FNV-1a: small, and the same in every run.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     assembly::{Assembly, too_much},
-    lines::LineReader,
+    framing::{BadEvent, EventReader, Framing, MAX_EVENT_BYTES, StreamEvent},
 };
 use crate::{
     endpoint::Endpoint,
@@ -21,7 +21,6 @@ use crate::{
     http::Body,
     http_failure,
     reply::{ReplyEvent, ReplyStream},
-    sse::{EventTooLarge, MAX_EVENT_BYTES, SseEvent, SseReader},
 };
 
 /// How many bytes one answer may have on the wire.
@@ -35,14 +34,14 @@ const SHOWN_CHARS: usize = 200;
 
 /// What reads one wire's events.
 pub(super) trait Decoder: Send {
-    /// Whether each line is an event, as it is where answers are no streams of events.
-    const LINES: bool = false;
+    /// The form of the wire's answers.
+    const FRAMING: Framing = Framing::Sse;
 
     /// For one answer of a service.
     fn new(endpoint: Endpoint) -> Self;
 
     /// Takes an event.
-    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()>;
+    fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()>;
 
     /// Takes an answer that came as one JSON object. Where each line is an event, that is an event too.
     fn whole(&mut self, _answer: Value, _reply: &mut Assembly) -> ProviderResult<()> {
@@ -81,8 +80,7 @@ struct Reading<D> {
 /// What the answer is made of; its first byte tells.
 enum Form {
     Unknown,
-    Events(SseReader),
-    Lines(LineReader),
+    Events(EventReader),
     Json(Vec<u8>),
 }
 
@@ -136,10 +134,7 @@ impl<D: Decoder> Reading<D> {
             return Err(too_much(&format!("it is larger than {} MiB", MAX_ANSWER_BYTES >> 20)));
         }
         if matches!(self.form, Form::Unknown) {
-            self.form = match form_of(&chunk)? {
-                Form::Json(_) if D::LINES => Form::Lines(LineReader::default()),
-                form => form,
-            };
+            self.form = form_of(&chunk, D::FRAMING)?;
         }
         match &mut self.form {
             Form::Unknown => Ok(()),
@@ -150,31 +145,19 @@ impl<D: Decoder> Reading<D> {
             }
             Form::Events(reader) => {
                 let mut events = VecDeque::new();
-                let cut = reader.push(&chunk, &mut events);
-                self.decode_within(events, cut)
-            }
-            Form::Lines(reader) => {
-                let mut events = VecDeque::new();
-                let cut = reader.push(&chunk, &mut events);
-                self.decode_within(events, cut)
+                let read = reader.push(&chunk, &mut events);
+                self.decode(events)?;
+                // What came before a bad event may have ended the answer.
+                match read {
+                    Err(BadEvent::TooLarge) if !self.assembly.is_done() => Err(event_too_large()),
+                    Err(BadEvent::Malformed) if !self.assembly.is_done() => Err(not_events()),
+                    _ => Ok(()),
+                }
             }
         }
     }
 
-    /// What came before the one that is too large may have ended the answer.
-    fn decode_within(
-        &mut self,
-        events: VecDeque<SseEvent>,
-        cut: Result<(), EventTooLarge>,
-    ) -> ProviderResult<()> {
-        self.decode(events)?;
-        match cut {
-            Err(EventTooLarge) if !self.assembly.is_done() => Err(event_too_large()),
-            _ => Ok(()),
-        }
-    }
-
-    fn decode(&mut self, events: VecDeque<SseEvent>) -> ProviderResult<()> {
+    fn decode(&mut self, events: VecDeque<StreamEvent>) -> ProviderResult<()> {
         for event in events {
             if self.assembly.is_done() {
                 break;
@@ -197,15 +180,10 @@ impl<D: Decoder> Reading<D> {
                 }
                 self.finish_events(events)
             }
-            Form::Lines(mut reader) => {
-                let mut events = VecDeque::new();
-                reader.finish(&mut events);
-                self.finish_events(events)
-            }
         }
     }
 
-    fn finish_events(&mut self, events: VecDeque<SseEvent>) -> ProviderResult<()> {
+    fn finish_events(&mut self, events: VecDeque<StreamEvent>) -> ProviderResult<()> {
         // An event that was cut in two is no event.
         match self.decode(events) {
             Err(ProviderError::Protocol { .. }) => {}
@@ -267,21 +245,28 @@ pub(super) fn unreadable(error: &serde_json::Error, text: &str) -> ProviderError
     ProviderError::Protocol { message: format!("{error} in `{shown}`") }
 }
 
-fn form_of(chunk: &[u8]) -> ProviderResult<Form> {
+fn form_of(chunk: &[u8], framing: Framing) -> ProviderResult<Form> {
     match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => Ok(Form::Unknown),
+        Some(b'{' | b'[') if framing == Framing::Lines => Ok(Form::Events(EventReader::new(framing))),
         Some(b'{' | b'[') => Ok(Form::Json(Vec::new())),
         Some(b'<') => {
             Err(ProviderError::Protocol { message: "it is a web page, not an answer of a model".to_owned() })
         }
-        Some(_) => Ok(Form::Events(SseReader::default())),
+        Some(_) if framing == Framing::Frames => Ok(Form::Events(EventReader::new(framing))),
+        Some(_) => Ok(Form::Events(EventReader::new(Framing::Sse))),
     }
 }
 
-fn not_events() -> ProviderError {
+/// Returns the text at a place of an answer; empty if there is none.
+pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(super) fn not_events() -> ProviderError {
     ProviderError::Protocol { message: "it is neither a stream of events nor JSON".to_owned() }
 }
 
-pub(super) fn event_too_large() -> ProviderError {
+fn event_too_large() -> ProviderError {
     too_much(&format!("one event is larger than {} MiB", MAX_EVENT_BYTES >> 20))
 }

@@ -1,5 +1,4 @@
-//! Amazon's Converse, which goose leaves to a library.
-#![cfg(feature = "other-wires")]
+//! Amazon's Converse at its own address.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::sync::Arc;
@@ -16,9 +15,10 @@ use crate::{
 const MODEL: &str = "aws_bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 /// One message of Amazon's binary framing.
-fn frame(kind: &str, event: &str, payload: &Value) -> Vec<u8> {
+pub(crate) fn frame(kind: &str, event: &str, payload: &Value) -> Vec<u8> {
     let mut headers = Vec::new();
-    for (name, value) in [(":message-type", kind), (":event-type", event)] {
+    let event_header = if kind == "event" { ":event-type" } else { ":exception-type" };
+    for (name, value) in [(":message-type", kind), (event_header, event)] {
         headers.push(u8::try_from(name.len()).unwrap());
         headers.extend_from_slice(name.as_bytes());
         headers.push(7);
@@ -100,7 +100,8 @@ async fn text_and_calls_in_pieces_come_through_and_go_back() {
 
     let asked = &server.asked()[1];
     assert_eq!(asked.header("authorization"), Some("Bearer k-123"));
-    assert!(asked.target.ends_with("/converse-stream"), "{}", asked.target);
+    let model = "us.anthropic.claude-sonnet-4-5-20250929-v1%3A0";
+    assert_eq!(asked.target, format!("/model/{model}/converse-stream"));
     let back = asked.body["messages"].to_string();
     for expected in ["\"signature\":\"sig\"", "\"text\":\"Hm.\"", "\"toolUseId\":\"t-1\"", "a.txt"] {
         assert!(back.contains(expected), "{expected} in {back}");

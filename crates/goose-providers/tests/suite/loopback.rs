@@ -2,11 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::sync::{Arc, Mutex};
-#[cfg(feature = "other-wires")]
 use std::time::Duration;
 
 use serde_json::Value;
-#[cfg(feature = "other-wires")]
 use tokio::sync::oneshot;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -41,7 +39,6 @@ impl Answer {
     }
 
     /// The same with more bytes.
-    #[cfg(feature = "other-wires")]
     pub(crate) fn append(&mut self, more: impl Into<Vec<u8>>) {
         self.body.extend(more.into());
     }
@@ -133,13 +130,11 @@ impl Loopback {
 }
 
 /// A server for one request that says something and then nothing more, and notices when the client leaves.
-#[cfg(feature = "other-wires")]
 pub(crate) struct Hanging {
     asked: Option<oneshot::Receiver<()>>,
     left: JoinHandle<()>,
 }
 
-#[cfg(feature = "other-wires")]
 impl Hanging {
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "other-wires")]
 use goose_providers::ProviderInfo;
 use goose_providers::{ModelOverride, ModelOverrides, ModelRef, Registry, SetupError};
 use serde_json::json;
@@ -19,7 +18,6 @@ fn found(model: &str, set: &BTreeMap<String, String>) -> Result<String, SetupErr
 }
 
 /// Everything that a service needs, made up.
-#[cfg(feature = "other-wires")]
 fn everything(info: &ProviderInfo) -> BTreeMap<String, String> {
     let needed = info.settings.iter().filter(|setting| setting.is_required);
     let settings = needed.map(|setting| (setting.name.clone(), "example.com".to_owned()));
@@ -27,7 +25,6 @@ fn everything(info: &ProviderInfo) -> BTreeMap<String, String> {
     settings.chain(keys).collect()
 }
 
-#[cfg(feature = "other-wires")]
 #[test]
 fn every_service_can_be_asked_once_all_is_set() {
     let registry = Registry::default();
@@ -149,7 +146,6 @@ async fn claude_is_told_what_to_cache_behind_gateways() {
     assert_eq!(unknown.body["messages"], plain);
 }
 
-#[cfg(feature = "other-wires")]
 #[tokio::test]
 async fn claude_is_told_what_to_cache_at_googles_cloud() {
     let settings = [("GCP_ACCESS_TOKEN", "k-123"), ("GCP_PROJECT_ID", "p"), ("VERTEX_HOST", "URL")];

@@ -14,10 +14,10 @@ use crate::{
     error::ProviderResult,
     failure,
     reply::StopReason,
-    sse::SseEvent,
     usage::Usage,
     wires::{
         assembly::{Assembly, too_much},
+        framing::StreamEvent,
         stream::{self, Decoder, fail_on_error, unreadable},
     },
 };
@@ -51,7 +51,7 @@ impl Decoder for AnthropicDecoder {
         Self { endpoint, open: HashMap::new(), usage: Usage::default() }
     }
 
-    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+    fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(());

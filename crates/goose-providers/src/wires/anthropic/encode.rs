@@ -26,15 +26,40 @@ const MOST_DEFAULT_TOKENS: u64 = 32_000;
 
 #[derive(Serialize)]
 struct Head<'a> {
-    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anthropic_version: Option<&'static str>,
     stream: bool,
     max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
+    #[serde(flatten)]
+    thinking: ThinkingFields,
+}
+
+/// The fields that make a Claude think, on every wire that reaches one.
+#[derive(Serialize)]
+pub(in crate::wires) struct ThinkingFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
+}
+
+/// The options of a Claude that depend on how it thinks.
+pub(in crate::wires) struct ClaudeOptions {
+    pub(in crate::wires) thinking: ThinkingFields,
+    pub(in crate::wires) temperature: Option<f32>,
+    /// Tokens of the answer that are reserved for thinking.
+    budget: u64,
+}
+
+impl ClaudeOptions {
+    /// Returns a limit for the answer that leaves room for the budget: thoughts count as output.
+    pub(in crate::wires) fn max_tokens(&self, wanted: u64) -> u64 {
+        if wanted > self.budget { wanted } else { self.budget.saturating_add(wanted) }
+    }
 }
 
 #[derive(Serialize)]
@@ -73,7 +98,7 @@ struct SystemBlock<'a> {
 }
 
 /// The body of a request.
-pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
+pub(super) fn body(ask: &Ask<'_>, version: Option<&'static str>) -> Vec<u8> {
     let request = &ask.request;
     let mark = (ask.dialect != Dialect::Strict).then_some(CacheControl::MARK);
     let system = (!request.system.is_empty()).then_some(SystemBlock {
@@ -82,7 +107,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
         cache_control: mark,
     });
     let tools_mark = mark.filter(|_| system.is_none());
-    RequestBody::new(&head(ask))
+    RequestBody::new(&head(ask, version))
         .list("tools", tool_entries(request.tools, tools_mark))
         .list("system", system)
         .written_list("messages", |out| write_messages(ask, mark, out))
@@ -111,10 +136,26 @@ fn write_messages(ask: &Ask<'_>, mark: Option<CacheControl>, out: &mut Vec<u8>) 
     }
 }
 
-fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
+fn head<'a>(ask: &'a Ask<'a>, version: Option<&'static str>) -> Head<'a> {
+    let claude = claude_options(ask, WIRE);
+    let known = ask.model.max_output.map(|most| most.min(MOST_DEFAULT_TOKENS));
+    let wanted = ask.request.options.max_tokens.or(known).unwrap_or(DEFAULT_MAX_TOKENS).max(1);
+    Head {
+        model: version.is_none().then_some(ask.model.name.as_str()),
+        anthropic_version: version,
+        stream: true,
+        max_tokens: claude.max_tokens(wanted),
+        temperature: claude.temperature,
+        thinking: claude.thinking,
+    }
+}
+
+/// Returns what to ask of a Claude; `wire` names the thoughts that count as its own.
+pub(in crate::wires) fn claude_options(ask: &Ask<'_>, wire: &str) -> ClaudeOptions {
     let options = ask.request.options;
     let way = models::claude_thinking(&ask.model.name);
-    let effort = options.effort.filter(|effort| *effort != Effort::None && can_think(ask.request.messages));
+    let can_think = can_think(ask.request.messages, wire);
+    let effort = options.effort.filter(|effort| *effort != Effort::None && can_think);
     let thinking = effort.and_then(|effort| thinking(effort, way));
     let budget = match thinking {
         Some(Thinking::Enabled { budget_tokens }) => budget_tokens,
@@ -123,21 +164,12 @@ fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
     let adapts = matches!(way, ClaudeThinking::Adaptive | ClaudeThinking::AdaptiveOnly);
     let word = effort.filter(|_| adapts).and_then(Effort::word);
     let takes_temperature = thinking.is_none() && way != ClaudeThinking::AdaptiveOnly;
-    Head {
-        model: &ask.model.name,
-        stream: true,
-        max_tokens: max_tokens(ask, budget),
+    let output_config = word.map(|effort| OutputConfig { effort });
+    ClaudeOptions {
+        thinking: ThinkingFields { thinking, output_config },
         temperature: options.temperature.filter(|_| takes_temperature),
-        output_config: word.map(|effort| OutputConfig { effort }),
-        thinking,
+        budget,
     }
-}
-
-/// What a model thinks counts as output, and a budget must fit in.
-fn max_tokens(ask: &Ask<'_>, budget: u64) -> u64 {
-    let known = ask.model.max_output.map(|most| most.min(MOST_DEFAULT_TOKENS));
-    let wanted = ask.request.options.max_tokens.or(known).unwrap_or(DEFAULT_MAX_TOKENS).max(1);
-    if wanted > budget { wanted } else { budget.saturating_add(wanted) }
 }
 
 fn thinking(effort: Effort, way: ClaudeThinking) -> Option<Thinking> {
@@ -158,12 +190,12 @@ fn budget(effort: Effort) -> u64 {
 }
 
 /// Thinking cannot be switched on between a call and its result: the call would have to begin with a thought.
-fn can_think(messages: &[Arc<Message>]) -> bool {
+fn can_think(messages: &[Arc<Message>], wire: &str) -> bool {
     let Some(last) = messages.iter().rev().find(|message| message.role == Role::Assistant) else {
         return true;
     };
     let is_own_thought = |part: &MessageContent| match part {
-        MessageContent::Reasoning(thought) => content::kept(&thought.opaque, WIRE).is_some(),
+        MessageContent::Reasoning(thought) => content::kept(&thought.opaque, wire).is_some(),
         _ => false,
     };
     last.call_ids().next().is_none() || last.content.iter().any(is_own_thought)

@@ -26,7 +26,6 @@ pub(super) enum Event {
     MessageDelta {
         #[serde(default)]
         delta: End,
-        #[serde(default)]
         usage: Option<Value>,
     },
     MessageStop,
@@ -39,13 +38,11 @@ pub(super) enum Event {
 
 #[derive(Deserialize)]
 pub(super) struct Start {
-    #[serde(default)]
     pub(super) usage: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
 pub(super) struct End {
-    #[serde(default)]
     pub(super) stop_reason: Option<String>,
 }
 
@@ -53,9 +50,7 @@ pub(super) struct End {
 #[derive(Deserialize)]
 pub(super) struct Answer {
     pub(super) content: Vec<Block>,
-    #[serde(default)]
     pub(super) stop_reason: Option<String>,
-    #[serde(default)]
     pub(super) usage: Option<Value>,
 }
 

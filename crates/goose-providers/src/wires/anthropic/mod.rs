@@ -7,6 +7,7 @@ mod encode;
 mod event;
 mod messages;
 
+pub(super) use self::encode::claude_options;
 use super::wire::{Ask, Codec, Wire};
 use crate::http::UsualKey;
 
@@ -22,10 +23,24 @@ pub struct Messages;
 impl Codec for Messages {
     type Decoder = decode::AnthropicDecoder;
 
-    const USUAL_KEY: UsualKey = UsualKey::XApiKey;
+    const USUAL_KEY: UsualKey = UsualKey::Header("x-api-key");
     const HEADERS: &'static [(&'static str, &'static str)] = &[("anthropic-version", "2023-06-01")];
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
-        encode::body(ask)
+        encode::body(ask, None)
+    }
+}
+
+/// A Claude at Google's cloud.
+pub(crate) type VertexClaude = Wire<VertexMessages>;
+
+/// The codec for it: the model is part of the URL, the version part of the body.
+pub(crate) struct VertexMessages;
+
+impl Codec for VertexMessages {
+    type Decoder = decode::AnthropicDecoder;
+
+    fn encode(ask: &Ask<'_>) -> Vec<u8> {
+        encode::body(ask, Some("vertex-2023-10-16"))
     }
 }

@@ -8,10 +8,10 @@ use crate::{
     error::ProviderResult,
     failure,
     reply::StopReason,
-    sse::SseEvent,
     usage::Usage,
     wires::{
         assembly::Assembly,
+        framing::{Framing, StreamEvent},
         stream::{Decoder, unreadable},
     },
 };
@@ -21,39 +21,27 @@ const MAX_REASON_CHARS: usize = 100;
 
 #[derive(Deserialize)]
 struct Piece {
-    #[serde(default)]
     message: Option<Said>,
     #[serde(default)]
     done: bool,
-    #[serde(default)]
     done_reason: Option<String>,
-    #[serde(default)]
     prompt_eval_count: Option<u64>,
-    #[serde(default)]
     prompt_eval_cached_count: Option<u64>,
-    #[serde(default)]
     eval_count: Option<u64>,
-    #[serde(default)]
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Said {
-    #[serde(default)]
     content: Option<String>,
-    #[serde(default)]
     thinking: Option<String>,
-    #[serde(default)]
     reasoning_content: Option<String>,
-    #[serde(default)]
     tool_calls: Option<Vec<Asked>>,
 }
 
 #[derive(Deserialize)]
 struct Asked {
-    #[serde(default)]
     id: Option<String>,
-    #[serde(default)]
     function: Option<Function>,
 }
 
@@ -70,13 +58,13 @@ pub(in crate::wires) struct OllamaDecoder {
 }
 
 impl Decoder for OllamaDecoder {
-    const LINES: bool = true;
+    const FRAMING: Framing = Framing::Lines;
 
     fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
     }
 
-    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+    fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let piece = serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
         self.piece(piece, reply)
     }

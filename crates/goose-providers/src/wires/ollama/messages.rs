@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::wires::{
     body::write_element,
     content::{self, Part, Sight},
-    names::sent_name,
+    names::{called_name, sent_name},
     text::{ArgumentObject, joined, result_text},
 };
 
@@ -49,17 +49,10 @@ pub(super) fn write(message: &Message, before: Option<&Message>, sight: Sight, o
     }
 }
 
-fn called<'a>(message: &'a Message, wanted: &str) -> Option<&'a str> {
-    message.content.iter().find_map(|part| match part {
-        MessageContent::ToolCall { id, name, .. } if id == wanted => Some(name.as_str()),
-        _ => None,
-    })
-}
-
 fn write_user(message: &Message, before: Option<&Message>, sight: Sight, out: &mut Vec<u8>) {
     for part in &message.content {
         if let MessageContent::ToolResult { id, output } = part {
-            let name = before.and_then(|message| called(message, id)).unwrap_or_default();
+            let name = before.and_then(|message| called_name(message, id)).unwrap_or_default();
             write_result(name, output, sight, out);
         }
     }

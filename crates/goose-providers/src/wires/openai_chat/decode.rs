@@ -16,10 +16,10 @@ use crate::{
     error::{ProviderError, ProviderResult},
     failure,
     reply::StopReason,
-    sse::SseEvent,
     usage::Usage,
     wires::{
         assembly::Assembly,
+        framing::StreamEvent,
         stream::{self, Decoder, unreadable},
     },
 };
@@ -45,7 +45,7 @@ impl Decoder for ChatDecoder {
         Self { endpoint, by_index: HashMap::new(), by_id: HashMap::new(), last: None }
     }
 
-    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+    fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data == DONE {
             reply.done();

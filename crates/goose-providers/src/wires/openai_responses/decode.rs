@@ -14,10 +14,10 @@ use crate::{
     error::{ProviderError, ProviderResult},
     failure,
     reply::StopReason,
-    sse::SseEvent,
     usage::Usage,
     wires::{
         assembly::{Assembly, too_much},
+        framing::StreamEvent,
         stream::{self, Decoder, unreadable},
     },
 };
@@ -40,7 +40,7 @@ impl Decoder for ResponsesDecoder {
         Self { endpoint, calls: HashMap::new(), last_call: None, heard: HashSet::new(), items: 0 }
     }
 
-    fn event(&mut self, event: &SseEvent, reply: &mut Assembly) -> ProviderResult<()> {
+    fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(());

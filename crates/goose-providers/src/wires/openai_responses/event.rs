@@ -7,40 +7,20 @@ use serde_json::Value;
 #[serde(tag = "type")]
 pub(super) enum Event {
     #[serde(rename = "response.output_item.added")]
-    ItemAdded {
-        #[serde(default)]
-        output_index: Option<Value>,
-        item: Item,
-    },
+    ItemAdded { output_index: Option<Value>, item: Item },
     #[serde(rename = "response.output_item.done")]
-    ItemDone {
-        #[serde(default)]
-        output_index: Option<Value>,
-        item: Item,
-    },
+    ItemDone { output_index: Option<Value>, item: Item },
     #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
-    Text {
-        #[serde(default)]
-        output_index: Option<Value>,
-        delta: String,
-    },
+    Text { output_index: Option<Value>, delta: String },
     #[serde(rename = "response.reasoning_summary_text.delta", alias = "response.reasoning_text.delta")]
-    Thinking {
-        #[serde(default)]
-        output_index: Option<Value>,
-        delta: String,
-    },
+    Thinking { output_index: Option<Value>, delta: String },
     #[serde(rename = "response.reasoning_summary_part.added")]
     ThinkingPart {
         #[serde(default)]
         summary_index: u64,
     },
     #[serde(rename = "response.function_call_arguments.delta")]
-    Arguments {
-        #[serde(default)]
-        output_index: Option<Value>,
-        delta: String,
-    },
+    Arguments { output_index: Option<Value>, delta: String },
     #[serde(rename = "response.completed", alias = "response.done")]
     Completed { response: Answer },
     #[serde(rename = "response.incomplete")]
@@ -56,13 +36,9 @@ pub(super) enum Event {
 /// The answer itself.
 #[derive(Deserialize)]
 pub(super) struct Answer {
-    #[serde(default)]
     pub(super) status: Option<String>,
-    #[serde(default)]
     pub(super) output: Option<Vec<Item>>,
-    #[serde(default)]
     pub(super) usage: Option<Value>,
-    #[serde(default)]
     pub(super) incomplete_details: Option<Value>,
 }
 

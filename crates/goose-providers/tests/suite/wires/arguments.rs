@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     server::{Answer, Server},
-    speak::{ALL, Call, Stop, Tongue},
+    speak::{ALL, Call, Stop, Tongue, WITH_RAW_ARGUMENTS},
     talk::{Heard, ask},
 };
 
@@ -35,7 +35,7 @@ async fn what_is_no_object_is_told_to_the_model() {
         ("{command: ls}", "not valid JSON"),
         ("{} {}", "not valid JSON"),
     ];
-    for tongue in ALL {
+    for tongue in WITH_RAW_ARGUMENTS {
         for (arguments, expected) in table {
             let heard = tongue.hear(passing(tongue, arguments)).await;
             let Arguments::Malformed { raw, why } = &calls(&heard)[0].arguments else {
@@ -81,7 +81,7 @@ async fn five_megabytes_are_refused_and_not_kept() {
 /// A broken call is stored as it came, and sent back as a valid one.
 #[tokio::test]
 async fn a_broken_call_makes_a_valid_history() {
-    for tongue in ALL {
+    for tongue in WITH_RAW_ARGUMENTS {
         let server = Server::always(passing(tongue, r#"["ls"#)).await;
         let provider = tongue.at(&server);
         let message = ask(&*provider, &[Message::user("hello").into()]).await.reply().message;
@@ -94,7 +94,10 @@ async fn a_broken_call_makes_a_valid_history() {
             [Message::user("hello").into(), message.into(), Message::new(Role::User, [result]).into()];
         ask(&*provider, &history).await.reply();
         let body = server.asked()[1].body.clone();
-        let sent = if tongue == Tongue::Anthropic { r#""input":{}"# } else { r#""arguments":"{}""# };
+        let sent = match tongue {
+            Tongue::Anthropic | Tongue::Converse => r#""input":{}"#,
+            _ => r#""arguments":"{}""#,
+        };
         assert!(body.contains(sent) && !body.contains(r#"[\"ls"#), "{tongue:?}: {body}");
     }
 }

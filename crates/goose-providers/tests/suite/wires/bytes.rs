@@ -7,7 +7,7 @@ use goose_providers::ProviderError;
 
 use super::{
     server::{Act, Answer, Server},
-    speak::{ALL, Call, Stop, Tongue},
+    speak::{ALL, Call, Stop, TEXTUAL, Tongue},
     talk::ask,
 };
 
@@ -49,7 +49,7 @@ async fn cuts_change_nothing() {
 /// Windows line ends, and none at the end.
 #[tokio::test]
 async fn line_ends_do_not_matter() {
-    for tongue in ALL {
+    for tongue in TEXTUAL {
         let text = String::from_utf8(rich(tongue)).unwrap();
         let expected = tongue.hear(Answer::events([text.clone().into_bytes()])).await.reply();
         for strange in [text.replace('\n', "\r\n"), text.replace('\n', "\r"), text.trim_end().to_owned()] {
@@ -84,6 +84,17 @@ async fn an_endless_event_is_stopped_at_the_cap() {
     }
 }
 
+/// An answer has an end, also where none of its events holds anything that is kept.
+#[tokio::test]
+async fn an_answer_without_end_is_stopped_at_the_cap() {
+    let tongue = Tongue::Gemini;
+    let mut answer = Answer::events([tongue.start()]);
+    let comment = [b": ".as_slice(), &[b'x'; 1024 * 1024], b"\n"].concat();
+    answer.acts.push(Act::Repeat(comment, 300, Duration::ZERO));
+    let error = tongue.hear(answer).await.failure();
+    assert!(error.to_string().contains("larger than 256 MiB"), "{error}");
+}
+
 #[tokio::test]
 async fn endless_text_is_stopped_at_the_cap() {
     for tongue in ALL {
@@ -105,7 +116,7 @@ async fn something_else_is_told_apart() {
         ("application/json", "{oops}", "cannot be read"),
         ("text/event-stream", "data: {sk-canary-key}\n\n", "[hidden]"),
     ];
-    for tongue in ALL {
+    for tongue in TEXTUAL {
         for (content_type, body, expected) in table {
             let error = tongue.hear(Answer::body(200, content_type, body)).await.failure();
             assert!(matches!(error, ProviderError::Protocol { .. }), "{tongue:?} {body}: {error:?}");

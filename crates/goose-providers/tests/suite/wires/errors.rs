@@ -138,6 +138,7 @@ async fn the_key_goes_where_the_service_wants_it() {
         let heads: Vec<String> = server.asked().into_iter().map(|asked| asked.head).collect();
         let usual = match tongue {
             Tongue::Anthropic => format!("x-api-key: {KEY}"),
+            Tongue::Gemini => format!("x-goog-api-key: {KEY}"),
             _ => format!("authorization: Bearer {KEY}"),
         };
         assert!(heads[0].contains(&usual) && heads[0].starts_with("POST /v1?api-version=1 "), "{}", heads[0]);

@@ -141,6 +141,12 @@ async fn strange_results_make_valid_requests() {
             Tongue::Chat => (&value["messages"], "/1/tool_calls/0/id", "/2/tool_call_id"),
             Tongue::Responses => (&value["input"], "/1/call_id", "/3/call_id"),
             Tongue::Anthropic => (&value["messages"], "/1/content/0/id", "/2/content/0/tool_use_id"),
+            Tongue::Gemini => {
+                (&value["contents"], "/1/parts/0/functionCall/id", "/2/parts/0/functionResponse/id")
+            }
+            Tongue::Converse => {
+                (&value["messages"], "/1/content/0/toolUse/toolUseId", "/2/content/0/toolResult/toolUseId")
+            }
         };
         let id = list.pointer(call_id).and_then(Value::as_str).unwrap();
         assert_eq!(list.pointer(result_id).and_then(Value::as_str), Some(id), "{tongue:?}: {body}");

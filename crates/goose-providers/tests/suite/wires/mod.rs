@@ -1,4 +1,4 @@
-//! One conformance suite over the three wires, through real HTTP on loopback: the same cases, written in each wire's own
+//! One conformance suite over the wires, through real HTTP on loopback: the same cases, written in each wire's own
 //! bytes by `speak`, sent by the `server` with faults at any byte.
 
 mod arguments;

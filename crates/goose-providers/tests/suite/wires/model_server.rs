@@ -6,21 +6,20 @@ use goose_test_support::{ModelServer, Turn};
 use serde_json::json;
 
 use super::{
-    speak::{ALL, Tongue},
+    speak::Tongue,
     talk::{ask_with, call, shell_tool},
 };
 
-fn path(tongue: Tongue) -> &'static str {
-    match tongue {
-        Tongue::Chat => "/v1/chat/completions",
-        Tongue::Responses => "/v1/responses",
-        Tongue::Anthropic => "/v1/messages",
-    }
-}
+/// The wires that the scripted server speaks, and where.
+const SPOKEN: [(Tongue, &str); 3] = [
+    (Tongue::Chat, "/v1/chat/completions"),
+    (Tongue::Responses, "/v1/responses"),
+    (Tongue::Anthropic, "/v1/messages"),
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_with_the_scripted_server() {
-    for tongue in ALL {
+    for (tongue, path) in SPOKEN {
         let turns = [
             Turn::thinking("Hm.").and_text("Looking.").and_call_with_id(
                 "call_a",
@@ -33,8 +32,7 @@ async fn a_conversation_with_the_scripted_server() {
             Turn::text("Never ends").failing_after(2, "overloaded"),
         ];
         let server = ModelServer::scripted(turns).unwrap();
-        let provider =
-            tongue.provider(tongue.endpoint(&format!("{}{}", server.url(), path(tongue))), tongue.model());
+        let provider = tongue.provider(tongue.endpoint(&format!("{}{}", server.url(), path)), tongue.model());
         let tools = [shell_tool()];
         let options = goose_providers::RequestOptions::default();
         let mut history = vec![Message::user("What is here?").into()];

@@ -185,6 +185,7 @@ async fn a_lone_thought_is_not_sent() {
             .reply();
         let body = &server.asked()[1].body;
         assert!(!body.contains("Only this.") && !body.contains("assistant"), "{tongue:?}: {body}");
+        assert!(!body.contains(r#""role":"model""#), "{tongue:?}: {body}");
     }
 }
 
@@ -261,4 +262,64 @@ async fn anthropic_blocks_of_all_kinds_are_read() {
     ask(&*provider, &[Message::user("hello").into(), reply.message.into()]).await.reply();
     let body = &server.asked()[1].body;
     assert!(body.contains(r#"{"type":"redacted_thinking","data":"cmVk"}"#), "{body}");
+}
+
+/// Gemini 3 signs calls, may sign the end of a text apart, and wants a signature with calls of other models too.
+#[tokio::test]
+async fn gemini_signatures_go_back_where_they_were() {
+    let chunk = |parts: Value| frame("", &json!({ "candidates": [{ "content": { "parts": parts } }] }));
+    let function = |id: &str| json!({ "id": id, "name": "shell", "args": {} });
+    let text =
+        [chunk(json!([{ "text": "Done." }])), chunk(json!([{ "text": "", "thoughtSignature": "end" }]))];
+    let calls = [chunk(json!([
+        { "text": "Signed.", "thoughtSignature": "text" },
+        { "functionCall": function("a"), "thoughtSignature": "call" },
+        { "functionCall": function("b") },
+    ]))];
+    let stop = Tongue::Gemini.stop(Stop::End);
+    let answers = [[calls.to_vec(), stop.clone()].concat(), [text.to_vec(), stop].concat()];
+    let server = Server::scripted(move |number| Answer::events(answers[number.min(1)].clone())).await;
+    let url = url::Url::parse(&format!("http://{}/v1", server.address())).unwrap();
+    let model = goose_providers::ModelInfo::new("gemini-3.1-pro-preview", 200_000);
+    let provider = Tongue::Gemini.provider(goose_providers::Endpoint::new("example", url), model);
+
+    let foreign = call("c", "shell", json!({}));
+    let mut history =
+        vec![Message::user("hello").into(), Message::new(goose_extension::Role::Assistant, [foreign]).into()];
+    for _ in 0..2 {
+        let message = ask(&*provider, &history).await.reply().message;
+        history.push(message.into());
+    }
+    ask(&*provider, &history).await.reply();
+
+    let body: Value = serde_json::from_str(&server.asked()[2].body).unwrap();
+    let sent = |message: usize| body["contents"][message]["parts"].clone();
+    let call = |id: &str| json!({ "functionCall": function(id) });
+    let signed = |mut part: Value, signature: &str| {
+        part["thoughtSignature"] = json!(signature);
+        part
+    };
+    assert_eq!(sent(1), json!([signed(call("c"), "skip_thought_signature_validator")]));
+    assert_eq!(
+        sent(2),
+        json!([signed(json!({ "text": "Signed." }), "text"), signed(call("a"), "call"), call("b")])
+    );
+    assert_eq!(sent(3), json!([{ "text": "Done." }, signed(json!({ "text": "" }), "end")]));
+}
+
+/// Amazon's exceptions are told apart by name.
+#[tokio::test]
+async fn converse_exceptions_have_meanings() {
+    let said = async |name: &str, words: &str| {
+        let frame = crate::bedrock::frame("exception", name, &json!({ "message": words }));
+        Tongue::Converse.hear(Answer::events([Tongue::Converse.text("Hel"), frame])).await.failure()
+    };
+    let busy = said("throttlingException", "Too many tokens, please wait").await;
+    assert!(matches!(busy, ProviderError::RateLimited { .. }), "{busy:?}");
+    let long = said("validationException", "Input is too long for requested model.").await;
+    assert!(matches!(long, ProviderError::ContextLength { .. }), "{long:?}");
+    let wrong = said("validationException", "bad field").await;
+    assert!(matches!(wrong, ProviderError::Refused { status: Some(400), .. }), "{wrong:?}");
+    let broken = said("modelStreamErrorException", "oops").await;
+    assert!(matches!(broken, ProviderError::Server { status: Some(500), .. }), "{broken:?}");
 }

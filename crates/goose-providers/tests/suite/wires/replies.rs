@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     server::{Answer, Server},
-    speak::{ALL, Call, Stop, Tongue},
+    speak::{ALL, Call, Stop, TEXTUAL, Tongue},
     talk::{ask, begin, call},
 };
 
@@ -34,7 +34,7 @@ async fn text_comes_as_it_is_said() {
         let reply = heard.reply();
         assert_eq!(reply.message, Message::assistant("Hello é 日"), "{tongue:?}");
         assert_eq!(reply.stop, StopReason::EndTurn);
-        let cache_write = if tongue == Tongue::Anthropic { 5 } else { 0 };
+        let cache_write = if matches!(tongue, Tongue::Anthropic | Tongue::Converse) { 5 } else { 0 };
         assert_eq!(reply.usage, Usage { input: 105, output: 7, cached_input: 90, cache_write }, "{tongue:?}");
     }
 }
@@ -141,6 +141,10 @@ async fn thoughts_go_round() {
                 r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"First this."}],"encrypted_content":"c2VhbGVk"}"#
             }
             Tongue::Anthropic => r#"{"type":"thinking","thinking":"First this.","signature":"c2VhbGVk"}"#,
+            Tongue::Gemini => r#""args":{}},"thoughtSignature":"c2VhbGVk"}"#,
+            Tongue::Converse => {
+                r#"{"reasoningContent":{"reasoningText":{"text":"First this.","signature":"c2VhbGVk"}}}"#
+            }
         };
         assert!(body.contains(wanted), "{tongue:?}: {body}");
 
@@ -185,7 +189,7 @@ async fn every_stop_is_defined() {
 /// Some are asked for a stream and answer in one piece.
 #[tokio::test]
 async fn a_whole_answer_is_taken_too() {
-    for tongue in ALL {
+    for tongue in TEXTUAL {
         let answer = Answer::body(200, "application/json", tongue.whole().to_string());
         let reply = tongue.hear(answer).await.reply();
         let expected = [MessageContent::text("Looking."), call("call_a", "shell", json!({"command": "ls"}))];

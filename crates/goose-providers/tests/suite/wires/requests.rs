@@ -29,6 +29,8 @@ fn rich() -> Vec<Arc<Message>> {
                 thought("anthropic", json!({ "signature": "sig" })),
                 thought("openai-responses", json!({ "id": "rs_1", "encrypted_content": "sealed" })),
                 thought("openai-chat", json!("reasoning_content")),
+                thought("gemini", json!(["sig"])),
+                thought("bedrock", json!(["sig"])),
                 MessageContent::text("Let me look."),
                 call("call_1", "developer__shell", json!({ "command": "ls \"a b\"" })),
                 call("call_2", "developer__shell", json!("{\"cut")),
@@ -93,6 +95,8 @@ async fn a_plain_request_is_small() {
             Tongue::Chat => &["messages", "model", "stream", "tools"],
             Tongue::Responses => &["input", "instructions", "model", "store", "stream", "tools"],
             Tongue::Anthropic => &["max_tokens", "messages", "model", "stream", "system", "tools"],
+            Tongue::Gemini => &["contents", "generationConfig", "systemInstruction", "tools"],
+            Tongue::Converse => &["inferenceConfig", "messages", "system", "toolConfig"],
         };
         assert_eq!(fields, expected, "{body}");
         assert!(!body.contains("cache_control") && !body.contains("$schema"), "{body}");
@@ -117,6 +121,15 @@ async fn models_get_the_fields_they_take() {
         (Tongue::Anthropic, "claude-sonnet-4-5"),
         (Tongue::Anthropic, "claude-sonnet-4-6"),
         (Tongue::Anthropic, "claude-opus-4-7"),
+        (Tongue::Gemini, "gemini-2.0-flash"),
+        (Tongue::Gemini, "gemini-2.5-pro"),
+        (Tongue::Gemini, "gemini-3.1-pro-preview"),
+        (Tongue::Gemini, "gemini-flash-latest"),
+        (Tongue::Converse, "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        (Tongue::Converse, "us.anthropic.claude-opus-4-7"),
+        (Tongue::Converse, "us.amazon.nova-pro-v1:0"),
+        (Tongue::Converse, "us.amazon.nova-2-lite-v1:0"),
+        (Tongue::Converse, "openai.gpt-oss-120b-1:0"),
     ];
     for (tongue, name) in table {
         for effort in [None, Some(Effort::None), Some(Effort::High)] {
@@ -133,6 +146,9 @@ async fn models_get_the_fields_they_take() {
                 "input",
                 "system",
                 "instructions",
+                "contents",
+                "systemInstruction",
+                "toolConfig",
             ] {
                 fields.remove(known);
             }

@@ -2,15 +2,27 @@
 
 use serde_json::{Value, json};
 
-/// The three wires.
+use crate::bedrock::frame as amazon_frame;
+
+/// The wires that stream with one form of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tongue {
     Chat,
     Responses,
     Anthropic,
+    Gemini,
+    Converse,
 }
 
-pub(crate) const ALL: [Tongue; 3] = [Tongue::Chat, Tongue::Responses, Tongue::Anthropic];
+pub(crate) const ALL: [Tongue; 5] =
+    [Tongue::Chat, Tongue::Responses, Tongue::Anthropic, Tongue::Gemini, Tongue::Converse];
+
+/// Those whose answers are text; Converse frames are binary.
+pub(crate) const TEXTUAL: [Tongue; 4] = [Tongue::Chat, Tongue::Responses, Tongue::Anthropic, Tongue::Gemini];
+
+/// Those that send arguments as text, which need not be JSON; Gemini sends them as a value.
+pub(crate) const WITH_RAW_ARGUMENTS: [Tongue; 4] =
+    [Tongue::Chat, Tongue::Responses, Tongue::Anthropic, Tongue::Converse];
 
 /// Why an answer stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +57,23 @@ fn delta(delta: Value) -> Vec<u8> {
     )
 }
 
+fn gemini_parts(parts: Value) -> Vec<u8> {
+    frame("", &json!({ "candidates": [{ "content": { "role": "model", "parts": parts } }] }))
+}
+
+fn amazon(event: &str, payload: Value) -> Vec<u8> {
+    amazon_frame("event", event, &payload)
+}
+
+fn amazon_delta(index: u64, delta: Value) -> Vec<u8> {
+    amazon("contentBlockDelta", json!({ "contentBlockIndex": index, "delta": delta }))
+}
+
 impl Tongue {
     pub(crate) fn start(self) -> Vec<u8> {
         match self {
+            Self::Gemini => gemini_parts(json!([])),
+            Self::Converse => amazon("messageStart", json!({ "role": "assistant" })),
             Self::Chat => delta(json!({ "role": "assistant", "content": "" })),
             Self::Responses => typed(json!({ "type": "response.created", "response": { "id": "r" } })),
             Self::Anthropic => {
@@ -60,6 +86,8 @@ impl Tongue {
     /// A piece of text; the block around it is left to tolerance where the wire has one.
     pub(crate) fn text(self, text: &str) -> Vec<u8> {
         match self {
+            Self::Gemini => gemini_parts(json!([{ "text": text }])),
+            Self::Converse => amazon_delta(0, json!({ "text": text })),
             Self::Chat => delta(json!({ "content": text })),
             Self::Responses => {
                 typed(json!({ "type": "response.output_text.delta", "output_index": 0, "delta": text }))
@@ -73,6 +101,17 @@ impl Tongue {
     /// A whole thought, in two pieces, with what the wire wants to see again.
     pub(crate) fn thought(self, one: &str, two: &str) -> Vec<Vec<u8>> {
         match self {
+            Self::Gemini => vec![
+                gemini_parts(json!([{ "text": one, "thought": true }])),
+                gemini_parts(json!([{ "text": two, "thought": true, "thoughtSignature": "c2VhbGVk" }])),
+            ],
+            Self::Converse => vec![
+                amazon_delta(90, json!({ "reasoningContent": { "text": one } })),
+                amazon_delta(90, json!({ "reasoningContent": { "text": two } })),
+                amazon_delta(90, json!({ "reasoningContent": { "signature": "c2Vh" } })),
+                amazon_delta(90, json!({ "reasoningContent": { "signature": "bGVk" } })),
+                amazon("contentBlockStop", json!({ "contentBlockIndex": 90 })),
+            ],
             Self::Chat => {
                 vec![delta(json!({ "reasoning_content": one })), delta(json!({ "reasoning_content": two }))]
             }
@@ -108,6 +147,11 @@ impl Tongue {
     pub(crate) fn begin(self, call: Call<'_>) -> Vec<u8> {
         let Call { place, id, name } = call;
         match self {
+            Self::Gemini => Vec::new(),
+            Self::Converse => amazon(
+                "contentBlockStart",
+                json!({ "contentBlockIndex": place, "start": { "toolUse": { "toolUseId": id, "name": name } } }),
+            ),
             Self::Chat => delta(json!({ "tool_calls": [{ "index": place, "id": id, "type": "function",
                 "function": { "name": name, "arguments": "" } }] })),
             Self::Responses => typed(json!({ "type": "response.output_item.added", "output_index": place,
@@ -119,6 +163,8 @@ impl Tongue {
 
     pub(crate) fn arguments(self, place: u64, more: &str) -> Vec<u8> {
         match self {
+            Self::Gemini => Vec::new(),
+            Self::Converse => amazon_delta(place, json!({ "toolUse": { "input": more } })),
             Self::Chat => {
                 delta(json!({ "tool_calls": [{ "index": place, "function": { "arguments": more } }] }))
             }
@@ -130,10 +176,18 @@ impl Tongue {
         }
     }
 
-    /// The end of a call; chat has none.
+    /// The end of a call; chat has none, and Gemini says the whole call here.
     pub(crate) fn end(self, call: Call<'_>, arguments: &str) -> Vec<u8> {
         let Call { place, id, name } = call;
         match self {
+            Self::Gemini => {
+                let mut function = json!({ "id": id, "name": name });
+                if let Ok(args) = serde_json::from_str::<Value>(arguments) {
+                    function["args"] = args;
+                }
+                gemini_parts(json!([{ "functionCall": function }]))
+            }
+            Self::Converse => amazon("contentBlockStop", json!({ "contentBlockIndex": place })),
             Self::Chat => Vec::new(),
             Self::Responses => typed(json!({ "type": "response.output_item.done", "output_index": place,
                 "item": { "type": "function_call", "id": format!("fc_{place}"), "call_id": id, "name": name, "arguments": arguments } })),
@@ -149,6 +203,33 @@ impl Tongue {
     /// The end of an answer, with what it cost: 105 in, of which 90 from the cache, and 7 out.
     pub(crate) fn stop(self, stop: Stop) -> Vec<Vec<u8>> {
         match self {
+            Self::Gemini => {
+                let reason = match stop {
+                    Stop::End | Stop::Tools => "STOP",
+                    Stop::Length => "MAX_TOKENS",
+                    Stop::Filter => "SAFETY",
+                };
+                let usage = json!({ "promptTokenCount": 105, "candidatesTokenCount": 4, "thoughtsTokenCount": 3,
+                    "cachedContentTokenCount": 90 });
+                vec![frame(
+                    "",
+                    &json!({ "candidates": [{ "finishReason": reason }], "usageMetadata": usage }),
+                )]
+            }
+            Self::Converse => {
+                let reason = match stop {
+                    Stop::End => "end_turn",
+                    Stop::Tools => "tool_use",
+                    Stop::Length => "max_tokens",
+                    Stop::Filter => "content_filtered",
+                };
+                let usage = json!({ "inputTokens": 10, "cacheReadInputTokens": 90, "cacheWriteInputTokens": 5,
+                    "outputTokens": 7 });
+                vec![
+                    amazon("messageStop", json!({ "stopReason": reason })),
+                    amazon("metadata", json!({ "usage": usage })),
+                ]
+            }
             Self::Chat => {
                 let reason = match stop {
                     Stop::End => "stop",
@@ -196,6 +277,13 @@ impl Tongue {
     /// A failure in the middle of an answer.
     pub(crate) fn failure(self) -> Vec<u8> {
         match self {
+            Self::Gemini => frame(
+                "",
+                &json!({ "error": { "code": 503, "message": "Overloaded", "status": "UNAVAILABLE" } }),
+            ),
+            Self::Converse => {
+                amazon_frame("exception", "serviceUnavailableException", &json!({ "message": "Overloaded" }))
+            }
             Self::Chat => frame(
                 "",
                 &json!({ "error": { "message": "Overloaded", "type": "server_error", "code": 503 } }),
@@ -211,16 +299,25 @@ impl Tongue {
     /// A sign of life.
     pub(crate) fn keep_alive(self) -> Vec<u8> {
         match self {
+            Self::Gemini => b": ping\n\n".to_vec(),
+            Self::Converse => amazon("somethingNew", json!({})),
             Self::Chat => b": OPENROUTER PROCESSING\n\n".to_vec(),
             Self::Responses => b":\n\n".to_vec(),
             Self::Anthropic => typed(json!({ "type": "ping" })),
         }
     }
 
-    /// An answer that comes whole: text and a call.
+    /// An answer that comes whole: text and a call. Converse has none.
     pub(crate) fn whole(self) -> Value {
         let arguments = r#"{"command":"ls"}"#;
         match self {
+            Self::Converse => Value::Null,
+            Self::Gemini => {
+                json!([{ "candidates": [{ "content": { "parts": [{ "text": "Looking." }] } }] },
+                    { "candidates": [{ "finishReason": "STOP", "content": { "parts": [
+                        { "functionCall": { "id": "call_a", "name": "shell", "args": { "command": "ls" } } }] } }],
+                    "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 4 } }])
+            }
             Self::Chat => {
                 json!({ "object": "chat.completion", "choices": [{ "index": 0, "finish_reason": "tool_calls", "message": {
                 "role": "assistant", "content": "Looking.",

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures::StreamExt;
 use goose_extension::{Message, MessageContent, Tool};
 use goose_providers::{
-    Anthropic, Dialect, Endpoint, ModelInfo, OpenAiChat, OpenAiResponses, Provider, ProviderError,
-    ProviderResult, Reply, ReplyEvent, Request, RequestOptions,
+    Anthropic, Bedrock, Dialect, Endpoint, Gemini, ModelInfo, OpenAiChat, OpenAiResponses, Provider,
+    ProviderError, ProviderResult, Reply, ReplyEvent, Request, RequestOptions,
 };
 use serde_json::{Value, json};
 
@@ -28,6 +28,8 @@ impl Tongue {
             Self::Chat => "gpt-4.1",
             Self::Responses => "gpt-5",
             Self::Anthropic => "claude-sonnet-4-5",
+            Self::Gemini => "gemini-2.5-pro",
+            Self::Converse => "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
         };
         ModelInfo::new(name, 200_000)
     }
@@ -42,6 +44,8 @@ impl Tongue {
             Self::Chat => Arc::new(OpenAiChat::new(endpoint, model)),
             Self::Responses => Arc::new(OpenAiResponses::new(endpoint, model)),
             Self::Anthropic => Arc::new(Anthropic::new(endpoint, model)),
+            Self::Gemini => Arc::new(Gemini::new(endpoint, model)),
+            Self::Converse => Arc::new(Bedrock::new(endpoint, model)),
         }
     }
 

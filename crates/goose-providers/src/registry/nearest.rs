@@ -16,29 +16,13 @@ pub(super) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> 
     let mut close: Vec<(usize, &str)> = names
         .filter_map(|name| {
             let within = given.len() >= 3 && (name.contains(&given) || given.contains(name));
-            let steps = if within { 1 } else { distance(&given, name) };
+            let steps = if within { 1 } else { strsim::levenshtein(&given, name) };
             (steps <= reach).then_some((steps, name))
         })
         .collect();
     close.sort();
     close.truncate(MAX_SUGGESTIONS);
     close.into_iter().map(|(_, name)| name.to_owned()).collect()
-}
-
-/// How many letters must be put in, taken out or changed.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, other) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

@@ -51,24 +51,9 @@ fn difference(wanted: &str, name: &str) -> Option<usize> {
     if stem(&wanted) == stem(&name) {
         return Some(0);
     }
-    let (one, other): (Vec<char>, Vec<char>) =
-        (wanted.chars().take(MAX_NAME_CHARS).collect(), name.chars().take(MAX_NAME_CHARS).collect());
-    let distance = edit_distance(&one, &other);
-    (distance * 3 <= one.len().max(other.len())).then_some(distance)
-}
-
-/// How many letters have to be added, removed or changed.
-fn edit_distance(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, letter) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
-        for (at, known) in other.iter().enumerate() {
-            let change = diagonal + usize::from(letter != known);
-            diagonal = row[at + 1];
-            row[at + 1] = change.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
+    let [one, other] = [wanted, name].map(|name| name.chars().take(MAX_NAME_CHARS).collect::<String>());
+    let distance = strsim::levenshtein(&one, &other);
+    (distance * 3 <= one.chars().count().max(other.chars().count())).then_some(distance)
 }
 
 #[cfg(test)]
@@ -81,8 +66,7 @@ mod tests {
         assert_eq!(difference("Main.py", "main.rs"), Some(0));
         assert_eq!(difference("mian.rs", "main.rs"), Some(2));
         assert_eq!(difference("main.rs", "Cargo.toml"), None);
-        let letters = |text: &str| text.chars().collect::<Vec<_>>();
-        assert_eq!(edit_distance(&letters("kitten"), &letters("sitting")), 3);
-        assert_eq!(edit_distance(&letters(""), &letters("abc")), 3);
+        assert_eq!(difference("kitten_list", "sitting_list"), Some(3));
+        assert_eq!(difference("größe_a", "größe_b"), Some(1));
     }
 }

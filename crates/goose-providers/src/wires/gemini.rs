@@ -115,14 +115,14 @@ struct Content<'a> {
 #[serde(rename_all = "camelCase")]
 struct SentPart<'a> {
     #[serde(flatten)]
-    data: Data<'a>,
+    data: Payload<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Data<'a> {
+enum Payload<'a> {
     Text(Cow<'a, str>),
     #[serde(rename = "inline_data")]
     InlineData {
@@ -153,8 +153,8 @@ impl<'a> From<&'a Tool> for Function<'a> {
 impl<'a> From<Part<'a>> for SentPart<'a> {
     fn from(part: Part<'a>) -> Self {
         let data = match part {
-            Part::Text(text) => Data::Text(text),
-            Part::Image { mime_type, data } => Data::InlineData { mime_type, data },
+            Part::Text(text) => Payload::Text(text),
+            Part::Image { mime_type, data } => Payload::InlineData { mime_type, data },
         };
         Self { data, thought_signature: None }
     }
@@ -212,7 +212,7 @@ fn write_message(ask: &Ask<'_>, message: &Message, before: Option<&Message>, out
                 content::result_parts(output, ask.sight()).into_iter().partition(Part::is_text);
             parts.extend(images.into_iter().map(SentPart::from));
             let text = if texts.is_empty() { Cow::Borrowed("(the image follows)") } else { joined(texts) };
-            let data = Data::FunctionResponse {
+            let data = Payload::FunctionResponse {
                 id: own_id(id),
                 name: sent_name(before.and_then(|before| called_name(before, id)).unwrap_or_default()),
                 response: [("content", result_text(text, output.is_error))].into(),
@@ -244,7 +244,7 @@ fn model_parts(message: &Message, needs_signature: bool) -> Vec<SentPart<'_>> {
                 let placeholder = (needs_signature && is_first_call).then_some(NO_SIGNATURE);
                 is_first_call = false;
                 parts.push(SentPart {
-                    data: Data::FunctionCall {
+                    data: Payload::FunctionCall {
                         id: own_id(id),
                         name: sent_name(name),
                         args: ArgumentObject(arguments),
@@ -259,7 +259,7 @@ fn model_parts(message: &Message, needs_signature: bool) -> Vec<SentPart<'_>> {
             _ => {}
         }
     }
-    let last = |signature| SentPart { data: Data::Text("".into()), thought_signature: Some(signature) };
+    let last = |signature| SentPart { data: Payload::Text("".into()), thought_signature: Some(signature) };
     parts.extend(pending.filter(|_| !parts.is_empty()).map(last));
     parts
 }

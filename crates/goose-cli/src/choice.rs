@@ -17,7 +17,7 @@ pub(crate) enum Voice {
 
 /// Chooses a model. Only for who has chosen none: servers on this machine are asked.
 pub(crate) async fn choose(settings: &Settings) -> Option<Choice> {
-    let is_set = |name: &str| settings.variable(name).is_some();
+    let is_set = |name: &str| settings.variable(name).is_some() || settings.has_stored_secret(name);
     settings.registry().choose(is_set, settings).await
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use goose::config::{ConfiguredExtension, DEFAULT_EXTENSION, ExtensionConfig, ExtensionKind, Settings};
+use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings};
 use goose_mcp::{BUILTINS, Builtin};
 use serde::Serialize;
 
@@ -63,13 +63,13 @@ impl Candidate {
         })
     }
 
-    /// A built-in that is not configured. Where nothing at all is, one of them is on.
+    /// A built-in that is not configured. The default ones are enabled.
     fn builtin(builtin: &Builtin, settings: &Settings) -> Self {
         let config = ExtensionConfig::builtin(builtin.name).with_description(builtin.summary);
         Self {
             key: builtin.name.to_owned(),
             source: Source::Builtin,
-            enabled: settings.extensions().is_empty() && builtin.name == DEFAULT_EXTENSION,
+            enabled: settings.is_default(builtin.name),
             config: Some(config),
             error: None,
             place: None,
@@ -82,6 +82,11 @@ impl Candidate {
             (Some(config), None) => Ok(config.clone()),
             (_, error) => Err(anyhow!(error.clone().unwrap_or_default())),
         }
+    }
+
+    /// Returns true if there is no service to start: the entry only switches a feature.
+    fn is_switch(&self) -> bool {
+        self.config.as_ref().is_some_and(|config| config.kind == ExtensionKind::Platform)
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -150,7 +155,8 @@ impl Selection {
     }
 
     fn enabled(&self) -> anyhow::Result<Vec<Candidate>> {
-        let enabled: Vec<Candidate> = self.candidates.iter().filter(|it| it.enabled).cloned().collect();
+        let enabled: Vec<Candidate> =
+            self.candidates.iter().filter(|it| it.enabled && !it.is_switch()).cloned().collect();
         if enabled.is_empty() {
             bail!(
                 "No extension is enabled. Name one (`goose extension list` shows them all), or add one with \

@@ -55,6 +55,48 @@ fn what_is_missing_is_said_with_what_to_do() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A configuration as the wizard of goose 1.52 leaves it.
+const OTHER_VERSION: &str = "\
+active_provider: openai
+providers:
+  openai: {model: gpt-4o, configured: true}
+extensions:
+  developer: {enabled: true, type: platform, name: developer, display_name: Developer, bundled: true}
+  analyze: {enabled: true, type: platform, name: analyze, display_name: Analyze, bundled: true}
+  apps: {enabled: true, type: platform, name: apps, bundled: true}
+  chatrecall: {enabled: false, type: platform, name: chatrecall, bundled: true}
+  code_execution: {enabled: false, type: platform, name: code_execution, bundled: true}
+  extensionmanager: {enabled: true, type: platform, name: extensionmanager, bundled: true}
+  orchestrator: {enabled: false, type: platform, name: orchestrator, bundled: true}
+  scheduler: {enabled: true, type: platform, name: scheduler, bundled: true}
+  skills: {enabled: true, type: platform, name: skills, bundled: true}
+  summarize: {enabled: false, type: platform, name: summarize, bundled: true}
+  summon: {enabled: true, type: platform, name: summon, bundled: true}
+  todo: {enabled: false, type: platform, name: todo, bundled: true}
+  tom: {enabled: true, type: platform, name: tom, bundled: true}
+";
+
+#[test]
+fn a_home_of_goose_1_52_works_without_a_notice() -> anyhow::Result<()> {
+    let home = Home::with_config(OTHER_VERSION)?;
+    std::fs::write(home.config().with_file_name("secrets.yaml"), "OPENAI_API_KEY: test\n")?;
+    let server = ModelServer::scripted([Turn::text("ok")])?;
+    let mut command = home.goose(&["run", "-t", "hi"]);
+    command.env("OPENAI_HOST", server.url()).env("GOOSE_DISABLE_KEYRING", "1");
+    let run: crate::support::Run = command.output()?.try_into()?;
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "ok\n", ""), "{run:?}");
+    let asked = server.asked();
+    let first = asked.first().context("it was asked")?;
+    assert_eq!(first.body["model"], "gpt-4o");
+    let names = first.tool_names();
+    for tool in ["developer__shell", "developer__analyze", "memory__remember_memory"] {
+        ensure!(names.contains(&tool), "no {tool} in {names:?}");
+    }
+    let doctor = home.run(&["doctor"])?;
+    ensure!(!doctor.stdout.contains("platform"), "{}", doctor.stdout);
+    Ok(())
+}
+
 #[test]
 fn the_answer_goes_to_standard_output_as_it_came() -> anyhow::Result<()> {
     let (home, server) = (Home::new()?, ModelServer::scripted([Turn::text("It is **bold**\n\n# And more")])?);

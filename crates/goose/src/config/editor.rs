@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::{
-    ConfigError, DEFAULT_EXTENSION, ExtensionConfig, MAX_CONFIG_BYTES, MAX_SECRETS_BYTES, Paths, Place,
-    Secret,
+    ACTIVE_PROVIDER, ConfigError, ExtensionConfig, MAX_CONFIG_BYTES, MAX_SECRETS_BYTES, Paths, Place, Secret,
     edit::{self, EditError},
     save::{self, Audience},
     wire::FIELDS,
@@ -57,6 +56,16 @@ impl ConfigEditor {
         self.edit(|text| edit::set(text, &[key], value))
     }
 
+    /// Sets the provider and, if given, the model. `active_provider`, which goose 1.52 writes and which would take
+    /// precedence, is removed.
+    pub fn set_model(&self, provider: &str, model: Option<&str>) -> Result<bool, ConfigError> {
+        self.edit(|text| {
+            let text = edit::remove(text, &[ACTIVE_PROVIDER])?;
+            let text = edit::set(&text, &["GOOSE_PROVIDER"], &json!(provider))?;
+            model.map_or(Ok(text.clone()), |model| edit::set(&text, &["GOOSE_MODEL"], &json!(model)))
+        })
+    }
+
     /// Sets several top-level keys, all of them or none.
     pub fn set_all(&self, values: &[(&str, Value)]) -> Result<bool, ConfigError> {
         self.edit(|text| {
@@ -74,16 +83,14 @@ impl ConfigEditor {
         self.edit(|text| edit::remove(text, &[key]))
     }
 
-    /// Adds an extension under its key, or changes the one that is there. The first extension of a file does not
-    /// silently take the default one's place: that is written down beside it.
+    /// Adds an extension under its key, or changes the one that is there.
     pub fn put_extension(&self, config: &ExtensionConfig, switch: Switch) -> Result<bool, ConfigError> {
         config.check()?;
         let entry = entry(config, switch)?;
         let key = config.key();
         self.edit(|text| {
-            let text = with_default(text, &key)?;
             let path = [EXTENSIONS, key.as_str()];
-            edit::set(&text, &path, &with_unknown(edit::mapping(&text, &path)?, entry.clone()))
+            edit::set(text, &path, &with_unknown(edit::mapping(text, &path)?, entry.clone()))
         })
     }
 
@@ -102,13 +109,12 @@ impl ConfigEditor {
             if edit::mapping(text, &[EXTENSIONS, key])?.is_some() {
                 return edit::set(text, &[EXTENSIONS, key, "enabled"], &json!(is_on));
             }
-            if builtin.is_none() && key != DEFAULT_EXTENSION {
+            if builtin.is_none() {
                 return Err(EditError::Refused(format!(
                     "there is no extension '{key}' under '{EXTENSIONS}:'; add it first"
                 )));
             }
-            let text = with_default(text, key)?;
-            edit::set(&text, &[EXTENSIONS, key], &added)
+            edit::set(text, &[EXTENSIONS, key], &added)
         })
     }
 
@@ -127,17 +133,6 @@ impl ConfigEditor {
             EditError::Refused(reason) => ConfigError::Unwritable { path: self.path.clone(), reason },
         }
     }
-}
-
-/// The text with the default extension, where it has none at all and gets one now.
-fn with_default(text: &str, added: &str) -> Result<String, EditError> {
-    if added == DEFAULT_EXTENSION
-        || edit::mapping(text, &[EXTENSIONS])?.is_some_and(|entries| !entries.is_empty())
-    {
-        return Ok(text.to_owned());
-    }
-    let default = json!({ "enabled": true, "type": "builtin", "name": DEFAULT_EXTENSION });
-    edit::set(text, &[EXTENSIONS, DEFAULT_EXTENSION], &default)
 }
 
 /// An entry that keeps what was there and is nothing of ours.

@@ -14,6 +14,7 @@ use serde_saphyr::{Error, Spanned};
 use super::{
     ConfigError, Place,
     extension::ExtensionConfig,
+    platform,
     wire::Wire,
     yaml::{self, Pick},
 };
@@ -116,7 +117,7 @@ fn configured(entry: Entry, failed: Option<&Failed>, path: &Path) -> ConfiguredE
 /// An entry without a name has its key as its name.
 fn named(mut wire: Wire, key: &str) -> Result<ExtensionConfig, ConfigError> {
     wire.name.get_or_insert_with(|| key.to_owned());
-    ExtensionConfig::try_from(wire)
+    ExtensionConfig::try_from(wire).map(platform::resolve)
 }
 
 fn bad_entry(key: &str, error: &Error, place: &Place) -> ConfigError {

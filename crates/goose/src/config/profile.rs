@@ -12,8 +12,8 @@ use serde::{
 
 pub use crate::context::Moderator;
 
-/// The extension that is there where nothing is configured.
-pub const DEFAULT_EXTENSION: &str = "developer";
+/// Extensions that are enabled unless the configuration switches them off.
+pub const DEFAULT_EXTENSIONS: [&str; 2] = ["developer", "memory"];
 
 /// What an exchange is set up with. Made by [`Settings::profile`](super::Settings::profile), or by hand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -9,8 +9,8 @@ use goose_providers::{BadModelRef, Effort, ModelRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    ConfigError, ConfigFile, DEFAULT_EXTENSION, ExtensionConfig, Missing, Moderator, Origin, Profile,
-    ProfileExtension, Settings,
+    ConfigError, ConfigFile, ConfiguredExtension, DEFAULT_EXTENSIONS, ExtensionConfig, Missing, Moderator,
+    Origin, Profile, ProfileExtension, Settings,
     text_file::read_capped,
     yaml::{self, Pick},
 };
@@ -20,6 +20,16 @@ const PROFILE: &str = "GOOSE_PROFILE";
 
 /// The key of the mapping with profiles, and the folder with them.
 const PROFILES: &str = "profiles";
+
+/// The key with the provider in files that goose 1.52 wrote.
+pub const ACTIVE_PROVIDER: &str = "active_provider";
+
+/// The part of an entry under `providers:` that is used.
+#[derive(Debug, Deserialize)]
+struct ActiveProvider {
+    #[serde(default)]
+    model: Option<String>,
+}
 
 /// The largest profile that is read.
 const MAX_PROFILE_BYTES: u64 = 1024 * 1024;
@@ -132,14 +142,22 @@ impl Settings {
         }
     }
 
-    /// The enabled ones; those that cannot be read are left to whoever shows the list. Where nothing is configured,
-    /// the default.
+    /// Returns the default extensions that have no entry, then the enabled entries. Entries that cannot be used are
+    /// left out; commands that list extensions report them.
     fn enabled_extensions(&self) -> Vec<ProfileExtension> {
-        if self.extensions().is_empty() {
-            return vec![ProfileExtension::new(DEFAULT_EXTENSION)];
-        }
-        let usable = self.extensions().iter().filter(|entry| entry.enabled && entry.checked().is_ok());
-        usable.map(|entry| ProfileExtension::new(&entry.key)).collect()
+        let can_start =
+            |entry: &&ConfiguredExtension| entry.enabled && !entry.is_switch() && entry.checked().is_ok();
+        let usable = self.extensions().iter().filter(can_start).map(|entry| entry.key.as_str());
+        let defaults = DEFAULT_EXTENSIONS.into_iter().filter(|name| self.is_default(name));
+        defaults.chain(usable).map(ProfileExtension::new).collect()
+    }
+
+    /// Returns true for an extension that is enabled although the configuration does not mention it.
+    pub fn is_default(&self, name: &str) -> bool {
+        let is_called = |config: &ExtensionConfig| config.key() == name;
+        let has_entry =
+            |entry: &ConfiguredExtension| entry.key == name || entry.config.as_ref().is_ok_and(is_called);
+        DEFAULT_EXTENSIONS.contains(&name) && !self.extensions().iter().any(has_entry)
     }
 
     /// A value: of the command line, of the profile, of the other layers.
@@ -154,7 +172,7 @@ impl Settings {
     fn processor(&self, written: Option<ModelRef>) -> Result<Option<ModelRef>, ConfigError> {
         let (provider, model) = match written {
             Some(written) => (written.provider().map(str::to_owned), Some(written.model().to_owned())),
-            None => (self.get("GOOSE_PROVIDER")?, self.get::<String>("GOOSE_MODEL")?),
+            None => self.configured_model()?,
         };
         let provider_flag: Option<String> = self.get_flag("GOOSE_PROVIDER")?;
         let model_flag: Option<String> = self.get_flag("GOOSE_MODEL")?;
@@ -164,6 +182,32 @@ impl Settings {
             _ => model,
         };
         self.joined(provider_flag.or(provider), model_flag.or(model))
+    }
+
+    /// Returns the configured provider and model. A file may have them as `GOOSE_PROVIDER` and `GOOSE_MODEL`, or as
+    /// goose 1.52 writes them: `active_provider`, which takes precedence there, and `providers.NAME.model`.
+    pub fn configured_model(&self) -> Result<(Option<String>, Option<String>), ConfigError> {
+        let (provider, model) = (self.get::<String>("GOOSE_PROVIDER")?, self.get::<String>("GOOSE_MODEL")?);
+        let is_in_file = |key| !matches!(self.origin(key), Some(Origin::Flag | Origin::Environment(_)));
+        let Some((active, its_model)) = self.active_provider()?.filter(|_| is_in_file("GOOSE_PROVIDER"))
+        else {
+            return Ok((provider, model));
+        };
+        let model = if is_in_file("GOOSE_MODEL") { its_model.or(model) } else { model };
+        Ok((Some(active), model))
+    }
+
+    /// Returns `active_provider` of the first file that has it, and that provider's model.
+    fn active_provider(&self) -> Result<Option<(String, Option<String>)>, ConfigError> {
+        let mut files = self.project_file().into_iter().chain([self.user_file()]);
+        // A project that names a provider in the older way overrides the user's file.
+        let Some(file) = files.find(|file| file.has(ACTIVE_PROVIDER) || file.has("GOOSE_PROVIDER")) else {
+            return Ok(None);
+        };
+        let Some(active) = file.get::<String>(ACTIVE_PROVIDER)? else { return Ok(None) };
+        let entry: Option<Option<Option<ActiveProvider>>> =
+            file.get_with("providers", Pick::value(&active))?;
+        Ok(Some((active, entry.flatten().flatten().and_then(|entry| entry.model))))
     }
 
     /// A service without a model has its usual one.

@@ -10,14 +10,15 @@ use goose_providers::Registry;
 use serde::de::DeserializeOwned;
 
 use super::{
-    ConfigError, ConfigFile, ConfiguredExtension, Origin, Paths, SecretChain, SettingsSource,
+    ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Origin, Paths, SecretChain, Secrets as _,
+    SettingsSource,
     looks_secret::{holds_password, looks_secret},
     scalar,
     setting_secrets::{is_keyring_disabled, secret_chain},
 };
 
 /// Keys that hold mappings and lists of them. They are read from files alone: others use variables of these names.
-const STRUCTURED: [&str; 4] = ["extensions", "models", "profiles", "slash_commands"];
+const STRUCTURED: [&str; 5] = ["extensions", "models", "profiles", "providers", "slash_commands"];
 
 /// Variables with this beginning are goose's.
 const OWN_VARIABLES: &str = "GOOSE_";
@@ -150,6 +151,12 @@ impl Settings {
     /// last because it can be slow.
     pub fn secrets(&self) -> Arc<SecretChain> {
         Arc::clone(&self.0.secrets)
+    }
+
+    /// Returns true if a file of the user's, `secrets.yaml` or `config.yaml`, has the secret. The keyring is not asked.
+    pub fn has_stored_secret(&self, name: &str) -> bool {
+        let file = FileSecrets::new(self.paths().secrets_file());
+        file.get(name).is_ok_and(|secret| secret.is_some()) || self.0.user.has(name)
     }
 
     /// Whether the person does not want the keyring to be asked.

@@ -4,8 +4,8 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use goose::config::{
-    ConfigError, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secrets as _, Settings,
-    SettingsSource,
+    ConfigEditor, ConfigError, Moderator, Origin, Paths, Profile, ProfileExtension, ProjectFile, Secret,
+    Secrets as _, Settings, SettingsSource,
 };
 use goose_providers::{Lookup as _, ModelRef};
 use tempfile::TempDir;
@@ -272,14 +272,63 @@ fn a_bad_profile_says_where() -> Result<()> {
     Ok(())
 }
 
+/// The names of the extensions that a profile without a list of its own has.
+fn enabled(config: &str) -> Result<Vec<String>> {
+    let profile = Home::new(config)?.settings()?.profile(None)?;
+    Ok(profile.extensions.into_iter().map(|extension| extension.name).collect())
+}
+
 #[test]
-fn without_any_configuration_there_is_the_developer() -> Result<()> {
-    let home = Home::new("")?;
-    let profile = home.settings()?.profile(None)?;
-    assert_eq!(profile.extensions, [ProfileExtension::new("developer")]);
+fn developer_and_memory_are_there_unless_switched_off() -> Result<()> {
+    let profile = Home::new("")?.settings()?.profile(None)?;
     assert_eq!((profile.processor, profile.moderator), (None, Moderator::Summarize));
-    let off = Home::new("extensions:\n  developer: {type: builtin, enabled: false}\n")?;
-    assert_eq!(off.settings()?.profile(None)?.extensions, []);
+    assert_eq!(enabled("")?, ["developer", "memory"]);
+    assert_eq!(enabled("extensions: {tutorial: {type: builtin}}\n")?, ["developer", "memory", "tutorial"]);
+    assert_eq!(enabled("extensions: {memory: {type: builtin, enabled: false}}\n")?, ["developer"]);
+    let own = "extensions: {mine: {type: stdio, cmd: x, name: Developer}}\n";
+    assert_eq!(enabled(own)?, ["memory", "mine"], "an entry of that name replaces the built-in");
+    Ok(())
+}
+
+#[test]
+fn platform_entries_of_other_versions_start_nothing() -> Result<()> {
+    let config = "extensions:
+  developer: {enabled: true, type: platform, name: developer}
+  analyze: {enabled: true, type: platform, name: analyze}
+  summon: {enabled: true, type: platform, name: summon}
+  orchestrator: {enabled: false, type: platform, name: orchestrator}
+  novelty: {enabled: true, type: platform, name: novelty}
+";
+    assert_eq!(enabled(config)?, ["memory", "developer"]);
+    let settings = Home::new(config)?.settings()?;
+    let unknown = settings.extensions().iter().filter(|entry| entry.is_unknown_platform());
+    assert_eq!(unknown.map(|entry| entry.key.as_str()).collect::<Vec<_>>(), ["novelty"]);
+    Ok(())
+}
+
+#[test]
+fn the_active_provider_of_another_version_is_used() -> Result<()> {
+    let config = "GOOSE_PROVIDER: ollama\nGOOSE_MODEL: old\nactive_provider: openai\nproviders:\n  openai: {model: gpt-4o}\n";
+    let home = Home::new(config)?;
+    assert_eq!(home.settings()?.profile(None)?.processor, Some(model("openai:gpt-4o")?));
+    let environment = [("GOOSE_PROVIDER", "anthropic"), ("GOOSE_MODEL", "claude")];
+    let settings = Settings::load(home.source().with_environment(environment))?;
+    assert_eq!(settings.profile(None)?.processor, Some(model("anthropic:claude")?));
+    let settings = Settings::load(home.source().with_environment([("GOOSE_MODEL", "gpt-5")]))?;
+    assert_eq!(settings.profile(None)?.processor, Some(model("openai:gpt-5")?));
+    let settings = Settings::load(home.source().with_flag("GOOSE_PROVIDER", Some("ollama")))?;
+    assert_eq!(settings.profile(None)?.processor.context("a model")?.provider(), Some("ollama"));
+    ConfigEditor::new(home.settings()?.user_file().path()).set_model("groq", Some("llama"))?;
+    assert_eq!(home.settings()?.profile(None)?.processor, Some(model("groq:llama")?));
+    Ok(())
+}
+
+#[test]
+fn a_key_in_secrets_yaml_counts_as_stored() -> Result<()> {
+    let home = Home::new("")?;
+    assert!(!home.settings()?.has_stored_secret("OPENAI_API_KEY"));
+    ConfigEditor::secrets(home.settings()?.paths()).set_secret("OPENAI_API_KEY", &Secret::new("k"))?;
+    assert!(home.settings()?.has_stored_secret("OPENAI_API_KEY"));
     Ok(())
 }
 

@@ -34,6 +34,9 @@ pub(super) fn apply(
 ) -> anyhow::Result<()> {
     let plan = plan(changes, settings, registry)?;
     let values: Vec<_> = plan.named.iter().map(|(name, value)| (*name, json!(value))).collect();
+    if let Some((_, provider)) = plan.named.iter().find(|(name, _)| *name == "GOOSE_PROVIDER") {
+        editor.set_model(provider, None)?;
+    }
     editor.set_all(&values)?;
     done.extend(plan.named.iter().map(|(name, value)| format!("{name} is {value}.")));
     if let Some((name, key)) = &plan.key {
@@ -72,7 +75,7 @@ fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::
         Some(key) => Some((key_name(changes, settings, registry)?, key)),
         None => None,
     };
-    let present: Option<String> = settings.user_file().get("GOOSE_PROVIDER")?;
+    let (present, _) = settings.configured_model()?;
     let model = match (&changes.model, provider) {
         (Some(model), _) => Some(model.clone()),
         // Another service does not know the model of the one before.
@@ -119,7 +122,7 @@ fn key(changes: &Changes) -> anyhow::Result<Option<Secret>> {
 
 /// The name under which the service looks for its key.
 fn key_name(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::Result<String> {
-    let configured: Option<String> = settings.get("GOOSE_PROVIDER")?;
+    let (configured, _) = settings.configured_model()?;
     let Some(provider) = changes.provider.clone().or(configured) else {
         bail!("Whose key is it? Give --provider, too. Nothing was changed.");
     };

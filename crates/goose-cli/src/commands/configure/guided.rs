@@ -56,7 +56,7 @@ fn service<'s>(
     registry: &'s Registry,
     choice: Option<&Choice>,
 ) -> anyhow::Result<&'s ProviderInfo> {
-    let present: Option<String> = settings.get("GOOSE_PROVIDER")?;
+    let (present, _) = settings.configured_model()?;
     let present = present.or_else(|| choice.and_then(|it| it.model.provider()).map(str::to_owned));
     let names: Vec<&str> = registry.known().iter().map(|info| info.name.as_str()).collect();
     with.tell("");
@@ -145,8 +145,7 @@ fn model(
     provider: &ProviderInfo,
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
-    let before: Option<String> = settings.get("GOOSE_PROVIDER")?;
-    let present: Option<String> = settings.get("GOOSE_MODEL")?;
+    let (before, present) = settings.configured_model()?;
     let found = choice.filter(|it| it.model.provider() == Some(provider.name.as_str()));
     let present = present
         .filter(|_| before.as_ref() == Some(&provider.name))
@@ -167,7 +166,7 @@ fn model(
         }
         with.tell("  Give the name of a model.");
     };
-    editor.set_all(&[("GOOSE_PROVIDER", json!(provider.name)), ("GOOSE_MODEL", json!(answer))])?;
+    editor.set_model(&provider.name, Some(&answer))?;
     Ok(())
 }
 
@@ -232,7 +231,6 @@ fn extensions(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings)
 
 /// The configured ones, and the built-ins that are not.
 fn toggles(settings: &Settings) -> Vec<Toggle> {
-    let nothing = settings.extensions().is_empty();
     let configured = settings.extensions().iter().map(|entry| Toggle {
         key: entry.key.clone(),
         switch: if entry.enabled { Switch::On } else { Switch::Off },
@@ -242,11 +240,7 @@ fn toggles(settings: &Settings) -> Vec<Toggle> {
         BUILTINS.iter().filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
     let others = others.map(|builtin| Toggle {
         key: builtin.name.to_owned(),
-        switch: if nothing && builtin.name == goose::config::DEFAULT_EXTENSION {
-            Switch::On
-        } else {
-            Switch::Off
-        },
+        switch: if settings.is_default(builtin.name) { Switch::On } else { Switch::Off },
         about: builtin.summary.to_owned(),
     });
     configured.chain(others).collect()

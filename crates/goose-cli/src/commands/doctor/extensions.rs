@@ -10,7 +10,10 @@ use super::{check::Check, machine::in_path};
 use crate::supervise::supervise;
 
 pub(super) fn look(settings: &Settings) -> Vec<Check> {
-    settings.extensions().iter().filter(|entry| entry.enabled).map(|entry| one(entry, settings)).collect()
+    // Switches of other versions are understood and need no check; only unknown ones are worth a line.
+    let is_checked =
+        |entry: &&ConfiguredExtension| entry.enabled && (!entry.is_switch() || entry.is_unknown_platform());
+    settings.extensions().iter().filter(is_checked).map(|entry| one(entry, settings)).collect()
 }
 
 fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
@@ -32,6 +35,10 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
             let says = format!("goose has no built-in '{}'", config.name());
             Check::warning(name, says, format!("remove it or rename it; there are: {}", known.join(", ")))
         }
+        ExtensionKind::Platform => {
+            let says = format!("goose has no platform extension '{}'; the entry is ignored", config.name());
+            Check::warning(name, says, "remove the entry, or set 'enabled: false'")
+        }
         ExtensionKind::StreamableHttp { uri, .. } => {
             Check::good(name, format!("{uri} (not asked; --start does)"))
         }
@@ -52,7 +59,7 @@ fn program(name: String, program: &str) -> Check {
 
 /// Starts all that can be, side by side.
 pub(super) fn start(settings: &Settings) -> anyhow::Result<Vec<Check>> {
-    let enabled = settings.extensions().iter().filter(|entry| entry.enabled);
+    let enabled = settings.extensions().iter().filter(|entry| entry.enabled && !entry.is_switch());
     let configs: Vec<ExtensionConfig> = enabled.filter_map(|entry| entry.checked().ok().cloned()).collect();
     if configs.is_empty() {
         return Ok(Vec::new());

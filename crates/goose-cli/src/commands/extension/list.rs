@@ -138,6 +138,7 @@ fn target(config: &ExtensionConfig) -> Option<String> {
             }
             Some(target)
         }
+        ExtensionKind::Platform => Some("a switch; nothing to start".to_owned()),
         _ => None,
     }
 }

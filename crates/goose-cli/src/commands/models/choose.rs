@@ -5,7 +5,6 @@ use std::{fs, path::Path, process::ExitCode};
 use anyhow::Context as _;
 use goose::config::{ConfigEditor, Origin, Settings};
 use goose_local::model_store::{ModelStore, ModelStoreError, Place, check_model};
-use serde_json::json;
 
 use super::{explained, say};
 use crate::{aside, local::PROVIDER, visible};
@@ -17,13 +16,12 @@ pub(super) fn run(
     file: &str,
 ) -> anyhow::Result<ExitCode> {
     let model = meant(store, file)?;
-    let values = [("GOOSE_PROVIDER", json!(PROVIDER)), ("GOOSE_MODEL", json!(model))];
-    ConfigEditor::new(config).set_all(&values)?;
+    ConfigEditor::new(config).set_model(PROVIDER, Some(&model))?;
     say(&format!("{PROVIDER}:{model} is used from now on. It is in {}.", config.display()))?;
     for key in ["GOOSE_PROVIDER", "GOOSE_MODEL"] {
         if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
             let origin = origin.to_string();
-            aside::line(format_args!("But {} says otherwise here, and that counts.", visible::line(&origin)));
+            aside::line(format_args!("{} overrides this here.", visible::line(&origin)));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -17,7 +17,7 @@ impl ApiKey {
         &self.0
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the key is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -38,7 +38,7 @@ impl Collector {
         }
     }
 
-    /// What it has cost so far.
+    /// The usage so far.
     pub fn usage(&self) -> Usage {
         self.usage
     }

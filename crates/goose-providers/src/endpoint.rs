@@ -6,10 +6,10 @@ use url::Url;
 
 use crate::api_key::ApiKey;
 
-/// How long nothing may come, unless the user says otherwise.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Default idle timeout.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Where a service is asked, and with what. It is made by the registry and read by the wires.
+/// The address of a service, its key and its options. The registry makes it, the wires read it.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Endpoint {
@@ -26,9 +26,9 @@ pub struct Endpoint {
     pub key_name: Option<String>,
     /// The header that carries the key.
     pub key_header: KeyHeader,
-    /// How much of its wire the service understands.
+    /// The parts of its wire that the service understands.
     pub dialect: Dialect,
-    /// How long nothing may come before the service counts as silent, where the user says so.
+    /// The idle timeout, if the user has set one.
     pub timeout: Option<Duration>,
     /// The proxy to go through. The environment's is not looked at: who makes the endpoint decides.
     pub proxy: Option<Url>,
@@ -46,13 +46,13 @@ pub enum KeyHeader {
     Named(String),
 }
 
-/// How much of its wire a service understands.
+/// The parts of its wire that a service understands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// What everybody who offers the wire understands; nothing of the inventor's newest.
+    /// The parts that every service with this wire understands.
     #[default]
     Common,
-    /// Everything: it is the wire's inventor who listens, or somebody who keeps up.
+    /// Everything: the wire's inventor, or a service that keeps up.
     Full,
     /// Common, and models of many makers are behind it: a hint for one of them gets through to it.
     Gateway,
@@ -107,9 +107,9 @@ impl Endpoint {
         self
     }
 
-    /// How long nothing may come.
-    pub(crate) fn patience(&self) -> Duration {
-        self.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(PATIENCE)
+    /// The idle timeout.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        self.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(IDLE_TIMEOUT)
     }
 
     /// The URL as it may be shown: without user, password, query and fragment, which may be secret.

@@ -12,7 +12,7 @@ pub type ProviderResult<T> = Result<T, ProviderError>;
 #[non_exhaustive]
 pub enum ProviderError {
     /// The key is missing, wrong or not allowed to do this (401, 403).
-    #[error("{provider} does not accept the key: {message}")]
+    #[error("{provider} rejected the API key: {message}")]
     Auth {
         /// The service.
         provider: String,
@@ -36,13 +36,13 @@ pub enum ProviderError {
         message: String,
     },
     /// Nothing is left on the account (402, or as the service says it).
-    #[error("the account's quota is used up: {message}")]
+    #[error("quota exceeded: {message}")]
     Quota {
         /// The service's words.
         message: String,
     },
     /// The service is in trouble (5xx, overloaded).
-    #[error("the service has failed ({}): {message}", status.map_or_else(|| "no status".to_owned(), |status| status.to_string()))]
+    #[error("service error{}: {message}", in_brackets(*status))]
     Server {
         /// The status, unless it failed in mid-stream.
         status: Option<u16>,
@@ -54,27 +54,27 @@ pub enum ProviderError {
     /// The service was not reached, or the connection broke, or nothing came for too long.
     #[error("{message}")]
     Network {
-        /// What happened, with the address.
+        /// The event and the address.
         message: String,
     },
     /// The service will not do this, however often it is asked (400, 404, 413, …).
-    #[error("the request was refused ({}): {message}", status.map_or_else(|| "no status".to_owned(), |status| status.to_string()))]
+    #[error("the service refused the request{}: {message}", in_brackets(*status))]
     Refused {
         /// The status, where there is one.
         status: Option<u16>,
         /// The service's words.
         message: String,
     },
-    /// What came back is not what the protocol says, or more than goose takes.
+    /// An answer that violates the protocol or a limit.
     #[error("the answer cannot be read: {message}")]
     Protocol {
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
 }
 
 impl ProviderError {
-    /// Whether asking again may help.
+    /// Returns whether a retry may help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Server { .. } | Self::Network { .. })
     }
@@ -87,24 +87,24 @@ impl ProviderError {
         }
     }
 
-    /// What a person can do about it, where there is something.
+    /// Returns what the user can do about it, if anything.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Auth { key: Some(key), .. } => format!(
-                "Set {key} to a key that is valid for this: in the environment, or with `goose configure`."
-            ),
-            Self::Auth { key: None, .. } => "Set a key for it with `goose configure`.".to_owned(),
+            Self::Auth { key: Some(key), .. } => {
+                format!("Set {key} to a valid key, in the environment or with `goose configure`.")
+            }
+            Self::Auth { key: None, .. } => "Set a key with `goose configure`.".to_owned(),
             Self::RateLimited { retry_after: Some(wait), .. } if !wait.is_zero() => {
                 format!("The service asks to wait {}; try again then.", in_words(*wait))
             }
             Self::RateLimited { .. } => "Wait a little and try again, or use another model.".to_owned(),
             Self::ContextLength { .. } => {
-                "Make the conversation shorter (`/compact`), or use a model with a larger context.".to_owned()
+                "Shorten the conversation with `/compact`, or use a model with a larger context.".to_owned()
             }
-            Self::Quota { .. } => "Look at the account's credit and limits, or use another model.".to_owned(),
-            Self::Server { .. } => "The fault is on the service's side; try again later.".to_owned(),
+            Self::Quota { .. } => "Check the account's credit and limits, or use another model.".to_owned(),
+            Self::Server { .. } => "The problem is on the service's side. Try again later.".to_owned(),
             Self::Network { .. } => {
-                "Check the address of the service, that it runs, and the connection.".to_owned()
+                "Check that the service is running, its address, and the network connection.".to_owned()
             }
             Self::Refused { status: Some(404), .. } => {
                 "Check the name of the model and the address of the service.".to_owned()
@@ -118,7 +118,12 @@ impl ProviderError {
     }
 }
 
-/// A pause as people say it.
+/// Returns ` (529)` for a status.
+fn in_brackets(status: Option<u16>) -> String {
+    status.map(|status| format!(" ({status})")).unwrap_or_default()
+}
+
+/// Returns a pause in words.
 fn in_words(wait: Duration) -> String {
     match wait.as_secs() {
         0 => "a moment".to_owned(),

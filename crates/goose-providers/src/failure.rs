@@ -1,4 +1,4 @@
-//! What a service says when it will not answer, as a [`ProviderError`]: by status, by its own words, and by the words of
+//! Turns error responses into [`ProviderError`]s: by status, by the service's own kinds of error, and by the phrases of
 //! many services for the same thing.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,10 +13,10 @@ use crate::{
     http::Refusal,
 };
 
-/// How much of a service's words is kept.
+/// Longest part of a service's message that is kept.
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
-/// What services say where a conversation is too long.
+/// Phrases for a conversation that is too long.
 const TOO_LONG: &[&str] = &[
     "context_length_exceeded",
     "context_window_exceeded",
@@ -38,7 +38,7 @@ const TOO_LONG: &[&str] = &[
     "max_prompt_tokens_exceeded",
 ];
 
-/// What they say where nothing is left to pay with.
+/// Phrases for an account without credit.
 const NO_QUOTA: &[&str] = &[
     "insufficient_quota",
     "insufficient_balance",
@@ -52,26 +52,26 @@ const NO_QUOTA: &[&str] = &[
     "payment required",
 ];
 
-/// What Google says of every limit, also of one that is over in a minute; from others it means the account.
+/// Google's phrase for any limit, even one that ends in a minute; from other services it means the account.
 const OVER_QUOTA: &str = "exceeded your current quota";
 
-/// How Google's limits are named that waiting does not mend within a session.
+/// Part of the names of Google's daily limits: waiting within a session does not help.
 const DAILY: &str = "PerDay";
 
 /// The least length of what is taken for a secret. Shorter ones, such as the `none` that local servers get for a key, stand
 /// in many a word.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// What the names of headers have in them that hold secrets.
+/// Parts of the names of headers that hold secrets.
 const SECRET_HEADERS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
 
-/// What they say where a key is wrong.
+/// Kinds of error for a wrong key.
 const BAD_KEY: &[&str] = &["authentication_error", "invalid_api_key", "permission_error", "unauthorized"];
 
-/// What Google says with status 400 of a key that is wrong, missing or too old.
+/// Google's phrases, with status 400, for a key that is wrong, missing or expired.
 const BAD_GOOGLE_KEY: &[&str] = &["api key not valid", "api key not found", "api key expired"];
 
-/// What they say where they are asked too often, and where they are in trouble.
+/// Kinds of error for too many requests, and for trouble on the service's side.
 const TOO_OFTEN: &[&str] = &["rate_limit", "too_many_requests", "rate limit", "resource_exhausted"];
 const IN_TROUBLE: &[&str] = &[
     "overloaded",
@@ -91,7 +91,7 @@ struct Words {
     details: Details,
 }
 
-/// What Google adds for programs to read: `"details": [{"retryDelay": "26s"}, {"violations": [{"quotaId": "…PerDay…"}]}]`.
+/// Google's machine-readable details: `"details": [{"retryDelay": "26s"}, {"violations": [{"quotaId": "…PerDay…"}]}]`.
 #[derive(Default)]
 struct Details {
     retry_delay: Option<Duration>,
@@ -99,7 +99,7 @@ struct Details {
 }
 
 /// The error that an answer other than 2xx stands for.
-pub(crate) fn of_refusal(endpoint: &Endpoint, refusal: &Refusal) -> ProviderError {
+pub(crate) fn from_refusal(endpoint: &Endpoint, refusal: &Refusal) -> ProviderError {
     let status = refusal.status;
     if status.is_redirection() {
         return redirected(status, &refusal.headers);
@@ -113,7 +113,7 @@ pub(crate) fn of_refusal(endpoint: &Endpoint, refusal: &Refusal) -> ProviderErro
 }
 
 /// The error in the middle of a stream, or in an answer that claims success.
-pub(crate) fn of_value(endpoint: &Endpoint, error: &Value) -> ProviderError {
+pub(crate) fn from_value(endpoint: &Endpoint, error: &Value) -> ProviderError {
     let words = words_of(error);
     let code =
         number(error, "code").or_else(|| number(error, "status")).filter(|code| (400..600).contains(code));
@@ -171,7 +171,7 @@ fn redirected(status: StatusCode, headers: &HeaderMap) -> ProviderError {
     ProviderError::Refused {
         status: Some(status.as_u16()),
         message: format!(
-            "it redirects to `{location}`, which is not followed. If you trust that address, set it as the service's"
+            "redirected to `{location}`, which goose does not follow; if you trust that address, set it as the service's"
         ),
     }
 }
@@ -207,7 +207,7 @@ fn details_of(error: &Value) -> Details {
     }
 }
 
-/// A refusal that is no JSON: an HTML page says nothing worth repeating but its title.
+/// Returns the text of an error response that is not JSON. Of an HTML page only the title is worth repeating.
 fn text_of(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     if !text.trim_start().starts_with('<') {

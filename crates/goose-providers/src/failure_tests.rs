@@ -19,7 +19,7 @@ fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> Provide
         headers: map,
         body: body.as_bytes().to_vec(),
     };
-    of_refusal(&endpoint(), &refusal)
+    from_refusal(&endpoint(), &refusal)
 }
 
 fn class(error: &ProviderError) -> &'static str {
@@ -125,22 +125,22 @@ fn a_quota_of_a_minute_is_a_rate_limit() {
 #[test]
 fn the_key_variable_is_named() {
     let error = refused(401, &[], r#"{"error":{"message":"bad key"}}"#);
-    assert_eq!(error.to_string(), "example does not accept the key: bad key");
+    assert_eq!(error.to_string(), "example rejected the API key: bad key");
     assert!(error.hint().unwrap().contains("EXAMPLE_API_KEY"), "{error:?}");
 }
 
 #[test]
 fn an_html_page_is_not_repeated() {
     let error = refused(502, &[], "<html><head><title>Bad Gateway</title></head><body>…</body></html>");
-    assert_eq!(error.to_string(), "the service has failed (502): Bad Gateway");
-    assert_eq!(refused(503, &[], "").to_string(), "the service has failed (503): Service Unavailable");
+    assert_eq!(error.to_string(), "service error (502): Bad Gateway");
+    assert_eq!(refused(503, &[], "").to_string(), "service error (503): Service Unavailable");
 }
 
 #[test]
 fn words_are_cut_and_cleaned() {
     let body = json!({ "error": { "message": format!("a\u{1b}[31m\u{202e}b\n{}", "x".repeat(5000)) } });
     let error = refused(400, &[], &body.to_string()).to_string();
-    assert!(error.starts_with("the request was refused (400): a [31m b xxx"), "{error}");
+    assert!(error.starts_with("the service refused the request (400): a [31m b xxx"), "{error}");
     assert!(error.chars().count() < MAX_MESSAGE_CHARS + 50 && error.ends_with('…'));
 }
 
@@ -194,7 +194,7 @@ fn all_forms_of_retry_after_are_read() {
 /// Row 28: errors in the middle of a stream have no status, but a kind.
 #[test]
 fn errors_in_a_stream_are_understood() {
-    let of = |value: Value| of_value(&endpoint(), &value);
+    let of = |value: Value| from_value(&endpoint(), &value);
     let table = [
         (json!({"type": "overloaded_error", "message": "Overloaded"}), "server"),
         (json!({"type": "rate_limit_error", "message": "slow"}), "rate"),

@@ -19,20 +19,20 @@ use crate::{
     failure, http_failure,
 };
 
-/// How long a connection may take to come about.
+/// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long an unused connection is kept for the next request.
+/// Time for which an unused connection is kept.
 const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 
-/// Who asks.
+/// The user agent.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION")));
 
-/// How much of a refusal is read, and for how long.
+/// Limits for reading the body of an error response.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the end of an answer whose last event has come: first while somebody waits, then on the side. A
+/// Time limits for the end of an answer whose last event has come: first in the foreground, then in a task. A
 /// connection is only used again where its answer was read to the end.
 const DRAIN_AT_ONCE: Duration = Duration::from_millis(1);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
@@ -82,7 +82,7 @@ impl Http {
     ) -> ProviderResult<Body> {
         let headers = self.headers(usual_key, extra)?;
         let request = self.prepare()?.post(self.endpoint.url.clone()).headers(headers).body(body);
-        let idle = self.endpoint.patience();
+        let idle = self.endpoint.idle_timeout();
         let response = match tokio::time::timeout(idle, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(http_failure::unreachable(&self.endpoint, &error)),
@@ -94,7 +94,7 @@ impl Http {
             return Ok(body);
         }
         let refusal = Refusal { status, headers, body: body.refusal().await };
-        Err(failure::of_refusal(&self.endpoint, &refusal))
+        Err(failure::from_refusal(&self.endpoint, &refusal))
     }
 
     fn headers(
@@ -159,7 +159,7 @@ impl Body {
         }
     }
 
-    /// Reads what may follow the last event, so that the connection can be used again. Nobody is kept waiting for a
+    /// Reads what may follow the last event, so that the connection can be used again. The caller does not wait for a
     /// server that is slow to close.
     pub(crate) async fn drain(&mut self) {
         let Some(mut response) = self.response.take() else { return };

@@ -1,46 +1,51 @@
-//! Why a service could not be reached, in words: with its address, the cause, and nothing secret.
+//! Messages for connections that fail: with the address and the cause, and nothing secret.
 
 use std::{error::Error, io, time::Duration};
 
-use crate::{endpoint::Endpoint, error::ProviderError};
+use crate::{
+    endpoint::{Endpoint, shown},
+    error::ProviderError,
+};
 
-/// No answer began.
+/// Returns the error for a request that got no answer.
 pub(crate) fn unreachable(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
+    let proxy = endpoint.proxy.as_ref().map(|proxy| format!(" through the proxy {}", shown(proxy)));
     network(format!(
-        "{} cannot be reached at {}: {}",
+        "cannot reach {} at {}{}: {}",
         endpoint.provider,
         endpoint.shown_url(),
+        proxy.unwrap_or_default(),
         cause(endpoint, error)
     ))
 }
 
-/// An answer began and did not end.
+/// Returns the error for a connection that broke during the answer.
 pub(crate) fn broken_off(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
     network(format!(
-        "the connection to {} broke in mid-answer: {}",
+        "lost the connection to {} during the answer: {}",
         endpoint.provider,
         cause(endpoint, error)
     ))
 }
 
-/// An answer ended before it was complete.
+/// Returns the error for an answer that ended before it was complete.
 pub(crate) fn cut(endpoint: &Endpoint) -> ProviderError {
-    network(format!("the answer of {} broke off before its end", endpoint.provider))
+    network(format!("{} closed the connection before the answer was complete", endpoint.provider))
 }
 
-/// Nothing came for too long.
+/// Returns the error for a service that sends nothing.
 pub(crate) fn silent(endpoint: &Endpoint, patience: Duration) -> ProviderError {
     network(format!(
-        "nothing came from {} at {} for {} s",
+        "no data from {} at {} for {} s",
         endpoint.provider,
         endpoint.shown_url(),
         patience.as_secs_f32()
     ))
 }
 
-/// The client itself could not be made.
+/// Returns the error for a client that cannot be made.
 pub(crate) fn no_client(error: &reqwest::Error) -> ProviderError {
-    network(format!("no connection can be made: {}", chain(error)))
+    network(format!("cannot create an HTTP client: {}", chain(error)))
 }
 
 fn network(message: String) -> ProviderError {
@@ -48,19 +53,17 @@ fn network(message: String) -> ProviderError {
 }
 
 fn cause(endpoint: &Endpoint, error: &reqwest::Error) -> String {
-    let host = endpoint.url.host_str().unwrap_or_default();
+    let host = endpoint.proxy.as_ref().unwrap_or(&endpoint.url).host_str().unwrap_or_default();
     if let Some(reason) = certificate_trouble(error) {
-        return format!("its certificate or TLS is not accepted ({reason})");
+        return format!("TLS failed ({reason})");
     }
     if error.is_dns() {
-        return format!("there is no address for the name `{host}` ({})", innermost(error));
+        return format!("cannot resolve the host name `{host}` ({})", innermost(error));
     }
     match io_kind(error) {
-        Some(io::ErrorKind::ConnectionRefused) => "nothing listens there (connection refused)".to_owned(),
-        Some(io::ErrorKind::ConnectionReset) => {
-            "the connection was closed by the other side (reset)".to_owned()
-        }
-        _ if error.is_connect() && error.is_timeout() => "the connection took too long".to_owned(),
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        Some(io::ErrorKind::ConnectionReset) => "connection reset".to_owned(),
+        _ if error.is_connect() && error.is_timeout() => "connecting timed out".to_owned(),
         _ => chain(error),
     }
 }
@@ -69,7 +72,7 @@ fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static
     std::iter::successors(error.source(), |error| inner(*error))
 }
 
-/// What an `io::Error` wraps is not its source, but what it gets.
+/// Returns the next cause. The error inside of an `io::Error` is not its source.
 fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),
@@ -89,7 +92,7 @@ fn innermost(error: &reqwest::Error) -> String {
     sources(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// The causes, each said once, without reqwest's own first words, which hold the whole URL.
+/// Joins the causes, each once, without reqwest's own first words, which contain the whole URL.
 fn chain(error: &reqwest::Error) -> String {
     let mut text = String::new();
     for source in sources(error) {

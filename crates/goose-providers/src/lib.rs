@@ -1,7 +1,7 @@
 //! The models that goose works with. It knows nothing of agents.
 //!
-//! - [`Registry`]: from a [`ModelRef`] to somebody who can be asked; [`Lookup`]: what the user has set; [`SetupError`]:
-//!   why not, and what to do; [`Choice`]: which model it is, where nobody chooses; [`CustomProviders`]: services that users describe themselves;
+//! - [`Registry`]: from a [`ModelRef`] to a [`Provider`]; [`Lookup`]: the user's settings; [`SetupError`]:
+//!   why not, and what to do; [`Choice`]: the model if the user chooses none; [`CustomProviders`]: services that users describe themselves;
 //!   [`ProviderFactory`]: models that a program brings itself;
 //! - [`model_info`]: what is known of models; [`ModelOverrides`]: what the user knows better;
 //! - [`Provider`]: one model that answers requests, as a stream of [`ReplyEvent`]s; [`Request`]: what it is asked;

@@ -18,10 +18,10 @@ pub enum LookupError {
     NoAnswer(String),
 }
 
-/// What was found: `None` where it is not set.
+/// The result of a lookup: `None` if it is not set.
 pub type LookedUp<T> = Result<Option<T>, LookupError>;
 
-/// What the user has set, by name. Programs give their configuration; a plain map will do.
+/// The user's settings, by name. Programs pass their configuration; a plain map works too.
 pub trait Lookup: Send + Sync {
     /// A setting, such as `OPENAI_HOST`.
     fn value(&self, name: &str) -> LookedUp<String>;
@@ -52,13 +52,13 @@ impl Lookup for HashMap<String, String> {
 
 /// A [`Lookup`] that is asked many things before its first problem is looked at. Nothing may be sent before
 /// [`judge`](Self::judge) has said that there was none.
-pub(crate) struct Asked<'a> {
+pub(crate) struct TrackedLookup<'a> {
     lookup: &'a dyn Lookup,
     unreadable: RefCell<Option<String>>,
     no_answer: RefCell<Option<String>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TrackedLookup<'a> {
     pub(crate) fn new(lookup: &'a dyn Lookup) -> Self {
         Self { lookup, unreadable: RefCell::default(), no_answer: RefCell::default() }
     }
@@ -81,7 +81,7 @@ impl<'a> Asked<'a> {
         None
     }
 
-    /// What came of it all, now that everything was asked: what cannot be read comes before what it led to.
+    /// Returns the result or the first problem: an unreadable setting takes precedence over what it led to.
     pub(crate) fn judge<T>(self, made: Result<T, SetupError>) -> Result<T, SetupError> {
         if let Some(reason) = self.unreadable.into_inner() {
             return Err(SetupError::Unreadable { reason });

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// How long a reference may be.
+/// Longest reference.
 const MAX_MODEL_REF_BYTES: usize = 512;
 
 /// A model, and the service that offers it.
@@ -29,11 +29,11 @@ pub enum BadModelRef {
     /// Nothing where the model should be.
     #[error("`{0}` names no model; write it as provider:model, such as openai:gpt-5")]
     NoModel(String),
-    /// Something is before the colon that is no name.
+    /// Nothing before the colon.
     #[error("`{0}` has nothing before its colon; write it as provider:model, such as openai:gpt-5")]
     NoProvider(String),
     /// Control characters, or too long.
-    #[error("that is no model's name: it is longer than {MAX_MODEL_REF_BYTES} bytes or not one line of text")]
+    #[error("invalid model name: longer than {MAX_MODEL_REF_BYTES} bytes, or not a single line")]
     NotAName,
 }
 

@@ -26,27 +26,27 @@ pub trait Provider: Send + Sync {
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream>;
 }
 
-/// What is known of a model.
+/// The facts about a model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelInfo {
     /// The name that the service knows it by.
     pub name: String,
-    /// How many tokens fit into one request with its answer.
+    /// Tokens that fit into a request and its answer together.
     pub context_limit: u64,
-    /// How many tokens an answer may have, where that is known.
+    /// Most tokens of an answer, if known.
     pub max_output: Option<u64>,
-    /// Whether it can look at images.
+    /// True if it accepts images.
     pub sees_images: bool,
-    /// What it costs, where that is known.
+    /// Its prices, if known.
     pub prices: Option<Prices>,
-    /// How much it is told before a conversation.
+    /// The length of its prompt.
     pub prompt_style: PromptStyle,
-    /// How many tokens the tools take at most, where the provider shows the model only some of them.
+    /// Most tokens of the tools, if the provider shows the model only some of them.
     pub max_tool_tokens: Option<u64>,
 }
 
-/// How much a model is told before a conversation.
+/// The length of the prompt before a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PromptStyle {
     /// Everything: who it is, how it works, and what extensions and projects say.
@@ -61,13 +61,13 @@ pub enum PromptStyle {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Prices {
-    /// What the model reads.
+    /// Input.
     pub input: f64,
-    /// What it writes.
+    /// Output.
     pub output: f64,
-    /// What it reads from its cache.
+    /// Input that the service has cached.
     pub cached_input: Option<f64>,
-    /// What is put into its cache.
+    /// Input that is written to the cache.
     pub cache_write: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a model answers: [`ReplyEvent`]s while it does, a [`Reply`] when it has.
+//! A model's answer: [`ReplyEvent`]s as it streams, a [`Reply`] when it is complete.
 
 use std::pin::Pin;
 
@@ -29,7 +29,7 @@ pub enum ReplyEvent {
     },
     /// It asks for a tool.
     Call(ToolCall),
-    /// What the answer has cost so far; the last one counts.
+    /// The usage so far; the last one counts.
     Usage(Usage),
     /// It is done.
     Finished(StopReason),
@@ -42,22 +42,22 @@ pub struct ToolCall {
     pub id: String,
     /// The tool, as the model named it.
     pub name: String,
-    /// What it passes.
+    /// The arguments.
     pub arguments: Arguments,
-    /// What the service wants to see again.
+    /// Data that the service needs back in later requests.
     pub opaque: Option<Opaque>,
 }
 
-/// What a model passes to a tool.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
     /// As it should be.
     Object(JsonObject),
     /// Something else.
     Malformed {
-        /// What came, cut to a cap.
+        /// The text as received, truncated.
         raw: String,
-        /// What is wrong with it, for the model.
+        /// The problem, worded for the model.
         why: String,
     },
 }
@@ -81,9 +81,9 @@ pub enum StopReason {
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// What it said.
+    /// The message.
     pub message: Message,
-    /// What it cost.
+    /// The usage.
     pub usage: Usage,
     /// Why it stopped.
     pub stop: StopReason,

@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 /// One question to a model: the whole conversation, and the tools it may ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Who the model is and how it works.
+    /// The system prompt.
     pub system: &'a str,
     /// The conversation, oldest first. Valid: each tool call has exactly one result, in the message after it.
     pub messages: &'a [Arc<Message>],
     /// The tools, under the names that the model uses.
     pub tools: &'a [Tool],
-    /// How to answer.
+    /// The options.
     pub options: &'a RequestOptions,
 }
 
-/// How a model is to answer.
+/// Options for an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestOptions {
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     pub temperature: Option<f32>,
-    /// How many tokens it may write.
+    /// Most tokens of the answer.
     pub max_tokens: Option<u64>,
-    /// How long it thinks.
+    /// The reasoning effort.
     pub effort: Option<Effort>,
     /// The conversation's id: services that cache by a key use it.
     pub conversation: Option<String>,
-    /// Whether the conversation is not kept: then nothing of it may be written to the disk.
+    /// True if the conversation is not saved: then nothing of it may be written to the disk.
     pub is_ephemeral: bool,
 }
 
-/// How long a model thinks before it answers.
+/// The reasoning effort of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {

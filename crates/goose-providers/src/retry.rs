@@ -8,7 +8,7 @@ use crate::error::ProviderError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How often to ask again.
+    /// Most retries.
     pub retries: u32,
     /// The first pause at most; each further one may be twice as long.
     pub base: Duration,
@@ -18,10 +18,10 @@ pub struct RetryPolicy {
     pub longest_wait: Duration,
 }
 
-/// How much longer the pauses are where a service says that it is asked too often, but not when to come back.
+/// Factor for pauses after a rate limit without a time to wait.
 const RATE_LIMIT_FACTOR: u32 = 2;
 
-/// What may be added to the pause that a service asks for, so that not everybody comes back at once.
+/// Random part that is added to a requested pause, so that clients do not all return at once.
 const SPREAD: f64 = 0.1;
 
 impl Default for RetryPolicy {
@@ -53,7 +53,7 @@ impl RetryPolicy {
         self
     }
 
-    /// How long to wait before asking again, after the `attempt`th failure (the first is 1). `None`: give up.
+    /// Returns the pause after the `attempt`th failure (the first is 1), or `None` to give up.
     pub fn delay(&self, attempt: u32, error: &ProviderError) -> Option<Duration> {
         self.delay_at(attempt, error, random_fraction())
     }

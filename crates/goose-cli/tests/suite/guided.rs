@@ -31,7 +31,7 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     let mut terminal = configure(&home, &server)?;
     terminal.wait_for("Service [anthropic]:")?;
     terminal.send("opnai\r")?;
-    terminal.wait_for("perhaps openai is meant")?;
+    terminal.wait_for("did you mean openai?")?;
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("very-hush\r")?;

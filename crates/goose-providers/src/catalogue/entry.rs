@@ -2,7 +2,7 @@
 
 use crate::provider::{ModelInfo, Prices, PromptStyle};
 
-/// What is known of a family of models.
+/// The facts about a family of models.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) prefix: &'static str,
@@ -53,7 +53,7 @@ impl Entry {
         self
     }
 
-    /// What makes no sense in it.
+    /// Returns the first contradiction in it.
     #[cfg(test)]
     pub(super) fn problems(&self) -> Vec<&'static str> {
         let mut problems = Vec::new();

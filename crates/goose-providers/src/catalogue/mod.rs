@@ -1,4 +1,4 @@
-//! What is known of well-known models: how large they are, whether they see, what they cost.
+//! Facts about well-known models: size, vision and prices.
 //!
 //! - `table`: the data, static and sorted; nothing is parsed or built before it is looked at;
 //! - `overrides`: what the user knows better.
@@ -15,13 +15,13 @@ pub use overrides::{ModelOverride, ModelOverrides};
 use self::{entry::Entry, table::MODELS};
 use crate::provider::ModelInfo;
 
-/// How large a model is taken to be that nobody knows.
+/// Context of an unknown model.
 const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
 
-/// How much of a model's name is looked at.
+/// Longest part of a name that is looked at.
 const MAX_NAME_BYTES: usize = 256;
 
-/// What the table knows of a model, or the usual where it does not.
+/// Returns the facts about a model, or the defaults for an unknown one.
 pub fn model_info(name: &str) -> ModelInfo {
     match find(name) {
         Some(entry) => entry.info(name),
@@ -29,7 +29,7 @@ pub fn model_info(name: &str) -> ModelInfo {
     }
 }
 
-/// Whether the table has a family that goes by that name.
+/// Returns whether the table has a family for that name.
 pub(crate) fn knows(name: &str) -> bool {
     find(name).is_some()
 }
@@ -54,7 +54,7 @@ fn longest(text: &str) -> Option<&'static Entry> {
     MODELS[..before].iter().rev().find(|entry| begins_with(text, entry.prefix))
 }
 
-/// Whether it begins with these words; `gpt-4-1106` does not begin with `gpt-4-1`.
+/// Returns whether it begins with these words; `gpt-4-1106` does not begin with `gpt-4-1`.
 fn begins_with(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }

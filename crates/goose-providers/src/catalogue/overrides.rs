@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::provider::{ModelInfo, Prices};
 
-/// What the user says of models, over what is known of them.
+/// The user's overrides of facts about models.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ModelOverrides {
@@ -16,15 +16,15 @@ pub struct ModelOverrides {
     pub models: BTreeMap<String, ModelOverride>,
 }
 
-/// What the user says of one model.
+/// The user's overrides for one model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ModelOverride {
-    /// How many tokens fit.
+    /// The size of its context, in tokens.
     pub context_limit: Option<u64>,
-    /// How many tokens an answer may have.
+    /// Most tokens of an answer.
     pub max_output: Option<u64>,
-    /// Whether it can look at images.
+    /// True if it accepts images.
     pub sees_images: Option<bool>,
     /// US dollars for a million tokens read.
     pub input_price: Option<f64>,
@@ -37,7 +37,7 @@ pub struct ModelOverride {
 }
 
 impl ModelOverrides {
-    /// Whether the user says how large that model is.
+    /// Returns whether the user has set the size of that model.
     pub(crate) fn says_size_of(&self, model: &str) -> bool {
         self.context_limit.is_some()
             || self.models.get(model).is_some_and(|says| says.context_limit.is_some())

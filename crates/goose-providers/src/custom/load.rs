@@ -11,21 +11,21 @@ use thiserror::Error;
 
 use super::CustomProvider;
 
-/// How large one file may be.
+/// Largest file.
 pub const MAX_PROVIDER_FILE_BYTES: u64 = 256 * 1024;
 
-/// How many files are read.
+/// Most files that are read.
 const MAX_PROVIDER_FILES: usize = 256;
 
-/// How long a provider's name may be.
+/// Longest name of a provider.
 const MAX_NAME_BYTES: usize = 64;
 
-/// What a folder of providers holds.
+/// The providers of a folder.
 #[derive(Debug, Default)]
 pub struct CustomProviders {
     /// The providers, by file name.
     pub providers: Vec<CustomProvider>,
-    /// What could not be read, for the user.
+    /// The files that could not be read.
     pub problems: Vec<CustomProviderError>,
 }
 
@@ -35,7 +35,7 @@ pub struct CustomProviders {
 pub struct CustomProviderError {
     /// The file, or the folder.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
@@ -51,7 +51,7 @@ impl CustomProviders {
             }
         };
         if files.len() > MAX_PROVIDER_FILES {
-            loaded.problem(folder, format!("more than {MAX_PROVIDER_FILES} files; the rest is not read"));
+            loaded.problem(folder, format!("more than {MAX_PROVIDER_FILES} files; the rest are ignored"));
         }
         for path in files.iter().take(MAX_PROVIDER_FILES) {
             match read(path) {
@@ -94,7 +94,7 @@ fn read(path: &Path) -> Result<CustomProvider, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     // Opening a pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err("is no file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let file = File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
@@ -113,11 +113,11 @@ fn check(provider: &CustomProvider) -> Result<(), String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(fits) {
         return Err(format!(
-            "`name` must be up to {MAX_NAME_BYTES} letters, digits, `_`, `-` and `.`, because it is written in GOOSE_PROVIDER"
+            "`name` may have up to {MAX_NAME_BYTES} letters, digits, `_`, `-` and `.`, because it is written in GOOSE_PROVIDER"
         ));
     }
     if provider.base_url.trim().is_empty() {
-        return Err("`base_url` is empty; it says where the service is".to_owned());
+        return Err("`base_url` is empty; set it to the address of the service".to_owned());
     }
     Ok(())
 }

@@ -14,17 +14,17 @@ pub use self::load::{CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYT
 pub struct CustomProvider {
     /// The name to use in `GOOSE_PROVIDER`.
     pub name: String,
-    /// Whom it speaks like.
+    /// The protocol that it speaks.
     pub(crate) engine: Engine,
     /// The name that people see.
     pub(crate) display_name: Option<String>,
-    /// What it is.
+    /// A description.
     pub(crate) description: Option<String>,
     /// The variable that holds its key; none or empty where it wants none.
     pub(crate) api_key_env: Option<String>,
-    /// Where it is: a host, a base URL or the whole URL. May hold `${VARIABLE}`.
+    /// Its address: a host, a base URL or the whole URL. May contain `${VARIABLE}`.
     pub base_url: String,
-    /// What is asked there, where it is not the usual.
+    /// The path, if it is not the usual one.
     pub(crate) base_path: Option<String>,
     /// Its models.
     #[serde(default)]
@@ -34,20 +34,20 @@ pub struct CustomProvider {
     /// Headers that go with every request. May hold `${VARIABLE}`.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) headers: BTreeMap<String, String>,
-    /// How long nothing may come.
+    /// The idle timeout.
     pub(crate) timeout_seconds: Option<u64>,
-    /// Whether it can be used without a key all the same.
+    /// False if it works without a key.
     pub(crate) requires_auth: Option<bool>,
     /// OpenAI's older or newer wire, for that engine.
     pub(crate) wire_api: Option<WireApi>,
     /// The variables in the URL and the headers.
     #[serde(default, alias = "config_keys", deserialize_with = "or_default")]
     pub(crate) env_vars: Vec<CustomVariable>,
-    /// Where to read about it.
+    /// Its documentation.
     pub(crate) model_doc_link: Option<String>,
 }
 
-/// Whom a service speaks like.
+/// The protocol that a service speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Engine {
@@ -78,13 +78,13 @@ pub(crate) enum WireApi {
 pub(crate) struct CustomModel {
     /// Its name.
     pub(crate) name: String,
-    /// How many tokens fit.
+    /// The size of its context, in tokens.
     #[serde(default, alias = "context_window")]
     pub(crate) context_limit: Option<u64>,
-    /// How many tokens an answer may have.
+    /// Most tokens of an answer.
     #[serde(default, alias = "max_output_tokens")]
     pub(crate) max_tokens: Option<u64>,
-    /// Whether it can look at images.
+    /// True if it accepts images.
     pub(crate) supports_vision: Option<bool>,
     /// US dollars for one token read.
     pub(crate) input_token_cost: Option<f64>,
@@ -97,11 +97,11 @@ pub(crate) struct CustomModel {
 pub(crate) struct CustomVariable {
     /// Its name.
     pub(crate) name: String,
-    /// Whether somebody must say it.
+    /// True if there is no default.
     pub(crate) required: Option<bool>,
-    /// What it is when nobody says.
+    /// The default.
     pub(crate) default: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub(crate) description: Option<String>,
 }
 

@@ -5,16 +5,16 @@
 
 use url::{Host, Url};
 
-/// What is usual where the text does not say.
+/// The defaults for parts that an address leaves out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usual {
     /// The port of `http` addresses.
     pub(super) http_port: Option<u16>,
-    /// Whether an address without a scheme is `http` even where it is not this machine's.
+    /// The scope in which an address without a scheme means `http`.
     pub(super) plain: Plain,
 }
 
-/// Where an address without a scheme is taken to be unprotected.
+/// The scope in which an address without a scheme means `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plain {
     /// On this machine only.
@@ -35,9 +35,9 @@ pub(super) fn parse(text: &str, usual: Usual) -> Result<Url, String> {
         false => with_scheme(text, usual.plain),
     };
     // The text itself is not repeated: it may hold a password or a key.
-    let mut url = url.map_err(|error| format!("it is no address ({error})"))?;
+    let mut url = url.map_err(|error| format!("not a valid address ({error})"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`{}` is neither http nor https", url.scheme()));
+        return Err(format!("unsupported scheme `{}`; use http or https", url.scheme()));
     }
     if let Some(port) = usual.http_port
         && url.scheme() == "http"
@@ -60,7 +60,7 @@ fn with_scheme(text: &str, plain: Plain) -> Result<Url, url::ParseError> {
     Url::parse(&format!("https://{text}"))
 }
 
-/// Whether it is this machine's own address.
+/// Returns whether it is an address of this machine.
 pub(super) fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -70,14 +70,14 @@ pub(super) fn is_here(url: &Url) -> bool {
     }
 }
 
-/// Whether the usual port was written down, which a parsed URL no longer shows.
+/// Returns whether port 80 is written out, which a parsed URL does not show.
 fn says_port(text: &str) -> bool {
     let authority = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
     authority.ends_with(":80")
 }
 
-/// Servers listen on `0.0.0.0`; nobody can be called there.
+/// Servers listen on `0.0.0.0`; no client can connect to it.
 fn reachable(url: &mut Url) {
     let here = match url.host() {
         Some(Host::Ipv4(address)) if address.is_unspecified() => "127.0.0.1",
@@ -114,7 +114,7 @@ fn segments(path: &str) -> Vec<&str> {
     path.split('/').filter(|segment| !segment.is_empty()).collect()
 }
 
-/// What of the wanted path is not at the end of the one that is there.
+/// Returns the part of the wanted path that is missing at the end of the existing one.
 fn missing<'w>(have: &[&str], want: &'w [&'w str]) -> &'w [&'w str] {
     let end = tail(want);
     if !end.is_empty() && have.ends_with(end) {
@@ -128,7 +128,7 @@ fn missing<'w>(have: &[&str], want: &'w [&'w str]) -> &'w [&'w str] {
     }
 }
 
-/// What follows the version: `chat/completions` of `v1/chat/completions`.
+/// Returns the part after the version: `chat/completions` of `v1/chat/completions`.
 fn tail<'w>(want: &'w [&'w str]) -> &'w [&'w str] {
     let version = want.iter().rposition(|segment| is_version(segment));
     version.map_or(want, |at| &want[at + 1..])

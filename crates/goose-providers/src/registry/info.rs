@@ -15,17 +15,17 @@ pub struct ProviderInfo {
     pub display_name: String,
     /// The variables that may hold its key, the usual one first.
     pub key_variables: Vec<String>,
-    /// Whether it wants a key.
+    /// True if it needs a key.
     pub needs_key: bool,
-    /// What else can be set.
+    /// Its other settings.
     pub settings: Vec<SettingInfo>,
     /// The model to begin with.
     pub default_model: Option<String>,
     /// Well-known models; there are more.
     pub models: Vec<String>,
-    /// Where keys are made, or where to read about it.
+    /// The page for keys, or the documentation.
     pub docs_url: Option<String>,
-    /// Whether the user described it.
+    /// True if it comes from `custom_providers`.
     pub is_custom: bool,
 }
 
@@ -35,11 +35,11 @@ pub struct ProviderInfo {
 pub struct SettingInfo {
     /// The variable.
     pub name: String,
-    /// Whether somebody must say it.
+    /// True if there is no default.
     pub is_required: bool,
-    /// What it is when nobody says, where that is always the same.
+    /// The default, if it does not depend on other settings.
     pub default: Option<String>,
-    /// What it may look like, or what it is for.
+    /// An example, or its purpose.
     pub example: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl ProviderInfo {
         }
     }
 
-    pub(super) fn of_service(service: &Service) -> Self {
+    pub(super) fn from_service(service: &Service) -> Self {
         let (keys, needs_key) = match service.key {
             Key::Required(keys) => (keys, true),
             Key::Optional(keys) => (keys, false),
@@ -98,7 +98,7 @@ impl ProviderInfo {
         }
     }
 
-    pub(super) fn of_custom(custom: &CustomProvider) -> Self {
+    pub(super) fn from_custom(custom: &CustomProvider) -> Self {
         let settings = custom.env_vars.iter().map(|variable| SettingInfo {
             name: variable.name.clone(),
             is_required: variable.default.is_none() && variable.required != Some(false),

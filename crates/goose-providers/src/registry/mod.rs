@@ -1,17 +1,16 @@
-//! [`Registry`]: from a model's name to somebody who can be asked.
+//! [`Registry`]: from a model's name to its provider.
 //!
 //! ```text
-//! ModelRef ──► Service (table) or CustomProvider ──► Blueprint ──► Resolver + Lookup ──► Endpoint ──► Provider
+//! ModelRef ──► Service (table) or CustomProvider ──► ServiceSpec ──► Resolver + Lookup ──► Endpoint ──► Provider
 //! ```
 //!
-//! - `table`, `service`: the services that goose knows, as data; `blueprint`: those and the user's own in one form;
+//! - `table`, `service`: the services that goose knows, as data; `spec`: those and the user's own in one form;
 //! - `resolve`: what the user has set becomes an endpoint; `address`: how URLs are put together; `openai`: its two wires; `proxy`: the way there;
-//! - `build`: somebody to ask there;
+//! - `build`: the provider there;
 //! - `names`: what people mean by a model's name; `choice`: which model it is, where nobody chooses;
 //! - `info`: what can be chosen; `setup_error`: why not, and what to do; `nearest`: what was perhaps meant.
 
 mod address;
-mod blueprint;
 mod build;
 mod choice;
 mod info;
@@ -22,6 +21,7 @@ mod proxy;
 mod resolve;
 mod service;
 mod setup_error;
+mod spec;
 mod table;
 
 use std::{
@@ -29,26 +29,26 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use self::{
-    blueprint::Blueprint,
-    resolve::{Resolved, Resolver, bad},
-    service::{Service, Wire},
-};
 pub use self::{
     choice::{AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
     info::{ProviderInfo, SettingInfo},
     setup_error::SetupError,
 };
+use self::{
+    resolve::{Resolved, Resolver, bad},
+    service::{Service, Wire},
+    spec::ServiceSpec,
+};
 use crate::{
     catalogue::{self, ModelOverrides},
     custom::{CustomProvider, CustomProviderError, CustomProviders},
     factory::ProviderFactory,
-    lookup::{Asked, Lookup},
+    lookup::{Lookup, TrackedLookup},
     model_ref::ModelRef,
     provider::{ModelInfo, Provider},
 };
 
-/// How much of a conversation a local model is given room for unless the user says so. Ollama itself keeps little, and
+/// Context of a local model unless the user sets one. Ollama itself keeps little, and
 /// cuts the rest without a word; all that a large model can take may not fit into the machine.
 const OLLAMA_CONTEXT: u64 = 32_768;
 
@@ -85,8 +85,8 @@ impl Registry {
             let table =
                 table::services().filter(|service| is_new(service.name) && self.own(service.name).is_none());
             embedded
-                .chain(own.map(ProviderInfo::of_custom))
-                .chain(table.map(ProviderInfo::of_service))
+                .chain(own.map(ProviderInfo::from_custom))
+                .chain(table.map(ProviderInfo::from_service))
                 .collect()
         })
     }
@@ -107,12 +107,12 @@ impl Registry {
         Some(ModelRef::new(info.name, info.default_model?))
     }
 
-    /// Whether the program itself brings the model.
+    /// Returns whether the program itself brings the model.
     pub fn is_embedded(&self, model: &ModelRef) -> bool {
         model.provider().is_some_and(|name| self.factory(name).is_some())
     }
 
-    /// What can be chosen under that name or alias.
+    /// Returns the service with that name or alias.
     pub fn info(&self, name: &str) -> Option<&ProviderInfo> {
         let name = normal(name);
         let goes_by = |info: &&ProviderInfo| {
@@ -126,7 +126,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// What is missing, and what to do about it.
+    /// The part that is missing.
     pub async fn fetch(&self, model: &ModelRef, lookup: &dyn Lookup) -> Result<(), SetupError> {
         let model = self.with_default_model(model);
         match model.provider().and_then(|name| self.factory(name)) {
@@ -135,11 +135,12 @@ impl Registry {
         }
     }
 
-    /// Somebody to ask; the default model, where only a service is named. Nothing is sent yet, and no connection made.
+    /// Returns the provider of a model, or of the default model if only a service is named. It sends nothing and makes no
+    /// connection.
     ///
     /// # Errors
     ///
-    /// What is missing or wrong, and what to do about it.
+    /// The setting that is missing or wrong.
     pub fn provider(
         &self,
         model: &ModelRef,
@@ -150,7 +151,7 @@ impl Registry {
         if let Some(factory) = model.provider().and_then(|name| self.factory(name)) {
             return factory.build(model.model(), lookup);
         }
-        let asked = Asked::new(lookup);
+        let asked = TrackedLookup::new(lookup);
         let made = self.resolved(&model, &asked, overrides);
         let (resolved, info) = asked.judge(made)?;
         Ok(build::provider(resolved, info))
@@ -159,22 +160,24 @@ impl Registry {
     fn resolved(
         &self,
         model: &ModelRef,
-        lookup: &Asked<'_>,
+        lookup: &TrackedLookup<'_>,
         overrides: &ModelOverrides,
     ) -> Result<(Resolved, ModelInfo), SetupError> {
-        let blueprint = self.blueprint(model)?;
-        let resolved = Resolver { blueprint: &blueprint, model: model.model(), lookup }.resolve()?;
-        let mut info = self.info_of(&blueprint, model.model(), overrides);
+        let keyed = model.provider().is_none().then(|| self.only_keyed(lookup)).flatten();
+        let model = &keyed.map_or_else(|| model.clone(), |provider| model.clone().or_provider(provider));
+        let spec = self.spec(model)?;
+        let resolved = Resolver { spec: &spec, model: model.model(), lookup }.resolve()?;
+        let mut info = self.info_of(&spec, model.model(), overrides);
         if resolved.wire == Wire::Ollama {
-            fit_into_machine(&mut info, &blueprint, lookup, overrides)?;
+            fit_into_machine(&mut info, &spec, lookup, overrides)?;
         }
         Ok((resolved, info))
     }
 
-    /// What is known of a model: the table, then the user's own provider, then what the user says of models.
+    /// Returns the facts about a model: from the table, the user's own provider, and the user's overrides, in this order.
     pub fn model_info(&self, model: &ModelRef, overrides: &ModelOverrides) -> ModelInfo {
-        match self.blueprint(model) {
-            Ok(blueprint) => self.info_of(&blueprint, model.model(), overrides),
+        match self.spec(model) {
+            Ok(spec) => self.info_of(&spec, model.model(), overrides),
             Err(_) => {
                 let mut info = catalogue::model_info(model.model());
                 overrides.apply(&mut info);
@@ -183,24 +186,24 @@ impl Registry {
         }
     }
 
-    fn info_of(&self, blueprint: &Blueprint<'_>, model: &str, overrides: &ModelOverrides) -> ModelInfo {
+    fn info_of(&self, spec: &ServiceSpec<'_>, model: &str, overrides: &ModelOverrides) -> ModelInfo {
         let mut info = catalogue::model_info(model);
-        if let Some(says) = blueprint.models.get(model) {
+        if let Some(says) = spec.models.get(model) {
             says.apply(&mut info);
         }
         overrides.apply(&mut info);
         info
     }
 
-    fn blueprint<'a>(&'a self, model: &ModelRef) -> Result<Blueprint<'a>, SetupError> {
+    fn spec<'a>(&'a self, model: &ModelRef) -> Result<ServiceSpec<'a>, SetupError> {
         let Some(name) = model.provider() else {
             return Err(SetupError::NoProvider { model: model.model().to_owned() });
         };
         if let Some(custom) = self.own(name) {
-            return Ok(Blueprint::of_custom(custom));
+            return Ok(ServiceSpec::from_custom(custom));
         }
         match service(name) {
-            Some(service) => Ok(Blueprint::of_service(service)),
+            Some(service) => Ok(ServiceSpec::from_service(service)),
             None => Err(self.unknown(name, model)),
         }
     }
@@ -210,12 +213,22 @@ impl Registry {
         self.factories.iter().find(|factory| normal(factory.name()) == name)
     }
 
+    /// Returns the service whose key is set, if it is the only one.
+    fn only_keyed(&self, lookup: &TrackedLookup<'_>) -> Option<&str> {
+        let infos = KEY_ORDER.iter().filter_map(|name| self.info(name));
+        let has_key =
+            |info: &&ProviderInfo| info.key_variables.iter().any(|key| lookup.secret(key).is_some());
+        let mut keyed = infos.filter(has_key);
+        let only = keyed.next()?;
+        keyed.next().is_none().then_some(only.name.as_str())
+    }
+
     fn own(&self, name: &str) -> Option<&CustomProvider> {
         let name = normal(name);
         self.custom.providers.iter().find(|custom| normal(&custom.name) == name)
     }
 
-    /// What is wrong with the user's own description of a service.
+    /// Returns the problem of the user's own description of a service.
     fn problem(&self, service: &str) -> Option<&CustomProviderError> {
         let describes = |path: &Path| path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(service));
         self.custom.problems.iter().find(|problem| describes(&problem.path))
@@ -226,7 +239,7 @@ impl Registry {
         if let Some(problem) = self.problem(name) {
             return SetupError::Description { name: name.to_owned(), problem: problem.clone() };
         }
-        let cannot = table::CANNOT.iter().find(|(known, ..)| normal(known) == normal(name));
+        let cannot = table::UNSUPPORTED.iter().find(|(known, ..)| normal(known) == normal(name));
         if let Some((known, reason, instead)) = cannot {
             let [name, reason, instead] = [known, reason, instead].map(|text| (*text).to_owned());
             return SetupError::Unsupported { name, reason, instead };
@@ -248,7 +261,7 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-/// Names are written with either line.
+/// `-` and `_` are interchangeable in names.
 fn normal(name: &str) -> String {
     name.trim().to_lowercase().replace('-', "_")
 }
@@ -263,17 +276,17 @@ fn service(name: &str) -> Option<&'static Service> {
 
 fn fit_into_machine(
     info: &mut ModelInfo,
-    blueprint: &Blueprint<'_>,
-    lookup: &Asked<'_>,
+    spec: &ServiceSpec<'_>,
+    lookup: &TrackedLookup<'_>,
     overrides: &ModelOverrides,
 ) -> Result<(), SetupError> {
     if let Some(text) = lookup.value(OLLAMA_CONTEXT_VARIABLE).filter(|text| !text.trim().is_empty()) {
         let limit = text.trim().parse().ok().filter(|limit| *limit > 0);
-        let not_a_number = || bad(OLLAMA_CONTEXT_VARIABLE, format!("`{text}` is no number of tokens"));
+        let not_a_number = || bad(OLLAMA_CONTEXT_VARIABLE, format!("`{text}` is not a number of tokens"));
         info.context_limit = limit.ok_or_else(not_a_number)?;
         return Ok(());
     }
-    let own = blueprint.models.get(info.name.as_str()).is_some_and(|says| says.context_limit.is_some());
+    let own = spec.models.get(info.name.as_str()).is_some_and(|says| says.context_limit.is_some());
     if !own && !overrides.says_size_of(&info.name) {
         info.context_limit = info.context_limit.min(OLLAMA_CONTEXT);
     }

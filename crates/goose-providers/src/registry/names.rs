@@ -25,17 +25,17 @@ impl Registry {
         }
     }
 
-    /// Whether it is a service, or meant to be one.
+    /// Returns whether it is a service, or meant to be one.
     fn is_service(&self, name: &str) -> bool {
         self.info(name).is_some() || self.problem(name).is_some()
     }
 
-    /// Whether what stands before a colon may be part of a model's name.
+    /// Returns whether the text before a colon may be part of a model's name.
     fn may_be_model(&self, part: &str, in_use: &ModelRef) -> bool {
         self.is_embedded(in_use) || self.has_colons(in_use) || !looks_like_service(part)
     }
 
-    /// Whether models may have colons in their names where this one is.
+    /// Returns whether models may have colons in their names at this service.
     fn has_colons(&self, model: &ModelRef) -> bool {
         let known = model.provider().and_then(|service| self.info(service));
         model.model().contains(':')
@@ -43,7 +43,7 @@ impl Registry {
     }
 }
 
-/// Whether it is written as services are.
+/// Returns whether it is written as services are.
 fn looks_like_service(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }

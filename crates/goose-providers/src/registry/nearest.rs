@@ -1,9 +1,9 @@
-//! Names that somebody may have meant.
+//! Suggestions for misspelled names.
 
-/// How many names are suggested.
+/// Most suggestions.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Longer names are not compared: nobody is called that.
+/// Longer names are not compared: no service has such a name.
 const MAX_NAME_BYTES: usize = 64;
 
 /// The names that are close to the one given, closest first.

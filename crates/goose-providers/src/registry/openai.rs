@@ -13,7 +13,7 @@ pub(super) const API_VARIABLE: &str = "GOOSE_OPENAI_API";
 
 const RESPONSES_PATH: &str = "v1/responses";
 
-/// What the choice is made from.
+/// The facts that decide.
 pub(super) struct Choice<'a> {
     pub(super) said_path: Option<&'a str>,
     pub(super) base: &'a Url,
@@ -27,7 +27,7 @@ impl<'a> Choice<'a> {
             Some("chat" | "chat_completions") => Wire::Chat,
             Some("responses") => Wire::Responses,
             Some(other) => {
-                return Err(bad(API_VARIABLE, format!("`{other}` is neither `chat` nor `responses`")));
+                return Err(bad(API_VARIABLE, format!("`{other}` is not valid; use `chat` or `responses`")));
             }
             None => self.by_path().unwrap_or_else(|| self.by_model()),
         };

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{address::is_here, resolve::bad, setup_error::SetupError};
-use crate::lookup::Asked;
+use crate::lookup::TrackedLookup;
 
 /// The variables that are meant for many kinds of traffic, of which the web's is only one.
 const FOR_ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
@@ -13,7 +13,7 @@ const FOR_ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 /// # Errors
 ///
 /// A proxy for the web that goose cannot use. One for everything (`ALL_PROXY`) is then not meant for goose.
-pub(super) fn of(url: &Url, lookup: &Asked<'_>) -> Result<Option<Url>, SetupError> {
+pub(super) fn proxy_for(url: &Url, lookup: &TrackedLookup<'_>) -> Result<Option<Url>, SetupError> {
     let names = match url.scheme() {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         _ => ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"],
@@ -24,7 +24,7 @@ pub(super) fn of(url: &Url, lookup: &Asked<'_>) -> Result<Option<Url>, SetupErro
     for name in names {
         let Some(text) = lookup.value(name).filter(|text| !text.trim().is_empty()) else { continue };
         match parse(name, text) {
-            Err(problem) if FOR_ALL.contains(&name) => tracing::warn!("{problem}; it is not used"),
+            Err(problem) if FOR_ALL.contains(&name) => tracing::warn!("{problem}; ignoring it"),
             parsed => return parsed.map(Some),
         }
     }
@@ -33,18 +33,16 @@ pub(super) fn of(url: &Url, lookup: &Asked<'_>) -> Result<Option<Url>, SetupErro
 
 fn parse(name: &str, text: String) -> Result<Url, SetupError> {
     let text = if text.contains("://") { text } else { format!("http://{}", text.trim()) };
-    let proxy = Url::parse(text.trim()).map_err(|error| bad(name, format!("it is no address ({error})")))?;
+    let proxy =
+        Url::parse(text.trim()).map_err(|error| bad(name, format!("not a valid address ({error})")))?;
     match proxy.scheme() {
         "http" | "https" => Ok(proxy),
-        scheme => Err(bad(
-            name,
-            format!("`{scheme}` is no kind of proxy that goose knows; it may be http or https"),
-        )),
+        scheme => Err(bad(name, format!("unsupported proxy scheme `{scheme}`; use http or https"))),
     }
 }
 
 /// `NO_PROXY` is a list of hosts; one stands for all below it, and `*` for all.
-fn is_excepted(url: &Url, lookup: &Asked<'_>) -> bool {
+fn is_excepted(url: &Url, lookup: &TrackedLookup<'_>) -> bool {
     let Some(list) = lookup.value("NO_PROXY").or_else(|| lookup.value("no_proxy")) else { return false };
     let host = url.host_str().unwrap_or_default();
     let covers = |entry: &str| {
@@ -67,10 +65,12 @@ mod tests {
             [("HTTPS_PROXY", "proxy.lan:3128"), ("NO_PROXY", "example.org, .internal")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into();
-        let of = |url: &str| {
-            of(&Url::parse(url).unwrap(), &Asked::new(&set)).unwrap().map(|proxy| proxy.to_string())
+        let through = |url: &str| {
+            proxy_for(&Url::parse(url).unwrap(), &TrackedLookup::new(&set))
+                .unwrap()
+                .map(|proxy| proxy.to_string())
         };
-        assert_eq!(of("https://api.openai.com").as_deref(), Some("http://proxy.lan:3128/"));
+        assert_eq!(through("https://api.openai.com").as_deref(), Some("http://proxy.lan:3128/"));
         for direct in [
             "https://example.org",
             "https://a.example.org",
@@ -78,9 +78,9 @@ mod tests {
             "https://localhost:1",
             "http://api.openai.com",
         ] {
-            assert_eq!(of(direct), None, "{direct}");
+            assert_eq!(through(direct), None, "{direct}");
         }
-        assert_eq!(of("https://notexample.org").as_deref(), Some("http://proxy.lan:3128/"));
+        assert_eq!(through("https://notexample.org").as_deref(), Some("http://proxy.lan:3128/"));
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let through = |pairs: &[(&str, &str)]| {
             let set: BTreeMap<String, String> =
                 pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            of(&Url::parse("https://api.openai.com").unwrap(), &Asked::new(&set))
+            proxy_for(&Url::parse("https://api.openai.com").unwrap(), &TrackedLookup::new(&set))
                 .map(|proxy| proxy.map(|it| it.to_string()))
         };
         let socks = "socks5://proxy.lan:1080";

@@ -1,4 +1,4 @@
-//! From a blueprint and what the user has set to the endpoint that is asked.
+//! From a spec and what the user has set to the endpoint that is asked.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use url::{Host, Url};
 
 use super::{
     address::{self, Plain, Usual},
-    blueprint::{Blueprint, NeedsKey, Variable},
     openai, proxy,
     service::Wire,
     setup_error::SetupError,
+    spec::{NeedsKey, ServiceSpec, Variable},
 };
 use crate::{
     api_key::ApiKey,
     endpoint::{Dialect, Endpoint},
-    lookup::Asked,
+    lookup::TrackedLookup,
 };
 
 /// Ollama's own port.
 const OLLAMA_PORT: u16 = 11434;
 
-/// How deep defaults may refer to other variables.
+/// Most expansions of variables within variables.
 const MAX_EXPANSIONS: usize = 4;
 
 /// The longest patience that can be asked for: a day.
@@ -33,11 +33,11 @@ pub(super) struct Resolved {
     pub(super) endpoint: Endpoint,
 }
 
-/// What the user has set, for one service and one model.
+/// The user's settings for one service and one model.
 pub(super) struct Resolver<'a> {
-    pub(super) blueprint: &'a Blueprint<'a>,
+    pub(super) spec: &'a ServiceSpec<'a>,
     pub(super) model: &'a str,
-    pub(super) lookup: &'a Asked<'a>,
+    pub(super) lookup: &'a TrackedLookup<'a>,
 }
 
 impl Resolver<'_> {
@@ -48,28 +48,27 @@ impl Resolver<'_> {
             BaseKind::Host => address::join(&base.url, &path),
             BaseKind::BaseUrl => address::join_base(&base.url, &path),
         };
-        let mut endpoint = Endpoint::new(self.blueprint.name, url);
-        endpoint.key_header = self.blueprint.key_header.clone();
+        let mut endpoint = Endpoint::new(self.spec.name, url);
+        endpoint.key_header = self.spec.key_header.clone();
         endpoint.dialect = self.dialect(&endpoint.url);
         endpoint.headers = self.headers()?;
-        endpoint.timeout = self.timeout()?.or(self.blueprint.timeout);
-        endpoint.proxy = proxy::of(&endpoint.url, self.lookup)?;
+        endpoint.timeout = self.timeout()?.or(self.spec.timeout);
+        endpoint.proxy = proxy::proxy_for(&endpoint.url, self.lookup)?;
         if let Some((name, key)) = self.key()? {
             endpoint = endpoint.with_key(key, name);
         }
-        endpoint.key_name =
-            endpoint.key_name.or_else(|| self.blueprint.keys.first().map(|key| (*key).to_owned()));
+        endpoint.key_name = endpoint.key_name.or_else(|| self.spec.keys.first().map(|key| (*key).to_owned()));
         Ok(Resolved { wire, endpoint })
     }
 
-    /// What is set, and not to nothing.
+    /// Returns a setting that is not empty.
     fn value(&self, name: &str) -> Option<String> {
         self.lookup.value(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
     /// One of the variables that every service has: `OPENAI_HOST`.
     fn usual(&self, suffix: &str) -> Option<(String, String)> {
-        let name = format!("{}_{suffix}", self.blueprint.prefix?);
+        let name = format!("{}_{suffix}", self.spec.prefix?);
         let value = self.value(&name)?;
         Some((name, value))
     }
@@ -82,16 +81,16 @@ impl Resolver<'_> {
         if let Some(base_url) = self.usual("BASE_URL") {
             return named(base_url, BaseKind::BaseUrl);
         }
-        let mut text = self.fill(self.blueprint.host)?;
-        if self.blueprint.wire == Wire::Vertex {
+        let mut text = self.fill(self.spec.host)?;
+        if self.spec.wire == Wire::Vertex {
             // The place that is everywhere has no name of its own in the address.
             text = text.replace("://global-", "://");
         }
-        self.parse_base(&text, &format!("the address of {}", self.blueprint.name), BaseKind::Host)
+        self.parse_base(&text, &format!("the address of {}", self.spec.name), BaseKind::Host)
     }
 
     fn parse_base(&self, text: &str, variable: &str, kind: BaseKind) -> Result<Base, SetupError> {
-        let usual = match self.blueprint.wire {
+        let usual = match self.spec.wire {
             Wire::Ollama => Usual { http_port: Some(OLLAMA_PORT), plain: Plain::Everywhere },
             _ => Usual { http_port: None, plain: Plain::Here },
         };
@@ -101,18 +100,18 @@ impl Resolver<'_> {
 
     fn wire_and_path(&self, base: &Url) -> Result<(Wire, String), SetupError> {
         let said = self.usual("BASE_PATH").map(|(_, path)| path);
-        if self.blueprint.wire == Wire::OpenAi {
+        if self.spec.wire == Wire::OpenAi {
             let choice = openai::Choice { said_path: said.as_deref(), base, model: self.model };
             let (wire, path) = choice.make(self.value(openai::API_VARIABLE).as_deref())?;
             return Ok((wire, path.to_owned()));
         }
         let path = match said {
             Some(path) => path,
-            None => self.fill(self.blueprint.path)?,
+            None => self.fill(self.spec.path)?,
         };
         let is_responses =
             path.split('?').next().unwrap_or_default().trim_end_matches('/').ends_with("responses");
-        match self.blueprint.wire {
+        match self.spec.wire {
             Wire::Chat if is_responses => Ok((Wire::Responses, path)),
             wire => Ok((wire, path)),
         }
@@ -120,11 +119,11 @@ impl Resolver<'_> {
 
     /// The inventor's newest is understood at the inventor's own address only; a gateway may stand anywhere.
     fn dialect(&self, url: &Url) -> Dialect {
-        let own = Url::parse(self.blueprint.host).ok();
+        let own = Url::parse(self.spec.host).ok();
         match own {
-            _ if self.blueprint.dialect == Dialect::Gateway => Dialect::Gateway,
+            _ if self.spec.dialect == Dialect::Gateway => Dialect::Gateway,
             Some(own) if own.host_str() != url.host_str() => Dialect::Common,
-            _ => self.blueprint.dialect,
+            _ => self.spec.dialect,
         }
     }
 
@@ -158,14 +157,13 @@ impl Resolver<'_> {
             return Ok(self.model.to_owned());
         }
         let unknown = Variable { name, also: &[], default: None, example: None };
-        let variable =
-            self.blueprint.variables.iter().find(|variable| variable.name == name).unwrap_or(&unknown);
+        let variable = self.spec.variables.iter().find(|variable| variable.name == name).unwrap_or(&unknown);
         let mut names = std::iter::once(name).chain(variable.also.iter().copied());
         let said = names.find_map(|name| self.value(name));
         let said = said.or_else(|| variable.default.map(str::to_owned));
         said.or_else(|| self.lookup.secret(name).map(|secret| secret.expose().to_owned())).ok_or_else(|| {
             SetupError::MissingSetting {
-                service: self.blueprint.shown.to_owned(),
+                service: self.spec.shown.to_owned(),
                 variable: name.to_owned(),
                 example: variable.example.map(str::to_owned),
             }
@@ -174,10 +172,10 @@ impl Resolver<'_> {
 
     fn headers(&self) -> Result<Vec<(String, String)>, SetupError> {
         let mut headers = Vec::new();
-        for (name, value) in &self.blueprint.headers {
+        for (name, value) in &self.spec.headers {
             headers.push(header(name, &self.fill(value)?, "the headers of the provider")?);
         }
-        for (variable, name) in self.blueprint.header_settings {
+        for (variable, name) in self.spec.header_settings {
             if let Some(value) = self.value(variable) {
                 headers.push(header(name, &value, variable)?);
             }
@@ -188,7 +186,7 @@ impl Resolver<'_> {
 
     /// `Name=value,Name=value`, or one on each line.
     fn custom_headers(&self) -> Result<Vec<(String, String)>, SetupError> {
-        let Some(prefix) = self.blueprint.prefix else { return Ok(Vec::new()) };
+        let Some(prefix) = self.spec.prefix else { return Ok(Vec::new()) };
         let variable = format!("{prefix}_CUSTOM_HEADERS");
         let said = self.value(&variable);
         let Some(text) = said.or_else(|| Some(self.lookup.secret(&variable)?.expose().to_owned())) else {
@@ -199,7 +197,7 @@ impl Resolver<'_> {
             let (name, value) = pair
                 .split_once('=')
                 .or_else(|| pair.split_once(':'))
-                .ok_or_else(|| bad(&variable, "it must be Name=value, with commas between".to_owned()))?;
+                .ok_or_else(|| bad(&variable, "expected Name=value pairs, separated by commas".to_owned()))?;
             header(name.trim(), value.trim(), &variable)
         };
         pairs.map(parse).collect()
@@ -210,15 +208,15 @@ impl Resolver<'_> {
         let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         match seconds {
             Some(seconds) if !seconds.is_zero() => Ok(Some(seconds.min(MAX_TIMEOUT))),
-            _ => Err(bad(&name, format!("`{text}` is no number of seconds"))),
+            _ => Err(bad(&name, format!("`{text}` is not a number of seconds"))),
         }
     }
 
     fn key(&self) -> Result<Option<(String, ApiKey)>, SetupError> {
-        for name in &self.blueprint.keys {
+        for name in &self.spec.keys {
             let Some(key) = self.lookup.secret(name).filter(|key| !key.is_empty()) else { continue };
             if HeaderValue::from_str(key.expose()).is_err() {
-                let reason = format!("it has characters that no key has ({} bytes)", key.expose().len());
+                let reason = format!("it contains characters that no key has ({} bytes)", key.expose().len());
                 return Err(bad(name, reason));
             }
             return Ok(Some(((*name).to_owned(), key)));
@@ -227,15 +225,15 @@ impl Resolver<'_> {
     }
 
     fn without_key(&self) -> Result<(), SetupError> {
-        let Some(variable) = self.blueprint.keys.first() else { return Ok(()) };
-        if self.blueprint.needs_key == NeedsKey::No {
+        let Some(variable) = self.spec.keys.first() else { return Ok(()) };
+        if self.spec.needs_key == NeedsKey::No {
             return Ok(());
         }
         Err(SetupError::MissingKey {
-            service: self.blueprint.shown.to_owned(),
+            service: self.spec.shown.to_owned(),
             variable: (*variable).to_owned(),
-            advice: self.blueprint.key_advice.map(str::to_owned),
-            docs: self.blueprint.docs.map(str::to_owned),
+            advice: self.spec.key_advice.map(str::to_owned),
+            docs: self.spec.docs.map(str::to_owned),
         })
     }
 }
@@ -245,24 +243,21 @@ struct Base {
     kind: BaseKind,
 }
 
-/// What a variable holds.
+/// The meaning of a base address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BaseKind {
     /// A host, to which the whole path is added.
     Host,
-    /// What the makers' libraries call a base URL.
+    /// A base URL as the makers' own libraries define it.
     BaseUrl,
 }
 
 fn header(name: &str, value: &str, variable: &str) -> Result<(String, String), SetupError> {
     if HeaderName::try_from(name).is_err() {
-        return Err(bad(variable, format!("`{}` is no name of a header", name.escape_debug())));
+        return Err(bad(variable, format!("`{}` is not a valid header name", name.escape_debug())));
     }
     if HeaderValue::from_str(value).is_err() {
-        return Err(bad(
-            variable,
-            format!("the value of the header `{name}` has characters that no header has"),
-        ));
+        return Err(bad(variable, format!("the value of the header `{name}` contains invalid characters")));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -271,7 +266,7 @@ pub(super) fn bad(variable: &str, reason: String) -> SetupError {
     SetupError::BadSetting { variable: variable.to_owned(), reason }
 }
 
-/// Whether it is that host or one below it.
+/// Returns whether the URL's host is this one or a subdomain of it.
 pub(super) fn is_host(url: &Url, host: &str) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {

@@ -1,8 +1,8 @@
-//! What is known of a service: one row of the table.
+//! A service: one row of the table.
 
 use crate::endpoint::Dialect;
 
-/// How a service is talked to.
+/// The protocol of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
     /// OpenAI itself: chat, or Responses for the models that want it.
@@ -39,9 +39,9 @@ pub(crate) struct Setting {
     pub(crate) name: &'static str,
     /// Other variables that say the same.
     pub(crate) also: &'static [&'static str],
-    /// What it is when nobody says; without it the user must.
+    /// The default; without one the user has to set it.
     pub(crate) default: Option<&'static str>,
-    /// What it may look like.
+    /// An example.
     pub(crate) example: &'static str,
 }
 
@@ -54,9 +54,9 @@ pub(crate) struct Service {
     pub(crate) display: &'static str,
     pub(crate) wire: Wire,
     pub(crate) prefix: &'static str,
-    /// Where it is; may hold `${SETTING}`.
+    /// The address; may contain `${SETTING}`.
     pub(crate) host: &'static str,
-    /// What is asked there; may hold `${SETTING}` and `${model}`.
+    /// The path; may contain `${SETTING}` and `${model}`.
     pub(crate) path: &'static str,
     pub(crate) key: Key,
     /// The header that holds the bare key, where it is not the wire's own.
@@ -67,14 +67,14 @@ pub(crate) struct Service {
     pub(crate) headers: &'static [(&'static str, &'static str)],
     /// Headers that are sent where the variable is set.
     pub(crate) header_settings: &'static [(&'static str, &'static str)],
-    /// What to do where the key is missing and a word helps.
+    /// Additional advice for a missing key.
     pub(crate) key_advice: Option<&'static str>,
     pub(crate) docs: &'static str,
     /// Well-known models; the first is the one to begin with.
     pub(crate) models: &'static [&'static str],
 }
 
-/// Where chat completions are in most services.
+/// The usual path of chat completions.
 pub(crate) const CHAT_PATH: &str = "v1/chat/completions";
 
 /// A service that speaks like OpenAI's chat, with everything else still to be said.

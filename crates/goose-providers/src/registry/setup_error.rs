@@ -8,8 +8,8 @@ use crate::{custom::CustomProviderError, model_ref::BadModelRef};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// A model, but nobody who offers it.
-    #[error("it is not said which service offers the model `{model}`")]
+    /// A model without a provider.
+    #[error("no provider given for model `{model}`")]
     NoProvider {
         /// The model.
         model: String,
@@ -17,12 +17,12 @@ pub enum SetupError {
     /// The text names no model.
     #[error(transparent)]
     BadModel(#[from] BadModelRef),
-    /// Nobody goes by that name.
+    /// An unknown name.
     #[error("there is no provider `{name}`")]
     UnknownProvider {
         /// The name.
         name: String,
-        /// What was perhaps meant.
+        /// Similar names.
         near: Vec<String>,
         /// The whole reference, where the name looks more like a model.
         perhaps_model: Option<String>,
@@ -38,9 +38,9 @@ pub enum SetupError {
     /// The program brings the models itself, and this one cannot be used.
     #[error("{message}")]
     Embedded {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to do.
+        /// The fix.
         hint: Option<String>,
     },
     /// A service that goose cannot talk to.
@@ -50,49 +50,49 @@ pub enum SetupError {
         name: String,
         /// Why.
         reason: String,
-        /// What to do instead.
+        /// The alternative.
         instead: String,
     },
     /// No key.
-    #[error("{service} needs a key, and {variable} is not set")]
+    #[error("{service} needs an API key, but {variable} is not set")]
     MissingKey {
         /// The service, as it is shown.
         service: String,
         /// The variable that should hold it.
         variable: String,
-        /// What else helps.
+        /// Additional advice.
         advice: Option<String>,
-        /// Where keys are made.
+        /// The page where keys are made.
         docs: Option<String>,
     },
     /// Something that the service's address is made of is not set.
-    #[error("{service} needs to know {variable}, which is not set")]
+    #[error("{service} needs {variable}, which is not set")]
     MissingSetting {
         /// The service, as it is shown.
         service: String,
         /// The variable.
         variable: String,
-        /// What it may look like.
+        /// An example.
         example: Option<String>,
     },
     /// A setting makes no sense.
-    #[error("{variable} cannot be used: {reason}")]
+    #[error("{variable} is invalid: {reason}")]
     BadSetting {
         /// The variable, or the file's field.
         variable: String,
-        /// What is wrong with it; the value itself is not shown where it may be secret.
+        /// The problem. The value itself is left out if it may be secret.
         reason: String,
     },
-    /// What is set cannot be read.
+    /// A setting that cannot be read.
     #[error("{reason}")]
     Unreadable {
-        /// Where it is, what is wrong, and what to do.
+        /// The place, the problem and the fix.
         reason: String,
     },
     /// Something is not found, and a place that could have it does not answer.
     #[error("{missing}; {reason}")]
     NoAnswer {
-        /// What is not found.
+        /// The missing setting.
         missing: Box<SetupError>,
         /// Which place does not answer, and what to do.
         reason: String,
@@ -100,7 +100,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// What to do about it.
+    /// Returns the way to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoProvider { model } => Some(format!(
@@ -129,17 +129,14 @@ impl SetupError {
 }
 
 fn unknown(near: &[String], perhaps_model: Option<&str>) -> String {
-    let mut words = Vec::new();
-    if let Some(model) = perhaps_model {
-        words.push(format!("if `{model}` is a model, say who offers it, such as ollama:{model}"));
+    let question = match near {
+        [] => String::new(),
+        near => format!("did you mean {}? ", near.join(" or ")),
+    };
+    match perhaps_model {
+        Some(model) => format!("{question}if `{model}` is a model, name its provider too: ollama:{model}"),
+        None => format!("{question}`goose configure` lists all; add your own as a file in custom_providers"),
     }
-    if !near.is_empty() {
-        words.push(format!("perhaps {} is meant", near.join(" or ")));
-    }
-    if perhaps_model.is_none() {
-        words.push("`goose configure` shows all; one of your own is a file in custom_providers".to_owned());
-    }
-    words.join("; ")
 }
 
 fn missing_key(variable: &str, advice: Option<&str>, docs: Option<&str>) -> String {

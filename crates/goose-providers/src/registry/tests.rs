@@ -6,8 +6,8 @@ use super::*;
 use crate::endpoint::KeyHeader;
 
 fn resolved(name: &str, model: &str, set: &BTreeMap<String, String>) -> Resolved {
-    let blueprint = Blueprint::of_service(service(name).unwrap());
-    Resolver { blueprint: &blueprint, model, lookup: &Asked::new(set) }
+    let spec = ServiceSpec::from_service(service(name).unwrap());
+    Resolver { spec: &spec, model, lookup: &TrackedLookup::new(set) }
         .resolve()
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -20,7 +20,7 @@ fn set(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn every_service_has_an_address() {
     let mut said = String::new();
     for service in table::services() {
-        let info = ProviderInfo::of_service(service);
+        let info = ProviderInfo::from_service(service);
         let needed = info.settings.iter().filter(|setting| setting.is_required);
         let mut set: BTreeMap<String, String> =
             needed.map(|setting| (setting.name.clone(), "example.com".to_owned())).collect();

@@ -14,19 +14,19 @@ use crate::{
     usage::Usage,
 };
 
-/// How many tools one answer may ask for.
+/// Most calls of an answer.
 const MAX_CALLS: usize = 128;
 
-/// How large the arguments of one call may be. What is more is counted, not kept.
+/// Largest arguments of a call. The rest is counted, not kept.
 const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 
-/// How much is kept of arguments that are not as they should be.
+/// Longest part of malformed arguments that is kept.
 const MAX_RAW_BYTES: usize = 8 * 1024;
 
-/// What is wrong with a call that the length limit has cut off.
+/// The problem of a call that the length limit has cut off.
 const CUT_BEFORE_ARGUMENTS: &str = "the answer was cut off at its length limit before the arguments came";
 
-/// How much text and thinking one answer may have, and how much a service may want to see again.
+/// Most text of an answer, and most data that a service may want back.
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_OPAQUE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -90,12 +90,12 @@ impl Assembly {
         self.ready.pop_front()
     }
 
-    /// Whether the answer is complete.
+    /// Returns whether the answer is complete.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Whether the service has said why it stopped.
+    /// Returns whether the service has given a stop reason.
     pub(super) fn has_stopped(&self) -> bool {
         self.stop.is_some()
     }
@@ -196,12 +196,12 @@ impl Assembly {
         self.add_arguments(call, all);
     }
 
-    /// Whether any arguments have come.
+    /// Returns whether any arguments have come.
     pub(super) fn has_arguments(&self, call: usize) -> bool {
         self.calls.get(call).is_some_and(|call| call.argument_bytes > 0)
     }
 
-    /// What the service wants to see again with the call.
+    /// Stores data that the service needs back with the call.
     pub(super) fn attach(&mut self, call: usize, opaque: Opaque) -> ProviderResult<()> {
         self.count_opaque(opaque.data.to_string().len())?;
         if let Some(call) = self.calls.get_mut(call) {
@@ -238,7 +238,7 @@ impl Assembly {
         }));
     }
 
-    /// Whether the answer was cut at its length before the first byte of the call's arguments. Run without them, it could
+    /// Returns whether the answer was cut at its length before the first byte of the call's arguments. Run without them, it could
     /// do something else than was meant.
     fn is_cut(&self, call: usize) -> bool {
         let is_last = call + 1 == self.calls.len();
@@ -314,12 +314,12 @@ impl Assembly {
     }
 }
 
-/// What came is more than goose takes.
+/// Returns the error for an answer beyond a limit.
 pub(super) fn too_much(what: &str) -> ProviderError {
     ProviderError::Protocol { message: what.to_owned() }
 }
 
-/// What a model passes, as it should be or with what is wrong. No arguments at all are an empty object.
+/// Parses arguments. No arguments at all are an empty object.
 fn judge(raw: String, bytes: usize) -> Arguments {
     if bytes > MAX_ARGUMENT_BYTES {
         let why = format!("the arguments have {bytes} bytes, at most {MAX_ARGUMENT_BYTES} are allowed");

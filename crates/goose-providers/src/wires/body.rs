@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How much room a request begins with.
+/// Initial capacity of a request.
 const USUAL_BYTES: usize = 8 * 1024;
 
 /// A request in the making: an object to which lists are added.

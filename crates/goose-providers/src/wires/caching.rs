@@ -5,12 +5,12 @@ use std::sync::Arc;
 use goose_extension::{Message, Role};
 use serde::Serialize;
 
-/// How many messages of the user, from the end, are marked: the last, and the one that was the last before.
+/// Marked messages of the user: the last one, and the one that was last in the previous request.
 const MARKED_MESSAGES: usize = 2;
 
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
-/// What every message ends with that can be marked: the end of its last block, of its content, and its own.
+/// Length of the end of a message that can be marked: of its last block, its content and itself.
 const MESSAGE_END: usize = "}]}".len();
 
 /// A mark where something is written with it.

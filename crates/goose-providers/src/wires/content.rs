@@ -1,4 +1,4 @@
-//! What a message may hold, in the form that all wires share: texts and images. The rest becomes text, and what a service
+//! The content of messages in the form that all wires share: texts and images. The rest becomes text, and what a service
 //! would refuse (empty texts, NUL, images that are none, or too large) never leaves.
 
 use std::borrow::Cow;
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::provider::ModelInfo;
 
-/// How large one text may be. Tools' results are cut well below; this is the last guard.
+/// Largest text. Results of tools are truncated well below this; it is the last guard.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
-/// What stands for a result that says nothing.
+/// Stands for an empty result.
 const NO_OUTPUT: &str = "(no output)";
 
 /// A piece of content.
@@ -30,46 +30,46 @@ impl Part<'_> {
     }
 }
 
-/// Whether the model can look at images.
+/// The ability of a model to see images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
-    Seeing,
-    Blind,
+pub(super) enum VisionSupport {
+    Supported,
+    Unsupported,
 }
 
-impl Sight {
-    pub(super) fn of(model: &ModelInfo) -> Self {
-        if model.sees_images { Self::Seeing } else { Self::Blind }
+impl VisionSupport {
+    pub(super) fn from_model(model: &ModelInfo) -> Self {
+        if model.sees_images { Self::Supported } else { Self::Unsupported }
     }
 }
 
-/// What somebody says, without thoughts, calls and results.
-pub(super) fn parts(message: &Message, sight: Sight) -> impl Iterator<Item = Part<'_>> {
+/// Returns the texts and images of a message, without thoughts, calls and results.
+pub(super) fn parts(message: &Message, vision: VisionSupport) -> impl Iterator<Item = Part<'_>> {
     message.content.iter().filter_map(move |content| match content {
-        MessageContent::Block(block) => part(block, sight),
+        MessageContent::Block(block) => part(block, vision),
         _ => None,
     })
 }
 
-/// What a model says. It is written to in words only: what is no text is said so.
+/// Returns the texts of a model's message. Other content is replaced by a note.
 pub(super) fn own_texts(message: &Message) -> Vec<Part<'_>> {
-    parts(message, Sight::Blind).collect()
+    parts(message, VisionSupport::Unsupported).collect()
 }
 
-/// What a wire has kept in a conversation to see it again; what belongs to another means nothing to it.
-pub(super) fn kept<'a>(opaque: &'a Option<Opaque>, wire: &str) -> Option<&'a Value> {
+/// Returns the data that a wire has stored in a message. Data of other wires is ignored.
+pub(super) fn opaque_data<'a>(opaque: &'a Option<Opaque>, wire: &str) -> Option<&'a Value> {
     opaque.as_ref().filter(|opaque| opaque.wire == wire).map(|opaque| &opaque.data)
 }
 
 /// A block as it is sent; `None` where there is nothing to say.
-pub(super) fn part(block: &ContentBlock, sight: Sight) -> Option<Part<'_>> {
+pub(super) fn part(block: &ContentBlock, vision: VisionSupport) -> Option<Part<'_>> {
     match block {
         ContentBlock::Text(text) => text_part(&text.text),
-        ContentBlock::Image(image) => Some(image_part(&image.data, &image.mime_type, sight)),
+        ContentBlock::Image(image) => Some(image_part(&image.data, &image.mime_type, vision)),
         ContentBlock::Audio(audio) => {
             Some(left_out("audio", &audio.mime_type, audio.data.len(), "it cannot be sent"))
         }
-        ContentBlock::Resource(resource) => resource_part(&resource.resource, sight),
+        ContentBlock::Resource(resource) => resource_part(&resource.resource, vision),
         ContentBlock::ResourceLink(link) => {
             Some(Part::Text(Cow::Owned(format!("[link to {}]", sendable(&link.uri)))))
         }
@@ -78,8 +78,8 @@ pub(super) fn part(block: &ContentBlock, sight: Sight) -> Option<Part<'_>> {
 }
 
 /// A tool's answer as it is sent; never empty.
-pub(super) fn result_parts(output: &ToolOutput, sight: Sight) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part<'_>> = output.content.iter().filter_map(|block| part(block, sight)).collect();
+pub(super) fn result_parts(output: &ToolOutput, vision: VisionSupport) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = output.content.iter().filter_map(|block| part(block, vision)).collect();
     if parts.is_empty()
         && let Some(value) = &output.structured
     {
@@ -106,9 +106,9 @@ fn text_part(text: &str) -> Option<Part<'_>> {
     (!text.trim().is_empty()).then(|| Part::Text(sendable(text)))
 }
 
-fn image_part<'a>(data: &'a str, mime_type: &str, sight: Sight) -> Part<'a> {
+fn image_part<'a>(data: &'a str, mime_type: &str, vision: VisionSupport) -> Part<'a> {
     let reason = match (accepted_image_type(mime_type), check_media(data)) {
-        _ if sight == Sight::Blind => "the model cannot look at images",
+        _ if vision == VisionSupport::Unsupported => "the model cannot look at images",
         (None, _) => "only PNG, JPEG, GIF and WebP can be sent",
         (_, Err(MediaFault::TooLarge)) => "it is too large; make it smaller, or show a part of it",
         (_, Err(MediaFault::NotBase64)) => "its data is damaged",
@@ -123,13 +123,13 @@ fn left_out(what: &str, mime_type: &str, base64_bytes: usize, reason: &str) -> P
     Part::Text(Cow::Owned(format!("[{what} ({mime_type}, {kilobytes} KiB) left out: {reason}]")))
 }
 
-fn resource_part(resource: &ResourceContents, sight: Sight) -> Option<Part<'_>> {
+fn resource_part(resource: &ResourceContents, vision: VisionSupport) -> Option<Part<'_>> {
     match resource {
         ResourceContents::TextResourceContents { text, .. } => text_part(text),
         ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
             let mime_type = mime_type.as_deref().unwrap_or("unknown type");
             match accepted_image_type(mime_type) {
-                Some(_) => Some(image_part(blob, mime_type, sight)),
+                Some(_) => Some(image_part(blob, mime_type, vision)),
                 None => Some(left_out("file", mime_type, blob.len(), "it cannot be sent")),
             }
         }
@@ -151,7 +151,7 @@ mod tests {
     /// Row 15: whatever a tool gives back, what is sent is valid and bounded.
     #[test]
     fn strange_content_becomes_text() {
-        let block = |block: ContentBlock| text(part(&block, Sight::Seeing));
+        let block = |block: ContentBlock| text(part(&block, VisionSupport::Supported));
         let huge = ContentBlock::image("A".repeat(28 * 1024 * 1024), "image/png");
         assert_eq!(
             block(huge),
@@ -169,18 +169,21 @@ mod tests {
 
     #[test]
     fn nothing_is_said_where_nothing_is_there() {
-        assert_eq!(part(&ContentBlock::text(" \n"), Sight::Seeing), None);
+        assert_eq!(part(&ContentBlock::text(" \n"), VisionSupport::Supported), None);
         let empty = ToolOutput::content([ContentBlock::text("")]);
-        assert_eq!(result_parts(&empty, Sight::Seeing), [Part::Text(Cow::Borrowed(NO_OUTPUT))]);
+        assert_eq!(result_parts(&empty, VisionSupport::Supported), [Part::Text(Cow::Borrowed(NO_OUTPUT))]);
         let structured = ToolOutput::value(serde_json::json!({"a": 1}));
-        assert_eq!(result_parts(&structured, Sight::Seeing), [Part::Text(Cow::Borrowed("{\"a\":1}"))]);
+        assert_eq!(
+            result_parts(&structured, VisionSupport::Supported),
+            [Part::Text(Cow::Borrowed("{\"a\":1}"))]
+        );
     }
 
     #[test]
     fn images_go_where_they_can_be_seen() {
         let block = ContentBlock::image("iVBORw0=", "image/JPG");
         let image = Part::Image { mime_type: "image/jpeg", data: "iVBORw0=" };
-        assert_eq!(part(&block, Sight::Seeing), Some(image));
-        assert!(text(part(&block, Sight::Blind)).contains("cannot look at images"));
+        assert_eq!(part(&block, VisionSupport::Supported), Some(image));
+        assert!(text(part(&block, VisionSupport::Unsupported)).contains("cannot look at images"));
     }
 }

@@ -13,7 +13,7 @@ use super::{
     anthropic::claude_options,
     assembly::Assembly,
     body::{RequestBody, write_element},
-    content::{self, Part, Sight},
+    content::{self, Part, VisionSupport},
     framing::{Framing, StreamEvent},
     names::{sent_id, sent_name},
     stream::{Decoder, text_at, unreadable},
@@ -51,9 +51,9 @@ impl Codec for Converse {
         RequestBody::new(&head(ask))
             .list("system", system)
             .written_list("messages", |out| {
-                let sight = ask.sight();
+                let vision = ask.vision();
                 let write = |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| {
-                    write_message(message, sight, out);
+                    write_message(message, vision, out);
                 };
                 ask.history.write(request.messages, write, out);
             })
@@ -152,10 +152,10 @@ fn model_options(ask: &Ask<'_>) -> (InferenceConfig, Option<Value>) {
     (config, model.contains("openai.").then(|| json!({ "reasoning_effort": effort })))
 }
 
-fn write_message(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+fn write_message(message: &Message, vision: VisionSupport, out: &mut Vec<u8>) {
     let (role, content) = match message.role {
         Role::Assistant => ("assistant", assistant_blocks(message)),
-        _ => ("user", user_blocks(message, sight)),
+        _ => ("user", user_blocks(message, vision)),
     };
     if !content.is_empty() {
         write_element(out, &Said { role, content });
@@ -163,19 +163,19 @@ fn write_message(message: &Message, sight: Sight, out: &mut Vec<u8>) {
 }
 
 /// Results come first, and their images after them: not every model takes images inside of results.
-fn user_blocks(message: &Message, sight: Sight) -> Vec<Block<'_>> {
+fn user_blocks(message: &Message, vision: VisionSupport) -> Vec<Block<'_>> {
     let (mut blocks, mut images) = (Vec::new(), Vec::new());
     for part in &message.content {
         let MessageContent::ToolResult { id, output } = part else { continue };
         let (texts, pictures): (Vec<Part<'_>>, Vec<Part<'_>>) =
-            content::result_parts(output, sight).into_iter().partition(Part::is_text);
+            content::result_parts(output, vision).into_iter().partition(Part::is_text);
         images.extend(pictures.into_iter().map(Block::from));
         let text = if texts.is_empty() { Cow::Borrowed("(the image follows)") } else { joined(texts) };
         let text = result_text(text, output.is_error);
         blocks.push(Block::ToolResult { tool_use_id: sent_id(id), content: [Box::new(Block::Text(text))] });
     }
     blocks.extend(images);
-    blocks.extend(content::parts(message, sight).map(Block::from));
+    blocks.extend(content::parts(message, vision).map(Block::from));
     blocks
 }
 
@@ -190,7 +190,7 @@ fn assistant_blocks(message: &Message) -> Vec<Block<'_>> {
 
 fn assistant_block(part: &MessageContent) -> Option<Block<'_>> {
     match part {
-        MessageContent::Block(block) => content::part(block, Sight::Blind).map(Block::from),
+        MessageContent::Block(block) => content::part(block, VisionSupport::Unsupported).map(Block::from),
         MessageContent::Reasoning(thought) => thought_block(thought),
         MessageContent::ToolCall { id, name, arguments, .. } => Some(Block::ToolUse {
             tool_use_id: sent_id(id),
@@ -202,7 +202,7 @@ fn assistant_block(part: &MessageContent) -> Option<Block<'_>> {
 }
 
 fn thought_block(thought: &Reasoning) -> Option<Block<'_>> {
-    let signature = content::kept(&thought.opaque, WIRE)?.get(0)?.as_str()?;
+    let signature = content::opaque_data(&thought.opaque, WIRE)?.get(0)?.as_str()?;
     Some(Block::ReasoningContent(match thought.text.as_str() {
         "" => Thought::RedactedContent(signature),
         text => Thought::ReasoningText { text, signature },
@@ -286,11 +286,11 @@ impl ConverseDecoder {
         };
         let message = [text_at(value, "/message"), text_at(value, "/Message"), name];
         let message = message.into_iter().find(|text| !text.is_empty());
-        failure::of_value(&self.endpoint, &json!({ "code": code, "message": message }))
+        failure::from_value(&self.endpoint, &json!({ "code": code, "message": message }))
     }
 }
 
-/// What is cached is counted apart on this wire.
+/// Returns the usage. Cached input is counted apart on this wire.
 fn usage_of(value: &Value) -> Usage {
     let number = |field: &str| value.pointer(field).and_then(Value::as_u64).unwrap_or(0);
     let (cached_input, cache_write) =

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     assembly::Assembly,
     body::{RequestBody, write_element},
-    content::{self, Part, Sight},
+    content::{self, Part, VisionSupport},
     framing::StreamEvent,
     models,
     names::{called_name, is_generated, sent_id, sent_name},
@@ -209,7 +209,7 @@ fn write_message(ask: &Ask<'_>, message: &Message, before: Option<&Message>, out
     for part in &message.content {
         if let MessageContent::ToolResult { id, output } = part {
             let (texts, images): (Vec<Part<'_>>, Vec<Part<'_>>) =
-                content::result_parts(output, ask.sight()).into_iter().partition(Part::is_text);
+                content::result_parts(output, ask.vision()).into_iter().partition(Part::is_text);
             parts.extend(images.into_iter().map(SentPart::from));
             let text = if texts.is_empty() { Cow::Borrowed("(the image follows)") } else { joined(texts) };
             let data = Payload::FunctionResponse {
@@ -220,7 +220,7 @@ fn write_message(ask: &Ask<'_>, message: &Message, before: Option<&Message>, out
             results.push(SentPart { data, thought_signature: None });
         }
     }
-    parts.extend(content::parts(message, ask.sight()).map(SentPart::from));
+    parts.extend(content::parts(message, ask.vision()).map(SentPart::from));
     write_content(out, "user", results);
     write_content(out, "user", parts);
 }
@@ -253,7 +253,7 @@ fn model_parts(message: &Message, needs_signature: bool) -> Vec<SentPart<'_>> {
                 });
             }
             MessageContent::Block(block) => {
-                let sent = content::part(block, Sight::Blind).map(SentPart::from);
+                let sent = content::part(block, VisionSupport::Unsupported).map(SentPart::from);
                 parts.extend(sent.map(|part| SentPart { thought_signature: pending.take(), ..part }));
             }
             _ => {}
@@ -270,7 +270,7 @@ fn own_id(id: &str) -> Option<Cow<'_, str>> {
 }
 
 fn signature(opaque: &Option<Opaque>) -> Option<&str> {
-    content::kept(opaque, WIRE)?.get(0)?.as_str()
+    content::opaque_data(opaque, WIRE)?.get(0)?.as_str()
 }
 
 /// Reads an answer.
@@ -347,7 +347,7 @@ fn read_part(part: &Value, reply: &mut Assembly) -> ProviderResult<()> {
     if is_thought { Ok(()) } else { reply.text(text) }
 }
 
-/// What is read from the cache counts as input, what is thought does not count as answer on this wire.
+/// Returns the usage. On this wire cached input is part of the input, but thoughts are not part of the output.
 fn usage_of(chunk: &Value) -> Usage {
     let usage = chunk.get("usageMetadata").unwrap_or(&Value::Null);
     let number = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);

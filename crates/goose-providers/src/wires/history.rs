@@ -9,14 +9,14 @@ use std::{
 
 use goose_extension::Message;
 
-/// How many conversations are kept, and how many bytes of each. What is more is written anew each time.
+/// Limits of the cache. Whatever exceeds them is encoded anew each time.
 const MAX_CONVERSATIONS: usize = 4;
 const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
-/// How many bytes of one message are kept. An image is copied as fast from where it is, and must not crowd out the rest.
+/// Largest message that is kept. Encoding an image is as fast as copying it, and it must not crowd out the rest.
 const MAX_MESSAGE_BYTES: usize = 512 * 1024;
 
-/// What was written before.
+/// The encoded conversations.
 #[derive(Default)]
 pub(super) struct History {
     kept: Mutex<VecDeque<Kept>>,
@@ -31,7 +31,7 @@ struct Kept {
 
 struct Written {
     message: Arc<Message>,
-    /// Where it is in the bytes; none where it was too large to be kept.
+    /// Its range in the bytes; none if it was too large.
     place: Option<Range<usize>>,
 }
 

@@ -1,11 +1,11 @@
-//! What is known of models by their names: which fields they take and which they refuse.
+//! Facts about models that their names tell: the fields that they take or refuse.
 
 /// The name without the folder that gateways put before it: `openai/o3` is `o3`.
 fn bare(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
-/// Whether it is a model of OpenAI's that thinks: it takes no temperature, and counts its thoughts as output.
+/// Returns whether it is a reasoning model of OpenAI's: it takes no temperature, and thoughts count as output.
 pub(super) fn is_openai_thinker(model: &str) -> bool {
     let name = bare(model);
     let is_o_series =
@@ -14,7 +14,7 @@ pub(super) fn is_openai_thinker(model: &str) -> bool {
     (is_o_series || is_gpt_5) && !name.contains("-chat")
 }
 
-/// Whether it is a model of OpenAI's that does not think, and refuses to be asked for its thoughts.
+/// Returns whether it is a model of OpenAI's that refuses reasoning options.
 pub(super) fn is_openai_talker(model: &str) -> bool {
     let name = bare(model);
     (name.starts_with("gpt-") || name.starts_with("chatgpt"))
@@ -22,7 +22,7 @@ pub(super) fn is_openai_talker(model: &str) -> bool {
         && !is_openai_thinker(name)
 }
 
-/// What OpenAI calls no thinking: from `gpt-5.1` on it can be switched off, before it can be kept short.
+/// Returns OpenAI's least effort: from `gpt-5.1` on reasoning can be switched off, before that only kept short.
 pub(super) fn least_openai_effort(model: &str) -> &'static str {
     match openai_version(bare(model)) {
         Some(version) if version >= (5, 1) => "none",
@@ -48,7 +48,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
 }
 
-/// How a Claude is asked to think.
+/// The way to make a Claude think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaudeThinking {
     /// It cannot.
@@ -61,7 +61,7 @@ pub(super) enum ClaudeThinking {
     AdaptiveOnly,
 }
 
-/// How this one is asked. Names that are not Claude's are of services that offer the same wire; they know budgets.
+/// Returns the way for this model. Other names belong to services with the same wire; they know budgets.
 pub(super) fn claude_thinking(model: &str) -> ClaudeThinking {
     let name = bare(model);
     let Some((_, rest)) = name.split_once("claude-") else { return ClaudeThinking::Budget };

@@ -1,10 +1,10 @@
-//! Ids of calls and names of tools in a form that every service takes, whoever made them.
+//! Ids of calls and names of tools in a form that every service takes.
 
 use std::{borrow::Cow, collections::HashSet};
 
 use goose_extension::{Message, MessageContent};
 
-/// How long an id, and a tool's name, may be; OpenAI's limits, the shortest of the three.
+/// Longest id and longest name of a tool: OpenAI's limits, the shortest of all.
 const MAX_ID_BYTES: usize = 64;
 const MAX_NAME_BYTES: usize = 64;
 

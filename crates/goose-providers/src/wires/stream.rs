@@ -23,16 +23,16 @@ use crate::{
     reply::{ReplyEvent, ReplyStream},
 };
 
-/// How many bytes one answer may have on the wire.
+/// Largest answer on the wire.
 const MAX_ANSWER_BYTES: usize = 256 * 1024 * 1024;
 
-/// How long to wait for more where the service has said why it stopped: what it cost, and a goodbye.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// Time limit for what follows the stop reason: usage, and the end of the stream.
+const TRAILER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How much of an answer is shown that cannot be read.
+/// Longest part of an unreadable answer that is shown.
 const SHOWN_CHARS: usize = 200;
 
-/// What reads one wire's events.
+/// Reads the events of a wire.
 pub(super) trait Decoder: Send {
     /// The form of the wire's answers.
     const FRAMING: Framing = Framing::Sse;
@@ -50,14 +50,14 @@ pub(super) trait Decoder: Send {
 }
 
 /// The answer in `body`.
-pub(super) fn of(body: Body, decoder: impl Decoder + 'static) -> ReplyStream {
+pub(super) fn read_reply(body: Body, decoder: impl Decoder + 'static) -> ReplyStream {
     let reading = Reading {
         body,
         decoder,
         assembly: Assembly::new(),
         form: Form::Unknown,
         taken: 0,
-        last_words: None,
+        trailer_deadline: None,
         ended: false,
     };
     Box::pin(futures::stream::unfold(reading, |mut reading| async move {
@@ -73,11 +73,11 @@ struct Reading<D> {
     form: Form,
     taken: usize,
     /// Until when the end of an answer that is complete is waited for.
-    last_words: Option<Instant>,
+    trailer_deadline: Option<Instant>,
     ended: bool,
 }
 
-/// What the answer is made of; its first byte tells.
+/// The form of an answer; its first byte tells.
 enum Form {
     Unknown,
     Events(EventReader),
@@ -88,7 +88,7 @@ impl<D: Decoder> Reading<D> {
     async fn next(&mut self) -> Option<ProviderResult<ReplyEvent>> {
         loop {
             if let Some(event) = self.assembly.next() {
-                self.last_words = None;
+                self.trailer_deadline = None;
                 return Some(Ok(event));
             }
             if self.ended {
@@ -121,10 +121,10 @@ impl<D: Decoder> Reading<D> {
         }
     }
 
-    /// What may follow the reason to stop. Nothing that is needed: where it does not come in time, or the connection
+    /// Reads what may follow the stop reason. Nothing of it is needed: where it does not come in time, or the connection
     /// breaks, the answer is complete all the same.
     async fn last_chunk(&mut self) -> Option<Option<Bytes>> {
-        let until = *self.last_words.get_or_insert_with(|| Instant::now() + LAST_WORDS);
+        let until = *self.trailer_deadline.get_or_insert_with(|| Instant::now() + TRAILER_TIMEOUT);
         tokio::time::timeout_at(until, self.body.chunk()).await.ok()?.ok()
     }
 
@@ -184,7 +184,7 @@ impl<D: Decoder> Reading<D> {
     }
 
     fn finish_events(&mut self, events: VecDeque<StreamEvent>) -> ProviderResult<()> {
-        // An event that was cut in two is no event.
+        // Half an event does not count.
         match self.decode(events) {
             Err(ProviderError::Protocol { .. }) => {}
             other => other?,
@@ -207,7 +207,7 @@ impl<D: Decoder> Reading<D> {
         Ok(())
     }
 
-    /// What cannot be read is shown in part, and could hold anything.
+    /// Removes secrets: an unreadable answer is shown in part, and could contain anything.
     fn presentable(&self, error: ProviderError) -> ProviderError {
         match error {
             ProviderError::Protocol { message } => {
@@ -226,7 +226,7 @@ impl<D: Decoder> Reading<D> {
 pub(super) fn fail_on_error(endpoint: &Endpoint, value: &Value) -> ProviderResult<()> {
     let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
     match value.get("error") {
-        Some(error) if !error.is_null() => Err(failure::of_value(endpoint, error)),
+        Some(error) if !error.is_null() => Err(failure::from_value(endpoint, error)),
         _ => Ok(()),
     }
 }
@@ -234,7 +234,7 @@ pub(super) fn fail_on_error(endpoint: &Endpoint, value: &Value) -> ProviderResul
 /// A whole answer as its wire knows it, which is told by a field that it must hold.
 pub(super) fn whole<T: DeserializeOwned>(answer: Value, field: &str) -> ProviderResult<T> {
     if answer.get(field).is_none() {
-        return Err(ProviderError::Protocol { message: format!("it holds no `{field}`") });
+        return Err(ProviderError::Protocol { message: format!("`{field}` is missing") });
     }
     T::deserialize(&answer).map_err(|error| unreadable(&error, &answer.to_string()))
 }

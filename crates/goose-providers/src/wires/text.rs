@@ -1,4 +1,4 @@
-//! What several wires write alike: texts with or without images, arguments and images inside of strings, results without
+//! Parts that several wires encode alike: texts with or without images, arguments and images inside of strings, results without
 //! a flag for failure.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ pub(super) struct Said<'a, P> {
     pub(super) content: Content<'a, P>,
 }
 
-/// What it holds.
+/// The content of a message.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a, P> {
@@ -25,7 +25,7 @@ pub(super) enum Content<'a, P> {
 
 impl<'a, P: From<Part<'a>>> Content<'a, P> {
     /// Texts alone are one text: not everybody takes lists.
-    pub(super) fn of(parts: Vec<Part<'a>>) -> Self {
+    pub(super) fn new(parts: Vec<Part<'a>>) -> Self {
         if parts.iter().all(Part::is_text) { Self::Text(joined(parts)) } else { Self::in_parts(parts) }
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use async_trait::async_trait;
 
 use super::{
-    content::Sight,
+    content::VisionSupport,
     history::History,
     stream::{self, Decoder},
 };
@@ -18,12 +18,12 @@ use crate::{
     request::Request,
 };
 
-/// What differs between the wires.
+/// The differences between the wires.
 pub(super) trait Codec: Send + Sync + 'static {
-    /// What reads an answer.
+    /// Reads an answer.
     type Decoder: Decoder + 'static;
 
-    /// How this wire carries a key.
+    /// The header for the key.
     const USUAL_KEY: UsualKey = UsualKey::Bearer;
 
     /// The headers that it wants.
@@ -33,7 +33,7 @@ pub(super) trait Codec: Send + Sync + 'static {
     fn encode(ask: &Ask<'_>) -> Vec<u8>;
 }
 
-/// All that a codec looks at.
+/// The input of a codec.
 pub(super) struct Ask<'a> {
     pub(super) request: Request<'a>,
     pub(super) model: &'a ModelInfo,
@@ -42,8 +42,8 @@ pub(super) struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    pub(super) fn sight(&self) -> Sight {
-        Sight::of(self.model)
+    pub(super) fn vision(&self) -> VisionSupport {
+        VisionSupport::from_model(self.model)
     }
 
     /// The key under which the service may cache the conversation.
@@ -88,6 +88,6 @@ impl<C: Codec> Provider for Wire<C> {
         let endpoint = self.http.endpoint();
         let ask = Ask { request, model: &self.model, dialect: endpoint.dialect, history: &self.history };
         let body = self.http.post(C::encode(&ask), C::USUAL_KEY, C::HEADERS).await?;
-        Ok(stream::of(body, C::Decoder::new(endpoint.clone())))
+        Ok(stream::read_reply(body, C::Decoder::new(endpoint.clone())))
     }
 }

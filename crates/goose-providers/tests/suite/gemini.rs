@@ -234,7 +234,7 @@ async fn silence_is_noticed() {
     let settings = [("GOOGLE_HOST", url.as_str()), ("GOOGLE_API_KEY", "k-123"), ("GOOGLE_TIMEOUT", "1")];
     let error = ask_hello(&*provider("google:gemini-2.5-flash", settings)).await.unwrap_err();
     assert!(
-        matches!(&error, ProviderError::Network { message } if message.contains("nothing came from google")),
+        matches!(&error, ProviderError::Network { message } if message.contains("no data from google")),
         "{error:?}"
     );
     silent.left().await;

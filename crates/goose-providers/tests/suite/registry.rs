@@ -116,6 +116,24 @@ fn settings_that_make_no_sense_are_named() {
     insta::assert_snapshot!(said);
 }
 
+/// A model without a provider belongs to the service whose key is set, if that is clear.
+#[test]
+fn the_only_key_names_the_provider() {
+    let both = set([("OPENAI_API_KEY", "k-123"), ("GROQ_API_KEY", "k-123")]);
+    assert_eq!(found("gpt-4o-mini", &both), Err(SetupError::NoProvider { model: "gpt-4o-mini".into() }));
+    let one = set([("OPENAI_API_KEY", "k-123"), ("GITHUB_TOKEN", "t")]);
+    assert_eq!(found("gpt-4o-mini", &one).unwrap(), "openai:gpt-4o-mini");
+}
+
+/// Errors of a proxy name it, without its password.
+#[tokio::test]
+async fn an_unreachable_proxy_is_named() {
+    let settings = [("OPENAI_API_KEY", "k-123"), ("HTTPS_PROXY", "http://me:canary@127.0.0.1:9")];
+    let error = ask_hello(&*provider("openai:gpt-4o", settings)).await.unwrap_err().to_string();
+    assert!(error.contains("through the proxy http://127.0.0.1:9/: connection refused"), "{error}");
+    assert!(!error.contains("canary"), "{error}");
+}
+
 /// What a service is asked with these settings.
 async fn asked<const N: usize>(model: &str, mut pairs: [(&str, &str); N]) -> Asked {
     let server = Loopback::start(vec![Answer::new(401, "{}")]).await;

@@ -1,4 +1,4 @@
-//! Whose key counts.
+//! The services whose keys are looked for.
 
 /// The services that are chosen where their key is in the environment, the first one first. Left out are services that
 /// need more than a key, and those whose variable is set for other reasons (such as `GITHUB_TOKEN` and `HF_TOKEN`).

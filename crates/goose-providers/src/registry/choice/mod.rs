@@ -1,10 +1,10 @@
-//! Choosing a model where nobody has: a key in the environment, then a server on this machine, then the model inside
+//! Chooses a model if the user has not: by a key in the environment, then a server on this machine, then the model inside
 //! goose.
 //!
 //! - `keys`: whose key counts, and in which order; `servers`: who answers on this machine, and with which model;
 //!   `models_lists`: what these say of their models.
 //!
-//! Whoever has chosen a model never gets here, and so nothing is asked then.
+//! Nothing is asked if the user has chosen a model.
 
 mod keys;
 mod models_lists;
@@ -42,7 +42,7 @@ pub enum ChoiceReason {
     Server {
         /// Its name, as people know it.
         name: String,
-        /// Where it is.
+        /// Its address.
         address: String,
     },
     /// There is nothing else, and goose has a model inside.
@@ -55,7 +55,7 @@ impl fmt::Display for ChoiceReason {
             Self::Key { variable } => write!(f, "{variable} is set"),
             Self::Server { name, address } => write!(f, "{name} answers at {address}"),
             Self::Embedded => f.write_str(
-                "a small local model: there is no key in the environment, and no server answers here",
+                "a small local model: no API key found in the environment, no local server running",
             ),
         }
     }
@@ -68,7 +68,7 @@ impl fmt::Display for Choice {
 }
 
 impl Registry {
-    /// Chooses a model where nobody has. `is_set` says whether a variable of the environment is set; only where no key
+    /// Chooses a model if the user has not. `is_set` says whether a variable of the environment is set; only where no key
     /// is, servers are asked, for a moment. The last resort is a model of the program's own.
     pub async fn choose(&self, is_set: impl Fn(&str) -> bool, lookup: &dyn Lookup) -> Option<Choice> {
         if let Some(choice) = self.by_key(&is_set) {

@@ -1,8 +1,8 @@
-//! What local servers say of their models.
+//! Parses the model lists of local servers.
 
 use serde::Deserialize;
 
-/// How many models of a list are looked at.
+/// Most models of a list that are looked at.
 const MAX_MODELS: usize = 200;
 
 /// The longest name of a model.
@@ -11,7 +11,7 @@ const MAX_NAME_BYTES: usize = 256;
 /// Words in the names of models that do not talk.
 const MUTE: [&str; 6] = ["embed", "rerank", "whisper", "bge-", "tts", "clip"];
 
-/// What a model that can call tools says of itself.
+/// The capability of models that can call tools.
 const TOOLS: &str = "tools";
 
 /// Ollama's list.
@@ -27,7 +27,7 @@ struct Tag {
     remote_host: Option<String>,
 }
 
-/// What Ollama says of one model. Older ones do not say what it can do.
+/// Ollama's description of a model. Older versions do not list its capabilities.
 #[derive(Deserialize)]
 struct Shown {
     capabilities: Option<Vec<String>>,
@@ -51,7 +51,7 @@ pub(super) fn tagged(body: &[u8]) -> Vec<String> {
     talking(here.map(|tag| tag.name))
 }
 
-/// Whether Ollama says that a model can call tools, or does not say.
+/// Returns whether a model can call tools, as far as Ollama says.
 pub(super) fn may_call_tools(body: &[u8]) -> bool {
     let Ok(shown) = serde_json::from_slice::<Shown>(body) else { return false };
     shown.capabilities.is_none_or(|all| all.iter().any(|it| it == TOOLS))

@@ -1,4 +1,4 @@
-//! Who answers on this machine: the usual local servers at their usual addresses, or where the user says that they are.
+//! Finds the usual local servers at their usual addresses, or where the user's settings say that they are.
 //! All are asked side by side, and not for long.
 
 use std::{
@@ -27,19 +27,19 @@ pub const LOCAL_SERVERS: &[&str] = &["ollama", "lmstudio", "llama_cpp"];
 const OLLAMA: &str = "ollama";
 const OLLAMA_PORT: u16 = 11434;
 
-/// How long a connection may take to come about.
+/// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// How long a server may take for everything that it is asked.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit for all requests to one server.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long it may take to tell about one model.
+/// Time limit for a request about one model.
 const SHOW_TIME: Duration = Duration::from_millis(250);
 
 /// The largest answer.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
-/// How many models are asked about one by one.
+/// Most models that are asked about one by one.
 const MAX_SHOWN: usize = 6;
 
 /// A server on this machine that has a model.
@@ -49,13 +49,13 @@ pub struct AnsweringServer {
     pub provider: String,
     /// Its name, as people know it.
     pub name: String,
-    /// Where it is, for people: `localhost:11434`.
+    /// Its address as it is shown: `localhost:11434`.
     pub address: String,
     /// The model: the first one in its list that can call tools, as far as it says.
     pub model: String,
 }
 
-/// All that answer.
+/// Returns the servers that answer.
 pub(super) async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<AnsweringServer> {
     let Some(client) = client() else { return Vec::new() };
     let asked = LOCAL_SERVERS.iter().filter_map(|provider| {
@@ -63,7 +63,8 @@ pub(super) async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<A
         let url = address_of(registry, lookup, provider)?;
         let (client, name) = (&client, info.display_name.clone());
         Some(async move {
-            let model = tokio::time::timeout(PATIENCE, first_model(client, provider, &url)).await.ok()??;
+            let model =
+                tokio::time::timeout(IDLE_TIMEOUT, first_model(client, provider, &url)).await.ok()??;
             let address = shown(&url)?;
             Some(AnsweringServer { provider: (*provider).to_owned(), name, address, model })
         })
@@ -71,7 +72,7 @@ pub(super) async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<A
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// Those that are looked for: what people call them, and where.
+/// Returns the names and addresses of the servers that are looked for.
 pub(super) fn looked_for(registry: &Registry, lookup: &dyn Lookup) -> Vec<(String, String)> {
     let places = LOCAL_SERVERS.iter().filter_map(|provider| {
         let url = address_of(registry, lookup, provider)?;
@@ -84,7 +85,7 @@ fn shown(url: &Url) -> Option<String> {
     Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
 
-/// Where the user says that it is, or its usual address.
+/// Returns the address from the settings, or the usual one.
 fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &str) -> Option<Url> {
     let setting = registry.info(provider)?.settings.iter().find(|setting| setting.name.ends_with("_HOST"))?;
     let said = lookup.value(&setting.name).ok().flatten().filter(|text| !text.trim().is_empty());

@@ -1,4 +1,4 @@
-//! Those who run the models of others.
+//! Services that run the models of others.
 
 use super::super::service::{CHAT, Key, Service};
 use crate::endpoint::Dialect;

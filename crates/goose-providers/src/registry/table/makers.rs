@@ -1,4 +1,4 @@
-//! Those who make models and offer them.
+//! Services that make models and offer them.
 
 use super::super::service::{CHAT, Key, Service, Wire};
 use crate::endpoint::Dialect;

@@ -15,7 +15,7 @@ pub(crate) fn services() -> impl Iterator<Item = &'static Service> {
 }
 
 /// Services that goose users may have set and that goose cannot talk to: the name, why, and what to do instead.
-pub(crate) const CANNOT: &[(&str, &str, &str)] = &[
+pub(crate) const UNSUPPORTED: &[(&str, &str, &str)] = &[
     (
         "local",
         "the small model is a part of the goose program, and this one was built without it",
@@ -23,7 +23,7 @@ pub(crate) const CANNOT: &[(&str, &str, &str)] = &[
     ),
     (
         "github_copilot",
-        "it wants a login of its own that trades tokens",
+        "it requires a login of its own",
         "use github_models with a GITHUB_TOKEN, or a gateway such as litellm",
     ),
     (
@@ -33,7 +33,7 @@ pub(crate) const CANNOT: &[(&str, &str, &str)] = &[
     ),
     ("claude-code", "it is a program, not a service", "use anthropic with an ANTHROPIC_API_KEY"),
     ("codex", "it is a program, not a service", "use openai with an OPENAI_API_KEY"),
-    ("chatgpt_codex", "it wants a ChatGPT login", "use openai with an OPENAI_API_KEY"),
+    ("chatgpt_codex", "it requires a ChatGPT login", "use openai with an OPENAI_API_KEY"),
     ("cursor-agent", "it is a program, not a service", "use openai or anthropic with a key"),
     ("gemini-cli", "it is a program, not a service", "use google with a GOOGLE_API_KEY"),
 ];

@@ -22,10 +22,10 @@ use crate::{
     },
 };
 
-/// How many blocks of an answer may be open at the same time.
+/// Most open blocks.
 const MAX_OPEN_BLOCKS: usize = 256;
 
-/// How long the signature of a thought may be.
+/// Longest signature of a thought.
 const MAX_SIGNATURE_BYTES: usize = 1024 * 1024;
 
 pub(in crate::wires) struct AnthropicDecoder {
@@ -98,7 +98,7 @@ impl AnthropicDecoder {
                 self.end_all(reply)?;
                 reply.done();
             }
-            Event::Error { error } => return Err(failure::of_value(&self.endpoint, &error)),
+            Event::Error { error } => return Err(failure::from_value(&self.endpoint, &error)),
             Event::Other => {}
         }
         Ok(())
@@ -173,7 +173,7 @@ impl AnthropicDecoder {
         indices.into_iter().try_for_each(|index| self.end(index, reply))
     }
 
-    /// What is cached is counted apart on this wire. Later counts replace earlier ones.
+    /// Updates the usage. Cached input is counted apart on this wire; later counts replace earlier ones.
     fn count(&mut self, usage: Option<&Value>, reply: &mut Assembly) {
         let Some(usage) = usage else { return };
         let number = |field: &str| usage.get(field).and_then(Value::as_u64);

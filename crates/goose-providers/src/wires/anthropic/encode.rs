@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// How many tokens an answer may have where nobody says so; the wire wants a number.
+/// Default limits of an answer; the wire requires a number.
 const DEFAULT_MAX_TOKENS: u64 = 8_192;
 const MOST_DEFAULT_TOKENS: u64 = 32_000;
 
@@ -125,11 +125,11 @@ fn tool_entries(tools: &[Tool], mark: Option<CacheControl>) -> impl Iterator<Ite
 }
 
 fn write_messages(ask: &Ask<'_>, mark: Option<CacheControl>, out: &mut Vec<u8>) {
-    let sight = ask.sight();
+    let vision = ask.vision();
     let messages = ask.request.messages;
     let start = out.len();
     let write =
-        |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| messages::write(message, sight, out);
+        |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| messages::write(message, vision, out);
     let ends = ask.history.write(messages, write, out);
     if mark.is_some() {
         caching::mark(&Places { messages, start, ends: &ends }, |_| true, out);
@@ -195,7 +195,7 @@ fn can_think(messages: &[Arc<Message>], wire: &str) -> bool {
         return true;
     };
     let is_own_thought = |part: &MessageContent| match part {
-        MessageContent::Reasoning(thought) => content::kept(&thought.opaque, wire).is_some(),
+        MessageContent::Reasoning(thought) => content::opaque_data(&thought.opaque, wire).is_some(),
         _ => false,
     };
     last.call_ids().next().is_none() || last.content.iter().any(is_own_thought)

@@ -1,4 +1,4 @@
-//! What Anthropic's events look like, as far as they are read.
+//! Anthropic's events, as far as they are read.
 
 use serde::Deserialize;
 use serde_json::Value;

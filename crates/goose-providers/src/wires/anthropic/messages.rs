@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::WIRE;
 use crate::wires::{
     body::write_element,
-    content::{self, Part, Sight},
+    content::{self, Part, VisionSupport},
     names,
     text::ArgumentObject,
 };
@@ -57,10 +57,10 @@ struct Source<'a> {
 }
 
 /// Writes a message; nothing where it would be empty.
-pub(super) fn write(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+pub(super) fn write(message: &Message, vision: VisionSupport, out: &mut Vec<u8>) {
     let (role, content) = match message.role {
         Role::Assistant => ("assistant", assistant_blocks(message)),
-        _ => ("user", user_blocks(message, sight)),
+        _ => ("user", user_blocks(message, vision)),
     };
     if !content.is_empty() {
         write_element(out, &Said { role, content });
@@ -68,16 +68,16 @@ pub(super) fn write(message: &Message, sight: Sight, out: &mut Vec<u8>) {
 }
 
 /// Results come first: nothing may stand between a call and its result.
-fn user_blocks(message: &Message, sight: Sight) -> Vec<Block<'_>> {
+fn user_blocks(message: &Message, vision: VisionSupport) -> Vec<Block<'_>> {
     let results = message.content.iter().filter_map(|content| match content {
         MessageContent::ToolResult { id, output } => Some(Block::ToolResult {
             tool_use_id: names::sent_id(id),
-            content: content::result_parts(output, sight).into_iter().map(block).collect(),
+            content: content::result_parts(output, vision).into_iter().map(block).collect(),
             is_error: output.is_error,
         }),
         _ => None,
     });
-    results.chain(content::parts(message, sight).map(block)).collect()
+    results.chain(content::parts(message, vision).map(block)).collect()
 }
 
 fn block(part: Part<'_>) -> Block<'_> {
@@ -102,7 +102,7 @@ fn assistant_blocks(message: &Message) -> Vec<Block<'_>> {
 
 fn assistant_block(content: &MessageContent) -> Option<Block<'_>> {
     match content {
-        MessageContent::Block(inner) => content::part(inner, Sight::Blind).map(block),
+        MessageContent::Block(inner) => content::part(inner, VisionSupport::Unsupported).map(block),
         MessageContent::Reasoning(thought) => thought_block(thought),
         MessageContent::ToolCall { id, name, arguments, .. } => Some(Block::ToolUse {
             id: names::sent_id(id),
@@ -115,7 +115,7 @@ fn assistant_block(content: &MessageContent) -> Option<Block<'_>> {
 
 /// Only thoughts that were signed on this wire are taken by it.
 fn thought_block(thought: &Reasoning) -> Option<Block<'_>> {
-    let data = content::kept(&thought.opaque, WIRE)?;
+    let data = content::opaque_data(&thought.opaque, WIRE)?;
     if let Some(data) = data.get("redacted").and_then(Value::as_str) {
         return Some(Block::RedactedThinking { data });
     }

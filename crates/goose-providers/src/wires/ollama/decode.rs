@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// How much of a reason that is not known is kept.
+/// Longest unknown stop reason.
 const MAX_REASON_CHARS: usize = 100;
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ impl Decoder for OllamaDecoder {
 impl OllamaDecoder {
     fn piece(&self, piece: Piece, reply: &mut Assembly) -> ProviderResult<()> {
         if let Some(error) = piece.error.as_ref().filter(|error| !error.is_null()) {
-            return Err(failure::of_value(&self.endpoint, error));
+            return Err(failure::from_value(&self.endpoint, error));
         }
         if let Some(said) = &piece.message {
             take(said, reply)?;

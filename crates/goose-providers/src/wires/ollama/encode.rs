@@ -13,7 +13,7 @@ use crate::{
 struct Head<'a> {
     model: &'a str,
     stream: bool,
-    /// What does not fit is refused, where it would else be cut off without a word. Old versions do not look at it.
+    /// Makes Ollama refuse what does not fit instead of truncating it silently. Old versions ignore it.
     truncate: bool,
     options: Options,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,12 +45,12 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
 }
 
 fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
-    let (request, sight) = (&ask.request, ask.sight());
+    let (request, vision) = (&ask.request, ask.vision());
     if !request.system.is_empty() {
         messages::write_system(request.system, out);
     }
     let write = |message: &Message, before: Option<&Message>, out: &mut Vec<u8>| {
-        messages::write(message, before, sight, out);
+        messages::write(message, before, vision, out);
     };
     ask.history.write(request.messages, write, out);
 }

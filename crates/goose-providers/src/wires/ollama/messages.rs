@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::wires::{
     body::write_element,
-    content::{self, Part, Sight},
+    content::{self, Part, VisionSupport},
     names::{called_name, sent_name},
     text::{ArgumentObject, joined, result_text},
 };
@@ -42,28 +42,28 @@ pub(super) fn write_system(text: &str, out: &mut Vec<u8>) {
 
 /// Writes a message, as none, one or several of the wire's. Results are tied to calls by name here, and the calls are in
 /// the message `before`.
-pub(super) fn write(message: &Message, before: Option<&Message>, sight: Sight, out: &mut Vec<u8>) {
+pub(super) fn write(message: &Message, before: Option<&Message>, vision: VisionSupport, out: &mut Vec<u8>) {
     match message.role {
         Role::Assistant => write_assistant(message, out),
-        _ => write_user(message, before, sight, out),
+        _ => write_user(message, before, vision, out),
     }
 }
 
-fn write_user(message: &Message, before: Option<&Message>, sight: Sight, out: &mut Vec<u8>) {
+fn write_user(message: &Message, before: Option<&Message>, vision: VisionSupport, out: &mut Vec<u8>) {
     for part in &message.content {
         if let MessageContent::ToolResult { id, output } = part {
             let name = before.and_then(|message| called_name(message, id)).unwrap_or_default();
-            write_result(name, output, sight, out);
+            write_result(name, output, vision, out);
         }
     }
-    let (images, texts) = apart(content::parts(message, sight));
+    let (images, texts) = apart(content::parts(message, vision));
     if !images.is_empty() || !texts.is_empty() {
         write_element(out, &Entry { role: "user", content: joined(texts), images, ..Entry::default() });
     }
 }
 
-fn write_result(name: &str, output: &ToolOutput, sight: Sight, out: &mut Vec<u8>) {
-    let (images, texts) = apart(content::result_parts(output, sight));
+fn write_result(name: &str, output: &ToolOutput, vision: VisionSupport, out: &mut Vec<u8>) {
+    let (images, texts) = apart(content::result_parts(output, vision));
     write_element(
         out,
         &Entry {

@@ -1,11 +1,11 @@
-//! What the events of OpenAI chat look like, read with tolerance for its many dialects: nulls, missing indices, arguments
+//! The events of OpenAI chat, read with tolerance for its many dialects: nulls, missing indices, arguments
 //! as objects, content in parts. A whole answer has the same form, with `message` where an event has `delta`; some events
 //! have both, and repeat in `message` all that came so far.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a thought is kept with whose service calls it `reasoning_content`.
+/// Marks a thought whose service calls it `reasoning_content`.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
 /// The key under which a thought's details are kept.
@@ -46,7 +46,7 @@ pub(super) struct CallDelta {
     pub(super) index: Option<Value>,
     pub(super) id: Option<String>,
     pub(super) function: Option<FunctionDelta>,
-    /// What Gemini wants to see again.
+    /// Data that Gemini needs back.
     pub(super) extra_content: Option<Value>,
 }
 

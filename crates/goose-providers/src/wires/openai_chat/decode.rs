@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// What some services send last.
+/// The last event of some services.
 const DONE: &str = "[DONE]";
 
 pub(in crate::wires) struct ChatDecoder {
@@ -70,12 +70,12 @@ impl Decoder for ChatDecoder {
 impl ChatDecoder {
     fn named_error(&self, data: &str) -> ProviderError {
         let value: Value = serde_json::from_str(data).unwrap_or_default();
-        failure::of_value(&self.endpoint, &value)
+        failure::from_value(&self.endpoint, &value)
     }
 
     fn chunk(&mut self, chunk: Chunk, reply: &mut Assembly) -> ProviderResult<()> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(failure::of_value(&self.endpoint, &error));
+            return Err(failure::from_value(&self.endpoint, &error));
         }
         let mut usage = chunk.usage.or_else(|| chunk.x_groq?.get_mut("usage").map(Value::take));
         // Only one answer was asked for.
@@ -96,7 +96,7 @@ impl ChatDecoder {
         let is_failed = choice.finish_reason.as_deref() == Some("error");
         let fault = choice.error.filter(|error| !error.is_null());
         if let Some(error) = fault.or_else(|| is_failed.then(|| "it stopped with an error".into())) {
-            return Err(failure::of_value(&self.endpoint, &error));
+            return Err(failure::from_value(&self.endpoint, &error));
         }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             reply.stop(stop_of(reason));

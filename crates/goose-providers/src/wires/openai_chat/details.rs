@@ -52,9 +52,9 @@ fn join(details: &mut Vec<Value>, piece: Value) {
 }
 
 /// All details of a message's thoughts.
-pub(super) fn of(message: &Message) -> Vec<&Value> {
+pub(super) fn details_of(message: &Message) -> Vec<&Value> {
     let thoughts = message.content.iter().filter_map(|part| match part {
-        MessageContent::Reasoning(thought) => content::kept(&thought.opaque, WIRE),
+        MessageContent::Reasoning(thought) => content::opaque_data(&thought.opaque, WIRE),
         _ => None,
     });
     let details = thoughts.filter_map(|data| data.get(REASONING_DETAILS)?.as_array());

@@ -55,7 +55,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
 
 fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
     let request = &ask.request;
-    let reader = Reader { sight: ask.sight(), dialect: ask.dialect, form: text_form(ask) };
+    let reader = Reader { vision: ask.vision(), dialect: ask.dialect, form: text_form(ask) };
     if !request.system.is_empty() {
         messages::write_system(request.system, reader.form, out);
     }
@@ -86,7 +86,7 @@ fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
     }
 }
 
-/// Who does not think, cannot be asked to think less.
+/// Returns the word for an effort, if the model takes one.
 fn effort_word(effort: Effort, model: &str) -> Option<&'static str> {
     match effort {
         _ if models::is_openai_talker(model) => None,

@@ -13,7 +13,7 @@ use crate::{
     wires::{
         body::write_element,
         caching::CacheControl,
-        content::{self, Part, Sight},
+        content::{self, Part, VisionSupport},
         names,
         text::{ArgumentText, Content, DataUrl, Said, joined, result_text},
     },
@@ -83,15 +83,15 @@ struct FunctionCall<'a> {
     arguments: ArgumentText<'a>,
 }
 
-/// What the reader of a conversation can take.
+/// The abilities of the receiver.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
-    pub(super) sight: Sight,
+    pub(super) vision: VisionSupport,
     pub(super) dialect: Dialect,
     pub(super) form: TextForm,
 }
 
-/// How what the user says is written where it is nothing but text.
+/// The form of messages that are only text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextForm {
     /// As such: not everybody takes lists.
@@ -100,7 +100,7 @@ pub(super) enum TextForm {
     Parts,
 }
 
-/// Whether the last thing that was written is a text in parts. Results are not.
+/// Returns whether the last message is a text in parts. Results are not.
 pub(super) fn ends_in_text(written: &[u8]) -> bool {
     written.ends_with(br#""}]}"#)
 }
@@ -126,28 +126,33 @@ pub(super) fn write(message: &Message, reader: Reader, out: &mut Vec<u8>) {
 }
 
 fn write_user(message: &Message, reader: Reader, out: &mut Vec<u8>) {
-    let sight = reader.sight;
+    let vision = reader.vision;
     let mut parts = Vec::new();
     for content in &message.content {
         if let MessageContent::ToolResult { id, output } = content {
-            parts.extend(write_result(id, output, sight, out));
+            parts.extend(write_result(id, output, vision, out));
         }
     }
-    parts.extend(content::parts(message, sight));
+    parts.extend(content::parts(message, vision));
     if parts.is_empty() {
         return;
     }
     let content: Content<'_, ContentPart<'_>> = match reader.form {
-        TextForm::Plain => Content::of(parts),
+        TextForm::Plain => Content::new(parts),
         TextForm::Parts => Content::in_parts(parts),
     };
     write_element(out, &Said { role: "user", content });
 }
 
 /// Writes a result, and gives back its images.
-fn write_result<'a>(id: &'a str, output: &'a ToolOutput, sight: Sight, out: &mut Vec<u8>) -> Vec<Part<'a>> {
+fn write_result<'a>(
+    id: &'a str,
+    output: &'a ToolOutput,
+    vision: VisionSupport,
+    out: &mut Vec<u8>,
+) -> Vec<Part<'a>> {
     let (texts, images): (Vec<Part<'a>>, Vec<Part<'a>>) =
-        content::result_parts(output, sight).into_iter().partition(Part::is_text);
+        content::result_parts(output, vision).into_iter().partition(Part::is_text);
     let text = if texts.is_empty() { Cow::Borrowed("(see the next message)") } else { joined(texts) };
     let content = result_text(text, output.is_error);
     write_element(out, &ToolMessage { role: "tool", tool_call_id: names::sent_id(id), content });
@@ -165,7 +170,7 @@ fn write_assistant(message: &Message, dialect: Dialect, out: &mut Vec<u8>) {
         tool_calls.iter_mut().for_each(|call| call.extra_content = None);
     } else {
         reasoning_content = wanted_thoughts(message).filter(|_| !tool_calls.is_empty());
-        reasoning_details = details::of(message);
+        reasoning_details = details::details_of(message);
     }
     let content = (!texts.is_empty()).then(|| joined(texts));
     let said =
@@ -179,7 +184,7 @@ fn call_entry(content: &MessageContent) -> Option<CallEntry<'_>> {
         id: names::sent_id(id),
         r#type: "function",
         function: FunctionCall { name: names::sent_name(name), arguments: ArgumentText(arguments) },
-        extra_content: content::kept(opaque, WIRE),
+        extra_content: content::opaque_data(opaque, WIRE),
     })
 }
 
@@ -189,7 +194,7 @@ fn wanted_thoughts(message: &Message) -> Option<String> {
     let mut thoughts = String::new();
     for content in &message.content {
         if let MessageContent::Reasoning(thought) = content
-            && content::kept(&thought.opaque, WIRE).is_some_and(|data| data == REASONING_CONTENT)
+            && content::opaque_data(&thought.opaque, WIRE).is_some_and(|data| data == REASONING_CONTENT)
         {
             thoughts.push_str(&content::sendable(&thought.text));
         }

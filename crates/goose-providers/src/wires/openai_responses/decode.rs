@@ -32,7 +32,7 @@ pub(in crate::wires) struct ResponsesDecoder {
     items: usize,
 }
 
-/// How many items one answer may have.
+/// Most items of an answer.
 const MAX_ITEMS: usize = 1024;
 
 impl Decoder for ResponsesDecoder {
@@ -117,7 +117,7 @@ impl ResponsesDecoder {
         Ok(call)
     }
 
-    /// What an item holds at its end counts, whether or not its pieces came before.
+    /// Takes the final content of an item, whether or not its pieces came before.
     fn done(&mut self, index: Option<Value>, item: Item, reply: &mut Assembly) -> ProviderResult<()> {
         self.items += 1;
         if self.items > MAX_ITEMS {
@@ -190,14 +190,14 @@ impl ResponsesDecoder {
 
     fn failed(&self, response: &Value) -> ProviderError {
         let error = response.get("error").filter(|error| !error.is_null()).unwrap_or(response);
-        failure::of_value(&self.endpoint, error)
+        failure::from_value(&self.endpoint, error)
     }
 
     /// `{"type": "error", "code", "message"}`, or the same inside of `error`.
     fn error(&self, event: &Value) -> ProviderError {
         match event.get("error") {
-            Some(error) if !error.is_null() => failure::of_value(&self.endpoint, error),
-            _ => failure::of_value(
+            Some(error) if !error.is_null() => failure::from_value(&self.endpoint, error),
+            _ => failure::from_value(
                 &self.endpoint,
                 &json!({ "code": event["code"], "message": event["message"] }),
             ),
@@ -233,7 +233,7 @@ fn texts_of(pieces: Option<Vec<Piece>>) -> Vec<String> {
     texts.filter(|text| !text.is_empty()).collect()
 }
 
-/// Where an item stands, as a key.
+/// Returns the key of an item.
 fn place(index: Option<&Value>) -> String {
     index.map(ToString::to_string).unwrap_or_default()
 }

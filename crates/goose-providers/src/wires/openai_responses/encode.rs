@@ -53,8 +53,9 @@ impl<'a> From<&'a Tool> for ToolEntry<'a> {
 
 /// The body of a request.
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
-    let sight = ask.sight();
-    let write = |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| items::write(message, sight, out);
+    let vision = ask.vision();
+    let write =
+        |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| items::write(message, vision, out);
     RequestBody::new(&head(ask))
         .list("tools", ask.request.tools.iter().map(ToolEntry::from))
         .written_list("input", |out| {

@@ -1,4 +1,4 @@
-//! What the events of OpenAI Responses look like, as far as they are read. A whole answer is what the last event holds.
+//! The events of OpenAI Responses, as far as they are read. The last event contains the whole answer.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::WIRE;
 use crate::wires::{
     body::write_element,
-    content::{self, Part, Sight},
+    content::{self, Part, VisionSupport},
     names,
     text::{ArgumentText, Content, DataUrl, Said, result_text},
 };
@@ -57,33 +57,36 @@ struct Summary<'a> {
 }
 
 /// Writes a message, as none, one or several items.
-pub(super) fn write(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+pub(super) fn write(message: &Message, vision: VisionSupport, out: &mut Vec<u8>) {
     match message.role {
         Role::Assistant => write_assistant(message, out),
-        _ => write_user(message, sight, out),
+        _ => write_user(message, vision, out),
     }
 }
 
-fn write_user(message: &Message, sight: Sight, out: &mut Vec<u8>) {
+fn write_user(message: &Message, vision: VisionSupport, out: &mut Vec<u8>) {
     let mut parts = Vec::new();
     for content in &message.content {
         match content {
-            MessageContent::ToolResult { id, output } => write_result(id, output, sight, out),
-            MessageContent::Block(block) => parts.extend(content::part(block, sight)),
+            MessageContent::ToolResult { id, output } => write_result(id, output, vision, out),
+            MessageContent::Block(block) => parts.extend(content::part(block, vision)),
             _ => {}
         }
     }
     if !parts.is_empty() {
-        write_element(out, &said("user", Content::of(parts)));
+        write_element(out, &said("user", Content::new(parts)));
     }
 }
 
-fn write_result(id: &str, output: &ToolOutput, sight: Sight, out: &mut Vec<u8>) {
-    let mut parts = content::result_parts(output, sight);
+fn write_result(id: &str, output: &ToolOutput, vision: VisionSupport, out: &mut Vec<u8>) {
+    let mut parts = content::result_parts(output, vision);
     if let Some(Part::Text(text)) = parts.iter_mut().find(|part| part.is_text()) {
         *text = result_text(std::mem::take(text), output.is_error);
     }
-    write_element(out, &Item::FunctionCallOutput { call_id: names::sent_id(id), output: Content::of(parts) });
+    write_element(
+        out,
+        &Item::FunctionCallOutput { call_id: names::sent_id(id), output: Content::new(parts) },
+    );
 }
 
 fn said<'a>(role: &'static str, content: Content<'a, InputPart<'a>>) -> Said<'a, InputPart<'a>> {
@@ -112,14 +115,14 @@ fn write_assistant(message: &Message, out: &mut Vec<u8>) {
 }
 
 fn write_text(block: &ContentBlock, out: &mut Vec<u8>) {
-    if let Some(Part::Text(text)) = content::part(block, Sight::Blind) {
+    if let Some(Part::Text(text)) = content::part(block, VisionSupport::Unsupported) {
         write_element(out, &said("assistant", Content::Text(text)));
     }
 }
 
 /// Only thoughts that were sealed on this wire mean anything to it.
 fn write_thought(thought: &Reasoning, out: &mut Vec<u8>) {
-    let Some(kept) = content::kept(&thought.opaque, WIRE) else { return };
+    let Some(kept) = content::opaque_data(&thought.opaque, WIRE) else { return };
     let Some(encrypted_content) = kept.get("encrypted_content").filter(|sealed| sealed.is_string()) else {
         return;
     };

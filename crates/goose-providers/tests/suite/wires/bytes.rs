@@ -112,7 +112,7 @@ async fn something_else_is_told_apart() {
         ("text/html", "\n <!doctype html><title>Login</title>", "web page"),
         ("text/event-stream", "upstream connect error\n\n", "neither a stream of events nor JSON"),
         ("text/event-stream", "data: {\"a\":\n\ndata: 1\n\n", "cannot be read"),
-        ("application/json", "{\"ok\":true}", "it holds no"),
+        ("application/json", "{\"ok\":true}", "is missing"),
         ("application/json", "{oops}", "cannot be read"),
         ("text/event-stream", "data: {sk-canary-key}\n\n", "[hidden]"),
     ];

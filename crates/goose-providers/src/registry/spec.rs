@@ -1,4 +1,4 @@
-//! [`Blueprint`]: a service of the table or of the user's own, in one form.
+//! [`ServiceSpec`]: a service of the table or of the user's own, in one form.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,11 +10,11 @@ use crate::{
 };
 
 /// A service, ready to be filled in with what the user has set.
-pub(super) struct Blueprint<'a> {
+pub(super) struct ServiceSpec<'a> {
     pub(super) name: &'a str,
     pub(super) shown: &'a str,
     pub(super) wire: Wire,
-    /// What the usual variables begin with; none for a service of the user's own.
+    /// The prefix of the usual variables; none for the user's own services.
     pub(super) prefix: Option<&'a str>,
     pub(super) host: &'a str,
     pub(super) path: &'a str,
@@ -31,7 +31,7 @@ pub(super) struct Blueprint<'a> {
     pub(super) models: BTreeMap<&'a str, ModelOverride>,
 }
 
-/// Whether it goes without a key.
+/// The need for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NeedsKey {
     Yes,
@@ -46,8 +46,8 @@ pub(super) struct Variable<'a> {
     pub(super) example: Option<&'a str>,
 }
 
-impl<'a> Blueprint<'a> {
-    pub(super) fn of_service(service: &'a Service) -> Self {
+impl<'a> ServiceSpec<'a> {
+    pub(super) fn from_service(service: &'a Service) -> Self {
         let (keys, needs_key) = match service.key {
             Key::Required(keys) => (keys, NeedsKey::Yes),
             Key::Optional(keys) => (keys, NeedsKey::No),
@@ -79,7 +79,7 @@ impl<'a> Blueprint<'a> {
         }
     }
 
-    pub(super) fn of_custom(custom: &'a CustomProvider) -> Self {
+    pub(super) fn from_custom(custom: &'a CustomProvider) -> Self {
         let (wire, usual_path) = custom_wire(custom);
         let needs_key = match custom.requires_auth {
             Some(false) => NeedsKey::No,

@@ -1,10 +1,8 @@
-//! [`Endpoint`]: where a service is asked, and with what.
+//! [`Endpoint`]: the address of a service, its key and its options; [`ApiKey`]: a key that cannot be printed.
 
 use std::{fmt, time::Duration};
 
 use url::Url;
-
-use crate::api_key::ApiKey;
 
 /// Default idle timeout.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -143,6 +141,51 @@ impl fmt::Debug for Endpoint {
             .field("timeout", &self.timeout)
             .field("proxy", &self.proxy.as_ref().map(shown))
             .finish()
+    }
+}
+
+/// The key to a service. Its only way out is [`expose`](Self::expose).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// Keeps a key, without the white space that pasting leaves around it.
+    pub fn new(key: impl AsRef<str>) -> Self {
+        Self(key.as_ref().trim().to_owned())
+    }
+
+    /// The key, for the one place that needs it: a request's header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether the key is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&str> for ApiKey {
+    fn from(key: &str) -> Self {
+        Self::new(key)
+    }
+}
+
+impl From<String> for ApiKey {
+    fn from(key: String) -> Self {
+        Self::new(key)
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
+    }
+}
+
+impl fmt::Display for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
     }
 }
 

@@ -7,8 +7,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::{
-    api_key::ApiKey,
-    endpoint::{Endpoint, shown},
+    endpoint::{ApiKey, Endpoint, shown},
     error::ProviderError,
     http::Refusal,
 };

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use crate::{api_key::ApiKey, registry::SetupError};
+use crate::{endpoint::ApiKey, registry::SetupError};
 
 /// Why it cannot be said whether something is set. The texts say where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

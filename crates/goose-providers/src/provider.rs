@@ -1,8 +1,18 @@
-//! [`Provider`]: one model at one service, ready to be asked.
+//! [`Provider`]: one model at one service, ready to be asked; [`Request`]: a question to it; [`ProviderFactory`]: models
+//! that a program brings itself.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use goose_extension::{Message, Tool};
+use serde::{Deserialize, Serialize};
 
-use crate::{error::ProviderResult, reply::ReplyStream, request::Request};
+use crate::{
+    error::ProviderResult,
+    lookup::Lookup,
+    registry::{ProviderInfo, SetupError},
+    reply::ReplyStream,
+};
 
 /// One model at one service. Shared by reference; asking it does not change it.
 #[async_trait]
@@ -84,4 +94,87 @@ impl ModelInfo {
             max_tool_tokens: None,
         }
     }
+}
+
+/// One question to a model: the whole conversation, and the tools it may ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The system prompt.
+    pub system: &'a str,
+    /// The conversation, oldest first. Valid: each tool call has exactly one result, in the message after it.
+    pub messages: &'a [Arc<Message>],
+    /// The tools, under the names that the model uses.
+    pub tools: &'a [Tool],
+    /// The options.
+    pub options: &'a RequestOptions,
+}
+
+/// Options for an answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RequestOptions {
+    /// The sampling temperature.
+    pub temperature: Option<f32>,
+    /// Most tokens of the answer.
+    pub max_tokens: Option<u64>,
+    /// The reasoning effort.
+    pub effort: Option<Effort>,
+    /// The conversation's id: services that cache by a key use it.
+    pub conversation: Option<String>,
+    /// True if the conversation is not saved: then nothing of it may be written to the disk.
+    pub is_ephemeral: bool,
+}
+
+/// The reasoning effort of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Not at all, where that can be had.
+    None,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Long.
+    High,
+}
+
+impl Effort {
+    /// As services say it; there is no common word for no thinking at all.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Low => Some("low"),
+            Self::Medium => Some("medium"),
+            Self::High => Some("high"),
+        }
+    }
+}
+
+/// Models that a program brings itself, such as one that runs inside it. Registered with
+/// [`Registry::with_factory`](crate::Registry::with_factory), they are found by the ordinary lookup under their
+/// [`name`](Self::name).
+#[async_trait]
+pub trait ProviderFactory: Send + Sync {
+    /// The name that people write, such as `local`.
+    fn name(&self) -> &str;
+
+    /// The models that can be chosen, the default one first.
+    fn info(&self) -> ProviderInfo;
+
+    /// Gets what a model needs and this machine does not have yet, such as its file, with the consent of the person.
+    /// Called before a conversation begins, never in the middle of one.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot be had, such as a missing consent, and what to do.
+    async fn fetch(&self, _model: &str, _lookup: &dyn Lookup) -> Result<(), SetupError> {
+        Ok(())
+    }
+
+    /// Builds the provider for a model. Downloads nothing.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the model cannot be used, and what to do.
+    fn build(&self, model: &str, lookup: &dyn Lookup) -> Result<Arc<dyn Provider>, SetupError>;
 }

@@ -1,19 +1,15 @@
-//! Facts about well-known models: size, vision and prices.
-//!
-//! - `table`: the data, static and sorted; nothing is parsed or built before it is looked at;
-//! - `overrides`: what the user knows better.
-//!
-//! A model is found by the longest entry that its name begins with, at the name's start or after a maker's name:
-//! `us.anthropic.claude-sonnet-4-5-20250929-v1:0` is a `claude-sonnet-4-5`.
+//! Facts about well-known models (size, vision, prices), and the user's overrides.
 
-mod entry;
-mod overrides;
 mod table;
 
-pub use overrides::{ModelOverride, ModelOverrides};
+use std::collections::BTreeMap;
 
-use self::{entry::Entry, table::MODELS};
-use crate::provider::ModelInfo;
+use serde::Deserialize;
+
+use crate::{
+    catalogue::table::MODELS,
+    provider::{ModelInfo, Prices, PromptStyle},
+};
 
 /// Context of an unknown model.
 const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
@@ -57,6 +53,171 @@ fn longest(text: &str) -> Option<&'static Entry> {
 /// Returns whether it begins with these words; `gpt-4-1106` does not begin with `gpt-4-1`.
 fn begins_with(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+/// The facts about a family of models.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    prefix: &'static str,
+    context: u64,
+    /// Zero where it is not known.
+    output: u64,
+    images: Images,
+    prices: Option<Prices>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Images {
+    Seen,
+    NotSeen,
+}
+
+/// A family that sees images and whose prices are not known.
+const fn model(prefix: &'static str, context: u64, output: u64) -> Entry {
+    Entry { prefix, context, output, images: Images::Seen, prices: None }
+}
+
+impl Entry {
+    /// The same, but it reads text only.
+    const fn blind(mut self) -> Self {
+        self.images = Images::NotSeen;
+        self
+    }
+
+    /// The same with prices for what it reads and writes.
+    const fn costs(mut self, input: f64, output: f64) -> Self {
+        self.prices = Some(Prices { input, output, cached_input: None, cache_write: None });
+        self
+    }
+
+    /// The same with a price for what it reads from its cache.
+    const fn cached(mut self, price: f64) -> Self {
+        if let Some(prices) = &mut self.prices {
+            prices.cached_input = Some(price);
+        }
+        self
+    }
+
+    /// The same with a price for what is put into its cache.
+    const fn written(mut self, price: f64) -> Self {
+        if let Some(prices) = &mut self.prices {
+            prices.cache_write = Some(price);
+        }
+        self
+    }
+
+    /// Returns the first contradiction in it.
+    #[cfg(test)]
+    fn problems(&self) -> Vec<&'static str> {
+        let mut problems = Vec::new();
+        let mut check = |holds: bool, problem| {
+            if !holds {
+                problems.push(problem);
+            }
+        };
+        check((1_024..=10_000_000).contains(&self.context), "no size of a context");
+        check(self.output <= self.context, "an answer larger than the context");
+        if let Some(Prices { input, output, cached_input, cache_write }) = self.prices {
+            check(input > 0.0 && output <= 1_000.0, "prices out of all reason");
+            check(output >= input, "writing costs less than reading");
+            check(
+                cached_input.is_none_or(|cached| cached > 0.0 && cached < input),
+                "the cache saves nothing",
+            );
+            check(
+                cache_write.is_none_or(|write| write >= input && write <= 2.0 * input),
+                "an odd price to cache",
+            );
+            check(cache_write.is_none() || cached_input.is_some(), "a price to cache, none to read from it");
+        }
+        problems
+    }
+
+    /// As a model of that name.
+    fn info(&self, name: &str) -> ModelInfo {
+        ModelInfo {
+            name: name.to_owned(),
+            context_limit: self.context,
+            max_output: (self.output > 0).then_some(self.output),
+            sees_images: self.images == Images::Seen,
+            prices: self.prices,
+            prompt_style: PromptStyle::Full,
+            max_tool_tokens: None,
+        }
+    }
+}
+
+/// The user's overrides of facts about models.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ModelOverrides {
+    /// The size of the model that is asked for, whatever else is said (`GOOSE_CONTEXT_LIMIT`).
+    pub context_limit: Option<u64>,
+    /// By the model's name, as in the configuration under `models:`.
+    pub models: BTreeMap<String, ModelOverride>,
+}
+
+/// The user's overrides for one model.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ModelOverride {
+    /// The size of its context, in tokens.
+    pub context_limit: Option<u64>,
+    /// Most tokens of an answer.
+    pub max_output: Option<u64>,
+    /// True if it accepts images.
+    pub sees_images: Option<bool>,
+    /// US dollars for a million tokens read.
+    pub input_price: Option<f64>,
+    /// US dollars for a million tokens written.
+    pub output_price: Option<f64>,
+    /// US dollars for a million tokens read from the cache.
+    pub cached_input_price: Option<f64>,
+    /// US dollars for a million tokens put into the cache.
+    pub cache_write_price: Option<f64>,
+}
+
+impl ModelOverrides {
+    /// Returns whether the user has set the size of that model.
+    pub(crate) fn says_size_of(&self, model: &str) -> bool {
+        self.context_limit.is_some()
+            || self.models.get(model).is_some_and(|says| says.context_limit.is_some())
+    }
+
+    pub(crate) fn apply(&self, info: &mut ModelInfo) {
+        if let Some(says) = self.models.get(&info.name) {
+            says.apply(info);
+        }
+        if let Some(limit) = positive(self.context_limit) {
+            info.context_limit = limit;
+        }
+    }
+}
+
+impl ModelOverride {
+    pub(crate) fn apply(&self, info: &mut ModelInfo) {
+        if let Some(limit) = positive(self.context_limit) {
+            info.context_limit = limit;
+        }
+        info.max_output = positive(self.max_output).or(info.max_output);
+        info.sees_images = self.sees_images.unwrap_or(info.sees_images);
+        info.prices = self.prices(info.prices).or(info.prices);
+    }
+
+    /// New prices over the old ones. Both of reading and writing must be known, or there are none.
+    fn prices(&self, known: Option<Prices>) -> Option<Prices> {
+        let sound = |price: Option<f64>| price.filter(|price| price.is_finite() && *price >= 0.0);
+        Some(Prices {
+            input: sound(self.input_price).or(known.map(|known| known.input))?,
+            output: sound(self.output_price).or(known.map(|known| known.output))?,
+            cached_input: sound(self.cached_input_price).or(known.and_then(|known| known.cached_input)),
+            cache_write: sound(self.cache_write_price).or(known.and_then(|known| known.cache_write)),
+        })
+    }
+}
+
+fn positive(number: Option<u64>) -> Option<u64> {
+    number.filter(|number| *number > 0)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! a session costs, not to check a bill; who knows better says so under `models:` in the configuration. Where a maker
 //! charges by the hour of the day, or many sell the same model, there is no price here.
 
-use super::entry::{Entry, model};
+use crate::catalogue::{Entry, model};
 
 /// Every family. Dots are dashes here; the longest entry that a model's name begins with counts.
 #[rustfmt::skip]

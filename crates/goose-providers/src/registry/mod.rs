@@ -4,24 +4,23 @@
 //! ModelRef ──► Service (table) or CustomProvider ──► ServiceSpec ──► Resolver + Lookup ──► Endpoint ──► Provider
 //! ```
 //!
-//! - `table`, `service`: the services that goose knows, as data; `spec`: those and the user's own in one form;
-//! - `resolve`: what the user has set becomes an endpoint; `address`: how URLs are put together; `openai`: its two wires; `proxy`: the way there;
-//! - `build`: the provider there;
-//! - `names`: what people mean by a model's name; `choice`: which model it is, where nobody chooses;
-//! - `info`: what can be chosen; `setup_error`: why not, and what to do; `nearest`: what was perhaps meant.
+//! - `table`: the services that goose knows, as data; `service`: those and the user's own in one form;
+//! - `resolve`: from the user's settings to an endpoint, with `address` (URLs), `openai` (its two wires) and `proxy`;
+//! - `build`: from an endpoint to the provider; `names`: from the user's words to a model;
+//! - `choice`: the model if the user chooses none; `local_servers`: the servers on this machine;
+//! - `info`: the services for lists and dialogs; `setup_error`: problems, with fixes and suggestions.
 
 mod address;
 mod build;
 mod choice;
 mod info;
+mod local_servers;
 mod names;
-mod nearest;
 mod openai;
 mod proxy;
 mod resolve;
 mod service;
 mod setup_error;
-mod spec;
 mod table;
 
 use std::{
@@ -29,23 +28,21 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use self::{
+pub use crate::registry::{
     choice::{AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
     info::{ProviderInfo, SettingInfo},
     setup_error::SetupError,
 };
-use self::{
-    resolve::{Resolved, Resolver, bad},
-    service::{Service, Wire},
-    spec::ServiceSpec,
-};
 use crate::{
     catalogue::{self, ModelOverrides},
     custom::{CustomProvider, CustomProviderError, CustomProviders},
-    factory::ProviderFactory,
     lookup::{Lookup, TrackedLookup},
     model_ref::ModelRef,
-    provider::{ModelInfo, Provider},
+    provider::{ModelInfo, Provider, ProviderFactory},
+    registry::{
+        resolve::{Resolved, Resolver, bad},
+        service::{Service, ServiceSpec, Wire},
+    },
 };
 
 /// Context of a local model unless the user sets one. Ollama itself keeps little, and
@@ -245,7 +242,7 @@ impl Registry {
             return SetupError::Unsupported { name, reason, instead };
         }
         let names = self.known().iter().map(|info| info.name.as_str());
-        let near = nearest::nearest(name, names);
+        let near = setup_error::nearest(name, names);
         let looks_like_model = catalogue::knows(name);
         SetupError::UnknownProvider {
             name: name.to_owned(),

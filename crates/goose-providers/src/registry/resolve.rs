@@ -5,17 +5,15 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use url::{Host, Url};
 
-use super::{
-    address::{self, Plain, Usual},
-    openai, proxy,
-    service::Wire,
-    setup_error::SetupError,
-    spec::{NeedsKey, ServiceSpec, Variable},
-};
 use crate::{
-    api_key::ApiKey,
-    endpoint::{Dialect, Endpoint},
+    endpoint::{ApiKey, Dialect, Endpoint},
     lookup::TrackedLookup,
+    registry::{
+        address::{self, Plain, Usual},
+        openai, proxy,
+        service::{NeedsKey, ServiceSpec, Variable, Wire},
+        setup_error::SetupError,
+    },
 };
 
 /// Ollama's own port.

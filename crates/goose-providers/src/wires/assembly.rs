@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 use goose_extension::{Opaque, Reasoning};
 use serde_json::Value;
 
-use super::names::TakenIds;
 use crate::{
     error::{ProviderError, ProviderResult},
-    reply::{Arguments, ReplyEvent, StopReason, ToolCall},
-    usage::Usage,
+    reply::{Arguments, ReplyEvent, StopReason, ToolCall, Usage},
+    wires::names::TakenIds,
 };
 
 /// Most calls of an answer.

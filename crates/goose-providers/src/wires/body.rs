@@ -1,6 +1,11 @@
-//! [`RequestBody`]: the JSON of a request, written once from front to back. What changes from turn to turn comes last.
+//! The JSON of a request, written once from front to back: [`RequestBody`], descriptions of tools, and marks for Claude's
+//! cache. The parts that change from turn to turn come last.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use goose_extension::{JsonObject, Message, Role, Tool};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
 
 /// Initial capacity of a request.
 const USUAL_BYTES: usize = 8 * 1024;
@@ -61,5 +66,100 @@ fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
     if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(start);
         out.extend_from_slice(b"null");
+    }
+}
+
+/// Marked messages of the user: the last one, and the one that was last in the previous request.
+const MARKED_MESSAGES: usize = 2;
+
+const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// Length of the end of a message that can be marked: of its last block, its content and itself.
+const MESSAGE_END: usize = "}]}".len();
+
+/// A mark where something is written with it.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct CacheControl {
+    r#type: &'static str,
+}
+
+impl CacheControl {
+    pub(super) const MARK: Self = Self { r#type: "ephemeral" };
+}
+
+/// Conversations as they were written: where the first message begins, and where each of them ends.
+pub(super) struct Places<'a> {
+    pub(super) messages: &'a [Arc<Message>],
+    pub(super) start: usize,
+    pub(super) ends: &'a [usize],
+}
+
+/// Marks the last block of the last messages of the user that can be marked, last one first, so that the places before
+/// stay where they are.
+pub(super) fn mark(places: &Places<'_>, can_be_marked: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
+    let Places { messages, start, ends } = *places;
+    let begin_of = |at: usize| at.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or(start);
+    let is_fit =
+        |begin: usize, end: usize| out.get(begin..end).is_some_and(|it| !it.is_empty() && can_be_marked(it));
+    let marked: Vec<usize> = (0..messages.len())
+        .rev()
+        .filter(|at| messages.get(*at).is_some_and(|message| message.role == Role::User))
+        .filter_map(|at| ends.get(at).copied().filter(|end| is_fit(begin_of(at), *end)))
+        .take(MARKED_MESSAGES)
+        .collect();
+    for end in marked {
+        let at = end.saturating_sub(MESSAGE_END);
+        out.splice(at..at, MARK.iter().copied());
+    }
+}
+
+/// Keys at the top of a schema that tell a model nothing.
+const IDLE_KEYS: [&str; 3] = ["$schema", "title", "$id"];
+
+/// A schema to be written.
+pub(super) struct Schema<'a>(pub(super) &'a JsonObject);
+
+impl Serialize for Schema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if !self.0.contains_key("type") {
+            map.serialize_entry("type", "object")?;
+        }
+        for (key, value) in self.0.iter().filter(|(key, _)| !IDLE_KEYS.contains(&key.as_str())) {
+            map.serialize_entry(key, value)?;
+        }
+        if !self.0.contains_key("properties") {
+            map.serialize_entry("properties", &Value::Object(Map::new()))?;
+        }
+        map.end()
+    }
+}
+
+/// A tool as OpenAI chat and Ollama describe it.
+#[derive(Serialize)]
+pub(super) struct ToolEntry<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+/// The tool itself.
+#[derive(Serialize)]
+pub(super) struct Function<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Schema<'a>,
+}
+
+impl<'a> From<&'a Tool> for Function<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        let parameters = Schema(tool.input_schema());
+        Self { name: tool.name(), description: tool.description(), parameters }
+    }
+}
+
+impl<'a> From<&'a Tool> for ToolEntry<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        Self { r#type: "function", function: tool.into() }
     }
 }

@@ -9,25 +9,22 @@ use goose_extension::{Message, MessageContent, Opaque, Reasoning, Role, Tool};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    anthropic::claude_options,
-    assembly::Assembly,
-    body::{RequestBody, write_element},
-    content::{self, Part, VisionSupport},
-    framing::{Framing, StreamEvent},
-    names::{sent_id, sent_name},
-    stream::{Decoder, text_at, unreadable},
-    text::{ArgumentObject, joined, result_text},
-    tools::Schema,
-    wire::{Ask, Codec, Wire},
-};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
-    reply::StopReason,
-    request::Effort,
-    usage::Usage,
+    provider::Effort,
+    reply::{StopReason, Usage},
+    wires::{
+        anthropic::claude_options,
+        assembly::Assembly,
+        body::{RequestBody, Schema, write_element},
+        content::{self, ArgumentObject, Part, VisionSupport, joined, result_text},
+        framing::{Framing, StreamEvent},
+        names::{sent_id, sent_name},
+        stream::{Decoder, text_at, unreadable},
+        wire::{Ask, Codec, Wire},
+    },
 };
 
 /// The name under which what belongs to this wire is kept in a conversation.

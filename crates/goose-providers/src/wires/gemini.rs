@@ -9,26 +9,23 @@ use goose_extension::{Message, MessageContent, Opaque, Role, Tool};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    assembly::Assembly,
-    body::{RequestBody, write_element},
-    content::{self, Part, VisionSupport},
-    framing::StreamEvent,
-    models,
-    names::{called_name, is_generated, sent_id, sent_name},
-    stream::{self, Decoder, fail_on_error, not_events, text_at, unreadable},
-    text::{ArgumentObject, joined, result_text},
-    tools::Schema,
-    wire::{Ask, Codec, Wire},
-};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
     http::UsualKey,
-    reply::StopReason,
-    request::Effort,
-    usage::Usage,
+    provider::Effort,
+    reply::{StopReason, Usage},
+    wires::{
+        assembly::Assembly,
+        body::{RequestBody, Schema, write_element},
+        content::{self, ArgumentObject, Part, VisionSupport, joined, result_text},
+        framing::StreamEvent,
+        models,
+        names::{called_name, is_generated, sent_id, sent_name},
+        stream::{self, Decoder, fail_on_error, not_events, text_at, unreadable},
+        wire::{Ask, Codec, Wire},
+    },
 };
 
 /// The name under which what belongs to this wire is kept in a conversation.

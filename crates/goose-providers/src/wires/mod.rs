@@ -4,21 +4,17 @@
 //! ```text
 //! Request ── encode ──► bytes ── Http ──► events ── decode ──► Assembly ──► ReplyEvents
 //!            content, ids, names                                 caps, ids, arguments
-//!            History: what was written before is not written again
+//!            History: a message is encoded once
 //! ```
 //!
-//! - `wire`: what a codec is, and the provider that is made of one; `body`: a request as it is written;
-//!   `stream`: an answer as it comes;
-//! - `assembly`: the pieces of an answer under caps; `content`: what a message may hold, in the form that all wires share;
-//! - `history`: the bytes of a conversation that only grows; `names`: ids and tool names that every service takes;
-//! - `framing`: from bytes to events; `caching`: marks for Claude's cache;
-//! - `text`: what several wires write alike; `tools`: tools as services want them described; `models`: what is known of
-//!   models by their names.
+//! - `wire`: the codec trait, and the provider that is made of a codec;
+//! - `body`: the JSON of a request; `content`: the content of messages; `history`: encoded messages, kept between requests;
+//! - `framing`: from bytes to events; `stream`: an answer as it comes; `assembly`: its pieces, under caps;
+//! - `names`: ids and tool names that every service takes; `models`: facts that the names of models tell.
 
 mod anthropic;
 mod assembly;
 mod body;
-mod caching;
 mod content;
 mod converse;
 mod framing;
@@ -30,8 +26,6 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod stream;
-mod text;
-mod tools;
 mod wire;
 
 pub use anthropic::Anthropic;

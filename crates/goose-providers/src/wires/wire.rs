@@ -4,18 +4,17 @@ use std::marker::PhantomData;
 
 use async_trait::async_trait;
 
-use super::{
-    content::VisionSupport,
-    history::History,
-    stream::{self, Decoder},
-};
 use crate::{
     endpoint::{Dialect, Endpoint},
     error::ProviderResult,
     http::{Http, UsualKey},
-    provider::{ModelInfo, Provider},
+    provider::{ModelInfo, Provider, Request},
     reply::ReplyStream,
-    request::Request,
+    wires::{
+        content::VisionSupport,
+        history::History,
+        stream::{self, Decoder},
+    },
 };
 
 /// The differences between the wires.

@@ -1,21 +1,18 @@
-//! An answer of Anthropic: blocks that begin, grow and end, and then why it stopped.
+//! An answer of Anthropic: blocks that begin, grow and end, and then the reason to stop.
 
 use std::collections::HashMap;
 
 use goose_extension::{Opaque, Reasoning};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    WIRE,
-    event::{Answer, Block, Delta, Event},
-};
 use crate::{
     endpoint::Endpoint,
     error::ProviderResult,
     failure,
-    reply::StopReason,
-    usage::Usage,
+    reply::{StopReason, Usage},
     wires::{
+        anthropic::WIRE,
         assembly::{Assembly, too_much},
         framing::StreamEvent,
         stream::{self, Decoder, fail_on_error, unreadable},
@@ -200,4 +197,99 @@ fn stop_of(reason: &str) -> StopReason {
         "refusal" => StopReason::Refused,
         other => StopReason::Other(failure::clean(other)),
     }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Start,
+    },
+    ContentBlockStart {
+        #[serde(default)]
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        #[serde(default)]
+        index: u64,
+        delta: Delta,
+    },
+    ContentBlockStop {
+        #[serde(default)]
+        index: u64,
+    },
+    MessageDelta {
+        #[serde(default)]
+        delta: End,
+        usage: Option<Value>,
+    },
+    MessageStop,
+    Error {
+        error: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+struct End {
+    stop_reason: Option<String>,
+}
+
+/// An answer that came in one piece.
+#[derive(Deserialize)]
+struct Answer {
+    content: Vec<Block>,
+    stop_reason: Option<String>,
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking {
+        #[serde(default)]
+        data: String,
+    },
+    ToolUse {
+        #[serde(default)]
+        id: String,
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        input: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: String },
+    #[serde(other)]
+    Other,
 }

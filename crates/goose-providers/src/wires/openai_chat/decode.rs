@@ -1,25 +1,24 @@
-//! An answer of OpenAI chat. It has no end of its own for calls and thoughts: they end with the answer, or where
-//! something else begins.
+//! An answer of OpenAI chat, read with tolerance for its many dialects: nulls, missing indices, arguments as objects,
+//! content in parts. Calls and thoughts have no end of their own: they end with the answer, or where something else
+//! begins. A whole answer has the same form, with `message` where an event has `delta`; some events have both, and repeat
+//! in `message` all that came so far.
 
 use std::collections::HashMap;
 
-use goose_extension::Opaque;
-use serde_json::Value;
+use goose_extension::{Message, MessageContent, Opaque};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::{
-    WIRE,
-    chunk::{CallDelta, Choice, Chunk, Delta, REASONING_CONTENT},
-    details,
-};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
-    reply::StopReason,
-    usage::Usage,
+    reply::{StopReason, Usage},
     wires::{
         assembly::Assembly,
+        content,
         framing::StreamEvent,
+        openai_chat::WIRE,
         stream::{self, Decoder, unreadable},
     },
 };
@@ -112,7 +111,7 @@ impl ChatDecoder {
             reply.think(&thought, || None)?;
         }
         for detail in delta.reasoning_details.into_iter().flatten() {
-            details::add(detail, reply)?;
+            add_detail(detail, reply)?;
         }
         match delta.content {
             Some(Value::String(text)) => reply.text(&text)?,
@@ -216,4 +215,107 @@ fn usage_of(usage: &Value) -> Option<Usage> {
         cached_input: cached.unwrap_or(0).min(input),
         cache_write: number("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
     })
+}
+
+/// Marks a thought whose service calls it `reasoning_content`.
+pub(super) const REASONING_CONTENT: &str = "reasoning_content";
+
+/// The key under which a thought's details are kept.
+const REASONING_DETAILS: &str = "reasoning_details";
+
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Value>,
+    x_groq: Option<Value>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Delta>,
+    message: Option<Delta>,
+    finish_reason: Option<String>,
+    error: Option<Value>,
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    /// A text, by the book; some send a list of parts.
+    content: Option<Value>,
+    reasoning_content: Option<String>,
+    reasoning: Option<Value>,
+    /// OpenRouter's form of thoughts, with the signatures of the services behind it.
+    reasoning_details: Option<Vec<Value>>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    /// A number, by the book.
+    index: Option<Value>,
+    id: Option<String>,
+    function: Option<FunctionDelta>,
+    /// Data that Gemini needs back.
+    extra_content: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta {
+    name: Option<String>,
+    /// A text, by the book.
+    arguments: Option<Value>,
+}
+
+/// The fields of a detail that grow from piece to piece.
+const GROWING: [&str; 2] = ["text", "summary"];
+
+/// Takes a piece of the thought that is being said.
+fn add_detail(piece: Value, reply: &mut Assembly) -> ProviderResult<()> {
+    let bytes = piece.to_string().len();
+    reply.annotate_thought(bytes, |opaque| {
+        let new = || Opaque { wire: WIRE.to_owned(), data: json!({ REASONING_DETAILS: [] }) };
+        let opaque = opaque.get_or_insert_with(new);
+        if !opaque.data.is_object() {
+            *opaque = new();
+        }
+        if let Some(details) = opaque.data.get_mut(REASONING_DETAILS).and_then(Value::as_array_mut) {
+            join_detail(details, piece);
+        }
+    })
+}
+
+fn join_detail(details: &mut Vec<Value>, piece: Value) {
+    let is_same =
+        |last: &&mut Value| ["type", "index", "id"].iter().all(|key| last.get(key) == piece.get(key));
+    let grows = GROWING.iter().any(|key| piece.get(key).is_some_and(Value::is_string));
+    let Some(last) = details.last_mut().filter(is_same).filter(|_| grows).and_then(Value::as_object_mut)
+    else {
+        details.push(piece);
+        return;
+    };
+    let Value::Object(piece) = piece else { return };
+    for (key, value) in piece {
+        match (last.get_mut(&key), value) {
+            (Some(Value::String(text)), Value::String(more)) if GROWING.contains(&key.as_str()) => {
+                text.push_str(&more)
+            }
+            (_, Value::Null) => {}
+            (_, value) => {
+                last.insert(key, value);
+            }
+        }
+    }
+}
+
+/// All details of a message's thoughts.
+pub(super) fn details_of(message: &Message) -> Vec<&Value> {
+    let thoughts = message.content.iter().filter_map(|part| match part {
+        MessageContent::Reasoning(thought) => content::opaque_data(&thought.opaque, WIRE),
+        _ => None,
+    });
+    let details = thoughts.filter_map(|data| data.get(REASONING_DETAILS)?.as_array());
+    details.flatten().collect()
 }

@@ -1,23 +1,20 @@
-//! An answer of OpenAI Responses: items that begin, grow and end, and then the whole of it once more.
+//! An answer of OpenAI Responses. Its last event contains the whole answer once more.
 
 use std::collections::{HashMap, HashSet};
 
 use goose_extension::{Opaque, Reasoning};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    WIRE,
-    event::{Answer, Event, Item, Piece},
-};
 use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
-    reply::StopReason,
-    usage::Usage,
+    reply::{StopReason, Usage},
     wires::{
         assembly::{Assembly, too_much},
         framing::StreamEvent,
+        openai_responses::WIRE,
         stream::{self, Decoder, unreadable},
     },
 };
@@ -259,4 +256,72 @@ fn usage_of(usage: &Value) -> Option<Usage> {
         cached_input: number("/input_tokens_details/cached_tokens").unwrap_or(0).min(input),
         cache_write: 0,
     })
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Event {
+    #[serde(rename = "response.output_item.added")]
+    ItemAdded { output_index: Option<Value>, item: Item },
+    #[serde(rename = "response.output_item.done")]
+    ItemDone { output_index: Option<Value>, item: Item },
+    #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
+    Text { output_index: Option<Value>, delta: String },
+    #[serde(rename = "response.reasoning_summary_text.delta", alias = "response.reasoning_text.delta")]
+    Thinking { output_index: Option<Value>, delta: String },
+    #[serde(rename = "response.reasoning_summary_part.added")]
+    ThinkingPart {
+        #[serde(default)]
+        summary_index: u64,
+    },
+    #[serde(rename = "response.function_call_arguments.delta")]
+    Arguments { output_index: Option<Value>, delta: String },
+    #[serde(rename = "response.completed", alias = "response.done")]
+    Completed { response: Answer },
+    #[serde(rename = "response.incomplete")]
+    Incomplete { response: Answer },
+    #[serde(rename = "response.failed")]
+    Failed { response: Value },
+    #[serde(rename = "error")]
+    Error(Value),
+    #[serde(other)]
+    Other,
+}
+
+/// The answer itself.
+#[derive(Deserialize)]
+struct Answer {
+    status: Option<String>,
+    output: Option<Vec<Item>>,
+    usage: Option<Value>,
+    incomplete_details: Option<Value>,
+}
+
+/// A part of an answer. All kinds in one, as their fields do not contradict each other.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Item {
+    r#type: String,
+    id: Option<String>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    encrypted_content: Option<String>,
+    summary: Option<Vec<Piece>>,
+    content: Option<Vec<Piece>>,
+}
+
+/// A piece of text.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Piece {
+    r#type: String,
+    text: Option<String>,
+    refusal: Option<String>,
+}
+
+impl Piece {
+    fn text(&self) -> &str {
+        self.text.as_deref().or(self.refusal.as_deref()).unwrap_or_default()
+    }
 }

@@ -1,23 +1,14 @@
 //! Chooses a model if the user has not: by a key in the environment, then a server on this machine, then the model inside
-//! goose.
-//!
-//! - `keys`: whose key counts, and in which order; `servers`: who answers on this machine, and with which model;
-//!   `models_lists`: what these say of their models.
-//!
-//! Nothing is asked if the user has chosen a model.
-
-mod keys;
-mod models_lists;
-mod servers;
+//! goose. Nothing is asked if the user has chosen a model.
 
 use std::fmt;
 
-pub use self::{
-    keys::KEY_ORDER,
-    servers::{AnsweringServer, LOCAL_SERVERS},
+pub use crate::registry::local_servers::{AnsweringServer, LOCAL_SERVERS};
+use crate::{
+    lookup::Lookup,
+    model_ref::ModelRef,
+    registry::{Registry, local_servers},
 };
-use super::Registry;
-use crate::{lookup::Lookup, model_ref::ModelRef};
 
 /// A model that goose has chosen by itself, and why. Shown, it is one line: `openai:gpt-5 (OPENAI_API_KEY is set)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,12 +65,12 @@ impl Registry {
         if let Some(choice) = self.by_key(&is_set) {
             return Some(choice);
         }
-        self.chosen(is_set, &servers::answering(self, lookup).await)
+        self.chosen(is_set, &local_servers::answering(self, lookup).await)
     }
 
     /// The servers that [`choose`](Self::choose) looks for on this machine: what people call them, and where.
     pub fn local_servers(&self, lookup: &dyn Lookup) -> Vec<(String, String)> {
-        servers::looked_for(self, lookup)
+        local_servers::looked_for(self, lookup)
     }
 
     /// The choice itself, from what is known.
@@ -109,14 +100,34 @@ fn by_server(answering: &[AnsweringServer]) -> Option<Choice> {
     })
 }
 
+/// The services that are chosen where their key is in the environment, the first one first. Left out are services that
+/// need more than a key, and those whose variable is set for other reasons (such as `GITHUB_TOKEN` and `HF_TOKEN`).
+pub const KEY_ORDER: &[&str] = &[
+    "anthropic",
+    "openai",
+    "google",
+    "openrouter",
+    "groq",
+    "xai",
+    "mistral",
+    "deepseek",
+    "cerebras",
+    "together",
+    "fireworks",
+    "moonshot",
+    "zai",
+    "qwen",
+    "minimax",
+    "cohere",
+];
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::{
-        factory::ProviderFactory,
-        provider::Provider,
+        provider::{Provider, ProviderFactory},
         registry::{ProviderInfo, SetupError},
     };
 

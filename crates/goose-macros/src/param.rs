@@ -11,7 +11,7 @@ use crate::{
     docs,
     errors::Errors,
     shape::Shape,
-    types::{Owned, behind_reference, last_segment, located, option_inner, refuse_unfit, sole_argument},
+    types::{Owned, behind_reference, last_segments, located, option_inner, refuse_unfit, sole_argument},
 };
 
 /// What a method takes besides `&self`.
@@ -92,15 +92,20 @@ enum Kind {
 impl Kind {
     fn of(ty: &Type) -> Self {
         let (inner, borrowed) = behind_reference(ty);
-        let Some(segment) = last_segment(inner) else { return Self::Plain };
+        let Some((parent, segment)) = last_segments(inner) else { return Self::Plain };
+        // A path that names another place is another type: `shop::Value` is an argument like any other.
+        let is_from = |places: &[&str]| parent.is_none_or(|parent| places.iter().any(|it| parent == it));
         match segment.ident.to_string().as_str() {
-            "CallContext" => Self::Context { borrowed },
-            "Value" => Self::Value { borrowed },
-            "JsonObject" | "Map" => Self::Object { borrowed },
-            "Arguments" if !borrowed => match sole_argument(segment) {
-                Some(inner) => Self::Typed(Box::new(inner.clone())),
-                None => Self::Plain,
-            },
+            "CallContext" if is_from(&["goose_extension", "prelude"]) => Self::Context { borrowed },
+            "Value" if is_from(&["serde_json", "prelude"]) => Self::Value { borrowed },
+            "JsonObject" if is_from(&["goose_extension", "model"]) => Self::Object { borrowed },
+            "Map" if is_from(&["serde_json"]) => Self::Object { borrowed },
+            "Arguments" if !borrowed && is_from(&["goose_extension", "prelude"]) => {
+                match sole_argument(segment) {
+                    Some(inner) => Self::Typed(Box::new(inner.clone())),
+                    None => Self::Plain,
+                }
+            }
             _ => Self::Plain,
         }
     }

@@ -117,6 +117,13 @@ pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
     }
 }
 
+/// The last segment of a type's path, and the name before it: `serde_json` and `Value` of `serde_json::Value`.
+pub(crate) fn last_segments(ty: &Type) -> Option<(Option<&Ident>, &PathSegment)> {
+    let Type::Path(path) = peel(ty) else { return None };
+    let last = last_segment(ty)?;
+    Some((path.path.segments.iter().rev().nth(1).map(|parent| &parent.ident), last))
+}
+
 /// Whether the last segment of the type's path is `name`.
 pub(crate) fn names(ty: &Type, name: &str) -> bool {
     last_segment(ty).is_some_and(|segment| segment.ident == name)

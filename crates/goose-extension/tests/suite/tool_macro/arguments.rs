@@ -206,3 +206,27 @@ async fn arguments_that_are_no_object_are_explained() {
     assert!(error.contains("`typed_list` cannot be called"), "{error}");
     assert!(error.contains("declared as one array, but arguments are always an object"), "{error}");
 }
+
+mod shop {
+    /// A type that happens to be called like JSON's.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    pub(super) struct Value {
+        pub(super) cents: u32,
+    }
+}
+
+struct Till;
+
+#[extension]
+impl Till {
+    #[tool]
+    fn pay(&self, price: shop::Value) -> u32 {
+        price.cents
+    }
+}
+
+#[tokio::test]
+async fn a_type_of_ones_own_that_is_called_value_is_one_argument() {
+    assert!(schema_of(&Till, "pay")["properties"]["price"].is_object());
+    assert_eq!(call(&Till, "pay", json!({ "price": { "cents": 5 } })).await, Ok(json!(5)));
+}

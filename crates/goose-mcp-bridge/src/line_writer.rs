@@ -1,5 +1,5 @@
-//! Lines to a byte stream, in the order in which they were queued, whoever gets to write them. Lines that wait at the
-//! same time are written at once.
+//! Lines to a byte stream, in the order in which they were queued, whichever sender gets to write them. Lines that wait at
+//! the same time are written together.
 
 use std::{
     collections::VecDeque,
@@ -16,9 +16,16 @@ use tokio::{
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
 pub(super) struct Writer<W> {
-    /// Gone when the connection is closed.
-    pub(super) stream: tokio::sync::Mutex<Option<W>>,
+    output: tokio::sync::Mutex<Output<W>>,
     waiting: Mutex<VecDeque<Outgoing>>,
+}
+
+/// The stream, and the lines that are being written. A sender that is dropped in the middle leaves them here, and the next
+/// one goes on with them: half a line would spoil the one that follows it.
+struct Output<W> {
+    /// `None` when the connection is closed.
+    stream: Option<W>,
+    batch: Option<Batch>,
 }
 
 struct Outgoing {
@@ -31,7 +38,13 @@ pub(super) struct Queued(oneshot::Receiver<io::Result<()>>);
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
     pub(super) fn new(stream: W) -> Self {
-        Self { stream: tokio::sync::Mutex::new(Some(stream)), waiting: Mutex::default() }
+        let output = Output { stream: Some(stream), batch: None };
+        Self { output: tokio::sync::Mutex::new(output), waiting: Mutex::default() }
+    }
+
+    /// Closes the stream; lines that are not written yet are refused.
+    pub(super) async fn close(&self) {
+        self.output.lock().await.stream.take();
     }
 
     /// Takes a place in the order.
@@ -41,27 +54,34 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         Queued(receiver)
     }
 
-    /// Writes whatever waits, until the given line is written, by us or by somebody else.
+    /// Writes waiting lines until the given one is written, here or by another sender. Can be dropped at any time: the
+    /// line stays in its place and is written by the next sender.
     pub(super) async fn drain(&self, mut queued: Queued) -> io::Result<()> {
-        match queued.0.try_recv() {
-            Ok(written) => return written,
-            Err(TryRecvError::Closed) => return Err(closed()),
-            Err(TryRecvError::Empty) => {}
+        if let Some(written) = queued.outcome() {
+            return written;
         }
-        let mut stream = self.stream.lock().await;
-        while let Some(batch) = self.take() {
-            let written = write(stream.as_mut(), &batch.lines).await;
-            batch.tell(&written);
+        let mut output = self.output.lock().await;
+        loop {
+            if let Some(written) = queued.outcome() {
+                return written;
+            }
+            let Output { stream, batch } = &mut *output;
+            if batch.is_none() {
+                *batch = self.take();
+            }
+            let Some(writing) = batch else { return Err(closed()) };
+            let written = writing.write(stream.as_mut()).await;
+            if let Some(batch) = batch.take() {
+                batch.tell(&written);
+            }
         }
-        drop(stream);
-        queued.0.await.unwrap_or_else(|_| Err(closed()))
     }
 
     /// The lines to be written next.
     fn take(&self) -> Option<Batch> {
         let mut waiting = self.lock();
         let Outgoing { line, done } = waiting.pop_front()?;
-        let mut batch = Batch { lines: line, done: vec![done] };
+        let mut batch = Batch { lines: line, written: 0, done: vec![done] };
         while let Some(Outgoing { line, done }) = waiting.pop_front_if(|next| batch.has_room_for(next)) {
             batch.lines.extend_from_slice(&line);
             batch.done.push(done);
@@ -74,9 +94,22 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 }
 
-/// Lines that are written at once.
+impl Queued {
+    /// The outcome, once there is one.
+    fn outcome(&mut self) -> Option<io::Result<()>> {
+        match self.0.try_recv() {
+            Ok(written) => Some(written),
+            Err(TryRecvError::Closed) => Some(Err(closed())),
+            Err(TryRecvError::Empty) => None,
+        }
+    }
+}
+
+/// Lines that are written together.
 struct Batch {
     lines: Vec<u8>,
+    /// Bytes of them that the stream has taken.
+    written: usize,
     done: Vec<oneshot::Sender<io::Result<()>>>,
 }
 
@@ -85,13 +118,25 @@ impl Batch {
         self.lines.len() + next.line.len() <= MAX_BATCH_BYTES
     }
 
+    /// Writes the rest. Can be dropped and called again.
+    async fn write<W: AsyncWrite + Unpin>(&mut self, stream: Option<&mut W>) -> io::Result<()> {
+        let stream = stream.ok_or_else(closed)?;
+        while let Some(rest) = self.lines.get(self.written..).filter(|rest| !rest.is_empty()) {
+            match stream.write(rest).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => self.written += count,
+            }
+        }
+        stream.flush().await
+    }
+
     fn tell(self, written: &io::Result<()>) {
         for done in self.done {
             let written = match written {
                 Ok(()) => Ok(()),
                 Err(error) => Err(same(error)),
             };
-            // Nobody may be left to hear of it.
+            // The sender may be gone.
             let _ = done.send(written);
         }
     }
@@ -99,12 +144,6 @@ impl Batch {
 
 fn same(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
-}
-
-async fn write<W: AsyncWrite + Unpin>(stream: Option<&mut W>, line: &[u8]) -> io::Result<()> {
-    let stream = stream.ok_or_else(closed)?;
-    stream.write_all(line).await?;
-    stream.flush().await
 }
 
 fn closed() -> io::Error {
@@ -131,6 +170,45 @@ mod tests {
         let mut read = Vec::new();
         theirs.read_to_end(&mut read).await?;
         assert_eq!(read, lines.concat());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_is_dropped_leaves_no_half_line() -> io::Result<()> {
+        let (ours, mut theirs) = tokio::io::duplex(4);
+        let writer = Writer::new(ours);
+        let mut dropped = Box::pin(writer.drain(writer.queue(b"first line\n".to_vec())));
+        assert!(futures::poll!(&mut dropped).is_pending(), "the stream takes a part of it only");
+        drop(dropped);
+        let second = async {
+            writer.drain(writer.queue(b"second\n".to_vec())).await?;
+            writer.close().await;
+            io::Result::Ok(())
+        };
+        let mut read = String::new();
+        let (written, count) = tokio::join!(second, theirs.read_to_string(&mut read));
+        written?;
+        count?;
+        assert_eq!(read, "first line\nsecond\n");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_sender_waits_for_its_own_line_only() -> io::Result<()> {
+        let (ours, mut theirs) = tokio::io::duplex(MAX_BATCH_BYTES + 16);
+        let writer = Writer::new(ours);
+        let first = writer.queue(b"first\n".to_vec());
+        let long = [b"x".repeat(MAX_BATCH_BYTES), b"\n".to_vec()].concat();
+        let second = writer.queue(long.clone());
+        let third = writer.queue(long);
+        writer.drain(first).await?;
+        writer.drain(second).await?;
+        let mut waiting = Box::pin(writer.drain(third));
+        assert!(futures::poll!(&mut waiting).is_pending(), "nothing is read yet");
+        let mut read = vec![0; 2 * MAX_BATCH_BYTES];
+        let (written, count) = tokio::join!(waiting, theirs.read_exact(&mut read));
+        written?;
+        count?;
         Ok(())
     }
 

@@ -275,7 +275,7 @@ where
     async fn close(&mut self) -> Result<(), Self::Error> {
         let closing = async {
             let _ = self.refusals.acquire_many(MAX_REFUSALS).await;
-            self.writer.stream.lock().await.take();
+            self.writer.close().await;
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
             tracing::debug!("the peer does not read; its connection is dropped");

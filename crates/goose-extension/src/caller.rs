@@ -120,6 +120,23 @@ impl LogEntry {
     }
 }
 
+/// The identity of a [`Caller`]. Callers with equal ids are the same, and may be asked for each other's calls.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallerId(String);
+
+impl CallerId {
+    /// The id of an object by its place in memory: no other object has it while this one lives. Keep the caller together
+    /// with its id.
+    pub fn from_object<T: ?Sized>(object: &T) -> Self {
+        Self(format!("{:p}", std::ptr::from_ref(object).cast::<()>()))
+    }
+
+    /// The id of a caller that is the same only where all of the parts are.
+    pub fn from_parts(parts: impl std::fmt::Debug) -> Self {
+        Self(format!("{parts:?}"))
+    }
+}
+
 /// The other side of a call. Everything is optional: what a caller does not do is refused or dropped.
 #[async_trait]
 pub trait Caller: Send + Sync {
@@ -138,10 +155,9 @@ pub trait Caller: Send + Sync {
         false
     }
 
-    /// Who this is: two callers with the same number are one, and may be asked for each other. A caller that only stands
-    /// in front of another gives the other's.
-    fn identity(&self) -> usize {
-        std::ptr::from_ref(self).cast::<()>().addr()
+    /// The identity of this caller. A caller that only stands in front of another returns the other's.
+    fn id(&self) -> CallerId {
+        CallerId::from_object(self)
     }
 
     /// Takes a progress report.

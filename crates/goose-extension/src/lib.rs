@@ -49,10 +49,11 @@ mod questions;
 mod registry;
 mod requirements;
 pub mod schema;
+mod subscriptions;
 mod tool;
 
 pub use arguments::{Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH};
-pub use caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind};
+pub use caller::{Answer, Caller, CallerId, LogEntry, Progress, Question, QuestionKind};
 pub use changes::{Change, ChangeFeed};
 pub use context::{CallContext, Model};
 pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, ToolResult};
@@ -74,6 +75,7 @@ pub use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument,
     PromptMessage, Reference, ResourceTemplate,
 };
+pub use subscriptions::Subscriptions;
 pub use tool::{JsonObject, Tool, ToolAnnotations, ToolGroup};
 
 /// Checks and errors that adapters share with this crate, so that a call ends the same way on every path. Not for

@@ -132,9 +132,10 @@ pub struct Requirements {
 impl Requirements {
     /// The handle bound to `name`, for constructors that return `Self`.
     ///
-    /// Where it is missing, construction ends here and [`Assembly::build`] returns the
-    /// [`RequirementError`]; the control flow is an unwind that the assembly catches, with no panic message.
-    /// Use [`try_get`](Self::try_get) outside of constructors.
+    /// Only for constructors that [`Assembly::build`] runs: where the handle is missing, the constructor ends here by an
+    /// unwind without a panic message, and the assembly returns the [`RequirementError`]. Everywhere else, and in programs
+    /// built with `panic = "abort"`, use [`try_get`](Self::try_get).
+    #[cfg(panic = "unwind")]
     pub fn get<T: 'static>(&self, name: &str) -> T {
         self.try_get(name).unwrap_or_else(|error| resume_unwind(Box::new(error)))
     }

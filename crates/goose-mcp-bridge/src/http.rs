@@ -156,9 +156,9 @@ pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: Cancel
         .with_cancellation_token(stop.clone());
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
-    let (server, sessions) = (server.distrusting(), Arc::new(sessions));
+    let (server, sessions) = (server.untrusted(), Arc::new(sessions));
     tokio::spawn(end_sessions(Arc::downgrade(&sessions), stop));
-    let endpoint = Endpoint::new(move || Ok(server.another()), sessions, config);
+    let endpoint = Endpoint::new(move || Ok(server.new_session()), sessions, config);
     Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
 }
 

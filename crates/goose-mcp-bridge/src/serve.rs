@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use goose_extension::{AnyhowResult, Extension};
+use goose_extension::{AnyhowResult, Extension, ToolResult};
 use rmcp::{
     RoleServer, ServerHandler, ServiceExt as _,
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
@@ -70,8 +70,12 @@ impl Serve {
     }
 
     /// The server itself, for transports of your own.
-    pub fn into_handler(self) -> ExtensionServer {
-        ExtensionServer::with_options(self.extension, self.options)
+    ///
+    /// # Errors
+    ///
+    /// The state key is too short, or there is none and the system gives no random bytes for one.
+    pub fn into_handler(self) -> ToolResult<ExtensionServer> {
+        ExtensionServer::new(self.extension, self.options)
     }
 
     /// Serves on standard input and output until the client closes them.
@@ -95,7 +99,7 @@ impl Serve {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let transport = LineTransport::<RoleServer, R, W>::new(reader, writer);
-        let (faults, stop, server) = (transport.faults(), self.stop.clone(), self.into_handler());
+        let (faults, stop, server) = (transport.faults(), self.stop.clone(), self.into_handler()?);
         let transport =
             Ending { inner: transport, session: server.session(), has_news: server.has_news(), until: None };
         match server.serve_with_ct(transport, stop).await {
@@ -132,7 +136,7 @@ impl Serve {
     /// Where the address cannot be bound.
     pub async fn http(self, options: HttpOptions) -> AnyhowResult<HttpServer> {
         let stop = self.stop.clone();
-        HttpServer::start(self.into_handler(), options, stop).await
+        HttpServer::start(self.into_handler()?, options, stop).await
     }
 }
 

@@ -10,5 +10,6 @@
 mod properties;
 mod questions;
 mod requirements;
+mod subscriptions;
 mod tool_macro;
 mod ui;

@@ -17,9 +17,9 @@ use super::{
     options::ConnectOptions,
     program::{GRACE, Program},
     request::failure,
+    resource_subscriptions::Subscriptions,
     routes::Routes,
     vetting::DroppedTool,
-    watches::Watches,
 };
 
 /// How long a server that is stopped may take to hear which calls were withdrawn.
@@ -37,7 +37,7 @@ pub(super) struct Connection {
     pub(super) feed: ChangeFeed,
     /// The tools that could not be used when the list was last read.
     pub(super) dropped: Mutex<Vec<DroppedTool>>,
-    pub(super) watches: Watches,
+    pub(super) subscriptions: Subscriptions,
     pub(super) news: Arc<News>,
     pub(super) routes: Arc<Routes>,
     /// Whether the server is reached by URL.

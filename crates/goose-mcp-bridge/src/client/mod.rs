@@ -9,7 +9,7 @@
 //! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
 //!   it may be silent; `asking`: what the server may ask on its way; `answers`: what can be answered;
 //! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `shortcut`: reading the
-//!   most common message; `handler`: what the server asks; `news`: what it announces; `watches`: which of its resources
+//!   most common message; `handler`: what the server asks; `news`: what it announces; `resource_subscriptions`: which of its resources
 //!   are watched.
 
 mod answers;
@@ -28,12 +28,12 @@ mod owner;
 mod program;
 mod remote;
 mod request;
+mod resource_subscriptions;
 mod routes;
 mod shortcut;
 mod strangers;
 mod tasks;
 mod vetting;
-mod watches;
 
 pub use auth::{Browser, FileTokenStore, MemoryTokenStore, OAuth, StoredLogin, SystemBrowser, TokenStore};
 pub use connect::connect;

@@ -36,7 +36,7 @@ impl Owner {
 
     pub(super) fn is_one_with(&self, other: &Self, purpose: Purpose) -> bool {
         let same_caller = match (&self.caller, &other.caller) {
-            (Some(one), Some(other)) => one.identity() == other.identity(),
+            (Some(one), Some(other)) => one.id() == other.id(),
             (None, None) => true,
             _ => false,
         };

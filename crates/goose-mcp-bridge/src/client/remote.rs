@@ -28,9 +28,8 @@ use super::{
     options::Lifecycle,
     program::Program,
     request::{self, Carried, converse, failure},
-    strangers,
+    resource_subscriptions, strangers,
     vetting::DroppedTool,
-    watches,
 };
 use crate::lines::LineFaults;
 
@@ -245,11 +244,11 @@ impl Extension for RemoteExtension {
     }
 
     async fn subscribe(&self, uri: &str) -> ToolResult<()> {
-        watches::begin(&self.connection, uri).await
+        resource_subscriptions::add(&self.connection, uri).await
     }
 
     async fn unsubscribe(&self, uri: &str) -> ToolResult<()> {
-        watches::end(&self.connection, uri).await
+        resource_subscriptions::remove(&self.connection, uri).await
     }
 
     async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {

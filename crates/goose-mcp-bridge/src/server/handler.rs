@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
-use std::sync::{Arc, PoisonError, atomic::Ordering};
+use std::sync::{PoisonError, atomic::Ordering};
 
 use goose_extension::{Freshness, LogLevel, ToolError, ToolOutput, adapter::catch};
 use rmcp::{
@@ -260,8 +260,7 @@ impl ServerHandler for ExtensionServer {
         let accepted = self.listening.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(feed) = accepted.or_else(|| self.feed()) else { return Ok(()) };
         // This listen's own watches end with it, however it ends.
-        let watching =
-            Watching::new(Arc::clone(&self.shared.subscriptions), Arc::clone(&self.shared.extension));
+        let watching = Watching::new(&self.shared);
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             tokio::select! {
                 begun = catch(uri, watching.begin(uri)) => begun.map_err(|error| with_uri(error, uri))?,

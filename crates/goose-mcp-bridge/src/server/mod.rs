@@ -18,17 +18,17 @@ mod visit;
 
 use std::{
     collections::VecDeque,
-    hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::Duration,
 };
 
-use goose_extension::{Change, Extension, LogLevel};
+use goose_extension::{Change, Extension, LogLevel, Subscriptions, ToolError, ToolResult};
 use rmcp::{
     RoleServer,
     model::{ErrorData, PaginatedRequestParams, RequestStateCodec, ServerCapabilities},
     service::RequestContext,
 };
-use subscriptions::{Subscriptions, Watching};
+use subscriptions::Watching;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use visit::{Request, Visit};
@@ -44,11 +44,18 @@ pub struct ServeOptions {
     /// The key that seals states on the 2026-07-28 wire, 32 bytes or more. Several servers behind one address
     /// share one; otherwise each process makes its own.
     pub state_key: Option<Vec<u8>>,
+    /// Time that the extension has to begin or end a subscription.
+    pub subscribe_timeout: Duration,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { page_size: paging::PAGE_SIZE, trust_surroundings: true, state_key: None }
+        Self {
+            page_size: paging::PAGE_SIZE,
+            trust_surroundings: true,
+            state_key: None,
+            subscribe_timeout: Duration::from_secs(30),
+        }
     }
 }
 
@@ -60,7 +67,7 @@ struct Shared {
     subscriptions: Arc<Subscriptions>,
 }
 
-/// Serves one connection of an extension. [`another`](Self::another) gives the next one.
+/// Serves one connection of an extension. [`new_session`](Self::new_session) gives the next one.
 pub struct ExtensionServer {
     shared: Arc<Shared>,
     log_level: Mutex<LogLevel>,
@@ -76,31 +83,30 @@ pub struct ExtensionServer {
 
 impl ExtensionServer {
     /// A server for an extension.
-    pub fn new(extension: Arc<dyn Extension>) -> Self {
-        Self::with_options(extension, ServeOptions::default())
-    }
-
-    /// A server with options of its own. A key that is too short is replaced by a random one.
-    pub fn with_options(extension: Arc<dyn Extension>, options: ServeOptions) -> Self {
-        let codec = options.state_key.clone().map(RequestStateCodec::try_new);
-        let codec = match codec {
-            Some(Ok(codec)) => codec,
-            None => random_codec(),
-            Some(Err(error)) => {
-                tracing::error!(%error, "the key for sealed states is not usable; a random one takes its place");
-                random_codec()
-            }
+    ///
+    /// # Errors
+    ///
+    /// The state key is too short, or there is none and the system gives no random bytes for one.
+    pub fn new(extension: Arc<dyn Extension>, options: ServeOptions) -> ToolResult<Self> {
+        let codec = match options.state_key.clone() {
+            Some(key) => RequestStateCodec::try_new(key).map_err(|error| {
+                let least = RequestStateCodec::MIN_KEY_LENGTH;
+                ToolError::invalid(format!(
+                    "The state key cannot be used: {error}. Give one of at least {least} random bytes."
+                ))
+            })?,
+            None => random_codec()?,
         };
-        Self::for_session(Arc::new(Shared { extension, codec, options, subscriptions: Arc::default() }))
+        Ok(Self::for_session(Arc::new(Shared { extension, codec, options, subscriptions: Arc::default() })))
     }
 
     /// A server for another connection to the same extension.
-    pub fn another(&self) -> Self {
+    pub fn new_session(&self) -> Self {
         Self::for_session(Arc::clone(&self.shared))
     }
 
     /// The same server for clients that must not choose our folders and sessions.
-    pub(super) fn distrusting(&self) -> Self {
+    pub(super) fn untrusted(&self) -> Self {
         let Shared { extension, codec, options, subscriptions } = &*self.shared;
         Self::for_session(Arc::new(Shared {
             extension: Arc::clone(extension),
@@ -112,7 +118,7 @@ impl ExtensionServer {
 
     fn for_session(shared: Arc<Shared>) -> Self {
         let session = CancellationToken::new();
-        let watching = Watching::new(Arc::clone(&shared.subscriptions), Arc::clone(&shared.extension));
+        let watching = Watching::new(&shared);
         Self {
             shared,
             log_level: Mutex::new(LogLevel::Info),
@@ -191,13 +197,11 @@ impl ExtensionServer {
     }
 }
 
-fn random_codec() -> RequestStateCodec {
+fn random_codec() -> ToolResult<RequestStateCodec> {
     let mut key = [0u8; RequestStateCodec::MIN_KEY_LENGTH];
-    if getrandom::fill(&mut key).is_err() {
-        // The system gives no random bytes directly; the standard library's are its last word on the matter.
-        for (index, chunk) in key.chunks_mut(8).enumerate() {
-            chunk.copy_from_slice(&RandomState::new().hash_one(index).to_ne_bytes());
-        }
-    }
-    RequestStateCodec::new_unchecked(key)
+    // The key authenticates states that come back from clients: a guessable one is worse than no server.
+    getrandom::fill(&mut key).map_err(|error| {
+        ToolError::ExecutionError(format!("The system gives no random bytes for a state key: {error}."))
+    })?;
+    Ok(RequestStateCodec::new_unchecked(key))
 }

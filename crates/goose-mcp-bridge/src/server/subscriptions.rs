@@ -1,56 +1,54 @@
-//! Who watches which resource. The extension hears of the first watcher of a resource and of the last one's leaving,
-//! however many clients there are and however they leave.
+//! The resources that clients of a server watch. The extension hears of the first watcher of a resource and of the last
+//! one's leaving, however many clients there are and however they leave.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use goose_extension::{Extension, ToolResult};
+use futures::future::join_all;
+use goose_extension::{Extension, Subscriptions, ToolError, ToolResult};
 
-/// The watchers of all clients of one server. The lock is held while the extension is told, so that a first watcher and a
-/// last one's leaving cannot cross.
-#[derive(Default)]
-pub(super) struct Subscriptions {
-    watchers: tokio::sync::Mutex<HashMap<String, usize>>,
-}
+use super::Shared;
 
-/// What one client watches; it leaves everything when it goes.
+/// The resources that one client watches; it leaves all of them when it is dropped.
 #[derive(Clone)]
 pub(super) struct Watching(Arc<Inner>);
 
 struct Inner {
     all: Arc<Subscriptions>,
     extension: Arc<dyn Extension>,
+    /// Time that the extension has to begin or end a subscription.
+    limit: Duration,
     own: Mutex<HashSet<String>>,
 }
 
 impl Watching {
-    pub(super) fn new(all: Arc<Subscriptions>, extension: Arc<dyn Extension>) -> Self {
-        Self(Arc::new(Inner { all, extension, own: Mutex::default() }))
+    pub(super) fn new(shared: &Shared) -> Self {
+        let Shared { extension, options, subscriptions, .. } = shared;
+        let (all, extension) = (Arc::clone(subscriptions), Arc::clone(extension));
+        Self(Arc::new(Inner { all, extension, limit: options.subscribe_timeout, own: Mutex::default() }))
     }
 
     pub(super) async fn begin(&self, uri: &str) -> ToolResult<()> {
-        let Inner { all, extension, .. } = &*self.0;
-        let mut watchers = all.watchers.lock().await;
-        if self.contains(uri) {
+        let Inner { all, extension, limit, .. } = &*self.0;
+        if !self.0.lock().insert(uri.to_owned()) {
             return Ok(());
         }
-        if !watchers.contains_key(uri) {
-            extension.subscribe(uri).await?;
-        }
-        *watchers.entry(uri.to_owned()).or_default() += 1;
-        self.0.lock().insert(uri.to_owned());
+        // Cleared also where this is dropped on the way: a client that went away must not leave what it never began.
+        let mut begun = Begun { inner: &self.0, uri: Some(uri) };
+        all.add(uri, bounded(uri, *limit, extension.subscribe(uri))).await?;
+        begun.uri = None;
         Ok(())
     }
 
     pub(super) async fn end(&self, uri: &str) -> ToolResult<()> {
-        let Inner { all, extension, .. } = &*self.0;
-        let mut watchers = all.watchers.lock().await;
         if !self.0.lock().remove(uri) {
             return Ok(());
         }
-        leave(&mut watchers, extension.as_ref(), uri).await
+        let Inner { all, extension, limit, .. } = &*self.0;
+        leave(all, extension.as_ref(), *limit, uri).await
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
@@ -62,22 +60,30 @@ impl Watching {
     }
 }
 
-async fn leave(
-    watchers: &mut HashMap<String, usize>,
-    extension: &dyn Extension,
-    uri: &str,
-) -> ToolResult<()> {
-    match watchers.get_mut(uri) {
-        Some(count) if *count > 1 => {
-            *count -= 1;
-            Ok(())
+/// Takes a resource out of a client's own again, unless it was begun.
+struct Begun<'a> {
+    inner: &'a Inner,
+    uri: Option<&'a str>,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if let Some(uri) = self.uri {
+            self.inner.lock().remove(uri);
         }
-        Some(_) => {
-            watchers.remove(uri);
-            extension.unsubscribe(uri).await
-        }
-        None => Ok(()),
     }
+}
+
+async fn leave(all: &Subscriptions, extension: &dyn Extension, limit: Duration, uri: &str) -> ToolResult<()> {
+    all.remove(uri, bounded(uri, limit, extension.unsubscribe(uri))).await
+}
+
+async fn bounded(uri: &str, limit: Duration, call: impl Future<Output = ToolResult<()>>) -> ToolResult<()> {
+    tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+        Err(ToolError::Timeout(format!(
+            "The subscription to `{uri}` did not change within {limit:?}. Try again later."
+        )))
+    })
 }
 
 impl Inner {
@@ -89,15 +95,15 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let uris = std::mem::take(&mut *self.lock());
-        let (all, extension) = (Arc::clone(&self.all), Arc::clone(&self.extension));
+        let (all, extension, limit) = (Arc::clone(&self.all), Arc::clone(&self.extension), self.limit);
         if let (false, Ok(runtime)) = (uris.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {
-                let mut watchers = all.watchers.lock().await;
-                for uri in uris {
-                    if let Err(error) = leave(&mut watchers, extension.as_ref(), &uri).await {
+                join_all(uris.iter().map(async |uri| {
+                    if let Err(error) = leave(&all, extension.as_ref(), limit, uri).await {
                         tracing::debug!(%error, uri, "a subscription could not be given up");
                     }
-                }
+                }))
+                .await;
             });
         }
     }

@@ -19,6 +19,7 @@ mod office;
 mod programs;
 mod same_everywhere;
 mod seed_mcp;
+mod serving;
 mod strange_questions;
 mod strange_results;
 mod strange_tools;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, Caller, LogEntry, Notifier, Progress, Question, QuestionKind, RichRenderable, ToolError,
-    ToolResult,
+    Answer, Caller, CallerId, LogEntry, Notifier, Progress, Question, QuestionKind, RichRenderable,
+    ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
 
@@ -57,10 +57,10 @@ impl Caller for Side {
         self.caller.as_ref().is_some_and(|caller| caller.can_answer(kind))
     }
 
-    fn identity(&self) -> usize {
+    fn id(&self) -> CallerId {
         match &self.caller {
-            Some(caller) => caller.identity(),
-            None => Arc::as_ptr(&self.notifier).cast::<()>().addr(),
+            Some(caller) => caller.id(),
+            None => CallerId::from_object(&*self.notifier),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use goose_extension::{CallContext, Extension, JsonObject, ToolError, ToolOutput, ToolResult};
+use goose_extension::{CallContext, Extension, JsonObject, Subscriptions, ToolError, ToolOutput, ToolResult};
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::Serialize;
 use tokio::{sync::watch, time::Instant};
@@ -21,7 +21,6 @@ use super::{
     phase::{Phase, ServiceChange, ServiceEvent, ServiceId},
     pool::Shared,
     running::Running,
-    subscriptions::Subscriptions,
 };
 
 /// How long a server may take to answer a ping.

@@ -16,7 +16,7 @@ use super::{
     phase::ServiceChange,
     running::Running,
     service::{PING_TIMEOUT, Service},
-    start,
+    start, subscriptions,
 };
 
 /// How much longer than its silence a call may take in all, however much progress it reports.
@@ -78,7 +78,7 @@ impl Service {
         }
         follow::follow(self, &running);
         self.save();
-        self.subscriptions.restore(&running.extension());
+        subscriptions::restore(&self.subscriptions, &running.extension());
     }
 
     fn start_failed(&self, start: u64, reason: String) {

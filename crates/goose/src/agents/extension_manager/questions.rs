@@ -1,15 +1,11 @@
 //! Who answers what tools ask: the caller of that very call, the manager's model, or the folder of the call.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::Path,
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, CallContext, Caller, LogEntry, Model, Progress, Question, QuestionKind, Root, Sampled, Sampling,
-    ToolError, ToolResult,
+    Answer, CallContext, Caller, CallerId, LogEntry, Model, Progress, Question, QuestionKind, Root, Sampled,
+    Sampling, ToolError, ToolResult,
 };
 use url::Url;
 
@@ -94,21 +90,15 @@ impl Caller for Surrounded {
             }
     }
 
-    /// Calls are one's where the same would answer all that they can ask: who called (without a caller, the session),
-    /// the folder, the model and the consent to it. Two agents may share a service, but not that.
-    fn identity(&self) -> usize {
-        let mut hasher = DefaultHasher::new();
-        match self.context.caller() {
-            Some(caller) => caller.identity().hash(&mut hasher),
-            None => self.context.session_id().hash(&mut hasher),
-        }
-        self.context.own_working_dir().hash(&mut hasher);
-        self.options
-            .sampling
-            .as_ref()
-            .map(|(model, consent)| (address(model), address(consent)))
-            .hash(&mut hasher);
-        hasher.finish() as usize
+    /// Two calls share an owner if the same caller (without one: the same session), folder, model and consent would answer
+    /// them. Two agents may share a service, but not that.
+    fn id(&self) -> CallerId {
+        let caller = self.context.caller().map(|caller| caller.id());
+        let session = self.context.session_id().filter(|_| caller.is_none());
+        let sampling = self.options.sampling.as_ref();
+        let sampling = sampling
+            .map(|(model, consent)| (CallerId::from_object(&**model), CallerId::from_object(&**consent)));
+        CallerId::from_parts((caller, session, self.context.own_working_dir(), sampling))
     }
 
     fn progress(&self, progress: Progress) {
@@ -122,11 +112,6 @@ impl Caller for Surrounded {
             caller.log(entry);
         }
     }
-}
-
-/// Where something shared lies; nothing else lies there as long as it lives.
-fn address<T: ?Sized>(shared: &Arc<T>) -> usize {
-    Arc::as_ptr(shared).cast::<()>().addr()
 }
 
 /// The folder of the call, as a root.

@@ -27,5 +27,5 @@ mod terminal;
 mod tree;
 mod watcher;
 
-pub use process::{Process, prepare, spawn, spawn_without_terminal};
+pub use process::{Process, prepare, spawn, spawn_detached, spawn_without_terminal};
 pub use tail::Tail;

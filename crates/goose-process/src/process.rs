@@ -49,6 +49,20 @@ pub fn spawn_without_terminal(command: &mut Command) -> io::Result<Process> {
     start(command)
 }
 
+/// Starts a program that is the person's own, such as their browser: it outlives goose, and a Ctrl-C in our terminal does
+/// not reach it.
+///
+/// # Errors
+///
+/// The program cannot be started.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime.
+pub fn spawn_detached(command: &mut Command) -> io::Result<Child> {
+    command.process_group(0).spawn()
+}
+
 /// Has the watcher run before the first program is started, which is then faster. Blocks for a millisecond or so.
 pub fn prepare() {
     watcher::prepare();

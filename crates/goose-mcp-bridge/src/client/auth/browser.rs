@@ -43,7 +43,8 @@ impl Browser for SystemBrowser {
         }
         let mut command = Command::new(STARTER);
         command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| unshown(server, &error))?;
+        let mut child =
+            goose_process::spawn_detached(&mut command).map_err(|error| unshown(server, &error))?;
         match tokio::time::timeout(START_TIME, child.wait()).await {
             // Windows' starter fails also when it worked.
             Ok(Ok(status)) if !status.success() && !cfg!(windows) => Err(unshown(server, &status)),

@@ -13,7 +13,7 @@ mod lines;
 mod serve;
 mod server;
 mod shallow;
-mod tape;
+mod transport;
 mod waiting;
 
 pub use client::{
@@ -24,16 +24,16 @@ pub use http::{HttpOptions, HttpServer, http_router};
 pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub use server::{ExtensionServer, ServeOptions};
-pub use tape::Tape;
+pub use transport::{BoxTransport, Interceptor, TransportError};
 
 /// The `_meta` key under which a local client says in which session it works.
-const SESSION_META: &str = "goose/session-id";
+pub const SESSION_META: &str = "goose/session-id";
 
 /// The `_meta` key under which a local client says in which folder it works.
-const WORKING_DIR_META: &str = "goose/working-dir";
+pub const WORKING_DIR_META: &str = "goose/working-dir";
 
 /// The `_meta` key under which a log message names the progress token of the call it belongs to.
-const CALL_META: &str = "goose/call";
+pub const CALL_META: &str = "goose/call";
 
 /// The logger of what a tool told its [`Notifier`](goose_extension::Notifier) to keep.
 const RECORD_LOGGER: &str = "record";

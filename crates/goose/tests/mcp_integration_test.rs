@@ -13,10 +13,10 @@ use goose::{
         extension_manager::{ExtensionManager, ManagerOptions},
     },
     config::Paths,
-    services::{PoolOptions, ServicePool, Tapes},
+    services::{PoolOptions, ServicePool},
 };
 use goose_extension::ToolError;
-use goose_test_support::{Witness, binary};
+use goose_test_support::{Tapes, Witness, binary};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +38,7 @@ fn is_recording() -> bool {
 struct Studio {
     home: TempDir,
     pool: Arc<ServicePool>,
+    tapes: Tapes,
 }
 
 impl Studio {
@@ -49,8 +50,10 @@ impl Studio {
             Tapes::new(folder, is_recording()).with_placeholder(home.path().to_string_lossy(), "HOME");
         let paths = Paths::under(home.path());
         let environment = env::vars().filter(|(name, _)| name == "PATH");
-        let pool = ServicePool::new(PoolOptions::new(&paths, environment).with_tapes(tapes));
-        Ok(Self { home, pool })
+        let begun = tapes.clone();
+        let options = PoolOptions::new(&paths, environment)
+            .with_interceptors(move |service| Ok(Arc::new(begun.tape(service)?)));
+        Ok(Self { home, pool: ServicePool::new(options), tapes })
     }
 
     async fn manager(&self, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {
@@ -61,7 +64,7 @@ impl Studio {
     /// Everything recorded was asked for, and nothing else.
     async fn finish(self, manager: ExtensionManager) -> anyhow::Result<()> {
         manager.close().await;
-        self.pool.finish_tapes()?;
+        self.tapes.finish()?;
         Ok(self.home.close()?)
     }
 }
@@ -135,9 +138,6 @@ async fn a_request_that_was_not_recorded_fails_with_the_difference() -> anyhow::
     ensure!(text.contains("+") && text.contains("\"b\": 4"), "the new ones too: {text}");
     ensure!(text.contains("GOOSE_RECORD_MCP=1"), "and what to do: {text}");
     manager.close().await;
-    ensure!(
-        studio.pool.finish_tapes().is_err(),
-        "the test fails even where nobody looks at the call's error"
-    );
+    ensure!(studio.tapes.finish().is_err(), "the test fails even where nobody looks at the call's error");
     Ok(())
 }

@@ -23,11 +23,11 @@ use super::{
     options::{ConnectOptions, Lifecycle, Target},
     program::{self, Program},
     remote::RemoteExtension,
+    resource_subscriptions::Subscriptions,
     routes::{Routes, Tap},
     vetting::Vetting,
-    watches::Watches,
 };
-use crate::tape::{Replayed, recorded};
+use crate::BoxTransport;
 
 /// How much of what a server calls itself becomes its name.
 const MAX_NAME_CHARS: usize = 64;
@@ -61,7 +61,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         program,
         feed: ChangeFeed::new(),
         dropped: Mutex::default(),
-        watches: Watches::default(),
+        subscriptions: Subscriptions::default(),
         news,
         routes,
         is_site: remote,
@@ -69,12 +69,12 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         ends: CancellationToken::new(),
         closed,
     });
-    let unfinished = Unfinished(&connection);
+    let kill_on_drop = KillOnDrop(Some(&connection));
     let limit = connection.options.handshake_timeout;
     let listing = within(limit, connection.options.clock(), settle(&connection)).await.unwrap_or_else(|| {
         Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
     });
-    std::mem::forget(unfinished);
+    kill_on_drop.disarm();
     match listing {
         Ok(listing) => {
             connection.note_dropped(&listing.dropped);
@@ -89,13 +89,19 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
     }
 }
 
-/// A connection that is not handed out yet. Where nobody waits for it any more, its program is killed at once: there is
-/// nobody to wait for its end either.
-struct Unfinished<'a>(&'a Connection);
+/// Kills the program of a connection whose `connect` was dropped before it was handed out: at once, because then nothing is
+/// left that could wait for its end.
+struct KillOnDrop<'a>(Option<&'a Connection>);
 
-impl Drop for Unfinished<'_> {
+impl KillOnDrop<'_> {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for KillOnDrop<'_> {
     fn drop(&mut self) {
-        if let Some(program) = &self.0.program {
+        if let Some(program) = self.0.and_then(|connection| connection.program.as_ref()) {
             program.kill();
         }
     }
@@ -137,15 +143,11 @@ async fn open(
     routes: &Arc<Routes>,
     options: &ConnectOptions,
 ) -> ToolResult<Opened> {
-    let target = match &options.tape {
-        Some(tape) => tape.redirect(target),
-        None => target,
-    };
-    match target {
-        Target::Replay(tape) => {
-            let transport = Tap::new(Replayed::new(tape)?, routes);
+    let replaced = options.interceptor.as_ref().map(|interceptor| interceptor.replace(&target));
+    match replaced.transpose()?.flatten().map_or(target, Target::Transport) {
+        Target::Transport(transport) => {
             let remote = false;
-            open_transport(transport, side(), options, remote).await
+            open_transport(Tap::new(transport, routes), side(), options, remote).await
         }
         Target::Streams(reader, writer) => {
             let transport = Tap::lines(reader, writer, routes);
@@ -225,16 +227,17 @@ where
     T: Transport<RoleClient> + 'static,
 {
     let name = options.name.clone().unwrap_or_else(|| "the server".to_owned());
-    let (transport, track) = recorded(transport, options.tape.as_ref());
+    let transport = BoxTransport::new(transport);
+    let transport = match &options.interceptor {
+        Some(interceptor) => interceptor.wrap(transport),
+        None => transport,
+    };
     // Boxed, or the compiler cannot prove that the whole future can move between threads.
     let greeting = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
     match tokio::time::timeout(options.handshake_timeout, greeting).await {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => {
             let is_confused = is_confused(&error);
-            if let Some(track) = track.filter(|_| is_confused) {
-                track.discard();
-            }
             Err(Failed { name, reason: Reason(&error).to_string(), is_confused, is_late: false })
         }
         Err(_) => {

@@ -1,6 +1,6 @@
 //! Where a server is, and how to treat it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use goose_extension::{CallContext, LogLevel};
 use tokio::{
@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::auth::{LoginClock, OAuth};
-use crate::Tape;
+use crate::{BoxTransport, Interceptor};
 
 /// How long a server may take to say hello.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,8 +23,8 @@ pub enum Target {
     Command(Command),
     /// A URL that speaks streamable HTTP.
     Http(String),
-    /// A recording; nothing is started, the tape answers.
-    Replay(Tape),
+    /// A transport of your own.
+    Transport(BoxTransport),
 }
 
 impl From<DuplexStream> for Target {
@@ -40,9 +40,9 @@ impl From<Command> for Target {
     }
 }
 
-impl From<Tape> for Target {
-    fn from(tape: Tape) -> Self {
-        Self::Replay(tape)
+impl From<BoxTransport> for Target {
+    fn from(transport: BoxTransport) -> Self {
+        Self::Transport(transport)
     }
 }
 
@@ -95,8 +95,8 @@ pub struct ConnectOptions {
     pub oauth: Option<OAuth>,
     /// Whether the server is ours or our child, and may know our session and folder.
     pub local: bool,
-    /// Keeps what crosses the connection, or replays it instead of connecting.
-    pub tape: Option<Tape>,
+    /// Stands between client and server; for tests.
+    pub interceptor: Option<Arc<dyn Interceptor>>,
     /// Whether the groups that the server's tools claim are believed. A stranger could call its tools harmless, so
     /// this is for servers that we wrote.
     pub trust_groups: bool,
@@ -115,7 +115,7 @@ impl Default for ConnectOptions {
             headers: Vec::new(),
             oauth: None,
             local: true,
-            tape: None,
+            interceptor: None,
             trust_groups: false,
         }
     }
@@ -194,9 +194,9 @@ impl ConnectOptions {
         self
     }
 
-    /// Keeps what crosses the connection. A tape that replays is used instead of the target: nothing is started.
-    pub fn with_tape(mut self, tape: Tape) -> Self {
-        self.tape = Some(tape);
+    /// Puts a hook between client and server.
+    pub fn with_interceptor(mut self, interceptor: Arc<dyn Interceptor>) -> Self {
+        self.interceptor = Some(interceptor);
         self
     }
 }

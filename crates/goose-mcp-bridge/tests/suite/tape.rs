@@ -9,8 +9,8 @@ use std::{
 use goose_extension::{
     ArgumentInfo, CallContext, Change, CompleteRequestParams, Extension, JsonObject, Reference, prelude::*,
 };
-use goose_mcp_bridge::{ConnectOptions, Lifecycle, Tape, Target, connect, serve};
-use goose_test_support::{Witness, Workbench, binary};
+use goose_mcp_bridge::{ConnectOptions, Lifecycle, connect, serve};
+use goose_test_support::{Tape, Witness, Workbench, binary};
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
@@ -24,13 +24,16 @@ fn object(value: Value) -> JsonObject {
 }
 
 fn options(lifecycle: Lifecycle, tape: &Tape) -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(lifecycle).with_tape(tape.clone())
+    ConnectOptions::default().with_lifecycle(lifecycle).with_interceptor(Arc::new(tape.clone()))
 }
 
 async fn replayed(tape: &Tape, lifecycle: Lifecycle) -> Arc<dyn Extension> {
-    connect(tape.clone(), ConnectOptions::default().with_lifecycle(lifecycle).with_trusted_groups())
-        .await
-        .unwrap()
+    connect(
+        tape.transport().unwrap(),
+        ConnectOptions::default().with_lifecycle(lifecycle).with_trusted_groups(),
+    )
+    .await
+    .unwrap()
 }
 
 /// A duplex server whose traffic is recorded.
@@ -147,7 +150,7 @@ async fn a_replay_gives_the_same_answers_as_the_server() {
         let file = folder.path().join("new").join("tape.json");
         let tape = Tape::record(&file);
         assert!(!tape.is_replay());
-        let opened = door.open_with(ConnectOptions::default().with_tape(tape.clone())).await;
+        let opened = door.open_with(ConnectOptions::default().with_interceptor(Arc::new(tape.clone()))).await;
         let real = session(&opened.extension, door).await;
         drop(opened);
         tape.finish().unwrap();
@@ -174,7 +177,7 @@ async fn nothing_is_started_for_a_replay() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tape_that_records_needs_a_server() {
     let tape = Tape::record("never-written.json");
-    let error = connect(Target::Replay(tape), ConnectOptions::default()).await.unwrap_err();
+    let Err(error) = tape.transport() else { panic!("there is nothing to replay") };
     assert!(error.to_string().contains("is a tape that records"), "{error}");
 }
 
@@ -401,7 +404,9 @@ async fn a_server_that_died_dies_again_at_the_same_place() {
 
         let tape = Tape::replay(&file).unwrap();
         let extension =
-            connect(tape.clone(), ConnectOptions::default().with_lifecycle(lifecycle)).await.unwrap();
+            connect(tape.transport().unwrap(), ConnectOptions::default().with_lifecycle(lifecycle))
+                .await
+                .unwrap();
         extension.call_tool("processes", HashMap::new()).await.unwrap();
         let context = Witness::new().context();
         let again = within(extension.call("wait_for_ever", JsonObject::new(), &context)).await;
@@ -450,7 +455,7 @@ async fn a_probe_that_an_old_server_left_unanswered_costs_no_time() {
     let tape = Tape::replay(&old).unwrap();
     // Less than a real server would be waited for.
     let options = ConnectOptions::default().with_handshake_timeout(Duration::from_secs(9));
-    let extension: Arc<dyn Extension> = connect(tape.clone(), options).await.unwrap();
+    let extension: Arc<dyn Extension> = connect(tape.transport().unwrap(), options).await.unwrap();
     assert_eq!(echo(&extension, "hello").await, Ok(json!({ "response": "hello" })));
     tape.finish().unwrap();
 }

@@ -37,7 +37,7 @@ pub use frontend::Frontend;
 pub(crate) use frontend::FrontendExtension;
 pub(crate) use launch::Launch;
 pub use listing::Listing;
-pub use options::{BuildService, PoolOptions, Tapes, builtin_settings};
+pub use options::{BuildService, Interceptors, PoolOptions, builtin_settings};
 pub use phase::{Phase, ServiceChange, ServiceEvent, ServiceId};
 pub use pool::ServicePool;
 pub use service::{Service, ServiceReport};

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Extension, ToolResult};
 use goose_mcp::Settings;
-use goose_mcp_bridge::{FileTokenStore, OAuth, Tape};
+use goose_mcp_bridge::{FileTokenStore, Interceptor, OAuth};
 
 use super::listing_cache::ListingCache;
 use crate::config::{BaseEnvironment, ConfigError, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets};
@@ -47,37 +47,8 @@ impl BuildService for Nothing {
     }
 }
 
-/// Where recorded traffic of services lies, one file each, and whether it is recorded anew. For tests.
-#[derive(Debug, Clone)]
-pub struct Tapes {
-    /// The folder of the recordings.
-    pub folder: PathBuf,
-    /// Record real services; otherwise replay.
-    pub record: bool,
-    /// Texts that differ between runs, such as temporary folders, and what stands for them in the recordings.
-    pub placeholders: Vec<(String, String)>,
-}
-
-impl Tapes {
-    /// Recordings in a folder.
-    pub fn new(folder: impl Into<PathBuf>, record: bool) -> Self {
-        Self { folder: folder.into(), record, placeholders: Vec::new() }
-    }
-
-    /// Adds a text that differs between runs.
-    pub fn with_placeholder(mut self, real: impl Into<String>, name: impl Into<String>) -> Self {
-        self.placeholders.push((real.into(), name.into()));
-        self
-    }
-
-    /// The tape of one service.
-    pub(super) fn tape(&self, service: &str) -> ToolResult<Tape> {
-        let file = self.folder.join(service).with_extension("json");
-        let tape = if self.record { Tape::record(file) } else { Tape::replay(file)? };
-        let placeholders = self.placeholders.iter();
-        Ok(placeholders.fold(tape, |tape, (real, name)| tape.with_placeholder(real.as_str(), name)))
-    }
-}
+/// Makes the hook between a service, by its name, and its client.
+pub type Interceptors = Arc<dyn Fn(&str) -> ToolResult<Arc<dyn Interceptor>> + Send + Sync>;
 
 /// What a pool is told.
 #[derive(Clone)]
@@ -101,8 +72,8 @@ pub struct PoolOptions {
     pub platform: Arc<dyn BuildService>,
     /// How to log in to servers that want it; by default with logins of before only.
     pub oauth: Option<OAuth>,
-    /// Recorded traffic.
-    pub tapes: Option<Tapes>,
+    /// Hooks between services and their clients; for tests.
+    pub interceptors: Option<Interceptors>,
 }
 
 impl PoolOptions {
@@ -127,7 +98,7 @@ impl PoolOptions {
             builtins: Arc::new(Builtins(settings)),
             platform: Arc::new(Nothing),
             oauth: Some(OAuth::new(Arc::new(FileTokenStore::new(paths.logins())))),
-            tapes: None,
+            interceptors: None,
         }
     }
 
@@ -178,9 +149,13 @@ impl PoolOptions {
         self
     }
 
-    /// Records or replays the traffic of all services. Tool lists are not kept then.
-    pub fn with_tapes(mut self, tapes: Tapes) -> Self {
-        self.tapes = Some(tapes);
+    /// Puts a hook between each service and its client, also where a service is part of this process. Tool lists are not
+    /// kept then.
+    pub fn with_interceptors(
+        mut self,
+        interceptors: impl Fn(&str) -> ToolResult<Arc<dyn Interceptor>> + Send + Sync + 'static,
+    ) -> Self {
+        self.interceptors = Some(Arc::new(interceptors));
         self.without_cache()
     }
 }

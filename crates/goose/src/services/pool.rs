@@ -1,7 +1,7 @@
 //! [`ServicePool`]: all services of a process. The same service asked for twice runs once.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -10,8 +10,6 @@ use std::{
 };
 
 use futures::future::join_all;
-use goose_extension::{ToolError, ToolResult};
-use goose_mcp_bridge::Tape;
 use tokio::sync::broadcast;
 
 use super::{
@@ -43,8 +41,6 @@ struct Key {
 /// What all services of a pool share.
 pub(super) struct Shared {
     pub(super) options: PoolOptions,
-    /// The recordings that were begun, one for each service.
-    tapes: Mutex<BTreeMap<String, Tape>>,
     is_shut_down: AtomicBool,
     events: broadcast::Sender<ServiceEvent>,
     ids: AtomicU64,
@@ -53,18 +49,6 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn next_id(&self) -> ServiceId {
         ServiceId(self.ids.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// The tape of a service, where there are tapes.
-    pub(super) fn tape(&self, service: &str) -> ToolResult<Option<Tape>> {
-        let Some(tapes) = &self.options.tapes else { return Ok(None) };
-        let mut begun = self.tapes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tape) = begun.get(service) {
-            return Ok(Some(tape.clone()));
-        }
-        let tape = tapes.tape(service)?;
-        begun.insert(service.to_owned(), tape.clone());
-        Ok(Some(tape))
     }
 
     pub(super) fn is_shut_down(&self) -> bool {
@@ -83,7 +67,6 @@ impl ServicePool {
     pub fn new(options: PoolOptions) -> Arc<Self> {
         let shared = Shared {
             options,
-            tapes: Mutex::default(),
             is_shut_down: AtomicBool::new(false),
             events: broadcast::Sender::new(EVENT_CAPACITY),
             ids: AtomicU64::default(),
@@ -171,18 +154,6 @@ impl ServicePool {
         self.shared.is_shut_down.store(true, Ordering::Release);
         let services = self.services();
         join_all(services.iter().map(|service| service.stop())).await;
-    }
-
-    /// Ends recording and replaying. For tests.
-    ///
-    /// # Errors
-    ///
-    /// Where a request was made that is not in a recording, or one that is was not made; with the differences.
-    pub fn finish_tapes(&self) -> ToolResult<()> {
-        let tapes = std::mem::take(&mut *self.shared.tapes.lock().unwrap_or_else(PoisonError::into_inner));
-        let problems: Vec<String> =
-            tapes.values().filter_map(|tape| Some(tape.finish().err()?.to_string())).collect();
-        if problems.is_empty() { Ok(()) } else { Err(ToolError::ExecutionError(problems.join("\n\n"))) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Service>>> {

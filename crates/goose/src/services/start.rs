@@ -33,9 +33,11 @@ pub(super) async fn start(what: What, limits: Limits, shared: Arc<Shared>) -> To
         .with_handshake_timeout(shared.options.start_timeout)
         .with_call_timeout(limits.call_timeout)
         .with_max_call_time(limits.max_call_time);
-    match shared.tape(&limits.name)? {
-        Some(tape) if tape.is_replay() => remote(Target::Replay(tape), options.with_trusted_groups()).await,
-        Some(tape) => run(what, options.with_tape(tape), &shared).await,
+    match &shared.options.interceptors {
+        Some(interceptors) => {
+            let options = options.with_interceptor(interceptors(&limits.name)?);
+            run(what, options, &shared).await
+        }
         None => match what.in_process(&shared)? {
             Some(extension) => Ok(Running::local(extension)),
             None => run(what, options, &shared).await,

@@ -8,7 +8,7 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
-use crate::lines::MAX_LINE_BYTES;
+use crate::{TransportError, lines::MAX_LINE_BYTES};
 
 /// How much of an error's text is shown.
 const SHOWN_TEXT: usize = 500;
@@ -101,7 +101,8 @@ impl HttpError {
     }
 
     fn of_transport(error: &DynamicTransportError) -> Option<Self> {
-        match error.error.downcast_ref::<StreamableHttpError<Self>>()? {
+        let TransportError(error) = error.error.downcast_ref()?;
+        match error.downcast_ref::<StreamableHttpError<Self>>()? {
             StreamableHttpError::Client(error) => Some(error.clone()),
             StreamableHttpError::SessionRecoveryTimeout => {
                 Some(Self::Unsure("its session ended before it answered".to_owned()))

@@ -1,8 +1,9 @@
-//! Recording: a transport that keeps what crosses it.
+//! Recording: a transport that keeps the messages that cross it.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use goose_extension::ToolResult;
+use goose_mcp_bridge::{BoxTransport, Target};
 use rmcp::{
     RoleClient,
     model::{Extensions, GetExtensions as _, JsonRpcMessage, RequestId},
@@ -14,10 +15,8 @@ use serde_json::{Value, json};
 use super::{
     Tape,
     file::{Document, Entry, Event, MAX_TAPE_BYTES, too_large},
-    normal::Register,
-    placeholders::Placeholders,
+    normalize::{self, Placeholders, Register},
 };
-use crate::Target;
 
 /// Everything that crossed the tape's connections, as it was.
 #[derive(Default)]
@@ -66,14 +65,30 @@ impl Recording {
         if self.is_full {
             return Err(too_large(file));
         }
-        let mut register = Register::default();
-        let mut entries: Vec<Entry> = self.kept.iter().filter_map(|kept| kept.entry(&mut register)).collect();
+        let (mut register, numbers) = (Register::default(), self.numbers());
+        let entries = self.kept.iter().filter_map(|kept| {
+            let connection = *numbers.get(&kept.connection)?;
+            kept.entry(connection, &mut register)
+        });
+        let mut entries: Vec<Entry> = entries.collect();
         for entry in &mut entries {
             if let Event::Client(message) | Event::Server(message) = &mut entry.event {
                 placeholders.hide(message);
             }
         }
         Document::new(self.server.clone(), entries).save(file)
+    }
+
+    /// The connections that are written, and their numbers in the file. A connection that did not get beyond its
+    /// greeting is left out where another one was made in its place: a replay greets only once.
+    fn numbers(&self) -> BTreeMap<u32, u32> {
+        let mut used: BTreeMap<u32, u32> = BTreeMap::new();
+        for kept in &self.kept {
+            if kept.connection == self.connections || kept.follows_greeting() {
+                used.insert(kept.connection, 0);
+            }
+        }
+        used.into_keys().zip(1..).collect()
     }
 
     fn keep(&mut self, connection: u32, event: Happened) {
@@ -93,8 +108,13 @@ impl Recording {
 }
 
 impl Kept {
-    fn entry(&self, register: &mut Register) -> Option<Entry> {
-        let connection = self.connection;
+    /// Whether this was sent by a client that was already greeted.
+    fn follows_greeting(&self) -> bool {
+        let Happened::Sent(message) = &self.event else { return false };
+        !matches!(normalize::method(message), "" | "server/discover" | "initialize")
+    }
+
+    fn entry(&self, connection: u32, register: &mut Register) -> Option<Entry> {
         let (event, stream) = match &self.event {
             Happened::Sent(message) => (Event::Client(register.client(connection, message.clone())?), None),
             Happened::Unsent(id) => (Event::Unsent(register.number(connection, id)?), None),
@@ -112,23 +132,22 @@ impl Kept {
     }
 }
 
-/// A transport, and the tape that keeps what crosses it, if any. The tape is written when the transport is dropped.
-pub(crate) struct Recorded<T> {
-    inner: T,
-    track: Option<Track>,
+/// A transport whose messages go on a tape. The tape is written when the transport is dropped.
+struct Recorded {
+    inner: BoxTransport,
+    track: Track,
 }
 
 /// One connection on a tape.
 #[derive(Clone)]
-pub(crate) struct Track {
+struct Track {
     tape: Tape,
     connection: u32,
 }
 
-/// Puts a tape before a transport, where there is one that records.
-pub(crate) fn recorded<T>(inner: T, tape: Option<&Tape>) -> (Recorded<T>, Option<Track>) {
-    let track = tape.filter(|tape| !tape.is_replay()).map(Track::new);
-    (Recorded { inner, track: track.clone() }, track)
+/// Puts a tape in front of a transport.
+pub(super) fn recorded(inner: BoxTransport, tape: &Tape) -> BoxTransport {
+    BoxTransport::new(Recorded { inner, track: Track::new(tape) })
 }
 
 impl Track {
@@ -139,14 +158,6 @@ impl Track {
             connection = recording.connections;
         });
         Self { tape: tape.clone(), connection }
-    }
-
-    /// Forgets a connection that came to nothing and is begun anew.
-    pub(crate) fn discard(self) {
-        self.tape.with_recording(|recording| {
-            recording.kept.retain(|kept| kept.connection != self.connection);
-            recording.connections -= 1;
-        });
     }
 
     fn keep(&self, event: Happened) {
@@ -187,21 +198,19 @@ fn request_id(message: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Recorded<T> {
-    type Error = T::Error;
+impl Transport<RoleClient> for Recorded {
+    type Error = <BoxTransport as Transport<RoleClient>>::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let track = self.track.clone().map(|track| (track, request_id(&message)));
-        if let Some((track, _)) = &track {
-            track.sent(&message);
-        }
+        let (track, id) = (self.track.clone(), request_id(&message));
+        track.sent(&message);
         let sending = self.inner.send(message);
         async move {
             let sent = sending.await;
-            if let (Err(_), Some((track, Some(id)))) = (&sent, track) {
+            if let (Err(_), Some(id)) = (&sent, id) {
                 track.keep(Happened::Unsent(json!(id)));
             }
             sent
@@ -210,9 +219,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Recorded<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await;
-        if let Some(track) = &self.track {
-            track.received(message.as_ref());
-        }
+        self.track.received(message.as_ref());
         message
     }
 
@@ -221,12 +228,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Recorded<T> {
     }
 }
 
-impl<T> Drop for Recorded<T> {
+impl Drop for Recorded {
     fn drop(&mut self) {
-        let Some(track) = &self.track else { return };
         let mut is_finished = false;
-        track.tape.with_recording(|recording| is_finished = recording.is_finished);
-        if !is_finished && let Err(error) = track.tape.save() {
+        self.track.tape.with_recording(|recording| is_finished = recording.is_finished);
+        if !is_finished && let Err(error) = self.track.tape.save() {
             tracing::warn!(%error, "a recording was not written");
         }
     }

@@ -41,32 +41,34 @@
 //!
 //! # The map
 //!
-//! - `file`: reading and writing; `normal`: names instead of what differs; `placeholders`: names instead of text;
+//! - `file`: reading and writing; `normalize`: stable names for what differs between runs;
 //! - `record`: the transport that keeps messages;
-//! - `script`: what each request was answered with; `player`: matching and answering; `replay`: the transport that
-//!   answers; `report` and `diff`: what is said when a test and its recording differ.
+//! - `script`: the answers to each request; `player`: matching, answering, and the transport that replays; `report`:
+//!   messages where a test and its recording differ.
 
-mod diff;
 mod file;
-mod normal;
-mod placeholders;
+mod normalize;
 mod player;
 mod record;
-mod replay;
 mod report;
 mod script;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use goose_extension::{ToolError, ToolResult};
+use goose_mcp_bridge::{BoxTransport, Interceptor, Target};
 
-use self::{file::Document, placeholders::Placeholders, player::Player, record::Recording};
-pub(super) use self::{record::recorded, replay::Replayed};
-use super::Target;
+use self::{
+    file::Document,
+    normalize::Placeholders,
+    player::{Player, Replayed},
+    record::{Recording, recorded},
+};
 
 /// What to do about a recording that does not fit.
 const HOW_TO_RECORD: &str = "Record again with the real server: run the test with GOOSE_RECORD_MCP=1 \
@@ -75,12 +77,14 @@ const HOW_TO_RECORD: &str = "Record again with the real server: run the test wit
 /// One service's recorded traffic. Clones share it.
 ///
 /// ```no_run
-/// # use goose_mcp_bridge::{ConnectOptions, Tape, connect};
+/// # use std::sync::Arc;
+/// # use goose_mcp_bridge::{ConnectOptions, connect};
+/// # use goose_test_support::Tape;
 /// # async fn example(records: bool, command: tokio::process::Command) -> goose_extension::ToolResult<()> {
 /// let file = "tests/tapes/memory.json";
 /// let tape = if records { Tape::record(file) } else { Tape::replay(file)? };
 /// let tape = tape.with_placeholder("/tmp/test-4711", "FOLDER");
-/// let memory = connect(command, ConnectOptions::default().with_tape(tape.clone())).await?;
+/// let memory = connect(command, ConnectOptions::default().with_interceptor(Arc::new(tape.clone()))).await?;
 /// // … use it …
 /// drop(memory);
 /// tape.finish()
@@ -157,15 +161,13 @@ impl Tape {
         }
     }
 
-    /// Where to connect with this tape: nowhere, where it replays. A recording notes what it records.
-    pub(super) fn redirect(&self, target: Target) -> Target {
-        match &self.0.side {
-            Side::Record(recording) => {
-                lock(recording).describe(&target);
-                target
-            }
-            Side::Replay(_) => Target::Replay(self.clone()),
-        }
+    /// A transport to this tape, which must replay.
+    ///
+    /// # Errors
+    ///
+    /// The tape records: then there must be a server.
+    pub fn transport(&self) -> ToolResult<BoxTransport> {
+        Ok(BoxTransport::new(Replayed::new(self.clone())?))
     }
 
     fn save(&self) -> ToolResult<()> {
@@ -179,6 +181,69 @@ impl Tape {
         if let Side::Record(recording) = &self.0.side {
             change(&mut lock(recording));
         }
+    }
+}
+
+impl Interceptor for Tape {
+    fn replace(&self, target: &Target) -> ToolResult<Option<BoxTransport>> {
+        self.with_recording(|recording| recording.describe(target));
+        if self.is_replay() { self.transport().map(Some) } else { Ok(None) }
+    }
+
+    fn wrap(&self, transport: BoxTransport) -> BoxTransport {
+        if self.is_replay() { transport } else { recorded(transport, self) }
+    }
+}
+
+/// The recordings of several services: one file for each in a folder.
+#[derive(Debug, Clone)]
+pub struct Tapes {
+    folder: PathBuf,
+    record: bool,
+    placeholders: Vec<(String, String)>,
+    begun: Arc<Mutex<BTreeMap<String, Tape>>>,
+}
+
+impl Tapes {
+    /// Recordings in a folder: written with the real services, or else replayed.
+    pub fn new(folder: impl Into<PathBuf>, record: bool) -> Self {
+        Self { folder: folder.into(), record, placeholders: Vec::new(), begun: Arc::default() }
+    }
+
+    /// Adds a text that differs between runs, such as a temporary folder, and the name that stands for it.
+    pub fn with_placeholder(mut self, real: impl Into<String>, name: impl Into<String>) -> Self {
+        self.placeholders.push((real.into(), name.into()));
+        self
+    }
+
+    /// The tape of a service, the same one each time.
+    ///
+    /// # Errors
+    ///
+    /// There is no recording to replay, or it cannot be read.
+    pub fn tape(&self, service: &str) -> ToolResult<Tape> {
+        let mut begun = lock(&self.begun);
+        if let Some(tape) = begun.get(service) {
+            return Ok(tape.clone());
+        }
+        let file = self.folder.join(service).with_extension("json");
+        let tape = if self.record { Tape::record(file) } else { Tape::replay(file)? };
+        let placeholders = self.placeholders.iter();
+        let tape = placeholders.fold(tape, |tape, (real, name)| tape.with_placeholder(real.as_str(), name));
+        begun.insert(service.to_owned(), tape.clone());
+        Ok(tape)
+    }
+
+    /// Ends all tapes.
+    ///
+    /// # Errors
+    ///
+    /// All that [`Tape::finish`] complains about.
+    pub fn finish(&self) -> ToolResult<()> {
+        let tapes = std::mem::take(&mut *lock(&self.begun));
+        let problems: Vec<String> =
+            tapes.values().filter_map(|tape| Some(tape.finish().err()?.to_string())).collect();
+        if problems.is_empty() { Ok(()) } else { Err(ToolError::ExecutionError(problems.join("\n\n"))) }
     }
 }
 

@@ -1,23 +1,32 @@
-//! Playing a recording: finding the script for a request, and following it.
+//! Playing a recording: finding the script for a request, following it, and the transport that a client sees.
 
 use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
+    collections::{HashMap, HashSet, VecDeque},
+    io,
+    sync::{Arc, Mutex},
 };
 
-use rmcp::model::{ErrorCode, ErrorData};
+use goose_extension::{ToolError, ToolResult};
+use rmcp::{
+    RoleClient,
+    model::{ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId},
+    service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{
+    Side, Tape,
     file::Document,
-    normal::{self, Names, Shape},
-    placeholders::Placeholders,
-    replay::{Delivery, Outbox},
+    lock,
+    normalize::{self, Names, Placeholders, Shape},
     report,
     script::{Line, Script, Scripts, Step},
 };
 
-/// How many differences are remembered.
+/// Remembered differences.
 const MAX_FAULTS: usize = 100;
 
 /// A recording that is being played, on however many connections.
@@ -42,7 +51,7 @@ struct Live {
 }
 
 /// The recording says that the request was not sent.
-pub(super) struct NotSent;
+struct NotSent;
 
 impl Player {
     pub(super) fn new(document: Document) -> Self {
@@ -64,13 +73,13 @@ impl Player {
     }
 
     /// Takes a message of the client, and answers it.
-    pub(super) fn take(
+    fn take(
         &mut self,
         mut message: Value,
         outbox: &Arc<Outbox>,
         placeholders: &Placeholders,
     ) -> Result<(), NotSent> {
-        match normal::shape(&message) {
+        match normalize::shape(&message) {
             Shape::Notification => Ok(()),
             Shape::Answer => {
                 placeholders.hide(&mut message);
@@ -79,9 +88,9 @@ impl Player {
             }
             Shape::Request => {
                 let id = message.get("id").cloned().unwrap_or_default();
-                let token = normal::token(&message).unwrap_or(&id).clone();
+                let token = normalize::token(&message).unwrap_or(&id).clone();
                 placeholders.hide(&mut message);
-                normal::tidy(&mut message);
+                normalize::tidy(&mut message);
                 self.take_request(
                     message,
                     Live { id, token, outbox: Arc::clone(outbox), at: 0 },
@@ -98,7 +107,7 @@ impl Player {
         placeholders: &Placeholders,
     ) -> Result<(), NotSent> {
         let params = request.get_mut("params").map(Value::take);
-        let method = normal::method(&request);
+        let method = normalize::method(&request);
         let fits = |(place, script): &(usize, &Script)| {
             !self.live.contains_key(place) && script.method == method && script.params == params
         };
@@ -122,7 +131,7 @@ impl Player {
         let Some(id) = answer.get("id").and_then(Value::as_str).map(str::to_owned) else { return };
         let Some(question) = self.scripts.questions.get(&id) else { return };
         let place = question.script;
-        normal::tidy(&mut answer);
+        normalize::tidy(&mut answer);
         if let Some(recorded) = question.answer.as_ref().filter(|recorded| **recorded != answer) {
             let fault = report::other_answer(recorded, &answer, &self.scripts.all[place].method);
             self.fail(place, fault);
@@ -168,7 +177,7 @@ impl Player {
             to = other;
             Some(if matches!(names, Names::Token) { live.token.clone() } else { live.id.clone() })
         };
-        normal::places(&mut message, |names, value| {
+        normalize::places(&mut message, |names, value| {
             if let Some(id) = today(names, value.as_u64()) {
                 *value = id;
             }
@@ -213,4 +222,116 @@ fn refuse(id: &Value, outbox: &Outbox, fault: &str) {
     let error = ErrorData::new(ErrorCode::INVALID_REQUEST, fault.to_owned(), None);
     // An error can always be read.
     let _ = outbox.push(Delivery { message: json!({ "id": id, "error": error }), origin: None });
+}
+
+/// Messages on their way from the recording to the client.
+#[derive(Default)]
+struct Outbox {
+    queue: Mutex<VecDeque<Option<RxJsonRpcMessage<RoleClient>>>>,
+    filled: Notify,
+}
+
+/// A message of the server.
+struct Delivery {
+    message: Value,
+    /// The request on whose stream it comes, where that was recorded.
+    origin: Option<Option<Value>>,
+}
+
+impl Outbox {
+    fn push(&self, delivery: Delivery) -> serde_json::Result<()> {
+        let message = delivery.into_message()?;
+        self.put(Some(message));
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.put(None);
+    }
+
+    fn put(&self, item: Option<RxJsonRpcMessage<RoleClient>>) {
+        lock(&self.queue).push_back(item);
+        self.filled.notify_one();
+    }
+
+    /// Cancel-safe: nothing is taken before it is returned.
+    async fn next(&self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let next = lock(&self.queue).pop_front();
+            match next {
+                Some(item) => return item,
+                None => self.filled.notified().await,
+            }
+        }
+    }
+}
+
+impl Delivery {
+    fn into_message(self) -> serde_json::Result<RxJsonRpcMessage<RoleClient>> {
+        let mut message = self.message;
+        message["jsonrpc"] = json!("2.0");
+        let mut message: RxJsonRpcMessage<RoleClient> = serde_json::from_value(message)?;
+        let Some(origin) = self.origin else { return Ok(message) };
+        let origin = match origin.and_then(|id| RequestId::deserialize(id).ok()) {
+            Some(id) => InboundStreamOrigin::OutboundRequest(id),
+            None => InboundStreamOrigin::Unassociated,
+        };
+        match &mut message {
+            JsonRpcMessage::Request(request) => {
+                request.request.extensions_mut().insert(origin);
+            }
+            JsonRpcMessage::Notification(notification) => {
+                notification.notification.extensions_mut().insert(origin);
+            }
+            _ => {}
+        }
+        Ok(message)
+    }
+}
+
+/// A connection to a tape.
+pub(super) struct Replayed {
+    tape: Tape,
+    outbox: Arc<Outbox>,
+}
+
+impl Replayed {
+    /// # Errors
+    ///
+    /// Where the tape records: then there must be a server.
+    pub(super) fn new(tape: Tape) -> ToolResult<Self> {
+        if !tape.is_replay() {
+            return Err(ToolError::invalid(format!(
+                "`{}` is a tape that records; give it to the options, and connect to the real server.",
+                tape.0.file.display()
+            )));
+        }
+        Ok(Self { tape, outbox: Arc::default() })
+    }
+
+    fn take(&self, message: &TxJsonRpcMessage<RoleClient>) -> io::Result<()> {
+        let Side::Replay(player) = &self.tape.0.side else { return Ok(()) };
+        let message = serde_json::to_value(message)?;
+        let taken = lock(player).take(message, &self.outbox, &lock(&self.tape.0.placeholders));
+        taken.map_err(|NotSent| io::Error::other("the request could not be sent when it was recorded"))
+    }
+}
+
+impl Transport<RoleClient> for Replayed {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        std::future::ready(self.take(&message))
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.outbox.next().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     file::{Document, Entry, Event},
-    normal::{self, CANCELLED, LISTEN, Shape},
+    normalize::{self, CANCELLED, LISTEN, Shape},
 };
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
@@ -84,7 +84,7 @@ impl Scripts {
     fn add(&mut self, entry: Entry) {
         let Entry { connection, stream, event } = entry;
         match event {
-            Event::Client(message) => match normal::shape(&message) {
+            Event::Client(message) => match normalize::shape(&message) {
                 Shape::Request => self.open(connection, message),
                 Shape::Answer => self.answer_question(message),
                 Shape::Notification => self.withdraw(connection, message),
@@ -103,7 +103,7 @@ impl Scripts {
     fn open(&mut self, connection: u32, mut request: Value) {
         let script = self.all.len();
         let number = request.get("id").and_then(Value::as_u64).unwrap_or_default();
-        let method = normal::method(&request).to_owned();
+        let method = normalize::method(&request).to_owned();
         let params = request.get_mut("params").map(Value::take);
         let state = self.connections.entry(connection).or_default();
         if method != LISTEN {
@@ -117,11 +117,11 @@ impl Scripts {
 
     /// A request that was cancelled is open no longer; what comes then belongs to others.
     fn withdraw(&mut self, connection: u32, mut notification: Value) {
-        if normal::method(&notification) != CANCELLED {
+        if normalize::method(&notification) != CANCELLED {
             return;
         }
         let mut number = None;
-        normal::places(&mut notification, |_, place| number = place.as_u64());
+        normalize::places(&mut notification, |_, place| number = place.as_u64());
         let script = number.and_then(|number| self.by_number(number));
         if let (Some(script), Some(state)) = (script, self.connections.get_mut(&connection)) {
             state.open.retain(|open| *open != script);
@@ -137,12 +137,12 @@ impl Scripts {
 
     fn say(&mut self, connection: u32, mut line: Line) {
         let owner = self.owner(&mut line);
-        let asked = match normal::shape(&line.message) {
+        let asked = match normalize::shape(&line.message) {
             Shape::Request => line.message.get("id").and_then(Value::as_str).map(str::to_owned),
             _ => None,
         };
-        let answers = matches!(normal::shape(&line.message), Shape::Answer);
-        let script = self.place(connection, owner, normal::method(&line.message));
+        let answers = matches!(normalize::shape(&line.message), Shape::Answer);
+        let script = self.place(connection, owner, normalize::method(&line.message));
         if let (Some(id), Some(script)) = (asked, script) {
             self.questions.insert(id, Question { script, answer: None });
         }
@@ -154,11 +154,11 @@ impl Scripts {
 
     /// The script of the request that a message names.
     fn owner(&self, line: &mut Line) -> Option<usize> {
-        let mut number = match normal::shape(&line.message) {
+        let mut number = match normalize::shape(&line.message) {
             Shape::Answer => line.message.get("id").and_then(Value::as_u64),
             _ => None,
         };
-        normal::places(&mut line.message, |_, place| number = number.or_else(|| place.as_u64()));
+        normalize::places(&mut line.message, |_, place| number = number.or_else(|| place.as_u64()));
         self.numbers.get(&number.or(line.stream)?).copied()
     }
 

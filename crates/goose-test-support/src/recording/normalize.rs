@@ -1,15 +1,15 @@
-//! Names instead of what differs from run to run: ids, tokens, sealed states, our own version.
+//! Stable names for everything that differs from run to run: ids, tokens, sealed states, our own version, and texts that a
+//! test names itself ([`Placeholders`]).
 
 use std::collections::{HashMap, HashSet};
 
+use goose_mcp_bridge::{CALL_META, SESSION_META, WORKING_DIR_META};
 use serde_json::{Map, Value, json};
-
-use crate::{CALL_META, SESSION_META, WORKING_DIR_META};
 
 /// The request that opens a stream of news.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
-/// Says that nobody waits for an answer any more.
+/// The notification that withdraws a request.
 pub(super) const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 const PROGRESS_TOKEN: &str = "progressToken";
@@ -220,4 +220,50 @@ impl Register {
 
 fn question(number: u64) -> Value {
     json!(format!("s{number}"))
+}
+
+/// Texts that differ between runs and the names that stand for them, the longest text first.
+#[derive(Default)]
+pub(super) struct Placeholders(Vec<Placeholder>);
+
+struct Placeholder {
+    real: String,
+    mark: String,
+}
+
+impl Placeholders {
+    pub(super) fn add(&mut self, real: String, name: &str) {
+        if real.is_empty() {
+            return;
+        }
+        self.0.push(Placeholder { real, mark: format!("{{{{{name}}}}}") });
+        self.0.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.real.len()));
+    }
+
+    /// Puts names for the real text.
+    pub(super) fn hide(&self, value: &mut Value) {
+        self.0.iter().for_each(|it| replace(value, &it.real, &it.mark));
+    }
+
+    /// Puts the real text for names.
+    pub(super) fn show(&self, value: &mut Value) {
+        self.0.iter().for_each(|it| replace(value, &it.mark, &it.real));
+    }
+}
+
+fn replace(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::String(text) if text.contains(from) => *text = text.replace(from, to),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
+        Value::Object(fields) => replace_in(fields, from, to),
+        _ => {}
+    }
+}
+
+fn replace_in(fields: &mut Map<String, Value>, from: &str, to: &str) {
+    fields.values_mut().for_each(|field| replace(field, from, to));
+    if fields.keys().any(|key| key.contains(from)) {
+        let renamed = std::mem::take(fields).into_iter();
+        *fields = renamed.map(|(key, field)| (key.replace(from, to), field)).collect();
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{legacy_content, legacy_content::Part, legacy_db, legacy_lines};
 use crate::session::{
     NewSession, SessionId, SessionStore, Step, StoreError,
-    store::{StepRow, Whole},
+    store::{ImportedSession, StepRow},
 };
 
 /// The database's name.
@@ -123,8 +123,8 @@ async fn keep(store: &SessionStore, session: OldSession, imported: &mut Imported
         return Ok(());
     }
     let rows = steps.iter().map(|(at, step)| StepRow::new(step, *at)).collect::<Result<_, _>>();
-    let whole = match rows {
-        Ok(steps) => Whole {
+    let imported_session = match rows {
+        Ok(steps) => ImportedSession {
             id: session.id.parse().ok(),
             new: session.new,
             created_at: session.created_at,
@@ -136,7 +136,7 @@ async fn keep(store: &SessionStore, session: OldSession, imported: &mut Imported
             return Ok(());
         }
     };
-    imported.sessions.push(store.insert_whole(whole).await?);
+    imported.sessions.push(store.insert_imported(imported_session).await?);
     Ok(())
 }
 

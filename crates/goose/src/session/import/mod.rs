@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{
     NewSession, SessionId, SessionStore, StoreError, StoredStep,
     export::{Document, FORMAT, VERSION},
-    store::{StepRow, Whole},
+    store::{ImportedSession, StepRow},
 };
 
 /// Stores a session from the text of a JSON export and returns its id: its own, or a new one where that is taken. Steps
@@ -48,7 +48,7 @@ pub async fn json(store: &SessionStore, text: &str) -> Result<SessionId, StoreEr
         None => {}
     }
     let session = document.session;
-    let whole = Whole {
+    let imported_session = ImportedSession {
         origin: format!("import:{}", session.id),
         id: Some(session.id),
         new: NewSession {
@@ -61,5 +61,5 @@ pub async fn json(store: &SessionStore, text: &str) -> Result<SessionId, StoreEr
         created_at: session.created_at,
         steps,
     };
-    store.insert_whole(whole).await
+    store.insert_imported(imported_session).await
 }

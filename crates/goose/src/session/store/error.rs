@@ -164,48 +164,6 @@ impl StoreError {
     }
 }
 
-/// The result codes of SQLite that mean something to people.
-mod code {
-    pub(super) const BUSY: i32 = 5;
-    pub(super) const LOCKED: i32 = 6;
-    pub(super) const READONLY: i32 = 8;
-    pub(super) const IOERR: i32 = 10;
-    pub(super) const CORRUPT: i32 = 11;
-    pub(super) const FULL: i32 = 13;
-    pub(super) const CANTOPEN: i32 = 14;
-    pub(super) const NOTADB: i32 = 26;
-    /// `IOERR` with a second part: no room for the file that processes share beside the log.
-    pub(super) const NO_ROOM_TO_SHARE: i32 = 4874;
-}
-
-/// The part of a code that is in [`code`].
-const PRIMARY: i32 = 0xff;
-
-/// What an error of the database behind `path` means.
-pub(super) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
-    let path = path.to_owned();
-    let reason = error.to_string();
-    let code = result_code(error);
-    if code == Some(code::NO_ROOM_TO_SHARE) {
-        return StoreError::Full { path };
-    }
-    match code.map(|code| code & PRIMARY) {
-        Some(code::BUSY | code::LOCKED) => StoreError::Locked { path },
-        Some(code::READONLY) => StoreError::ReadOnly { path },
-        Some(code::FULL) => StoreError::Full { path },
-        Some(code::IOERR) => StoreError::Disk { path, reason },
-        Some(code::CORRUPT) => StoreError::Damaged { path, reason },
-        Some(code::CANTOPEN) => StoreError::CannotOpen { path, reason },
-        Some(code::NOTADB) => StoreError::NotADatabase { path },
-        _ => StoreError::Other { reason },
-    }
-}
-
-/// SQLite's result code.
-fn result_code(error: &sqlx::Error) -> Option<i32> {
-    error.as_database_error()?.code()?.parse().ok()
-}
-
 fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }

@@ -2,21 +2,20 @@
 
 use super::{
     Session, SessionStore, StepRow, StoreError,
-    append::{self, ToMake},
-    connection::Lease,
-    row::{Tally, stored_count},
-    search,
+    database::Lease,
+    dialect::Statement,
+    row::{CounterDelta, count, stored_count},
+    session::{SessionRow, insert_session, insert_steps},
 };
 use crate::session::{NewSession, SessionId, Step, id};
 use goose_providers::Usage;
 use jiff::Timestamp;
-use sqlx::Row as _;
 
 /// The longest name that is kept.
 const MAX_NAME_CHARS: usize = 200;
 
 const NEXT_NUMBER: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, 1) \
-     ON CONFLICT (day) DO UPDATE SET last_number = session_days.last_number + 1 RETURNING last_number";
+     ON CONFLICT (day) DO UPDATE SET last_number = session_days.last_number + 1 RETURNING last_number AS number";
 
 const NUMBER_IS_TAKEN: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, $2) \
      ON CONFLICT (day) DO UPDATE SET last_number = $2 WHERE session_days.last_number < $2";
@@ -39,23 +38,24 @@ const COPY_SESSION: &str = "INSERT INTO sessions \
 const COPY_STEPS: &str = "INSERT INTO steps (session_id, seq, at, kind, body) \
      SELECT $1, seq, at, kind, body FROM steps WHERE session_id = $2 AND seq <= $3";
 
-const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) FROM steps WHERE session_id = $1";
+const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) AS number FROM steps WHERE session_id = $1";
 
-const COUNT_MESSAGES: &str = "SELECT COUNT(*) FROM steps WHERE session_id = $1 AND kind = 'message'";
+const COUNT_MESSAGES: &str =
+    "SELECT COUNT(*) AS number FROM steps WHERE session_id = $1 AND kind = 'message'";
 
-const COUNT_ID: &str = "SELECT COUNT(*) FROM sessions WHERE id = $1";
+const COUNT_ID: &str = "SELECT COUNT(*) AS number FROM sessions WHERE id = $1";
 
-const BY_ORIGIN: &str = "SELECT COUNT(*) FROM sessions WHERE origin = $1";
+const BY_ORIGIN: &str = "SELECT COUNT(*) AS number FROM sessions WHERE origin = $1";
 
 const COSTS: &str = "SELECT body FROM steps WHERE session_id = $1 AND kind = 'cost'";
 
 const SET_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, messages = $3, input_tokens = $4, output_tokens = $5, \
      cached_tokens = $6, cache_write_tokens = $7, dollars = $8 WHERE id = $1";
 
-/// A session that comes as a whole.
+/// A session from elsewhere, with all its steps.
 #[derive(Debug)]
-pub(in crate::session) struct Whole {
-    /// The id it would like to keep.
+pub(in crate::session) struct ImportedSession {
+    /// Its id, which it keeps if that is free here.
     pub(in crate::session) id: Option<SessionId>,
     pub(in crate::session) new: NewSession,
     pub(in crate::session) created_at: Timestamp,
@@ -71,12 +71,11 @@ impl SessionStore {
     /// Where the store cannot be written.
     pub async fn create(&self, mut new: NewSession) -> Result<Session, StoreError> {
         let now = Timestamp::now();
-        let mut lease = self.database().lease().await?;
+        let mut lease = self.database().write().await?;
         let id = reserve(&mut lease, now).await?;
         lease.give_back();
         new.name = new.name.as_deref().and_then(clean_name);
-        let make = ToMake { new, origin: None, created_at: now.as_millisecond() };
-        Ok(Session::new(self.clone(), id, make))
+        Ok(Session::new(self.clone(), id, SessionRow { new, origin: None, created_at: now }))
     }
 
     /// Copies a session, up to the step with this number or the whole of it. The copy is the user's own, and is called by
@@ -91,15 +90,12 @@ impl SessionStore {
         let copy = reserve(&mut lease, now).await?;
         let upto = upto.map_or(i64::MAX, stored_count);
         let origin = if upto == i64::MAX { format!("fork:{id}") } else { format!("fork:{id}@{upto}") };
-        let session = sqlx::query(COPY_SESSION)
-            .bind(copy.to_string())
-            .bind(id.to_string())
-            .bind(origin)
-            .bind(now.as_millisecond());
+        let session =
+            Statement::new(COPY_SESSION).bind(&copy).bind(id).bind(origin).bind(now.as_millisecond());
         if lease.change(session).await? == 0 {
             return Err(StoreError::missing(id));
         }
-        let steps = sqlx::query(COPY_STEPS).bind(copy.to_string()).bind(id.to_string()).bind(upto);
+        let steps = Statement::new(COPY_STEPS).bind(&copy).bind(id).bind(upto);
         lease.change(steps).await?;
         let last = count_again(&mut lease, &copy).await?;
         lease.commit().await?;
@@ -113,7 +109,7 @@ impl SessionStore {
     /// [`StoreError::NoSuchSession`], and where the store cannot be written.
     pub async fn rename(&self, id: &SessionId, name: &str) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
-        let rename = sqlx::query(RENAME).bind(id.to_string()).bind(clean_name(name));
+        let rename = Statement::new(RENAME).bind(id).bind(clean_name(name));
         if lease.change(rename).await? == 0 {
             return Err(StoreError::missing(id));
         }
@@ -129,51 +125,49 @@ impl SessionStore {
     /// [`StoreError::NoSuchSession`], and where the store cannot be written.
     pub async fn remove(&self, id: &SessionId) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
-        lease.run("PRAGMA secure_delete = ON").await?;
-        let tree = sqlx::query(WITH_DELEGATES).bind(id.to_string());
-        let tree = lease.rows(tree, |row| row.try_get::<String, _>(0)).await?;
+        lease.run(lease.sql().begin_removal).await?;
+        let tree = Statement::new(WITH_DELEGATES).bind(id);
+        let tree = lease.rows(tree, |row| row.text("id")).await?;
         if tree.is_empty() {
             return Err(StoreError::missing(id));
         }
         for id in tree {
-            search::forget(&mut lease, &id).await?;
-            lease.change(sqlx::query(REMOVE).bind(id)).await?;
+            lease.change(Statement::new(lease.sql().unindex).bind(id.as_str())).await?;
+            lease.change(Statement::new(REMOVE).bind(id)).await?;
         }
-        lease.run("PRAGMA secure_delete = FAST").await?;
+        lease.run(lease.sql().end_removal).await?;
         lease.commit().await?;
-        self.empty_log().await
-    }
-
-    /// The log still has what was written before; so it is brought into the file and emptied.
-    async fn empty_log(&self) -> Result<(), StoreError> {
-        let mut lease = self.database().lease().await?;
-        lease.run("PRAGMA wal_checkpoint(TRUNCATE)").await?;
+        let mut lease = self.database().write().await?;
+        lease.run(lease.sql().purge_log).await?;
         lease.give_back();
         Ok(())
     }
 
     /// Stores a session that comes from elsewhere, under its own id where that is free.
-    pub(in crate::session) async fn insert_whole(&self, whole: Whole) -> Result<SessionId, StoreError> {
+    pub(in crate::session) async fn insert_imported(
+        &self,
+        imported: ImportedSession,
+    ) -> Result<SessionId, StoreError> {
         let mut lease = self.database().begin().await?;
-        let id = match whole.id {
+        let id = match imported.id {
             Some(id) if !is_taken(&mut lease, &id).await? => {
                 keep_number(&mut lease, &id).await?;
                 id
             }
-            _ => reserve(&mut lease, whole.created_at).await?,
+            _ => reserve(&mut lease, imported.created_at).await?,
         };
-        let new = NewSession { name: whole.new.name.as_deref().and_then(clean_name), ..whole.new };
-        let make = ToMake { new, origin: Some(whole.origin), created_at: whole.created_at.as_millisecond() };
-        append::insert_session(&mut lease, &id, &make).await?;
-        append::insert_steps(&mut lease, &id, 1, whole.steps).await?;
+        let new = NewSession { name: imported.new.name.as_deref().and_then(clean_name), ..imported.new };
+        let row = SessionRow { new, origin: Some(imported.origin), created_at: imported.created_at };
+        insert_session(&mut lease, &id, &row).await?;
+        insert_steps(&mut lease, &id, 1, imported.steps).await?;
         lease.commit().await?;
         Ok(id)
     }
 
     /// Whether a session was imported from there before.
     pub(in crate::session) async fn has_origin(&self, origin: &str) -> Result<bool, StoreError> {
-        let mut lease = self.database().lease().await?;
-        let found = lease.number(sqlx::query(BY_ORIGIN).bind(origin.to_owned())).await?;
+        let mut lease = self.database().read().await?;
+        let found = lease.number(Statement::new(BY_ORIGIN).bind(origin)).await?;
         lease.give_back();
         Ok(found > 0)
     }
@@ -183,7 +177,7 @@ impl SessionStore {
 async fn reserve(lease: &mut Lease, at: Timestamp) -> Result<SessionId, StoreError> {
     let day = id::day(at);
     loop {
-        let number = lease.number(sqlx::query(NEXT_NUMBER).bind(day.clone())).await?;
+        let number = lease.number(Statement::new(NEXT_NUMBER).bind(day.as_str())).await?;
         let id = SessionId::numbered(&day, number);
         if !is_taken(lease, &id).await? {
             return Ok(id);
@@ -192,29 +186,29 @@ async fn reserve(lease: &mut Lease, at: Timestamp) -> Result<SessionId, StoreErr
 }
 
 async fn is_taken(lease: &mut Lease, id: &SessionId) -> Result<bool, StoreError> {
-    Ok(lease.number(sqlx::query(COUNT_ID).bind(id.to_string())).await? > 0)
+    Ok(lease.number(Statement::new(COUNT_ID).bind(id)).await? > 0)
 }
 
 async fn keep_number(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError> {
     let Some((day, number)) = id.day_and_number() else { return Ok(()) };
-    lease.change(sqlx::query(NUMBER_IS_TAKEN).bind(day.to_owned()).bind(number)).await.map(drop)
+    lease.change(Statement::new(NUMBER_IS_TAKEN).bind(day).bind(number)).await.map(drop)
 }
 
 /// Sets the counters of a session from its steps, and gives the number of the last.
 async fn count_again(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
-    let last = lease.number(sqlx::query(LAST_STEP).bind(id.to_string())).await?;
-    let messages = lease.number(sqlx::query(COUNT_MESSAGES).bind(id.to_string())).await?;
-    let costs = sqlx::query(COSTS).bind(id.to_string());
-    let costs = lease.rows(costs, |row| row.try_get_unchecked::<String, _>(0)).await?;
-    let mut sum = Tally::default();
+    let last = lease.number(Statement::new(LAST_STEP).bind(id)).await?;
+    let messages = lease.number(Statement::new(COUNT_MESSAGES).bind(id)).await?;
+    let costs = Statement::new(COSTS).bind(id);
+    let costs = lease.rows(costs, |row| row.text("body")).await?;
+    let mut sum = CounterDelta::default();
     for body in costs {
         if let Ok(step) = serde_json::from_str::<Step>(&body) {
-            sum.add(&Tally::of(&step));
+            sum.add(&CounterDelta::from_step(&step));
         }
     }
     let Usage { input, output, cached_input, cache_write } = sum.usage;
-    let update = sqlx::query(SET_COUNTERS)
-        .bind(id.to_string())
+    let update = Statement::new(SET_COUNTERS)
+        .bind(id)
         .bind(last)
         .bind(messages)
         .bind(stored_count(input))
@@ -223,7 +217,7 @@ async fn count_again(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreErro
         .bind(stored_count(cache_write))
         .bind(sum.dollars);
     lease.change(update).await?;
-    Ok(super::row::count(last))
+    Ok(count(last))
 }
 
 /// A name on one line, where something is left of it.

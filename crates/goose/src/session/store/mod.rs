@@ -1,40 +1,37 @@
-//! [`SessionStore`]: sessions in an SQLite file that several processes share.
+//! [`SessionStore`]: sessions in a database that several processes share.
 //!
 //! ```text
-//! session    append one session's steps          read      list, find, open
-//! append     the statements of that              manage    create, fork, rename, remove
-//! finishing  a write nobody waits for is whole
-//! row        steps as rows, counters             search    full-text search, in SQLite's dialect
-//! connection the one connection, lazily opened   sync      onto the disk
-//! schema     tables, migrations                  error     what can go wrong
-//! check      whether the file is whole
+//! session    append the steps of one session       manage    create, fork, rename, remove
+//! read       list, find, open                      search    full-text search
+//! row        steps as rows, counters               error     what can go wrong
+//! database   connections: one writer, some readers
+//! dialect    what the store needs of a database    sqlite    the file, its tables, SQL and errors
+//! detach_on_drop  a write that is dropped is completed
 //! ```
 //!
-//! The file has a write-ahead log with `synchronous=NORMAL`: a commit survives the end of the process, and a power cut
-//! once [`SessionStore::sync`] has returned. Writes begin with `BEGIN IMMEDIATE`, so they wait for each other and never
-//! fail half-way. The statements are static and, but for `search` and `sync`, as PostgreSQL has them.
+//! A commit survives the end of the process, and a power cut once [`SessionStore::sync`] has returned. Statements that
+//! SQLite and PostgreSQL do not share stand in [`dialect::Sql`].
 
-mod append;
-mod check;
-mod connection;
+mod database;
+mod detach_on_drop;
+mod dialect;
 mod error;
-mod finishing;
 mod manage;
 mod read;
 mod row;
-mod schema;
 mod search;
 mod session;
-mod sync;
+mod sqlite;
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use connection::Database;
+use database::Database;
+use dialect::Statement;
 pub use error::StoreError;
-pub(super) use manage::Whole;
+pub(super) use manage::ImportedSession;
 pub(super) use row::StepRow;
 pub use search::Found;
 pub use session::Session;
@@ -44,45 +41,76 @@ use crate::config::Paths;
 /// The file's name in the folder of sessions.
 pub const FILE_NAME: &str = "goose.db";
 
-/// All sessions of a person. Clones share one connection.
+/// All sessions of a user. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct SessionStore {
     database: Arc<Database>,
 }
 
 impl SessionStore {
-    /// Where the store is, among the person's folders.
+    /// Returns the path of the store among the user's folders.
     pub fn file(paths: &Paths) -> PathBuf {
         paths.data.join("sessions").join(FILE_NAME)
     }
 
-    /// The store in this file, which is opened (and made, where there is none) when it is first needed.
+    /// Returns the store in this file, which is opened, or created, when it is first needed.
     pub fn at(path: impl AsRef<Path>) -> Self {
-        Self { database: Arc::new(Database::at(path.as_ref())) }
+        Self { database: Arc::new(Database::new(sqlite::SqliteFile::new(path.as_ref()))) }
     }
 
-    /// The store in this file, opened now.
+    /// Opens the store in this file now.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be opened or made, is no store of goose's, or is a newer goose's. It is then left as it is.
+    /// Fails if the file cannot be opened or created, is not a session store, or belongs to a newer goose. It is then
+    /// left as it is.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let store = Self::at(path);
-        store.database.lease().await?.give_back();
+        store.database.read().await?.give_back();
         Ok(store)
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         self.database.path()
     }
 
-    /// Closes the file in good order. Needed by nobody, since all that was appended is committed; used again, the store
-    /// opens again.
+    /// Brings all commits onto the disk. It waits for the disk, and holds up appends only while a long log is copied.
     ///
     /// # Errors
     ///
-    /// Where the disk fails.
+    /// Fails if the disk does.
+    pub async fn sync(&self) -> Result<(), StoreError> {
+        let mut lease = self.database.write().await?;
+        lease.checkpoint().await?;
+        lease.give_back();
+        let flushed = self.database.dialect().flush().await;
+        flushed.map_err(|error| StoreError::Disk { path: self.path().to_owned(), reason: error.to_string() })
+    }
+
+    /// Looks through the whole file for damage, which takes longer the larger the file is. The future may be dropped at
+    /// any time; nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is damaged or cannot be read.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let mut lease = self.database.read().await?;
+        let query = Statement::new(lease.sql().check);
+        let problems = lease.rows(query, |row| row.text("problem")).await?;
+        lease.give_back();
+        match problems.into_iter().next() {
+            None => Ok(()),
+            Some(reason) => Err(StoreError::Damaged { path: self.path().to_owned(), reason }),
+        }
+    }
+
+    /// Closes the file in good order. Not needed for safety, since all that was appended is committed; used again, the
+    /// store opens again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the disk does.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.database.close().await
     }

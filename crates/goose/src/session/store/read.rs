@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
 use goose_providers::Usage;
-use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::{
     Session, SessionStore, StoreError,
-    connection::Lease,
+    database::Lease,
+    dialect::{Row, Statement},
     row::{count, moment, stored_count},
 };
 use crate::session::{ListOptions, Opened, SessionId, SessionSummary, SkippedStep, Step, Steps, StoredStep};
@@ -24,7 +24,7 @@ macro_rules! summary_where {
 }
 
 const LIST: &str = summary_where!(
-    "($1 IS NULL OR working_dir = $1) AND ($3 OR kind = 'user') \
+    "(CAST($1 AS TEXT) IS NULL OR working_dir = $1) AND ($3 = 1 OR kind = 'user') \
      ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
 );
 
@@ -39,7 +39,7 @@ const STEPS: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 ORDER
 
 const ONE_STEP: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 AND seq = $2";
 
-const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) FROM steps WHERE session_id = $1";
+const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) AS number FROM steps WHERE session_id = $1";
 
 /// How many steps of a damaged session are looked up: how many it has can be damaged too.
 const MAX_LOOKED_UP: u64 = 200_000;
@@ -56,9 +56,12 @@ impl SessionStore {
     pub async fn list(&self, options: ListOptions) -> Result<Vec<SessionSummary>, StoreError> {
         let folder = options.working_dir.map(|folder| folder.to_string_lossy().into_owned());
         let limit = options.limit.map_or(i64::MAX, i64::from);
-        let mut lease = self.database().lease().await?;
+        let mut lease = self.database().read().await?;
         let found = lease
-            .rows(sqlx::query(LIST).bind(folder).bind(limit).bind(options.all_kinds), summary_of)
+            .rows(
+                Statement::new(LIST).bind(folder).bind(limit).bind(i64::from(options.all_kinds)),
+                summary_of,
+            )
             .await?;
         lease.give_back();
         Ok(found)
@@ -81,7 +84,7 @@ impl SessionStore {
     ///
     /// [`StoreError::NoSuchSession`], and where the store cannot be read.
     pub async fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
-        let mut lease = self.database().lease().await?;
+        let mut lease = self.database().read().await?;
         let found = summary(&mut lease, id).await?;
         lease.give_back();
         found.ok_or_else(|| StoreError::missing(id))
@@ -94,14 +97,14 @@ impl SessionStore {
     /// [`StoreError::NoSuchSession`]; [`StoreError::Ambiguous`] where several have the name; and where the store cannot
     /// be read.
     pub async fn find(&self, name_or_id: &str) -> Result<SessionSummary, StoreError> {
-        let mut lease = self.database().lease().await?;
+        let mut lease = self.database().read().await?;
         if let Ok(id) = name_or_id.parse()
             && let Some(found) = summary(&mut lease, &id).await?
         {
             lease.give_back();
             return Ok(found);
         }
-        let query = sqlx::query(BY_NAME).bind(name_or_id.to_owned()).bind(MAX_NAMESAKES);
+        let query = Statement::new(BY_NAME).bind(name_or_id).bind(MAX_NAMESAKES);
         let mut found = lease.rows(query, summary_of).await?;
         lease.give_back();
         let only = found.pop().ok_or_else(|| StoreError::NoSuchSession { wanted: name_or_id.to_owned() })?;
@@ -138,8 +141,8 @@ impl SessionStore {
         &self,
         id: &SessionId,
     ) -> Result<(SessionSummary, Steps), StoreError> {
-        let mut lease = self.database().lease().await?;
-        lease.run("BEGIN").await?;
+        let mut lease = self.database().read().await?;
+        lease.run(lease.sql().begin_read).await?;
         let summary = summary(&mut lease, id).await?.ok_or_else(|| StoreError::missing(id))?;
         let mut steps = Steps::default();
         match read_steps(&mut lease, id, &mut steps).await {
@@ -156,19 +159,18 @@ impl SessionStore {
 }
 
 async fn summary(lease: &mut Lease, id: &SessionId) -> Result<Option<SessionSummary>, StoreError> {
-    Ok(lease.rows(sqlx::query(BY_ID).bind(id.to_string()), summary_of).await?.pop())
+    Ok(lease.rows(Statement::new(BY_ID).bind(id), summary_of).await?.pop())
 }
 
-fn summary_of(row: &SqliteRow) -> Result<SessionSummary, sqlx::Error> {
-    let number = |column: &str| row.try_get(column).map(count);
-    let id: String = row.try_get("id")?;
+fn summary_of(row: &dyn Row) -> Result<SessionSummary, sqlx::Error> {
+    let number = |column: &str| row.integer(column).map(count);
     Ok(SessionSummary {
-        id: SessionId::try_from(id).map_err(|error| sqlx::Error::Decode(error.into()))?,
-        given_name: row.try_get("given_name")?,
-        title: row.try_get("title")?,
-        working_dir: PathBuf::from(row.try_get::<String, _>("working_dir")?),
-        created_at: row.try_get("created_at").map(moment)?,
-        updated_at: row.try_get("updated_at").map(moment)?,
+        id: row.session_id("id")?,
+        given_name: row.optional_text("given_name")?,
+        title: row.optional_text("title")?,
+        working_dir: PathBuf::from(row.text("working_dir")?),
+        created_at: row.integer("created_at").map(moment)?,
+        updated_at: row.integer("updated_at").map(moment)?,
         steps: number("last_seq")?,
         messages: number("messages")?,
         usage: Usage {
@@ -177,19 +179,19 @@ fn summary_of(row: &SqliteRow) -> Result<SessionSummary, sqlx::Error> {
             cached_input: number("cached_tokens")?,
             cache_write: number("cache_write_tokens")?,
         },
-        dollars: row.try_get("dollars")?,
-        origin: row.try_get("origin")?,
-        kind: row.try_get::<String, _>("kind")?.into(),
-        parent: row.try_get::<Option<String>, _>("parent")?.and_then(|id| SessionId::try_from(id).ok()),
-        agent: row.try_get("agent")?,
+        dollars: row.real("dollars")?,
+        origin: row.optional_text("origin")?,
+        kind: row.text("kind")?.into(),
+        parent: row.session_id("parent").ok(),
+        agent: row.optional_text("agent")?,
     })
 }
 
 async fn read_steps(lease: &mut Lease, id: &SessionId, into: &mut Steps) -> Result<(), StoreError> {
-    let mut rows = lease.stream(sqlx::query(STEPS).bind(id.to_string()));
+    let mut rows = lease.stream(Statement::new(STEPS).bind(id));
     loop {
         match rows.try_next().await {
-            Ok(Some(row)) => into.take(&row),
+            Ok(Some(row)) => into.add(row.as_ref()),
             Ok(None) => return Ok(()),
             Err(error) => {
                 drop(rows);
@@ -202,13 +204,13 @@ async fn read_steps(lease: &mut Lease, id: &SessionId, into: &mut Steps) -> Resu
 /// For a damaged file: each step is looked up on its own, and what the damage does not reach is saved.
 async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Steps, StoreError> {
     let mut steps = Steps::default();
-    let known = lease.number(sqlx::query(LAST_STEP).bind(id.to_string())).await.map_or(u64::MAX, count);
+    let known = lease.number(Statement::new(LAST_STEP).bind(id)).await.map_or(u64::MAX, count);
     let end = last.min(known).min(MAX_LOOKED_UP);
     for seq in 1..=end {
-        let query = sqlx::query(ONE_STEP).bind(id.to_string()).bind(stored_count(seq));
+        let query = Statement::new(ONE_STEP).bind(id).bind(stored_count(seq));
         let found = lease.stream(query).try_next().await;
         match found.map_err(|error| lease.explain(&error)) {
-            Ok(Some(row)) => steps.take(&row),
+            Ok(Some(row)) => steps.add(row.as_ref()),
             Ok(None) => steps.skip(seq, "it is missing"),
             Err(StoreError::Damaged { reason, .. }) => steps.skip(seq, reason),
             Err(other) => return Err(other),
@@ -221,12 +223,11 @@ async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Step
 }
 
 impl Steps {
-    fn take(&mut self, row: &SqliteRow) {
-        let seq = row.try_get("seq").map(count).unwrap_or_default();
-        let at = row.try_get("at").map(moment).unwrap_or_default();
-        // Whatever type the database says it has: a row may have been written by anyone.
-        let step = row.try_get_unchecked::<String, _>("body").map_err(|error| error.to_string());
-        match step.and_then(|body| serde_json::from_str::<Step>(&body).map_err(|error| error.to_string())) {
+    fn add(&mut self, row: &dyn Row) {
+        let seq = row.integer("seq").map(count).unwrap_or_default();
+        let at = row.integer("at").map(moment).unwrap_or_default();
+        let body = row.text("body").map_err(|error| error.to_string());
+        match body.and_then(|body| serde_json::from_str::<Step>(&body).map_err(|error| error.to_string())) {
             Ok(step) => self.steps.push(StoredStep { seq, at, step }),
             Err(reason) => self.skip(seq, reason),
         }

@@ -1,35 +1,35 @@
-//! Steps as the database has them, and what each adds to its session's counters.
+//! Steps as rows, and the counters of their session.
 
 use goose_extension::{Message, MessageContent, Role};
 use goose_providers::Usage;
 use jiff::Timestamp;
 
-use super::StoreError;
-use crate::session::Step;
+use super::{StoreError, dialect::Statement};
+use crate::session::{SessionId, Step};
 
 /// The largest step.
-pub(super) const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
+const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
 
-/// How much of the first message becomes a session's title.
+/// The length of a title, which is the beginning of the first message.
 const MAX_TITLE_CHARS: usize = 60;
 
 /// A step to be inserted.
 #[derive(Debug)]
 pub(in crate::session) struct StepRow {
     pub(super) at: i64,
-    pub(super) kind: &'static str,
-    pub(super) body: String,
-    pub(super) tally: Tally,
+    kind: &'static str,
+    body: String,
+    delta: CounterDelta,
 }
 
-/// What steps add to the counters of their session.
+/// The amounts by which steps raise the counters of their session.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Tally {
-    pub(super) messages: i64,
+pub(super) struct CounterDelta {
+    messages: i64,
     pub(super) usage: Usage,
     pub(super) dollars: f64,
-    /// For a session that has none.
-    pub(super) title: Option<String>,
+    /// The title for a session that has none.
+    title: Option<String>,
 }
 
 impl StepRow {
@@ -40,12 +40,18 @@ impl StepRow {
         if body.len() > MAX_STEP_BYTES {
             return Err(StoreError::StepTooLarge { bytes: body.len(), limit: MAX_STEP_BYTES });
         }
-        Ok(Self { at: at.as_millisecond(), kind: step.kind(), body, tally: Tally::of(step) })
+        Ok(Self { at: at.as_millisecond(), kind: step.kind(), body, delta: CounterDelta::from_step(step) })
+    }
+
+    /// Sets the parameters of a statement that inserts it. Returns the statement and what remains to be counted.
+    pub(super) fn bind(self, statement: Statement, id: &SessionId, seq: u64) -> (Statement, CounterDelta) {
+        let statement = statement.bind(id).bind(stored_count(seq)).bind(self.at);
+        (statement.bind(self.kind).bind(self.body), self.delta)
     }
 }
 
-impl Tally {
-    pub(super) fn of(step: &Step) -> Self {
+impl CounterDelta {
+    pub(super) fn from_step(step: &Step) -> Self {
         match step {
             Step::Message { message } => Self {
                 messages: 1,
@@ -67,15 +73,27 @@ impl Tally {
             self.title.clone_from(&other.title);
         }
     }
+
+    /// Sets the last parameters of a statement that updates the counters.
+    pub(super) fn bind(self, statement: Statement) -> Statement {
+        statement
+            .bind(self.messages)
+            .bind(stored_count(self.usage.input))
+            .bind(stored_count(self.usage.output))
+            .bind(stored_count(self.usage.cached_input))
+            .bind(stored_count(self.usage.cache_write))
+            .bind(self.dollars)
+            .bind(self.title)
+    }
 }
 
-/// What a person said. What goose says in their place is no title.
+/// Returns what the user said. Synthetic text is not a title.
 fn said(message: &Message) -> String {
     let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The first words of a text, on one line.
+/// Returns the first words of a text, on one line.
 fn title(text: &str) -> Option<String> {
     let mut title = String::new();
     for word in text.split_whitespace() {
@@ -93,17 +111,17 @@ fn title(text: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// A count as the database has it.
+/// Converts a count for the database.
 pub(super) fn stored_count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A count of the database's.
+/// Converts a count from the database.
 pub(super) fn count(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or(0)
 }
 
-/// A moment of the database's.
+/// Converts a moment from the database.
 pub(super) fn moment(stored: i64) -> Timestamp {
     Timestamp::from_millisecond(stored).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -115,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_goose_says_itself_is_no_title() {
-        let title_of = |message: Message| Tally::of(&Step::Message { message }).title;
+        let title_of = |message: Message| CounterDelta::from_step(&Step::Message { message }).title;
         assert_eq!(title_of(aside_message("go on")), None);
         let beside = Message::new(Role::User, [aside("a summary"), MessageContent::text("fix the bug")]);
         assert_eq!(title_of(beside), Some("fix the bug".to_owned()));

@@ -5,11 +5,10 @@
 
 use goose_extension::{Message, MessageContent, ToolOutput};
 use jiff::Timestamp;
-use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::{
     SessionStore, StoreError,
-    connection::Lease,
+    dialect::{Row, Statement},
     row::{count, moment},
 };
 use crate::session::{SessionId, Step};
@@ -28,29 +27,11 @@ const MAX_WORD_CHARS: usize = 64;
 
 const UNINDEXED_SESSIONS: &str = "SELECT id FROM sessions WHERE indexed_seq < last_seq ORDER BY updated_at";
 
-const NEXT_UNINDEXED: &str = "SELECT steps.seq, steps.body FROM sessions \
-     JOIN steps ON steps.session_id = sessions.id AND steps.seq > MAX(sessions.indexed_seq, $2) \
-     WHERE sessions.id = $1 ORDER BY steps.seq LIMIT 1";
+const INDEXED_UP_TO: &str = "SELECT indexed_seq AS number FROM sessions WHERE id = $1";
 
-const INDEX_STEP: &str = "INSERT INTO searchable (session_id, seq, text) VALUES ($1, $2, $3); \
-     INSERT INTO search (rowid, text) VALUES (last_insert_rowid(), $3)";
+const NEXT_STEP: &str = "SELECT seq, body FROM steps WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT 1";
 
-const IS_INDEXED: &str = "UPDATE sessions SET indexed_seq = $2 WHERE id = $1";
-
-/// What is taken out of the index is not only marked as such, but goes.
-const FORGET_WHOLLY: &str = "INSERT INTO search (search, rank) VALUES ('secure-delete', 1)";
-
-const FORGET: &str = "INSERT INTO search (search, rowid, text) \
-     SELECT 'delete', id, text FROM searchable WHERE session_id = $1";
-
-const SEARCH: &str = "SELECT searchable.session_id, searchable.seq, steps.at, steps.kind, \
-     COALESCE(sessions.given_name, sessions.title, sessions.id) AS name, \
-     snippet(search, 0, '', '', '…', 24) AS snippet \
-     FROM search \
-     JOIN searchable ON searchable.id = search.rowid \
-     JOIN steps ON steps.session_id = searchable.session_id AND steps.seq = searchable.seq \
-     JOIN sessions ON sessions.id = searchable.session_id \
-     WHERE search MATCH $1 AND sessions.kind = 'user' ORDER BY search.rank LIMIT $2";
+const SET_INDEXED: &str = "UPDATE sessions SET indexed_seq = $2 WHERE id = $1";
 
 /// A step that has the words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,21 +58,26 @@ impl SessionStore {
     ///
     /// Where the store cannot be read or the index not brought up to date.
     pub async fn search(&self, text: &str, limit: u32) -> Result<Vec<Found>, StoreError> {
-        let Some(question) = question(text) else { return Ok(Vec::new()) };
+        let words = words(text);
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
         for id in self.unindexed().await? {
             self.index(&id).await?;
         }
-        let mut lease = self.database().lease().await?;
-        let found = lease.rows(sqlx::query(SEARCH).bind(question).bind(i64::from(limit)), found).await?;
+        let mut lease = self.database().read().await?;
+        let condition = self.database().dialect().search_condition(&words);
+        let query = Statement::new(lease.sql().search).bind(condition).bind(i64::from(limit));
+        let found = lease.rows(query, found).await?;
         lease.give_back();
         Ok(found)
     }
 
     async fn unindexed(&self) -> Result<Vec<SessionId>, StoreError> {
-        let mut lease = self.database().lease().await?;
-        let ids = lease.rows(sqlx::query(UNINDEXED_SESSIONS), |row| row.try_get::<String, _>(0)).await?;
+        let mut lease = self.database().read().await?;
+        let ids = lease.rows(Statement::new(UNINDEXED_SESSIONS), |row| row.session_id("id")).await?;
         lease.give_back();
-        Ok(ids.into_iter().filter_map(|id| SessionId::try_from(id).ok()).collect())
+        Ok(ids)
     }
 
     /// Makes the newest steps of a session searchable.
@@ -107,57 +93,46 @@ impl SessionStore {
     /// Indexes some steps and tells how many. Each is read on its own: one with pictures takes many megabytes.
     async fn index_some(&self, id: &SessionId) -> Result<usize, StoreError> {
         let mut lease = self.database().begin().await?;
-        let mut last = 0;
+        let mut last = lease.number(Statement::new(INDEXED_UP_TO).bind(id)).await?;
         let mut done = 0;
         while done < BATCH {
-            let next = sqlx::query(NEXT_UNINDEXED).bind(id.to_string()).bind(last);
+            let next = Statement::new(NEXT_STEP).bind(id).bind(last);
             let Some((seq, text)) = lease.rows(next, numbered_text).await?.pop() else { break };
             if let Some(text) = text {
-                lease.change(sqlx::query(INDEX_STEP).bind(id.to_string()).bind(seq).bind(text)).await?;
+                lease.change(Statement::new(lease.sql().index_step).bind(id).bind(seq).bind(text)).await?;
             }
             last = seq;
             done += 1;
         }
         if done > 0 {
-            lease.change(sqlx::query(IS_INDEXED).bind(id.to_string()).bind(last)).await?;
+            lease.change(Statement::new(SET_INDEXED).bind(id).bind(last)).await?;
         }
         lease.commit().await?;
         Ok(done)
     }
 }
 
-/// Takes a session out of the index, within the write that removes it.
-pub(super) async fn forget(lease: &mut Lease, id: &str) -> Result<(), StoreError> {
-    lease.run(FORGET_WHOLLY).await?;
-    lease.change(sqlx::query(FORGET).bind(id.to_owned())).await.map(drop)
+/// Returns a step's number and its searchable text; no text for a step that cannot be read.
+fn numbered_text(row: &dyn Row) -> Result<(i64, Option<String>), sqlx::Error> {
+    let step = row.text("body").ok().and_then(|body| serde_json::from_str(&body).ok());
+    Ok((row.integer("seq")?, step.as_ref().and_then(searchable_text)))
 }
 
-/// A step's number, and what of it can be found; nothing of one that cannot be read.
-fn numbered_text(row: &SqliteRow) -> Result<(i64, Option<String>), sqlx::Error> {
-    let body = row.try_get_unchecked::<String, _>("body").unwrap_or_default();
-    let text = serde_json::from_str(&body).ok().and_then(|step| searchable_text(&step));
-    Ok((row.try_get("seq")?, text))
-}
-
-fn found(row: &SqliteRow) -> Result<Found, sqlx::Error> {
-    let id: String = row.try_get("session_id")?;
+fn found(row: &dyn Row) -> Result<Found, sqlx::Error> {
     Ok(Found {
-        session: SessionId::try_from(id).map_err(|error| sqlx::Error::Decode(error.into()))?,
-        name: row.try_get("name")?,
-        seq: row.try_get("seq").map(count)?,
-        at: row.try_get("at").map(moment)?,
-        kind: row.try_get("kind")?,
-        snippet: row.try_get("snippet")?,
+        session: row.session_id("session_id")?,
+        name: row.text("name")?,
+        seq: row.integer("seq").map(count)?,
+        at: row.integer("at").map(moment)?,
+        kind: row.text("kind")?,
+        snippet: row.text("snippet")?,
     })
 }
 
-/// Words as a question to FTS5: all of them, each a beginning. Nothing in them has a meaning of its own.
-fn question(text: &str) -> Option<String> {
-    let is_part = |c: char| c.is_alphanumeric();
-    let words = text.split(|c| !is_part(c)).filter(|word| !word.is_empty()).take(MAX_WORDS);
-    let words: Vec<String> =
-        words.map(|word| format!("\"{}\"*", word.chars().take(MAX_WORD_CHARS).collect::<String>())).collect();
-    (!words.is_empty()).then(|| words.join(" "))
+/// Splits a query into words of letters and digits, so that nothing in it has a meaning to the database.
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(MAX_WORDS).map(|word| word.chars().take(MAX_WORD_CHARS).collect()).collect()
 }
 
 /// What of a step can be found.
@@ -187,11 +162,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_has_no_syntax() {
-        assert_eq!(
-            question("fix NOT (a-b) \"c*\""),
-            Some("\"fix\"* \"NOT\"* \"a\"* \"b\"* \"c\"*".to_owned())
-        );
-        assert_eq!(question(" \"'* "), None);
+    fn a_query_has_no_syntax() {
+        assert_eq!(words("fix NOT (a-b) \"c*\""), ["fix", "NOT", "a", "b", "c"]);
+        assert_eq!(words(" \"'* "), Vec::<String>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! [`Finishing`]: work that is finished even when nobody waits for it any more.
+//! [`DetachOnDrop`]: work that is completed even if its future is dropped.
 
 use std::{
     pin::Pin,
@@ -8,16 +8,16 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
-/// Runs in the task that awaits it. Dropped half-way, it goes on in a task of its own.
-pub(super) struct Finishing<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+/// Runs in the task that awaits it. Dropped half-way, it continues in a task of its own.
+pub(super) struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
-impl<T: Send + 'static> Finishing<T> {
+impl<T: Send + 'static> DetachOnDrop<T> {
     pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }
 }
 
-impl<T: Send + 'static> Future for Finishing<T> {
+impl<T: Send + 'static> Future for DetachOnDrop<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -30,7 +30,7 @@ impl<T: Send + 'static> Future for Finishing<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Finishing<T> {
+impl<T: Send + 'static> Drop for DetachOnDrop<T> {
     fn drop(&mut self) {
         // Without a runtime the program is ending, and the work ends with it.
         if let Some(work) = self.0.take()

@@ -1,0 +1,181 @@
+//! [`Database`]: the connections of a store. Each is opened when it is first needed, and kept.
+//!
+//! One [`Lease`] at a time may write; readers neither wait for it nor hold it up. A caller that never does two things at
+//! once uses one connection. A lease that is dropped half-way, because of an error or because its future was dropped,
+//! takes its connection with it: the database then undoes what was not committed.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures::{TryStreamExt as _, future, stream::BoxStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{
+    StoreError,
+    dialect::{Connection, Dialect, Row, Sql, Statement},
+};
+
+/// The number of leases that read at the same time.
+const MAX_READERS: u32 = 4;
+
+/// The number of connections that are kept for later: one to write, one to read meanwhile.
+const MAX_IDLE: usize = 2;
+
+/// A database with its connections.
+#[derive(Debug)]
+pub(super) struct Database {
+    dialect: Arc<dyn Dialect>,
+    idle: Arc<Mutex<Vec<Box<dyn Connection>>>>,
+    writer: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
+}
+
+impl Database {
+    pub(super) fn new(dialect: impl Dialect + 'static) -> Self {
+        Self {
+            dialect: Arc::new(dialect),
+            idle: Arc::default(),
+            writer: Arc::new(Semaphore::new(1)),
+            readers: Arc::new(Semaphore::new(MAX_READERS as usize)),
+        }
+    }
+
+    pub(super) fn dialect(&self) -> &dyn Dialect {
+        self.dialect.as_ref()
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.dialect.path()
+    }
+
+    /// Returns a connection to read with.
+    pub(super) async fn read(&self) -> Result<Lease, StoreError> {
+        self.lease(turn(&self.readers, 1).await?).await
+    }
+
+    /// Returns a connection to write with, once the writers before are done.
+    pub(super) async fn write(&self) -> Result<Lease, StoreError> {
+        self.lease(turn(&self.writer, 1).await?).await
+    }
+
+    /// Returns a connection in a transaction that writes. Other processes wait until it is committed or dropped.
+    pub(super) async fn begin(&self) -> Result<Lease, StoreError> {
+        let mut lease = self.write().await?;
+        lease.run(lease.sql().begin_write).await?;
+        Ok(lease)
+    }
+
+    async fn lease(&self, turn: OwnedSemaphorePermit) -> Result<Lease, StoreError> {
+        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => self.dialect.connect().await?,
+        };
+        let (dialect, idle) = (Arc::clone(&self.dialect), Arc::clone(&self.idle));
+        Ok(Lease { connection, dialect, idle, _turn: turn })
+    }
+
+    /// Closes all connections in good order once their work is done.
+    pub(super) async fn close(&self) -> Result<(), StoreError> {
+        let _writer = turn(&self.writer, 1).await?;
+        let _readers = turn(&self.readers, MAX_READERS).await?;
+        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        for connection in idle {
+            connection.shut_down().await.map_err(|error| self.dialect.explain(&error))?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn idle_connections(&self) -> usize {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+async fn turn(queue: &Arc<Semaphore>, count: u32) -> Result<OwnedSemaphorePermit, StoreError> {
+    let turn = Arc::clone(queue).acquire_many_owned(count).await;
+    turn.map_err(|error| StoreError::Other { reason: error.to_string() })
+}
+
+/// A connection that one task uses.
+pub(super) struct Lease {
+    connection: Box<dyn Connection>,
+    dialect: Arc<dyn Dialect>,
+    idle: Arc<Mutex<Vec<Box<dyn Connection>>>>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Lease {
+    /// Returns the statements that databases do not share.
+    pub(super) fn sql(&self) -> &'static Sql {
+        self.dialect.sql()
+    }
+
+    /// Runs a statement and returns the number of rows that it changed, or the database's own error.
+    pub(super) async fn try_change(&mut self, statement: Statement) -> Result<u64, sqlx::Error> {
+        self.connection.run(statement).await
+    }
+
+    /// Runs a statement and returns the number of rows that it changed.
+    pub(super) async fn change(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        self.try_change(statement).await.map_err(|error| self.explain(&error))
+    }
+
+    /// Runs statements without parameters.
+    pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        self.change(Statement::new(sql)).await.map(drop)
+    }
+
+    /// Returns the rows of a query as they come.
+    pub(super) fn stream(&mut self, query: Statement) -> BoxStream<'_, Result<Box<dyn Row>, sqlx::Error>> {
+        self.connection.rows(query)
+    }
+
+    /// Returns the rows of a query, each turned into a value.
+    pub(super) async fn rows<T>(
+        &mut self,
+        query: Statement,
+        read: fn(&dyn Row) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.connection.rows(query).and_then(|row| future::ready(read(row.as_ref())));
+        rows.try_collect().await.map_err(|error| self.dialect.explain(&error))
+    }
+
+    /// Returns the column `number` of the first row, or 0.
+    pub(super) async fn number(&mut self, query: Statement) -> Result<i64, StoreError> {
+        let numbers = self.rows(query, |row| row.integer("number")).await?;
+        Ok(numbers.first().copied().unwrap_or(0))
+    }
+
+    /// Keeps the database's log from growing.
+    pub(super) async fn checkpoint(&mut self) -> Result<(), StoreError> {
+        let done = self.dialect.checkpoint(self.connection.as_mut()).await;
+        done.map_err(|error| self.explain(&error))
+    }
+
+    /// Translates an error of the database.
+    pub(super) fn explain(&self, error: &sqlx::Error) -> StoreError {
+        self.dialect.explain(error)
+    }
+
+    /// Ends a transaction.
+    pub(super) async fn commit(mut self) -> Result<(), StoreError> {
+        self.run("COMMIT").await?;
+        self.give_back();
+        Ok(())
+    }
+
+    /// Keeps the connection for the next lease. A transaction must have been committed.
+    pub(super) fn give_back(self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(self.connection);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "database_tests.rs"]
+mod tests;

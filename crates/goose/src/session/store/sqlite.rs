@@ -1,0 +1,370 @@
+//! SQLite: the file, its settings and tables, its own SQL, and the meaning of its result codes.
+//!
+//! The file has a write-ahead log with `synchronous=NORMAL`: a commit survives the end of the process, and a power cut once
+//! the log is [flushed](Dialect::flush). Writes begin with `BEGIN IMMEDIATE`, so they wait for each other and never fail
+//! half-way.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use futures::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream::BoxStream};
+use sqlx::{
+    ConnectOptions as _, Connection as _, Executor as _, Row as _, SqlSafeStr, Sqlite, SqliteConnection,
+    query::Query,
+    sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow, SqliteSynchronous},
+};
+
+use super::{
+    StoreError,
+    dialect::{Connection, Dialect, Row, Sql, Statement, Value},
+};
+
+/// The time to wait for other processes that write.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A write copies the log into the file when the log has so many pages and no [`Dialect::checkpoint`] did.
+const AUTO_CHECKPOINT_PAGES: &str = "4000";
+
+/// A checkpoint copies the log into the file when the log has so many pages that are not there yet.
+const CHECKPOINT_PAGES: i64 = 500;
+
+/// Each entry brings a store from the version before (its index) to the next. Only ever appended to.
+const MIGRATIONS: &[&[&str]] = &[
+    &[include_str!("migrations/0001_sessions.sql"), include_str!("migrations/0001_search_sqlite.sql")],
+    &[include_str!("migrations/0002_session_kinds.sql")],
+];
+
+/// The version after all migrations, which is the file's `user_version`.
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// The pause before another process that sets up the same file is looked at again.
+const SET_UP_PAUSE: Duration = Duration::from_millis(5);
+
+static SQL: Sql = Sql {
+    begin_read: "BEGIN",
+    begin_write: "BEGIN IMMEDIATE",
+    // One trip to the connection's thread instead of four: half the time of an append.
+    append: "BEGIN IMMEDIATE; \
+         INSERT INTO steps (session_id, seq, at, kind, body) VALUES ($1, $2, $3, $4, $5); \
+         UPDATE sessions SET last_seq = $2, updated_at = $3, messages = messages + $6, \
+         input_tokens = input_tokens + $7, output_tokens = output_tokens + $8, \
+         cached_tokens = cached_tokens + $9, cache_write_tokens = cache_write_tokens + $10, \
+         dollars = dollars + $11, title = COALESCE(title, $12) WHERE id = $1; \
+         COMMIT",
+    index_step: "INSERT INTO searchable (session_id, seq, text) VALUES ($1, $2, $3); \
+         INSERT INTO search (rowid, text) VALUES (last_insert_rowid(), $3)",
+    search: "SELECT searchable.session_id, searchable.seq, steps.at, steps.kind, \
+         COALESCE(sessions.given_name, sessions.title, sessions.id) AS name, \
+         snippet(search, 0, '', '', '…', 24) AS snippet \
+         FROM search \
+         JOIN searchable ON searchable.id = search.rowid \
+         JOIN steps ON steps.session_id = searchable.session_id AND steps.seq = searchable.seq \
+         JOIN sessions ON sessions.id = searchable.session_id \
+         WHERE search MATCH $1 AND sessions.kind = 'user' ORDER BY search.rank LIMIT $2",
+    // Otherwise FTS5 only marks what is deleted.
+    begin_removal: "PRAGMA secure_delete = ON; INSERT INTO search (search, rank) VALUES ('secure-delete', 1)",
+    unindex: "INSERT INTO search (search, rowid, text) \
+         SELECT 'delete', id, text FROM searchable WHERE session_id = $1",
+    end_removal: "PRAGMA secure_delete = FAST",
+    purge_log: "PRAGMA wal_checkpoint(TRUNCATE)",
+    check: "SELECT quick_check AS problem FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 1",
+};
+
+/// A store in a file.
+#[derive(Debug)]
+pub(super) struct SqliteFile {
+    path: PathBuf,
+    /// The file was created here, and the entry in its folder is not on the disk yet.
+    is_new: AtomicBool,
+}
+
+impl SqliteFile {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), is_new: AtomicBool::new(false) }
+    }
+
+    async fn open(&self) -> Result<SqliteConnection, StoreError> {
+        if create_private_file(&self.path).map_err(|error| self.cannot_open(&error))? {
+            self.is_new.store(true, Ordering::Relaxed);
+        }
+        let options = SqliteConnectOptions::new()
+            .filename(&self.path)
+            .busy_timeout(BUSY_TIMEOUT)
+            .synchronous(SqliteSynchronous::Normal)
+            .pragma("wal_autocheckpoint", AUTO_CHECKPOINT_PAGES)
+            // What is moved or replaced leaves no copy in pages that are written anyway.
+            .pragma("secure_delete", "FAST")
+            .disable_statement_logging();
+        let mut connection = options.connect().await.map_err(|error| self.explain(&error))?;
+        self.bring_up_to_date(&mut connection).await?;
+        Ok(connection)
+    }
+
+    fn cannot_open(&self, error: &io::Error) -> StoreError {
+        let path = self.path.clone();
+        match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
+            _ => StoreError::CannotOpen { path, reason: error.to_string() },
+        }
+    }
+
+    /// Creates or migrates the tables if needed. Several processes may do so at once.
+    async fn bring_up_to_date(&self, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+        let deadline = Instant::now() + BUSY_TIMEOUT;
+        loop {
+            let done = self.try_set_up(connection).await;
+            // The change to a write-ahead log does not always wait for others; it asks to be tried again.
+            if !matches!(done, Err(StoreError::Locked { .. })) || Instant::now() > deadline {
+                return done;
+            }
+            tokio::time::sleep(SET_UP_PAUSE).await;
+        }
+    }
+
+    async fn try_set_up(&self, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+        let explained = |error: sqlx::Error| self.explain(&error);
+        let state = FileState::read(connection).await.map_err(explained)?;
+        if state.version > KNOWN {
+            return Err(StoreError::Newer { path: self.path.clone(), found: state.version, known: KNOWN });
+        }
+        if state.version == 0 && has_foreign_tables(connection).await.map_err(explained)? {
+            return Err(StoreError::NotOurs { path: self.path.clone() });
+        }
+        if !state.has_log {
+            run(connection, "PRAGMA journal_mode = WAL").await.map_err(explained)?;
+        }
+        if state.version < KNOWN {
+            migrate(connection).await.map_err(explained)?;
+        }
+        Ok(())
+    }
+}
+
+impl Dialect for SqliteFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn connect(&self) -> BoxFuture<'_, Result<Box<dyn Connection>, StoreError>> {
+        Box::pin(async { Ok(Box::new(self.open().await?) as Box<dyn Connection>) })
+    }
+
+    fn explain(&self, error: &sqlx::Error) -> StoreError {
+        let path = self.path.clone();
+        let reason = error.to_string();
+        let code = error.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
+        if code == Some(code::NO_ROOM_TO_SHARE) {
+            return StoreError::Full { path };
+        }
+        match code.map(|code| code & code::PRIMARY) {
+            Some(code::BUSY | code::LOCKED) => StoreError::Locked { path },
+            Some(code::READONLY) => StoreError::ReadOnly { path },
+            Some(code::FULL) => StoreError::Full { path },
+            Some(code::IOERR) => StoreError::Disk { path, reason },
+            Some(code::CORRUPT) => StoreError::Damaged { path, reason },
+            Some(code::CANTOPEN) => StoreError::CannotOpen { path, reason },
+            Some(code::NOTADB) => StoreError::NotADatabase { path },
+            _ => StoreError::Other { reason },
+        }
+    }
+
+    fn sql(&self) -> &'static Sql {
+        &SQL
+    }
+
+    /// Quoted, nothing in a word has a meaning to FTS5.
+    fn search_condition(&self, words: &[String]) -> String {
+        words.iter().map(|word| format!("\"{word}\"*")).collect::<Vec<_>>().join(" ")
+    }
+
+    fn checkpoint<'a>(
+        &'a self,
+        connection: &'a mut dyn Connection,
+    ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
+        Box::pin(async move {
+            let state = connection.rows(Statement::new("PRAGMA wal_checkpoint(NOOP)")).try_next().await?;
+            let Some(state) = state else { return Ok(()) };
+            if state.integer("log")? - state.integer("checkpointed")? >= CHECKPOINT_PAGES {
+                // Syncs the log, then the file.
+                connection.run(Statement::new("PRAGMA wal_checkpoint(PASSIVE)")).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async {
+            let path = self.path.clone();
+            let is_new = self.is_new.swap(false, Ordering::Relaxed);
+            let synced = tokio::task::spawn_blocking(move || {
+                sync_log(&path)?;
+                if is_new { sync_folder(&path) } else { Ok(()) }
+            });
+            synced.await.map_err(io::Error::other).flatten()
+        })
+    }
+}
+
+impl Connection for SqliteConnection {
+    fn run(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>> {
+        Box::pin(async { Ok(self.execute(bound(statement)).await?.rows_affected()) })
+    }
+
+    fn rows(&mut self, query: Statement) -> BoxStream<'_, Result<Box<dyn Row>, sqlx::Error>> {
+        self.fetch(bound(query)).map_ok(|row| Box::new(row) as Box<dyn Row>).boxed()
+    }
+
+    fn shut_down(self: Box<Self>) -> BoxFuture<'static, Result<(), sqlx::Error>> {
+        Box::pin((*self).close())
+    }
+}
+
+fn bound(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
+    statement.values.into_iter().fold(sqlx::query(statement.sql), |query, value| match value {
+        Value::Text(text) => query.bind(text),
+        Value::Integer(number) => query.bind(number),
+        Value::Real(number) => query.bind(number),
+    })
+}
+
+impl Row for SqliteRow {
+    /// Of whatever type the value is: any program may have written the row.
+    fn optional_text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
+        self.try_get_unchecked(column)
+    }
+
+    fn integer(&self, column: &str) -> Result<i64, sqlx::Error> {
+        self.try_get(column)
+    }
+
+    fn real(&self, column: &str) -> Result<f64, sqlx::Error> {
+        self.try_get(column)
+    }
+}
+
+/// The result codes that mean something to users.
+mod code {
+    /// The part of a code that the others are compared with.
+    pub(super) const PRIMARY: i32 = 0xff;
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const READONLY: i32 = 8;
+    pub(super) const IOERR: i32 = 10;
+    pub(super) const CORRUPT: i32 = 11;
+    pub(super) const FULL: i32 = 13;
+    pub(super) const CANTOPEN: i32 = 14;
+    pub(super) const NOTADB: i32 = 26;
+    /// `IOERR` with a second part: no room for the file that processes share beside the log.
+    pub(super) const NO_ROOM_TO_SHARE: i32 = 4874;
+}
+
+/// The state of a file before it is set up.
+struct FileState {
+    version: i64,
+    has_log: bool,
+}
+
+impl FileState {
+    async fn read(connection: &mut SqliteConnection) -> Result<Self, sqlx::Error> {
+        let rows = fetch(connection, "PRAGMA user_version; PRAGMA journal_mode").await?;
+        let [version, journal] = rows.as_slice() else { return Err(sqlx::Error::RowNotFound) };
+        Ok(Self { version: version.try_get(0)?, has_log: journal.try_get::<&str, _>(0)? == "wal" })
+    }
+}
+
+/// Returns true if the file has tables that no version of goose has created.
+async fn has_foreign_tables(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    // In one statement: another process may be setting up the file.
+    let foreign = "SELECT COUNT(*) FROM sqlite_master, pragma_user_version() WHERE user_version = 0";
+    let rows = fetch(connection, foreign).await?;
+    Ok(rows.first().map_or(Ok(0), |row| row.try_get::<i64, _>(0))? > 0)
+}
+
+/// Migrates completely or not at all: a process that dies in the middle leaves the old version.
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    run(connection, "BEGIN IMMEDIATE").await?;
+    let done = migrate_in_transaction(connection).await;
+    let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    run(connection, end).await?;
+    done
+}
+
+async fn migrate_in_transaction(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    // Another process may have been faster.
+    let version = FileState::read(connection).await?.version;
+    let missing = MIGRATIONS.get(usize::try_from(version).unwrap_or(0)..).unwrap_or_default();
+    for &scripts in missing {
+        for &script in scripts {
+            run(connection, script).await?;
+        }
+    }
+    let set_version = format!("PRAGMA user_version = {}", version.max(KNOWN));
+    run(connection, sqlx::AssertSqlSafe(set_version)).await
+}
+
+async fn run(connection: &mut SqliteConnection, sql: impl SqlSafeStr) -> Result<(), sqlx::Error> {
+    connection.execute(sqlx::raw_sql(sql)).await.map(drop)
+}
+
+async fn fetch(connection: &mut SqliteConnection, sql: &'static str) -> Result<Vec<SqliteRow>, sqlx::Error> {
+    connection.fetch_all(sqlx::raw_sql(sql)).await
+}
+
+/// Creates the folder and the file, both readable by the user alone. Returns true if the file is new.
+fn create_private_file(path: &Path) -> io::Result<bool> {
+    let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let created = match create() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
+            create()
+        }
+        created => created,
+    };
+    match created {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            make_private(path)?;
+            Ok(false)
+        }
+        // A file that cannot be created can perhaps be read.
+        Err(_) if path.exists() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes away the permissions of other users. A file that belongs to another user is left alone.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 != 0
+        && let Err(error) = fs::set_permissions(path, Permissions::from_mode(mode & !0o077))
+    {
+        tracing::warn!(path = %path.display(), %error, "other users can read the session store");
+    }
+    Ok(())
+}
+
+/// SQLite's locks are on its other files, so this one may be opened and closed beside it.
+fn sync_log(path: &Path) -> io::Result<()> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    match File::open(log) {
+        Ok(log) => log.sync_data(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent().map(File::open) {
+        Some(Ok(folder)) => folder.sync_all(),
+        // Not every system lets folders be opened.
+        _ => Ok(()),
+    }
+}

@@ -1,12 +1,12 @@
 //! Running extensions for the time of one command. However it ends, they are gone then.
 
-use std::{env, pin::pin, process::ExitCode, sync::Arc, time::Duration};
+use std::{env, pin::pin, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use goose::{
-    agents::extension_manager::{ExtensionManager, ManagerOptions},
-    config::{ExtensionConfig, Settings},
-    services::{PoolOptions, ServicePool},
+    agent_manager::AgentManager,
+    agents::extension_manager::ExtensionManager,
+    config::{BaseEnvironment, ExtensionConfig, Settings},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -48,26 +48,21 @@ async fn supervised<W>(
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
-    let pool = ServicePool::new(options(settings)?);
-    let manager = manage(&pool, configs).await?;
+    let folder =
+        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let agents = agent_manager(settings.clone());
+    let options = agents.manager_options(folder).with_endless_patience();
+    let manager = ExtensionManager::with_options(configs, CancellationToken::new(), options).await?;
     let ended = unless_asked_to_end(&manager, work).await;
     aside::end_status();
-    pool.shutdown().await;
+    agents.pool().shutdown().await;
     ended
 }
 
-fn options(settings: &Settings) -> anyhow::Result<PoolOptions> {
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
-    let mut options = PoolOptions::of_this_process()?;
-    options.secrets = settings.secrets();
-    let paths = settings.paths();
-    Ok(options.with_working_dir(folder, paths).with_oauth(login(paths)))
-}
-
-async fn manage(pool: &Arc<ServicePool>, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {
-    let options = ManagerOptions::in_pool(Arc::clone(pool)).with_endless_patience();
-    Ok(ExtensionManager::with_options(configs, CancellationToken::new(), options).await?)
+/// What all conversations and extensions of this process share: its settings, its environment, and logins in a browser.
+pub(crate) fn agent_manager(settings: Settings) -> AgentManager {
+    let oauth = login(settings.paths());
+    AgentManager::new(settings).with_environment(BaseEnvironment::from_process()).with_oauth(oauth)
 }
 
 async fn unless_asked_to_end<W>(manager: &ExtensionManager, work: W) -> anyhow::Result<ExitCode>

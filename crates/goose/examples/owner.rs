@@ -4,7 +4,7 @@
 //! ends without a goodbye when its input ends. `owner HOME MISBEHAVE ROUNDS` starts and stops a server that often, and
 //! prints what it holds, `files N tasks N children [PID …]`, after a few rounds to warm up and at the end.
 
-use std::{io::Write as _, path::Path, sync::Arc, time::Duration};
+use std::{io::Write as _, path::Path, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use goose::{
@@ -13,7 +13,7 @@ use goose::{
         extension_manager::{ExtensionManager, ManagerOptions},
     },
     config::Paths,
-    services::{PoolOptions, ServicePool},
+    services::{BindingContext, PoolOptions, ServicePool},
 };
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -28,36 +28,36 @@ async fn main() -> anyhow::Result<()> {
         anyhow::bail!("Use it so: owner HOME MISBEHAVE [ROUNDS]")
     };
     let path = std::env::var("PATH").context("there is a PATH")?;
-    let options = PoolOptions::new(&Paths::under(Path::new(home)), [("PATH".to_owned(), path)]);
-    let pool = ServicePool::new(options.without_cache());
+    let paths = Paths::under(Path::new(home));
+    let pool = ServicePool::new(PoolOptions::new(&paths).without_cache());
+    let options = ManagerOptions::in_pool(pool, BindingContext::new(&paths, [("PATH".to_owned(), path)]));
     match rounds.first() {
-        None => own(&pool, misbehave).await,
+        None => own(&options, misbehave).await,
         Some(rounds) => {
-            cycle(&pool, misbehave, WARM_UP).await?;
+            cycle(&options, misbehave, WARM_UP).await?;
             report().await?;
-            cycle(&pool, misbehave, rounds.parse()?).await?;
+            cycle(&options, misbehave, rounds.parse()?).await?;
             report().await
         }
     }
 }
 
 async fn manager(
-    pool: &Arc<ServicePool>,
+    options: &ManagerOptions,
     configs: Vec<ExtensionConfig>,
     token: CancellationToken,
 ) -> anyhow::Result<ExtensionManager> {
-    let options = ManagerOptions::in_pool(Arc::clone(pool));
-    Ok(ExtensionManager::with_options(configs, token, options).await?)
+    Ok(ExtensionManager::with_options(configs, token, options.clone()).await?)
 }
 
 /// Starts servers and forgets them.
-async fn own(pool: &Arc<ServicePool>, misbehave: &str) -> anyhow::Result<()> {
+async fn own(options: &ManagerOptions, misbehave: &str) -> anyhow::Result<()> {
     let stubborn = ["--grandchildren", "--ignore-eof", "--ignore-term"];
     let configs = vec![
         ExtensionConfig::stdio("plain", misbehave, ["--grandchildren"]),
         ExtensionConfig::stdio("stubborn", misbehave, stubborn),
     ];
-    let manager = manager(pool, configs, CancellationToken::new()).await?;
+    let manager = manager(options, configs, CancellationToken::new()).await?;
     let mut pids = Vec::new();
     for name in ["plain", "stubborn"] {
         let left = call(&manager, &format!("{name}__grandchildren")).await?;
@@ -77,11 +77,11 @@ async fn call(manager: &ExtensionManager, tool: &str) -> anyhow::Result<String> 
 }
 
 /// Every third time the manager is closed, every third it is cancelled, every third its server is killed.
-async fn cycle(pool: &Arc<ServicePool>, misbehave: &str, rounds: usize) -> anyhow::Result<()> {
+async fn cycle(options: &ManagerOptions, misbehave: &str, rounds: usize) -> anyhow::Result<()> {
     for round in 0..rounds {
         let config = ExtensionConfig::stdio("a", misbehave, ["--grandchildren", "--die-on-call", "work"]);
         let token = CancellationToken::new();
-        let manager = manager(pool, vec![config], token.clone()).await?;
+        let manager = manager(options, vec![config], token.clone()).await?;
         call(&manager, "a__pid").await?;
         match round % 3 {
             0 => manager.close().await,

@@ -1,5 +1,6 @@
 //! The core of goose: services, and the agents that use them. It never prints.
 //!
+//! - [`agent_manager`]: opens conversations, with everything that they need;
 //! - [`services`]: layer 0, one supervised pool of services for each process;
 //! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
 //! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
@@ -7,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agent_manager;
 pub mod agents;
 pub mod config;
 pub mod context;

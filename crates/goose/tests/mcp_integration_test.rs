@@ -13,7 +13,7 @@ use goose::{
         extension_manager::{ExtensionManager, ManagerOptions},
     },
     config::Paths,
-    services::{PoolOptions, ServicePool},
+    services::{BindingContext, PoolOptions, ServicePool},
 };
 use goose_extension::ToolError;
 use goose_test_support::{Tapes, Witness, binary};
@@ -39,6 +39,7 @@ struct Studio {
     home: TempDir,
     pool: Arc<ServicePool>,
     tapes: Tapes,
+    context: BindingContext,
 }
 
 impl Studio {
@@ -50,14 +51,15 @@ impl Studio {
             Tapes::new(folder, is_recording()).with_placeholder(home.path().to_string_lossy(), "HOME");
         let paths = Paths::under(home.path());
         let environment = env::vars().filter(|(name, _)| name == "PATH");
+        let context = BindingContext::new(&paths, environment);
         let begun = tapes.clone();
-        let options = PoolOptions::new(&paths, environment)
-            .with_interceptors(move |service| Ok(Arc::new(begun.tape(service)?)));
-        Ok(Self { home, pool: ServicePool::new(options), tapes })
+        let options =
+            PoolOptions::new(&paths).with_interceptors(move |service| Ok(Arc::new(begun.tape(service)?)));
+        Ok(Self { home, pool: ServicePool::new(options), tapes, context })
     }
 
     async fn manager(&self, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {
-        let options = ManagerOptions::in_pool(Arc::clone(&self.pool));
+        let options = ManagerOptions::in_pool(Arc::clone(&self.pool), self.context.clone());
         Ok(ExtensionManager::with_options(configs, CancellationToken::new(), options).await?)
     }
 

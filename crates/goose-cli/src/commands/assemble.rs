@@ -7,13 +7,12 @@ use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, ensure};
 use goose::{
-    config::{ExtensionConfig, Paths, Profile, Settings, SettingsSource},
-    exchange::{BuildError, Exchange, ExchangeBuilder},
-    permission::{Mode, PermissionOptions, Permissions},
-    services::{PoolOptions, ServicePool},
+    agent_manager::{AgentManager, OpenError, OpenOptions, SessionState},
+    config::{Paths, Profile, Settings, SettingsSource},
+    exchange::Exchange,
+    permission::Permissions,
     session::{NewSession, Opened, Session, SessionStore},
 };
-use goose_extension::SilentNotifier;
 use serde_json::Value;
 
 use super::{
@@ -28,10 +27,10 @@ use crate::{
     choice::{self, Voice},
     cli::Which,
     local::{self, Fetching},
-    login::login,
     person::Person,
     selection,
     settings::Consent,
+    supervise::agent_manager,
     terminal::input::Input,
 };
 
@@ -40,9 +39,6 @@ pub(crate) const END_TIME: Duration = Duration::from_secs(5);
 
 /// How long it may take where goose is asked to end, after the reply had its time already: five seconds in all.
 pub(crate) const LEAVE_TIME: Duration = Duration::from_secs(2);
-
-/// The setting that says what may be done without asking.
-const MODE: &str = "GOOSE_MODE";
 
 /// The largest schema.
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
@@ -74,7 +70,7 @@ pub(crate) struct Assembled {
     pub(crate) permissions: Arc<Permissions>,
     /// What is known of the conversation, where it goes on.
     pub(crate) before: Option<Before>,
-    pool: Arc<ServicePool>,
+    agents: AgentManager,
 }
 
 /// The conversation as it was.
@@ -90,7 +86,7 @@ impl Assembled {
     pub(crate) async fn close(self, within: Duration) {
         let all = async {
             self.exchange.close().await;
-            self.pool.shutdown().await;
+            self.agents.pool().shutdown().await;
         };
         // What has not ended by then is ended with the process.
         let _ = tokio::time::timeout(within, all).await;
@@ -102,62 +98,68 @@ impl Assembled {
 /// # Errors
 ///
 /// What is missing or wrong, and what to do about it.
-pub(crate) async fn assemble(wanted: Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<Assembled> {
-    let paths = Paths::from_env()?;
+pub(crate) async fn assemble(
+    wanted: Wanted<'_>,
+    paths: &Paths,
+    input: &Arc<Input>,
+) -> anyhow::Result<Assembled> {
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
-    let (kept, settings) =
-        tokio::join!(keep(&paths, &folder, &wanted), settings(&paths, &folder, &wanted, input));
-    let (kept, settings) = (kept?, settings?);
-    let (mut profile, flags) = profile(&settings, &wanted)?;
-    if profile.processor.is_none() {
-        profile.processor = Some(choice::chosen(&settings, wanted.voice).await?);
-    }
-    let permissions = permissions(&settings, &profile)?;
-    let pool = pool(&settings, &folder)?;
-    let (kept, before) = split(kept);
-    let mut builder = Exchange::builder(profile, SilentNotifier)
-        .with_settings(settings)
-        .in_pool(Arc::clone(&pool))
-        .with_session(kept)
-        .with_permissions(Arc::clone(&permissions))
-        .with_working_dir(folder);
-    if aside::can_ask() {
-        builder = builder.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
-    }
-    let exchange = said(builder, &wanted)?.build().await.map_err(with_hint)?;
-    for config in &flags {
-        exchange.extensions().add(config)?;
-    }
+    let store = SessionStore::at(SessionStore::file(paths));
+    let (session, settings) =
+        tokio::join!(session(&store, &folder, &wanted), settings(paths, &folder, &wanted, input));
+    let ((session, before), settings) = (session?, settings?);
+    let profile = profile(&settings, &wanted).await?;
+    let agents = agent_manager(settings).with_store(store);
+    let options = OpenOptions::new(profile).with_session(session).with_working_dir(folder);
+    let exchange = agents.open(said(options, &wanted, input)?).await.map_err(with_hint)?;
+    let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {
         aside::line(format_args!("{}", crate::visible::text(&problem)));
     }
-    Ok(Assembled { exchange, permissions, before, pool })
+    Ok(Assembled { exchange, permissions, before, agents })
 }
 
 /// What is wrong, and what to do about it.
-pub(crate) fn with_hint(error: BuildError) -> anyhow::Error {
+pub(crate) fn with_hint(error: impl Into<OpenError>) -> anyhow::Error {
+    let error = error.into();
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
         None => error.into(),
     }
 }
 
+/// The profile, with a model in any case.
+async fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<Profile> {
+    let mut profile = settings.profile(wanted.model.profile.as_deref())?;
+    if wanted.which.no_profile {
+        profile.extensions.clear();
+    }
+    if profile.processor.is_none() {
+        profile.processor = Some(choice::chosen(settings, wanted.voice).await?);
+    }
+    Ok(profile)
+}
+
 /// What the command line says besides.
-fn said(mut builder: ExchangeBuilder, wanted: &Wanted<'_>) -> anyhow::Result<ExchangeBuilder> {
+fn said(mut options: OpenOptions, wanted: &Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<OpenOptions> {
+    options = options.with_extensions(selection::flags(wanted.which)?);
+    if aside::can_ask() {
+        options = options.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
+    }
     if let Some(system) = wanted.system {
-        builder = builder.with_instructions(system);
+        options = options.with_instructions(system);
     }
     if let Some(file) = wanted.schema {
-        builder = builder.with_response_schema(schema(file)?);
+        options = options.with_response_schema(schema(file)?);
     }
     if let Some(turns) = wanted.conversation.max_turns {
-        builder = builder.with_max_turns(turns);
+        options = options.with_max_turns(turns);
     }
     if let Some(repetitions) = wanted.conversation.max_tool_repetitions {
-        builder = builder.with_max_repetitions(repetitions);
+        options = options.with_max_repetitions(repetitions);
     }
-    Ok(builder)
+    Ok(options)
 }
 
 async fn settings(
@@ -176,74 +178,35 @@ async fn settings(
         .with_config_file(args.config.clone())
         .with_flag("GOOSE_PROVIDER", args.provider.as_deref())
         .with_flag("GOOSE_MODEL", args.model.as_deref())
-        .with_flag(MODE, args.mode.as_deref())
+        .with_flag("GOOSE_MODE", args.mode.as_deref())
         .with_factory(local::factory(paths, Some(fetching)));
     Ok(Settings::load(source)?)
 }
 
-/// The profile with what the flags say of extensions, and the extensions of the flags.
-fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<(Profile, Vec<ExtensionConfig>)> {
-    let mut profile = settings.profile(wanted.model.profile.as_deref())?;
-    let flags = selection::flags(wanted.which)?;
-    for config in &flags {
-        config.check()?;
-    }
-    if wanted.which.no_profile {
-        profile.extensions.clear();
-    }
-    profile.extensions.retain(|extension| !flags.iter().any(|flag| flag.key() == extension.name));
-    Ok((profile, flags))
-}
-
-fn permissions(settings: &Settings, profile: &Profile) -> anyhow::Result<Arc<Permissions>> {
-    let mode = profile.mode.as_deref().map(|mode| parsed(mode, settings)).transpose()?.unwrap_or_default();
-    let mut options = PermissionOptions::new(mode).with_paths(settings.paths());
-    if let Some(home) = settings.variable("HOME") {
-        options = options.with_home(home);
-    }
-    if let Some(shell) = settings.variable("GOOSE_SHELL") {
-        options = options.with_shell(shell);
-    }
-    Ok(Permissions::new(options))
-}
-
-/// The mode; where it is none, the error says where it stands.
-fn parsed(mode: &str, settings: &Settings) -> anyhow::Result<Mode> {
-    mode.parse::<Mode>().map_err(|error| match settings.origin(MODE) {
-        Some(origin) if settings.get::<String>(MODE).is_ok_and(|said| said.as_deref() == Some(mode)) => {
-            anyhow!("{MODE} from {origin}: {error}")
-        }
-        _ => error.into(),
-    })
-}
-
-fn pool(settings: &Settings, folder: &Path) -> anyhow::Result<Arc<ServicePool>> {
-    let mut options = PoolOptions::of_this_process()?;
-    options.secrets = settings.secrets();
-    let paths = settings.paths();
-    Ok(ServicePool::new(options.with_working_dir(folder, paths).with_oauth(login(paths))))
-}
-
-/// Where the conversation is kept.
-enum Kept {
-    New(Session),
-    Old(Box<Opened>),
-}
-
-async fn keep(paths: &Paths, folder: &Path, wanted: &Wanted<'_>) -> anyhow::Result<Kept> {
+/// The session that the conversation is kept in, and what was before where it is resumed.
+async fn session(
+    store: &SessionStore,
+    folder: &Path,
+    wanted: &Wanted<'_>,
+) -> anyhow::Result<(SessionState, Option<Before>)> {
     if wanted.keep == Keep::Unsaved {
-        return Ok(Kept::New(Session::unsaved()));
+        return Ok((Session::unsaved().into(), None));
     }
-    let store = SessionStore::at(SessionStore::file(paths));
     let args = wanted.conversation;
     if args.resume || args.session_id.is_some() || args.fork {
-        return resume(&store, folder, args).await.map(|opened| Kept::Old(Box::new(opened)));
+        let opened = resume(store, folder, args).await?;
+        let before = Before {
+            summary: opened.summary.clone(),
+            unfinished: opened.unfinished,
+            skipped: opened.skipped.len(),
+        };
+        return Ok((opened.into(), Some(before)));
     }
     let mut new = NewSession::in_folder(folder);
     if let Some(name) = &args.name {
         new = new.named(name);
     }
-    store.create(new).await.map(Kept::New).map_err(explained)
+    Ok((store.create(new).await.map_err(explained)?.into(), None))
 }
 
 async fn resume(store: &SessionStore, folder: &Path, args: &ConversationArgs) -> anyhow::Result<Opened> {
@@ -268,20 +231,6 @@ async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<goose::sess
              with --session-id."
         )
     })
-}
-
-fn split(kept: Kept) -> (goose::exchange::Kept, Option<Before>) {
-    match kept {
-        Kept::New(session) => (session.into(), None),
-        Kept::Old(opened) => {
-            let before = Before {
-                summary: opened.summary.clone(),
-                unfinished: opened.unfinished,
-                skipped: opened.skipped.len(),
-            };
-            ((*opened).into(), Some(before))
-        }
-    }
 }
 
 fn schema(file: &Path) -> anyhow::Result<Value> {

@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use goose::{
-    config::{BaseEnvironment, Paths},
-    services::builtin_settings,
+    config::Paths,
+    services::{BindingContext, builtin_settings},
 };
 use goose_mcp::builtin;
 use goose_mcp_bridge::Serve;
@@ -26,7 +26,8 @@ pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
-    let settings = builtin_settings(&paths, &BaseEnvironment::from_process()).with_working_dir(folder);
+    let context = BindingContext::of_this_process(&paths).with_working_dir(folder);
+    let settings = builtin_settings(&paths, &context);
     let extension = builtin(name, &settings).ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
     greet_person(name);
     let runtime = supervise::runtime()?;

@@ -9,6 +9,7 @@
 mod asking;
 mod bedrock;
 mod custom_providers;
+mod factory;
 mod gemini;
 mod loopback;
 mod ollama;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use goose::{
     agents::extension_manager::{ExtensionManager, ManagerOptions},
     config::{ExtensionConfig, Paths},
-    services::{PoolOptions, ServicePool},
+    services::{BindingContext, PoolOptions, ServicePool},
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +27,7 @@ impl Home {
     }
 
     pub(crate) fn options(&self) -> PoolOptions {
-        let path = std::env::vars().filter(|(name, _)| name == "PATH");
-        PoolOptions::new(&Paths::under(self.folder.path()), path)
+        PoolOptions::new(&Paths::under(self.folder.path()))
     }
 
     /// A new pool; what an earlier one left on disk is there.
@@ -37,11 +36,17 @@ impl Home {
     }
 }
 
+/// What servers see: the search path of this process, and nothing else.
+pub(crate) fn context() -> BindingContext {
+    let path = std::env::vars().filter(|(name, _)| name == "PATH");
+    BindingContext::new(&Paths::under("/nonexistent"), path)
+}
+
 pub(crate) async fn manager(
     pool: &Arc<ServicePool>,
     configs: Vec<ExtensionConfig>,
 ) -> anyhow::Result<ExtensionManager> {
-    let options = ManagerOptions::in_pool(Arc::clone(pool));
+    let options = ManagerOptions::in_pool(Arc::clone(pool), context());
     Ok(ExtensionManager::with_options(configs, CancellationToken::new(), options).await?)
 }
 

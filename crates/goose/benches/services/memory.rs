@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use goose::{
     config::{DEFAULT_TIMEOUT, ExtensionConfig},
-    services::{BuildService, Service, ServicePool},
+    services::{BindingContext, BuildService, Service, ServicePool},
 };
 use goose_extension::prelude::*;
 
 use crate::{
     counting,
-    home::Home,
+    home::{self, Home},
     report::{Bar, Report},
 };
 
@@ -40,7 +40,7 @@ impl Small {
 struct Smalls;
 
 impl BuildService for Smalls {
-    fn build(&self, _name: &str) -> Option<Arc<dyn Extension>> {
+    fn build(&self, _name: &str, _context: &BindingContext) -> Option<Arc<dyn Extension>> {
         Some(Arc::new(Small))
     }
 
@@ -97,7 +97,7 @@ async fn cost(config: impl Fn(u64) -> ExtensionConfig) -> anyhow::Result<Cost> {
 }
 
 async fn started(pool: &ServicePool, config: &ExtensionConfig) -> anyhow::Result<Arc<Service>> {
-    let binding = pool.bind(config);
+    let binding = pool.bind(config, &home::context());
     binding.ready().await?;
     Ok(binding.service())
 }

@@ -22,7 +22,7 @@ use goose::{
         extension_manager::{ExtensionManager, ManagerOptions},
     },
     config::Paths,
-    services::{PoolOptions, ServicePool},
+    services::{BindingContext, PoolOptions, ServicePool},
 };
 use goose_extension::CallContext;
 use goose_mcp_bridge::{MemoryTokenStore, OAuth};
@@ -46,11 +46,12 @@ async fn main() -> anyhow::Result<()> {
         Err(_) => Value::Null,
     };
     let home = tempfile::tempdir()?;
-    let options = PoolOptions::new(&Paths::under(home.path()), []).with_oauth(oauth(&context));
+    let paths = Paths::under(home.path());
+    let surroundings = BindingContext::new(&paths, []).with_oauth(oauth(&context));
     let manager = ExtensionManager::with_options(
         vec![ExtensionConfig::streamable_http("suite", url).with_timeout(CALL_TIMEOUT)],
         CancellationToken::new(),
-        ManagerOptions::in_pool(ServicePool::new(options)),
+        ManagerOptions::in_pool(ServicePool::new(PoolOptions::new(&paths)), surroundings),
     )
     .await?;
     let calls = CallContext::new().with_caller(Arc::new(Person));

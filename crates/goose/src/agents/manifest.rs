@@ -1,5 +1,26 @@
 //! What agents are: their modes, and for each mode the services it depends on and the tools it may touch. Data, no code.
 
+use goose_extension::ToolGroup;
+
+/// The group of all services.
+const ALL_SERVICES: &str = "mcp";
+
+/// An agent's description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentManifest {
+    /// Its name.
+    pub name: String,
+    /// Its modes; it begins in the first one.
+    pub modes: Vec<AgentMode>,
+}
+
+impl AgentManifest {
+    /// The agent that people talk to.
+    pub fn goose() -> Self {
+        Self { name: "goose-agent".to_owned(), modes: vec![AgentMode::assistant()] }
+    }
+}
+
 /// A mode of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentMode {
@@ -24,6 +45,17 @@ impl AgentMode {
             tool_groups: tool_groups.into_iter().map(Into::into).collect(),
             depends_on: depends_on.into_iter().map(Into::into).collect(),
         }
+    }
+
+    /// Returns whether the mode can touch any tool of an extension, as far as that is known before it is started.
+    /// `is_own` says whether the extension is a part of goose.
+    pub fn can_use(&self, extension: &str, is_own: bool) -> bool {
+        let is_dependency = is_own && self.depends_on.iter().any(|name| name == extension);
+        self.tool_groups.iter().any(|group| {
+            group == extension
+                || group == ALL_SERVICES
+                || (is_dependency && group.parse::<ToolGroup>().is_ok())
+        })
     }
 
     /// The mode that people talk to.

@@ -1,5 +1,6 @@
 //! Agents, and what each of them may use.
 
+pub mod agent;
 pub mod extension_manager;
 pub mod manifest;
 mod tool_filter;

@@ -17,7 +17,7 @@ use super::{
 
 /// The environment that every child process begins with: the given one, without variables that
 /// [look like secrets](looks_secret) or are addresses with a password.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
 
 impl BaseEnvironment {

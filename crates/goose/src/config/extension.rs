@@ -237,6 +237,11 @@ impl ExtensionConfig {
         key_of(&self.name)
     }
 
+    /// Whether it is a part of goose, and not of others.
+    pub fn is_own(&self) -> bool {
+        matches!(self.kind, ExtensionKind::Builtin | ExtensionKind::Platform)
+    }
+
     /// The name of its kind, as `type:` has it.
     pub fn type_name(&self) -> &'static str {
         match self.kind {

@@ -82,7 +82,7 @@ impl Work {
 
     /// The call with the tool as it is now, where that and everything around it is what the person was asked about.
     async fn still_holds(&self, call: Call, asked: &Asked) -> Going<Result<Call, Settled>> {
-        let member = match self.core.toolset.check(call.name()) {
+        let member = match self.core.agent().toolset.check(call.name()) {
             Ok(member) => member,
             Err(gone) => return Ok(Err(call.denied(&gone.to_string()))),
         };

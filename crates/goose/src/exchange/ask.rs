@@ -76,11 +76,12 @@ impl Work {
 
     async fn open_stream(&mut self) -> Result<ReplyStream, Missed> {
         let unready = self.take_unready();
+        let options = self.core.request_options();
         let request = Request {
             system: &self.state.offer.system,
             messages: self.state.conversation.messages(),
             tools: &self.state.offer.tools,
-            options: &self.core.options,
+            options: &options,
         };
         let processor = self.core.processor();
         let stream = processor.stream(request);

@@ -93,7 +93,7 @@ impl Work {
             self.structured = Some(output.accept(arguments)?);
             return Ok(Passed::Final);
         }
-        let member = self.core.toolset.check(name).map_err(|error| error.to_string())?;
+        let member = self.core.agent().toolset.check(name).map_err(|error| error.to_string())?;
         let arguments = well_formed(answer, &member.tool, arguments)?;
         let arguments = member.tool.check(arguments).map_err(|error| error.to_string())?;
         Ok(Passed::Call(member, arguments))

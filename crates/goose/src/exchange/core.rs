@@ -2,37 +2,41 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use goose_extension::{Caller, ExchangeView, Notifier, Tool};
-use goose_providers::{RequestOptions, RetryPolicy};
+use goose_providers::{Provider, RequestOptions, RetryPolicy};
+use jiff::Zoned;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    event_hub::EventHub, fullness::Fullness, models::ActiveModels, spent::Spent, structured::FinalOutput,
+    event_hub::EventHub,
+    fullness::Fullness,
+    handle::Exchange,
+    models::{ActiveModels, ModelSource},
+    repetition::DEFAULT_MAX_REPETITIONS,
+    spent::Spent,
+    structured::FinalOutput,
 };
 use crate::{
-    agents::{
-        extension_manager::{Events, ExtensionManager},
-        toolset::Toolset,
-    },
+    agents::{agent::Agent, extension_manager::Events},
     context::{Moderator, hints::Hints},
     permission::Permissions,
-    session::{Conversation, Session},
+    session::{Conversation, Session, StoredStep},
 };
 
 /// What does not change while the exchange lives, or looks after itself.
 pub(super) struct Core {
     pub(super) models: ActiveModels,
-    pub(super) options: RequestOptions,
     pub(super) retry: RetryPolicy,
     pub(super) limits: Limits,
     pub(super) moderator: Moderator,
-    pub(super) prompt: Prompt,
+    /// The day on which it began: a change in the prompt would spoil the service's cache.
+    pub(super) today: String,
+    pub(super) hints: Hints,
     pub(super) final_output: Option<FinalOutput>,
-    pub(super) manager: Arc<ExtensionManager>,
-    pub(super) toolset: Arc<Toolset>,
+    agent: RwLock<Arc<Agent>>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) session: Session,
     pub(super) events: Arc<EventHub>,
@@ -49,31 +53,111 @@ pub(super) struct Core {
     pub(super) tasks: TaskTracker,
 }
 
-/// What of the system prompt does not change while the exchange lives.
-#[derive(Debug)]
-pub(super) struct Prompt {
-    /// The day on which it began: a change would spoil the service's cache.
-    pub(super) today: String,
-    pub(super) hints: Hints,
-    /// What the profile, the person or a recipe adds.
-    pub(super) instructions: Vec<String>,
-}
-
 /// How far a reply may go.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// How often the model is asked for one reply.
-    pub(super) turns: u32,
+    pub(crate) turns: u32,
     /// How often the same call is made in a row.
-    pub(super) repetitions: u32,
+    pub(crate) repetitions: u32,
     /// How many tokens the conversation may have, where that is said.
-    pub(super) context: Option<u64>,
+    pub(crate) context: Option<u64>,
     /// The part of that from which on older messages make room, where that is said.
-    pub(super) threshold: Option<f64>,
+    pub(crate) threshold: Option<f64>,
 }
 
-/// How often the model is asked for one reply, unless somebody says otherwise.
-pub(super) const DEFAULT_MAX_TURNS: u32 = 1000;
+impl Limits {
+    /// The default number of times that the model is asked for one reply.
+    pub(crate) const TURNS: u32 = 1000;
+
+    /// The default number of times that the same call is made in a row.
+    pub(crate) const REPETITIONS: u32 = DEFAULT_MAX_REPETITIONS;
+}
+
+/// What an exchange is made of. Everything is looked up and started already.
+pub(crate) struct Parts {
+    /// The working model.
+    pub(crate) processor: Arc<dyn Provider>,
+    /// The fast model; the working one where there is no other.
+    pub(crate) accelerator: Arc<dyn Provider>,
+    /// Where other models come from.
+    pub(crate) models: Arc<dyn ModelSource>,
+    pub(crate) agent: Agent,
+    pub(crate) session: Session,
+    pub(crate) history: History,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) limits: Limits,
+    pub(crate) moderator: Moderator,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) hints: Hints,
+    pub(crate) final_output: Option<FinalOutput>,
+    pub(crate) notifier: Arc<dyn Notifier>,
+    pub(crate) caller: Option<Arc<dyn Caller>>,
+    pub(crate) working_dir: PathBuf,
+    /// What a person should know before the first reply.
+    pub(crate) notices: Vec<String>,
+}
+
+/// What was said and spent before.
+pub(crate) struct History {
+    conversation: Conversation,
+    spent: Spent,
+    is_unfinished: bool,
+}
+
+impl History {
+    /// Folds the steps of a session. `is_unfinished` says whether goose was ended in the middle of its last reply.
+    pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool) -> Self {
+        let spent = Spent::of(steps.iter().map(|stored| &stored.step));
+        let conversation = Conversation::of(steps.into_iter().map(|stored| stored.step));
+        Self { conversation, spent, is_unfinished }
+    }
+
+    /// A view of the conversation that follows it.
+    pub(crate) fn view(&self) -> ExchangeView {
+        self.conversation.view()
+    }
+}
+
+impl Exchange {
+    /// A conversation of these parts.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let History { conversation, spent, is_unfinished } = parts.history;
+        let mut notices = parts.notices;
+        notices.extend(parts.hints.problems.iter().cloned());
+        let view = conversation.view();
+        let state = State {
+            conversation,
+            fullness: Fullness::default(),
+            services: parts.agent.extensions.events(),
+            offer: Offer::default(),
+            notices,
+            is_unfinished,
+        };
+        let core = Core {
+            models: ActiveModels::new(parts.processor, parts.accelerator, parts.models),
+            retry: parts.retry,
+            limits: parts.limits,
+            moderator: parts.moderator,
+            today: Zoned::now().strftime("%Y-%m-%d").to_string(),
+            hints: parts.hints,
+            final_output: parts.final_output,
+            agent: RwLock::new(Arc::new(parts.agent)),
+            permissions: parts.permissions,
+            events: EventHub::new(parts.session.id().clone()),
+            session: parts.session,
+            notifier: parts.notifier,
+            caller: parts.caller,
+            working_dir: parts.working_dir,
+            view,
+            spent: Arc::new(spent),
+            state: Arc::new(tokio::sync::Mutex::new(state)),
+            current: Mutex::new(CancellationToken::new()),
+            tasks: TaskTracker::new(),
+        };
+        Self { core: Arc::new(core) }
+    }
+}
 
 /// What a reply changes.
 pub(super) struct State {
@@ -101,6 +185,26 @@ pub(super) struct Offer {
 }
 
 impl Core {
+    /// The agent. It does not change while a reply is made.
+    pub(super) fn agent(&self) -> Arc<Agent> {
+        Arc::clone(&self.agent.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another agent in the place of the one that is returned.
+    pub(super) fn replace_agent(&self, agent: Agent) -> Arc<Agent> {
+        let mut now = self.agent.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut now, Arc::new(agent))
+    }
+
+    /// How the model is to answer.
+    pub(super) fn request_options(&self) -> RequestOptions {
+        RequestOptions {
+            conversation: Some(self.session.id().to_string()),
+            is_ephemeral: !self.session.is_saved(),
+            ..self.agent().options.clone()
+        }
+    }
+
     /// Makes a token for the reply that begins now.
     pub(super) fn begin(&self) -> CancellationToken {
         let token = CancellationToken::new();

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use goose_extension::{ExchangeView, Message};
 
 use super::{
-    core::Core,
+    core::{Core, Offer},
     event::Failure,
     reply::Reply,
     room::Reason,
     work::{Going, Stop, Work},
 };
 use crate::{
-    agents::extension_manager::ExtensionManager,
+    agents::{agent::Agent, extension_manager::ExtensionManager},
     permission::{Mode, Permissions},
     session::SessionId,
 };
 
 /// A conversation with a model that has tools. Made by [`build_exchange`](super::build_exchange) or
-/// [`Exchange::builder`]. Clones are the same conversation.
+/// [`AgentManager::open`](crate::agent_manager::AgentManager::open). Clones are the same conversation.
 #[derive(Clone)]
 pub struct Exchange {
     pub(super) core: Arc<Core>,
@@ -51,9 +51,28 @@ impl Exchange {
         self.core.session.id()
     }
 
-    /// The extensions.
-    pub fn extensions(&self) -> &ExtensionManager {
-        &self.core.manager
+    /// The agent.
+    pub fn agent(&self) -> Arc<Agent> {
+        self.core.agent()
+    }
+
+    /// Puts another agent in the place of this one, from the next reply on. Waits for a reply that is being made, and gives
+    /// the extensions of the earlier agent back. Made by [`AgentManager::agent`](crate::agent_manager::AgentManager::agent).
+    pub async fn set_agent(&self, agent: Agent) {
+        let extensions = Arc::clone(&agent.extensions);
+        let mut state = self.core.state.lock().await;
+        state.services = extensions.events();
+        state.offer = Offer::default();
+        let earlier = self.core.replace_agent(agent);
+        drop(state);
+        if !Arc::ptr_eq(&earlier.extensions, &extensions) {
+            earlier.extensions.close().await;
+        }
+    }
+
+    /// The extensions of the agent.
+    pub fn extensions(&self) -> Arc<ExtensionManager> {
+        Arc::clone(&self.core.agent().extensions)
     }
 
     /// What may run without asking.
@@ -95,7 +114,7 @@ impl Exchange {
         self.core.stop();
         self.core.tasks.close();
         self.core.tasks.wait().await;
-        self.core.manager.close().await;
+        self.core.agent().extensions.close().await;
         self.core.events.close();
     }
 

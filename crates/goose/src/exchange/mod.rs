@@ -5,7 +5,7 @@
 //!                                               └─ a task: begin ─► prepare ─► ask ─► record ─► check ─► tools ─► decide
 //! ```
 //!
-//! - `builder`, `assemble`, `models`, `own`: from a profile to an exchange; `core`: what it is made of; `reply`: the handle of a reply and its task;
+//! - `core`: what an exchange is made of; `handle`: what a UX holds; `models`: which models are asked; `reply`: the handle of a reply and its task;
 //! - `work`: one reply, step by step; `prepare`, `ask`, `record`, `check`, `tools`, `approve`, `decide`: the steps;
 //! - `room`, `fullness`: how the conversation is kept within the model's limit;
 //! - `answer`, `shown`, `repetition`, `bounded`, `structured`, `spent`: what the steps use;
@@ -17,9 +17,7 @@
 mod answer;
 mod approve;
 mod ask;
-mod assemble;
 mod bounded;
-mod builder;
 mod check;
 mod core;
 mod decide;
@@ -29,7 +27,6 @@ mod fullness;
 mod handle;
 mod model;
 mod models;
-mod own;
 mod prepare;
 mod record;
 mod repetition;
@@ -42,8 +39,11 @@ mod structured;
 mod tools;
 mod work;
 
-pub use builder::{BuildError, ExchangeBuilder, Kept, build_exchange};
+pub use crate::agent_manager::build_exchange;
+pub(crate) use core::{History, Limits, Parts};
 pub use event::{Answer, Approval, Cost, Decision, Event, Failure, Outcome, ToolEnd};
 pub use event_hub::{EventReader, EventRecord};
 pub use handle::Exchange;
+pub(crate) use models::{ModelSource, prepare};
 pub use reply::Reply;
+pub(crate) use structured::FinalOutput;

@@ -40,11 +40,12 @@ impl Work {
     /// first question only.
     async fn refresh_offer(&mut self) -> Going<()> {
         if self.turn == 0 {
-            let settled = self.core.manager.list_tools();
+            let agent = self.core.agent();
+            let settled = agent.toolset.list();
             // What could not be listed shows among the notices.
             let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Stop::Cancelled)?;
         }
-        let tools = self.core.toolset.tools();
+        let tools = self.core.agent().toolset.tools();
         if !self.state.offer.made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools)) {
             self.offer(tools);
         }
@@ -103,18 +104,19 @@ impl Core {
 
     /// What the model is told before everything else.
     fn system_prompt(&self, tools: &[Tool]) -> String {
-        let mut instructions = self.prompt.instructions.clone();
+        let agent = self.agent();
+        let mut instructions = agent.instructions.clone();
         if self.final_output.is_some() {
             instructions.push(format!("Give the final answer by calling `{FINAL_OUTPUT}`, not as text."));
         }
         let instructions = instructions.join("\n\n");
         let is_used = |name: &str| tools.iter().any(|tool| tool.name().starts_with(&format!("{name}__")));
-        let mut extensions = self.manager.instructions();
+        let mut extensions = agent.extensions.instructions();
         extensions.retain(|(name, _)| is_used(name));
         let parts = PromptParts {
             working_dir: &self.working_dir,
-            today: &self.prompt.today,
-            hints: &self.prompt.hints,
+            today: &self.today,
+            hints: &self.hints,
             instructions: Some(instructions.as_str()).filter(|text| !text.is_empty()),
             extensions: &extensions,
             tools,

@@ -25,7 +25,7 @@ const WRAPPED: &str = "answer";
 
 /// The schema of the final answer, ready to be used.
 #[derive(Debug)]
-pub(super) struct FinalOutput {
+pub(crate) struct FinalOutput {
     tool: Tool,
     validator: Validator,
     is_wrapped: bool,
@@ -37,7 +37,7 @@ impl FinalOutput {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub(super) fn new(schema: &Value) -> Result<Self, String> {
+    pub(crate) fn new(schema: &Value) -> Result<Self, String> {
         let Some(object) = schema.as_object() else {
             return Err("A response schema is a JSON object.".to_owned());
         };

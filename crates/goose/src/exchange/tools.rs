@@ -179,8 +179,9 @@ impl Running {
 async fn run(core: Arc<Core>, call: Call, context: CallContext) -> Ended {
     let Call { id, member, arguments, note } = call;
     let name = member.tool.name().to_owned();
+    let toolset = Arc::clone(&core.agent().toolset);
     let result =
-        AssertUnwindSafe(core.toolset.call(&name, Value::Object(arguments), &context)).catch_unwind().await;
+        AssertUnwindSafe(toolset.call(&name, Value::Object(arguments), &context)).catch_unwind().await;
     let result = result.unwrap_or_else(|_| {
         Err(ToolError::execution(format!("`{name}` failed because of a bug in goose. Try another way.")))
     });

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 use goose_extension::Extension;
 use goose_mcp_bridge::OAuth;
 
-use super::options::PoolOptions;
-use crate::config::{ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret};
+use super::context::BindingContext;
+use crate::config::{BaseEnvironment, ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret};
 
 /// What would run. It holds secrets, and so does not print.
 #[derive(Clone)]
@@ -14,19 +14,30 @@ pub(crate) struct Launch {
     pub(super) what: What,
     /// What kind of service it is, as configurations say it.
     pub(super) kind: &'static str,
-    /// The hash under which something that runs is shared; none for what belongs to one agent.
-    pub(super) running_key: Option<String>,
+    /// What must be equal for something that runs to be shared; none for what belongs to one agent.
+    pub(super) running_key: Option<RunningKey>,
     /// The hash under which its listing is kept on disk; none for what costs nothing to start.
     pub(super) listing_key: Option<String>,
+}
+
+/// What must be equal for two launches to be the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct RunningKey {
+    /// The configuration with its secrets, and the folder where that matters.
+    fingerprint: String,
+    /// The environment, where the service sees it.
+    environment: Option<Arc<BaseEnvironment>>,
+    /// The logins, where the service may need one. They have no value to compare; equal is what is the same.
+    login: Option<usize>,
 }
 
 /// The ways to run a service.
 #[derive(Clone)]
 pub(super) enum What {
     /// A part of this program, by name.
-    Builtin(String),
+    Builtin(String, BindingContext),
     /// A platform extension, by name.
-    Platform(String),
+    Platform(String, BindingContext),
     /// An extension that is there already.
     Given(Arc<dyn Extension>),
     /// A child process.
@@ -64,19 +75,20 @@ pub(super) struct Http {
     pub(super) headers: BTreeMap<String, Secret>,
     oauth: Option<OAuthConfig>,
     client_secret: Option<Secret>,
+    login: Option<Arc<OAuth>>,
 }
 
 impl Launch {
     /// What a configuration means. What cannot work is a launch as well, so that it has a place where its reason shows.
-    pub(super) fn of(config: &ExtensionConfig, options: &PoolOptions) -> Self {
+    pub(super) fn new(config: &ExtensionConfig, context: &BindingContext) -> Self {
         let kind = config.type_name();
-        match config.check().and_then(|()| config.resolve(&*options.secrets)) {
+        match config.check().and_then(|()| config.resolve(&*context.secrets)) {
             Ok(resolved) => {
-                let folder = options.working_dir.as_deref();
-                let running_key = config.running_fingerprint(&resolved, folder);
-                let what = What::of(config, resolved, options);
+                let running_key = RunningKey::new(config, &resolved, context);
+                let what = What::new(config, resolved, context);
+                let folder = context.folder();
                 let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder).to_string());
-                Self { what, kind, running_key: Some(running_key.to_string()), listing_key }
+                Self { what, kind, running_key: Some(running_key), listing_key }
             }
             Err(error) => {
                 Self { what: What::Never(error.to_string()), kind, running_key: None, listing_key: None }
@@ -95,13 +107,27 @@ impl Launch {
     }
 }
 
+impl RunningKey {
+    /// A server that is reached by URL sees neither folder nor environment, and is shared by all that have the same login.
+    fn new(config: &ExtensionConfig, resolved: &Resolved, context: &BindingContext) -> Self {
+        let is_reached = matches!(config.kind, ExtensionKind::StreamableHttp { .. });
+        let folder = context.folder().filter(|_| !is_reached);
+        let login = context.oauth.as_ref().filter(|_| is_reached);
+        Self {
+            fingerprint: config.running_fingerprint(resolved, folder).to_string(),
+            environment: (!is_reached).then(|| Arc::clone(&context.environment)),
+            login: login.map(|oauth| Arc::as_ptr(oauth).addr()),
+        }
+    }
+}
+
 impl What {
-    fn of(config: &ExtensionConfig, resolved: Resolved, options: &PoolOptions) -> Self {
-        let environment = || options.environment.for_child(&resolved);
-        let working_dir = options.working_dir.clone();
+    fn new(config: &ExtensionConfig, resolved: Resolved, context: &BindingContext) -> Self {
+        let environment = || context.environment.for_child(&resolved);
+        let working_dir = context.working_dir.clone();
         match &config.kind {
-            ExtensionKind::Builtin => Self::Builtin(config.key()),
-            ExtensionKind::Platform => Self::Platform(config.key()),
+            ExtensionKind::Builtin => Self::Builtin(config.key(), context.clone()),
+            ExtensionKind::Platform => Self::Platform(config.key(), context.clone()),
             ExtensionKind::Stdio { cmd, args, .. } => Self::Program(Program {
                 program: cmd.clone(),
                 arguments: args.clone(),
@@ -119,6 +145,7 @@ impl What {
                 headers: resolved.headers,
                 oauth: oauth.clone(),
                 client_secret: resolved.client_secret,
+                login: context.oauth.clone(),
             }),
             ExtensionKind::Frontend { .. } => {
                 Self::Never("its tools run in a user interface, and none is attached".to_owned())
@@ -136,7 +163,11 @@ impl What {
 
 impl Http {
     /// How to log in there.
-    pub(super) fn login(&self, oauth: OAuth) -> OAuth {
+    pub(super) fn login(&self) -> Option<OAuth> {
+        self.login.as_deref().cloned().map(|oauth| self.configured(oauth))
+    }
+
+    fn configured(&self, oauth: OAuth) -> OAuth {
         let Some(config) = &self.oauth else { return oauth };
         let secret = self.client_secret.as_ref().map(|secret| secret.expose().to_owned());
         let oauth = match &config.client_id {

@@ -12,9 +12,11 @@
 //!   and when to give up; `subscriptions`: who wants to hear of its resources;
 //!   `phase`: the states, and the events that tell of them; `running`, `follow`: a started one, and looking after it;
 //! - `listing`: what is known of a service without asking it; `listing_cache`: the same on disk;
-//! - `pool`: all services of a process; `binding`: who needs one; `options`: what the pool is told.
+//! - `pool`: all services of a process; `binding`: who needs one; `context`: what surrounds it: its folder, environment,
+//!   secrets and logins; `options`: what the pool is told.
 
 mod binding;
+mod context;
 mod follow;
 mod frontend;
 mod launch;
@@ -33,6 +35,8 @@ mod subscriptions;
 mod supervision;
 
 pub use binding::Binding;
+pub use context::BindingContext;
+pub(crate) use context::earlier_logins;
 pub use frontend::Frontend;
 pub(crate) use frontend::FrontendExtension;
 pub(crate) use launch::Launch;

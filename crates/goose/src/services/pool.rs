@@ -14,12 +14,13 @@ use tokio::sync::broadcast;
 
 use super::{
     binding::Binding,
-    launch::Launch,
+    context::BindingContext,
+    launch::{Launch, RunningKey},
     options::PoolOptions,
     phase::{ServiceEvent, ServiceId},
     service::Service,
 };
-use crate::config::{ConfigError, ExtensionConfig};
+use crate::config::{ConfigError, ExtensionConfig, Paths};
 
 /// How many events a slow reader may fall behind.
 const EVENT_CAPACITY: usize = 1024;
@@ -33,7 +34,7 @@ pub struct ServicePool {
 /// What makes two services the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
-    runs: String,
+    runs: RunningKey,
     name: String,
     timeout: Duration,
 }
@@ -74,24 +75,27 @@ impl ServicePool {
         Arc::new(Self { shared: Arc::new(shared), services: Mutex::default() })
     }
 
-    /// The process's pool, for programs that do not make one: with the folders and the environment of this process.
+    /// The process's pool, for programs that do not make one, and its context: the folders and the environment of this
+    /// process.
     ///
     /// # Errors
     ///
     /// Where the environment names no home.
-    pub fn shared() -> Result<Arc<Self>, ConfigError> {
-        static POOL: Mutex<Option<Arc<ServicePool>>> = Mutex::new(None);
-        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*pool {
-            Some(pool) => Ok(Arc::clone(pool)),
-            None => Ok(Arc::clone(pool.insert(Self::new(PoolOptions::of_this_process()?)))),
+    pub fn shared() -> Result<(Arc<Self>, BindingContext), ConfigError> {
+        static POOL: Mutex<Option<(Arc<ServicePool>, BindingContext)>> = Mutex::new(None);
+        let mut shared = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((pool, context)) = &*shared {
+            return Ok((Arc::clone(pool), context.clone()));
         }
+        let paths = Paths::from_env()?;
+        let made = (Self::new(PoolOptions::new(&paths)), BindingContext::of_this_process(&paths));
+        Ok(shared.insert(made).clone())
     }
 
-    /// The service of a configuration: the one that runs already, or a new one. Nothing is started yet. It ends when the
+    /// The service of a configuration in a context: the one that runs already, or a new one. Nothing is started yet. It ends when the
     /// last reference is dropped, or with [`release`](Self::release), which waits for the end.
-    pub fn bind(&self, config: &ExtensionConfig) -> Binding {
-        let launch = Launch::of(config, &self.shared.options);
+    pub fn bind(&self, config: &ExtensionConfig, context: &BindingContext) -> Binding {
+        let launch = Launch::new(config, context);
         self.bind_launch(&config.key(), launch, config.timeout())
     }
 

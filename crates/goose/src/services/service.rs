@@ -158,6 +158,15 @@ impl Service {
         self.running().await.map(drop)
     }
 
+    /// The extension itself, for others that require it. Starts the service where it does not run.
+    ///
+    /// # Errors
+    ///
+    /// As [`ready`](Self::ready).
+    pub async fn instance(self: &Arc<Self>) -> ToolResult<Arc<dyn Extension>> {
+        Ok(self.running().await?.extension())
+    }
+
     async fn running(self: &Arc<Self>) -> ToolResult<Arc<Running>> {
         let mut tried = false;
         loop {

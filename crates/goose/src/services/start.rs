@@ -7,6 +7,7 @@ use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
 use tokio::process::Command;
 
 use super::{
+    context::BindingContext,
     launch::{Http, Program, Script, What},
     options::BuildService,
     pool::Shared,
@@ -54,11 +55,11 @@ async fn run(what: What, options: ConnectOptions, shared: &Shared) -> ToolResult
         What::Program(program) => remote(command(&program), options).await,
         What::Script(script) => remote(command(&placed(script, shared).await?), options).await,
         What::Http(http) => {
-            let options = http_options(&http, options, shared);
+            let options = http_options(&http, options);
             remote(http.url, options).await
         }
         What::Never(reason) => Err(ToolError::Disconnected(reason)),
-        What::Builtin(name) | What::Platform(name) => Err(unknown("extension", &name, &[])),
+        What::Builtin(name, _) | What::Platform(name, _) => Err(unknown("extension", &name, &[])),
         What::Given(extension) => Ok(Running::local(extension)),
     }
 }
@@ -72,16 +73,23 @@ impl What {
     fn in_process(&self, shared: &Shared) -> ToolResult<Option<Arc<dyn Extension>>> {
         let options = &shared.options;
         match self {
-            Self::Builtin(name) => build("built-in", name, &*options.builtins).map(Some),
-            Self::Platform(name) => build("platform extension", name, &*options.platform).map(Some),
+            Self::Builtin(name, context) => build("built-in", name, context, &*options.builtins).map(Some),
+            Self::Platform(name, context) => {
+                build("platform extension", name, context, &*options.platform).map(Some)
+            }
             Self::Given(extension) => Ok(Some(Arc::clone(extension))),
             _ => Ok(None),
         }
     }
 }
 
-fn build(what: &str, name: &str, from: &dyn BuildService) -> ToolResult<Arc<dyn Extension>> {
-    from.build(name).ok_or_else(|| unknown(what, name, &from.names()))
+fn build(
+    what: &str,
+    name: &str,
+    context: &BindingContext,
+    from: &dyn BuildService,
+) -> ToolResult<Arc<dyn Extension>> {
+    from.build(name, context).ok_or_else(|| unknown(what, name, &from.names()))
 }
 
 fn unknown(what: &str, name: &str, known: &[String]) -> ToolError {
@@ -108,12 +116,12 @@ async fn placed(script: Script, shared: &Shared) -> ToolResult<Program> {
     Ok(Program { program: python::RUNNER.to_owned(), arguments, environment, working_dir })
 }
 
-fn http_options(http: &Http, mut options: ConnectOptions, shared: &Shared) -> ConnectOptions {
+fn http_options(http: &Http, mut options: ConnectOptions) -> ConnectOptions {
     for (name, value) in &http.headers {
         options = options.with_header(name, value.expose());
     }
-    match &shared.options.oauth {
-        Some(oauth) => options.with_oauth(http.login(oauth.clone())),
+    match http.login() {
+        Some(oauth) => options.with_oauth(oauth),
         None => options,
     }
 }

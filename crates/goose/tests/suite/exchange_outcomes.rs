@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use goose::{
-    config::{Moderator, Profile, ProfileExtension, Settings, SettingsSource},
+    agent_manager::OpenOptions,
+    config::{Moderator, Profile, ProfileExtension},
     exchange::{Event, Exchange, Outcome},
     permission::{Mode, PermissionOptions, Permissions},
     session::{Session, Step},
 };
-use goose_extension::{Requirements, SilentNotifier, prelude::*};
+use goose_extension::{Requirements, prelude::*};
 use goose_test_support::model_server::{Asked, ModelServer, Turn, Wire};
 
 use crate::{
@@ -252,15 +253,12 @@ async fn moderated(model: &ModelServer, moderator: Moderator) -> anyhow::Result<
     let world = World::new()?;
     let mut profile = Profile::default();
     profile.moderator = moderator;
-    let exchange = Exchange::builder(profile, SilentNotifier)
-        .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
-        .in_pool(Arc::clone(&world.pool))
+    let options = OpenOptions::new(profile)
         .with_provider(provider(model, Wire::Chat)?)
         .with_session(Session::unsaved())
         .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
-        .with_working_dir(world.file(""))
-        .build()
-        .await?;
+        .with_working_dir(world.file(""));
+    let exchange = world.agents()?.open(options).await?;
     exchange.extensions().add_extension(Arc::new(Big))?;
     Ok((world, exchange))
 }
@@ -318,24 +316,15 @@ async fn a_broken_description_of_a_service_is_named() -> anyhow::Result<()> {
     std::fs::write(folder.join("mine.json"), "{")?;
     let mut profile = Profile::default();
     profile.processor = Some("mine:model".parse()?);
-    let settings = Settings::load(SettingsSource::new(world.paths()))?;
-    let built = Exchange::builder(profile, SilentNotifier)
-        .with_settings(settings.clone())
-        .in_pool(Arc::clone(&world.pool))
-        .with_session(Session::unsaved())
-        .build()
-        .await;
+    let built = world.agents()?.open(OpenOptions::new(profile).with_session(Session::unsaved())).await;
     let error = built.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("mine.json"), "{error}");
 
     let model = ModelServer::scripted([Turn::text("Hello.")])?;
-    let exchange = Exchange::builder(Profile::default(), SilentNotifier)
-        .with_settings(settings)
-        .in_pool(Arc::clone(&world.pool))
+    let options = OpenOptions::new(Profile::default())
         .with_provider(provider(&model, Wire::Chat)?)
-        .with_session(Session::unsaved())
-        .build()
-        .await?;
+        .with_session(Session::unsaved());
+    let exchange = world.agents()?.open(options).await?;
     let events = all(exchange.reply_to("Hi")).await?;
     assert!(
         lines(&events).iter().any(|line| line.starts_with("notice") && line.contains("mine.json")),
@@ -457,16 +446,13 @@ fn scheduling_profile() -> Profile {
 async fn a_profile_binds_what_extensions_require() -> anyhow::Result<()> {
     let model = ModelServer::scripted([Turn::call("scheduling__planned", json!({})), Turn::text("Lunch.")])?;
     let world = World::new()?;
-    let exchange = Exchange::builder(scheduling_profile(), SilentNotifier)
-        .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
-        .in_pool(Arc::clone(&world.pool))
+    let options = OpenOptions::new(scheduling_profile())
         .with_provider(provider(&model, Wire::Chat)?)
         .with_session(Session::unsaved())
         .with_working_dir(world.file(""))
         .with_extension::<CalendarExtension>("calendar")
-        .with_extension::<Scheduling>("scheduling")
-        .build()
-        .await?;
+        .with_extension::<Scheduling>("scheduling");
+    let exchange = world.agents()?.open(options).await?;
     let events = all(exchange.reply_to("What is planned?")).await?;
     assert_eq!(outcome(&events)?, &done(), "{events:?}");
     assert_eq!(model.asked()[1].tool_results()[0].1, "lunch");
@@ -477,13 +463,10 @@ async fn a_profile_binds_what_extensions_require() -> anyhow::Result<()> {
 async fn what_a_profile_names_and_nobody_has_is_named_in_one_error() -> anyhow::Result<()> {
     let model = ModelServer::scripted([])?;
     let world = World::new()?;
-    let built = Exchange::builder(scheduling_profile(), SilentNotifier)
-        .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
-        .in_pool(Arc::clone(&world.pool))
+    let options = OpenOptions::new(scheduling_profile())
         .with_provider(provider(&model, Wire::Chat)?)
-        .with_session(Session::unsaved())
-        .build()
-        .await;
+        .with_session(Session::unsaved());
+    let built = world.agents()?.open(options).await;
     let error = built.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("calendar") && error.contains("scheduling"), "{error}");
     Ok(())

@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use goose::{
-    config::{Profile, Settings, SettingsSource},
-    exchange::{Decision, Event, Exchange, ExchangeBuilder, Outcome, Reply},
+    agent_manager::{OpenOptions, SessionState},
+    config::Profile,
+    exchange::{Decision, Event, Exchange, Outcome, Reply},
     permission::{Mode, PermissionOptions, Permissions},
     session::{NewSession, SessionStore, Step},
 };
-use goose_extension::{Message, MessageContent, Role, SilentNotifier};
+use goose_extension::{Message, MessageContent, Role};
 use goose_providers::{Anthropic, Endpoint, OpenAiChat, OpenAiResponses, Provider, RetryPolicy, model_info};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 
@@ -30,19 +31,19 @@ pub(crate) struct Stage {
 impl Stage {
     /// An exchange with a model that follows a script.
     pub(crate) async fn new(turns: impl IntoIterator<Item = Turn>) -> anyhow::Result<Self> {
-        Self::with(Wire::Chat, ModelServer::scripted(turns)?, |builder| builder).await
+        Self::with(Wire::Chat, ModelServer::scripted(turns)?, |options| options).await
     }
 
     /// The same over a wire.
     pub(crate) async fn over(wire: Wire, turns: impl IntoIterator<Item = Turn>) -> anyhow::Result<Self> {
-        Self::with(wire, ModelServer::scripted(turns)?, |builder| builder).await
+        Self::with(wire, ModelServer::scripted(turns)?, |options| options).await
     }
 
     /// The same, with more said about it.
     pub(crate) async fn with(
         wire: Wire,
         model: ModelServer,
-        change: impl FnOnce(ExchangeBuilder) -> ExchangeBuilder,
+        change: impl FnOnce(OpenOptions) -> OpenOptions,
     ) -> anyhow::Result<Self> {
         let world = World::new()?;
         let store = SessionStore::at(world.file("sessions.db"));
@@ -83,19 +84,16 @@ pub(crate) async fn exchange(
     world: &World,
     model: &ModelServer,
     wire: Wire,
-    kept: impl Into<goose::exchange::Kept>,
-    change: impl FnOnce(ExchangeBuilder) -> ExchangeBuilder,
+    session: impl Into<SessionState>,
+    change: impl FnOnce(OpenOptions) -> OpenOptions,
 ) -> anyhow::Result<Exchange> {
-    let settings = Settings::load(SettingsSource::new(world.paths()))?;
-    let builder = Exchange::builder(Profile::default(), SilentNotifier)
-        .with_settings(settings)
-        .in_pool(Arc::clone(&world.pool))
+    let options = OpenOptions::new(Profile::default())
         .with_provider(provider(model, wire)?)
-        .with_session(kept)
+        .with_session(session)
         .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
         .with_working_dir(world.file(""))
         .with_retry(RetryPolicy::default().with_base(Duration::from_millis(5)));
-    Ok(change(builder).build().await?)
+    Ok(world.agents()?.open(change(options)).await?)
 }
 
 /// The scripted model behind a wire.

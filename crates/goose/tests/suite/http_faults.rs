@@ -191,9 +191,8 @@ async fn bad_tools_are_dropped_over_http_too() -> anyhow::Result<()> {
 }
 
 fn world_with_secret() -> anyhow::Result<World> {
-    World::with(|mut options| {
-        options.secrets = Arc::new(EnvSecrets::from_iter([("SITE_TOKEN", "canary")]));
-        options
+    World::with_context(|context| {
+        context.secrets = Arc::new(EnvSecrets::from_iter([("SITE_TOKEN", "canary")]));
     })
 }
 

@@ -89,9 +89,8 @@ fn place_runner(folder: &Path, notes: &Path) -> anyhow::Result<()> {
 async fn python_code_is_run_from_a_file_with_what_it_needs() -> anyhow::Result<()> {
     let tools = tempfile::tempdir()?;
     let path = format!("{}:{}", tools.path().display(), std::env::var("PATH")?);
-    let world = World::with(|mut options| {
-        options.environment = [("PATH", path)].into_iter().collect();
-        options
+    let world = World::with_context(|context| {
+        context.environment = Arc::new([("PATH", path)].into_iter().collect());
     })?;
     let notes = world.file("arguments");
     place_runner(tools.path(), &notes)?;
@@ -141,10 +140,9 @@ async fn a_program_is_given_the_secrets_it_asks_for_and_no_others() -> anyhow::R
         ("OTHER_TOKEN", "other-canary"),
         ("OPENAI_API_KEY", "key-canary"),
     ];
-    let world = World::with(|mut options| {
-        options.environment = variables.into_iter().collect();
-        options.secrets = Arc::new(EnvSecrets::from_iter(variables));
-        options
+    let world = World::with_context(|context| {
+        context.environment = Arc::new(variables.into_iter().collect());
+        context.secrets = Arc::new(EnvSecrets::from_iter(variables));
     })?;
     let config = world.server("a", &[])?.with_env("MODE", "plain").with_env_key("WANTED_TOKEN");
     let manager = world.manager(vec![config]).await?;

@@ -1,5 +1,6 @@
 //! The core, through its public doors.
 
+mod agent_manager;
 mod asking;
 mod bad_output;
 mod config_command_line;

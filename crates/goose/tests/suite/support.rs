@@ -2,19 +2,20 @@
 #![cfg(target_os = "linux")]
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
 use goose::{
+    agent_manager::AgentManager,
     agents::{
         extension::ExtensionConfig,
         extension_manager::{ExtensionManager, ExtensionStatus, ManagerOptions},
     },
-    config::Paths,
-    services::{Phase, PoolOptions, ServiceChange, ServiceEvent, ServicePool},
+    config::{Paths, Settings, SettingsSource},
+    services::{BindingContext, Phase, PoolOptions, ServiceChange, ServiceEvent, ServicePool},
 };
 use goose_extension::{ToolError, ToolOutput};
 use goose_test_support::binary;
@@ -31,6 +32,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct World {
     home: TempDir,
     pub(crate) pool: Arc<ServicePool>,
+    pub(crate) context: BindingContext,
 }
 
 impl World {
@@ -41,14 +43,23 @@ impl World {
     /// A world whose pool is told more.
     pub(crate) fn with(change: impl FnOnce(PoolOptions) -> PoolOptions) -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
-        let pool = pool_in(home.path(), change)?;
-        Ok(Self { home, pool })
+        let paths = Paths::under(home.path());
+        let pool = ServicePool::new(change(PoolOptions::new(&paths)));
+        let context = BindingContext::new(&paths, [("PATH".to_owned(), search_path()?)]);
+        Ok(Self { home, pool, context })
+    }
+
+    /// A world whose services see something else.
+    pub(crate) fn with_context(change: impl FnOnce(&mut BindingContext)) -> anyhow::Result<Self> {
+        let mut world = Self::new()?;
+        change(&mut world.context);
+        Ok(world)
     }
 
     /// The same folder after a restart of the program.
     pub(crate) fn restarted(self) -> anyhow::Result<Self> {
-        let pool = pool_in(self.home.path(), |options| options)?;
-        Ok(Self { home: self.home, pool })
+        let pool = ServicePool::new(PoolOptions::new(&self.paths()));
+        Ok(Self { pool, ..self })
     }
 
     pub(crate) fn paths(&self) -> Paths {
@@ -76,7 +87,7 @@ impl World {
     }
 
     pub(crate) fn options(&self) -> ManagerOptions {
-        ManagerOptions::in_pool(Arc::clone(&self.pool))
+        ManagerOptions::in_pool(Arc::clone(&self.pool), self.context.clone())
     }
 
     pub(crate) async fn manager(&self, configs: Vec<ExtensionConfig>) -> anyhow::Result<ExtensionManager> {
@@ -91,16 +102,25 @@ impl World {
         Ok(ExtensionManager::with_options(configs, CancellationToken::new(), options).await?)
     }
 
+    /// The settings of the folder.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let source = SettingsSource::new(self.paths()).with_environment([("PATH", search_path()?)]);
+        Ok(Settings::load(source)?)
+    }
+
+    /// Opens conversations with the services of the pool.
+    pub(crate) fn agents(&self) -> anyhow::Result<AgentManager> {
+        Ok(AgentManager::new(self.settings()?).with_pool(Arc::clone(&self.pool)))
+    }
+
     /// What happens from now on.
     pub(crate) fn events(&self) -> Events {
         Events(self.pool.events())
     }
 }
 
-fn pool_in(home: &Path, change: impl FnOnce(PoolOptions) -> PoolOptions) -> anyhow::Result<Arc<ServicePool>> {
-    let path = std::env::var("PATH").context("there is a PATH")?;
-    let options = PoolOptions::new(&Paths::under(home), [("PATH".to_owned(), path)]);
-    Ok(ServicePool::new(change(options)))
+fn search_path() -> anyhow::Result<String> {
+    std::env::var("PATH").context("there is a PATH")
 }
 
 /// The events of a pool since some time.

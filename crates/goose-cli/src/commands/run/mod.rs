@@ -74,7 +74,7 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
         voice: voice(&args),
     };
-    let assembled = match signals.unless_asked(assemble(wanted, &input)).await? {
+    let assembled = match signals.unless_asked(assemble(wanted, &paths, &input)).await? {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(asked.code()),
     };

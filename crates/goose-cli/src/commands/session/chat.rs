@@ -71,7 +71,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             keep: Keep::Saved,
             voice: Voice::Aloud,
         };
-        let assembled = match signals.unless_asked(assemble(wanted, &input)).await? {
+        let assembled = match signals.unless_asked(assemble(wanted, &paths, &input)).await? {
             Ok(assembled) => assembled?,
             Err(asked) => return Ok(asked.code()),
         };

@@ -164,7 +164,8 @@ impl Chat {
 
     async fn prompts(&mut self, extension: Option<&str>) -> anyhow::Result<After> {
         let exchange = self.assembled.exchange.clone();
-        let listed = exchange.extensions().list_prompts(extension);
+        let extensions = exchange.extensions();
+        let listed = extensions.list_prompts(extension);
         let listed = match self.working("asking the extensions", listed).await? {
             Ok(Ok(listed)) => listed,
             Ok(Err(error)) => return Ok(failed(&error.to_string())),
@@ -195,7 +196,8 @@ impl Chat {
         if aside::can_ask() {
             context = context.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(&self.input)))));
         }
-        let prompt = exchange.extensions().get_prompt(name, arguments, &context);
+        let extensions = exchange.extensions();
+        let prompt = extensions.get_prompt(name, arguments, &context);
         Ok(match self.working("asking the extension", prompt).await? {
             Ok(Ok(prompt)) => {
                 let parts = prompt.messages.into_iter().map(|message| MessageContent::Block(message.content));

@@ -36,7 +36,7 @@ pub use self::{
 };
 use crate::{
     config::{ConfigError, DEFAULT_TIMEOUT, ExtensionConfig},
-    services::{Launch, Service, ServicePool},
+    services::{BindingContext, Launch, Service, ServicePool},
 };
 
 /// Why a manager could not be made or changed. A service that does not start is no such reason: it shows in
@@ -72,6 +72,7 @@ pub struct ExtensionManager {
 
 struct Inner {
     pool: Arc<ServicePool>,
+    context: BindingContext,
     options: ManagerOptions,
     cancellation: CancellationToken,
     bounds: RwLock<Arc<[Arc<Bound>]>>,
@@ -103,11 +104,13 @@ impl ExtensionManager {
         cancellation_token: CancellationToken,
         options: ManagerOptions,
     ) -> Result<Self, ManagerError> {
+        let (pool, context) = match &options.pool {
+            Some((pool, context)) => (Arc::clone(pool), context.clone()),
+            None => ServicePool::shared()?,
+        };
         let inner = Arc::new(Inner {
-            pool: match &options.pool {
-                Some(pool) => Arc::clone(pool),
-                None => ServicePool::shared()?,
-            },
+            pool,
+            context,
             options,
             cancellation: cancellation_token,
             bounds: RwLock::new(Arc::default()),
@@ -258,7 +261,7 @@ impl Inner {
                 Launch::given(extension, config.type_name()),
                 config.timeout(),
             ),
-            None => self.pool.bind(config),
+            None => self.pool.bind(config, &self.context),
         };
         Bound::new(config.key(), binding, Some(config.clone()))
     }

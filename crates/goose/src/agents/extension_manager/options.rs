@@ -7,7 +7,7 @@ use goose_extension::{Extension, Model, Sampling};
 
 use crate::{
     config::ExtensionConfig,
-    services::{Frontend, FrontendExtension, ServicePool},
+    services::{BindingContext, Frontend, FrontendExtension, ServicePool},
 };
 
 /// How long a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
@@ -24,8 +24,8 @@ pub trait Consent: Send + Sync {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ManagerOptions {
-    /// The pool; by default the process's own.
-    pub pool: Option<Arc<ServicePool>>,
+    /// The pool, and what surrounds the services in it; by default the process's own.
+    pub(super) pool: Option<(Arc<ServicePool>, BindingContext)>,
     /// How long a list waits for extensions that are not known yet, or that do not answer; `None` until they have
     /// started, answered or failed, which a login can hold up for minutes.
     pub patience: Option<Duration>,
@@ -40,9 +40,9 @@ impl Default for ManagerOptions {
 }
 
 impl ManagerOptions {
-    /// Uses a pool of the program's own.
-    pub fn in_pool(pool: Arc<ServicePool>) -> Self {
-        Self { pool: Some(pool), ..Self::default() }
+    /// Uses a pool of the program's own, with services in this context.
+    pub fn in_pool(pool: Arc<ServicePool>, context: BindingContext) -> Self {
+        Self { pool: Some((pool, context)), ..Self::default() }
     }
 
     /// Bounds how long a list of tools waits.

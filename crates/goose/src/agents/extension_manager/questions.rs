@@ -24,16 +24,21 @@ struct Surrounded {
 impl Inner {
     /// The context of a call as its extension gets it.
     pub(super) fn surround(&self, extension: &str, context: &CallContext) -> CallContext {
+        // A call that names no folder is made in the one that the services were bound in.
+        let context = match (&self.context.working_dir, context.own_working_dir()) {
+            (Some(dir), None) => context.clone().with_working_dir(dir),
+            _ => context.clone(),
+        };
         let adds = self.options.sampling.is_some() || context.own_working_dir().is_some();
         if context.caller().is_none() && !adds {
-            return context.clone();
+            return context;
         }
         let caller = Surrounded {
             extension: extension.to_owned(),
             context: context.clone(),
             options: self.options.clone(),
         };
-        context.clone().with_caller(Arc::new(caller))
+        context.with_caller(Arc::new(caller))
     }
 }
 

@@ -1,0 +1,308 @@
+//! [`AgentManager`]: the one place where agents, their services, their models and their sessions come together.
+//!
+//! ```text
+//! AgentManager { settings, store, pool }     one per process
+//!      │ open(OpenOptions): models ─► permissions ─► session ─► agent (extensions, tools)
+//!      ▼
+//! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
+//! ```
+//!
+//! - `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
+//!   `models`: from a profile to the models that are asked; `error`: why it could not be opened.
+
+mod error;
+mod host_extensions;
+mod models;
+mod options;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use goose_extension::{ExchangeView, Notifier};
+use goose_mcp_bridge::OAuth;
+use goose_providers::RequestOptions;
+use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    error::OpenError,
+    options::{OpenOptions, SessionState},
+};
+use self::{
+    host_extensions::{add_host_extensions, without_host},
+    models::Models,
+};
+use crate::{
+    agents::{
+        agent::Agent,
+        extension_manager::{ExtensionManager, ManagerOptions},
+    },
+    config::{BaseEnvironment, ExtensionConfig, Paths, Profile, Settings, SettingsSource},
+    context::hints::{self, Hints, Places},
+    exchange::{Exchange, FinalOutput, History, Limits, Parts, prepare},
+    permission::{Mode, PermissionOptions, Permissions},
+    services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
+    session::{NewSession, SessionStore},
+};
+
+/// The setting that says what may be done without asking.
+const MODE: &str = "GOOSE_MODE";
+
+/// The setting that names the files with hints.
+const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
+
+/// Opens a conversation with the settings of this process: its environment, its folders, its working folder.
+///
+/// # Errors
+///
+/// What is missing or wrong, and where.
+pub async fn build_exchange(
+    profile: Profile,
+    notifier: impl Notifier + 'static,
+) -> Result<Exchange, OpenError> {
+    let settings = Settings::load(SettingsSource::of_this_process(Paths::from_env()?))?;
+    AgentManager::new(settings).open(OpenOptions::new(profile).with_notifier(notifier)).await
+}
+
+/// What all conversations of a process share. Cheap to make; nothing is read or started before a conversation needs it.
+pub struct AgentManager {
+    settings: Settings,
+    store: SessionStore,
+    pool: Arc<ServicePool>,
+    environment: OnceLock<Arc<BaseEnvironment>>,
+    oauth: Arc<OAuth>,
+}
+
+impl AgentManager {
+    /// A manager with a pool and a store of its own, in the folders of the settings.
+    pub fn new(settings: Settings) -> Self {
+        let paths = settings.paths();
+        Self {
+            store: SessionStore::at(SessionStore::file(paths)),
+            pool: ServicePool::new(PoolOptions::new(paths)),
+            environment: OnceLock::new(),
+            oauth: Arc::new(earlier_logins(paths)),
+            settings,
+        }
+    }
+
+    /// With a store that is open already.
+    #[must_use]
+    pub fn with_store(mut self, store: SessionStore) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// With the services of this pool.
+    #[must_use]
+    pub fn with_pool(mut self, pool: Arc<ServicePool>) -> Self {
+        self.pool = pool;
+        self
+    }
+
+    /// With another environment for child processes than the settings'.
+    #[must_use]
+    pub fn with_environment(mut self, environment: BaseEnvironment) -> Self {
+        self.environment = OnceLock::from(Arc::new(environment));
+        self
+    }
+
+    /// With another way to log in to servers than by earlier logins.
+    #[must_use]
+    pub fn with_oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Arc::new(oauth);
+        self
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The sessions.
+    pub fn store(&self) -> &SessionStore {
+        &self.store
+    }
+
+    /// The services.
+    pub fn pool(&self) -> &Arc<ServicePool> {
+        &self.pool
+    }
+
+    /// Opens a conversation. Extensions whose tools are not known are started in the background.
+    ///
+    /// # Errors
+    ///
+    /// What is missing or wrong, and where.
+    pub async fn open(&self, mut options: OpenOptions) -> Result<Exchange, OpenError> {
+        let final_output = options.response_schema.as_ref().map(FinalOutput::new).transpose();
+        let final_output = final_output.map_err(OpenError::Schema)?;
+        options.working_dir = Some(working_dir(options.working_dir.take())?);
+        let folder = options.working_dir.clone().unwrap_or_default();
+        let models = Models::open(&self.settings, &options.profile, options.provider.clone()).await?;
+        prepare(&models.processor);
+        let permissions = match options.permissions.clone() {
+            Some(permissions) => permissions,
+            None => self.permissions(&options.profile)?,
+        };
+        options.permissions = Some(Arc::clone(&permissions));
+        let SessionState { session, steps, is_unfinished } = match options.session.take() {
+            Some(session) => session,
+            None => self.store.create(NewSession::in_folder(&folder)).await?.into(),
+        };
+        let history = History::new(steps, is_unfinished);
+        let agent = self.agent(&options, history.view()).await?;
+        Ok(Exchange::new(Parts {
+            processor: models.processor,
+            accelerator: models.accelerator,
+            models: models.source,
+            agent,
+            session,
+            history,
+            permissions,
+            limits: limits(&options.profile),
+            moderator: options.profile.moderator,
+            retry: options.retry,
+            hints: self.hints(&folder)?,
+            final_output,
+            notifier: options.notifier,
+            caller: options.caller,
+            working_dir: folder,
+            notices: self.notices(),
+        }))
+    }
+
+    /// Makes an agent for a conversation with this view: binds the extensions that its mode can use, and starts those whose
+    /// tools are not known. [`Exchange::set_agent`] puts it in the place of another.
+    ///
+    /// # Errors
+    ///
+    /// Where extensions are missing or do not fit together.
+    pub async fn agent(&self, options: &OpenOptions, view: ExchangeView) -> Result<Agent, OpenError> {
+        let profile = &options.profile;
+        let folder = working_dir(options.working_dir.clone())?;
+        let permissions = match &options.permissions {
+            Some(permissions) => Arc::clone(permissions),
+            None => self.permissions(profile)?,
+        };
+        let configs = self.configs(options)?;
+        let manager = self.manager_options(folder);
+        let manager =
+            Arc::new(ExtensionManager::with_options(configs, CancellationToken::new(), manager).await?);
+        add_host_extensions(&manager, profile, &options.host_extensions, Arc::clone(&options.notifier), view)
+            .await?;
+        let mut agent =
+            Agent::new(Arc::clone(&options.manifest), options.mode.clone(), manager, &permissions);
+        agent.instructions = profile.instructions.iter().chain(&options.instructions).cloned().collect();
+        agent.options = RequestOptions {
+            temperature: profile.temperature,
+            max_tokens: profile.max_tokens,
+            effort: profile.effort,
+            ..RequestOptions::default()
+        };
+        Ok(agent)
+    }
+
+    /// The options of an extension manager in a folder, for programs that need no model.
+    pub fn manager_options(&self, working_dir: impl Into<PathBuf>) -> ManagerOptions {
+        ManagerOptions::in_pool(Arc::clone(&self.pool), self.context(working_dir))
+    }
+
+    /// What surrounds the services of a session in a folder.
+    fn context(&self, working_dir: impl Into<PathBuf>) -> BindingContext {
+        let environment = self.environment.get_or_init(|| Arc::new(self.settings.environment().collect()));
+        BindingContext {
+            working_dir: Some(working_dir.into()),
+            environment: Arc::clone(environment),
+            secrets: self.settings.secrets(),
+            oauth: Some(Arc::clone(&self.oauth)),
+        }
+    }
+
+    /// The permissions of a profile.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such mode; the error says where it is set.
+    pub fn permissions(&self, profile: &Profile) -> Result<Arc<Permissions>, OpenError> {
+        let settings = &self.settings;
+        let mode = profile.mode.as_deref().map(|mode| self.permission_mode(mode)).transpose()?;
+        let mut options = PermissionOptions::new(mode.unwrap_or_default()).with_paths(settings.paths());
+        if let Some(home) = settings.variable("HOME") {
+            options = options.with_home(home);
+        }
+        if let Some(shell) = settings.variable("GOOSE_SHELL") {
+            options = options.with_shell(shell);
+        }
+        Ok(Permissions::new(options))
+    }
+
+    fn permission_mode(&self, mode: &str) -> Result<Mode, OpenError> {
+        mode.parse().map_err(|error| {
+            let is_set = self.settings.get::<String>(MODE).is_ok_and(|said| said.as_deref() == Some(mode));
+            match self.settings.origin(MODE).filter(|_| is_set) {
+                Some(origin) => OpenError::ModeSetting { origin: origin.to_string(), error },
+                None => OpenError::Mode(error),
+            }
+        })
+    }
+
+    /// The extensions of the profile and of the options that the mode can use, and what these require.
+    fn configs(&self, options: &OpenOptions) -> Result<Vec<ExtensionConfig>, OpenError> {
+        let mut profile = without_host(&options.profile, &options.host_extensions);
+        for config in &options.extensions {
+            config.check()?;
+        }
+        profile.extensions.retain(|it| !options.extensions.iter().any(|config| config.key() == it.name));
+        let mut configs = self.settings.profile_extensions(&profile)?;
+        configs.extend(options.extensions.iter().cloned());
+        let mode = &options.mode;
+        let used = options.profile.extensions.iter().filter(|extension| mode.can_use(&extension.name, true));
+        let required: Vec<&String> = used.flat_map(|extension| extension.requires.values()).collect();
+        configs.retain(|config| {
+            let name = config.key();
+            mode.can_use(&name, config.is_own()) || required.contains(&&name)
+        });
+        Ok(configs)
+    }
+
+    fn hints(&self, working_dir: &Path) -> Result<Hints, OpenError> {
+        let settings = &self.settings;
+        let home = settings.variable("HOME").map(PathBuf::from);
+        let places = Places { config_dir: &settings.paths().config, working_dir, home: home.as_deref() };
+        Ok(match settings.get::<Vec<String>>(HINT_FILES)? {
+            Some(names) => hints::load(places, &names),
+            None => hints::load(places, hints::DEFAULT_NAMES),
+        })
+    }
+
+    /// What a person should know before the first reply.
+    fn notices(&self) -> Vec<String> {
+        let problems = self.settings.registry().problems().iter();
+        problems.map(|problem| format!("A service cannot be used. {problem}.")).collect()
+    }
+}
+
+fn limits(profile: &Profile) -> Limits {
+    Limits {
+        turns: profile.max_turns.unwrap_or(Limits::TURNS).max(1),
+        repetitions: profile.max_tool_repetitions.unwrap_or(Limits::REPETITIONS).max(1),
+        context: profile.context_limit,
+        threshold: profile.compact_threshold,
+    }
+}
+
+fn working_dir(dir: Option<PathBuf>) -> Result<PathBuf, OpenError> {
+    let dir = match dir {
+        Some(dir) => Ok(dir),
+        None => std::env::current_dir(),
+    };
+    dir.and_then(std::path::absolute).map_err(|error| OpenError::WorkingDir(error.to_string()))
+}
+
+impl std::fmt::Debug for AgentManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentManager").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}

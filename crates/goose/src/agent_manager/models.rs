@@ -1,0 +1,84 @@
+//! From a profile to the models that are asked.
+
+use std::sync::Arc;
+
+use goose_providers::{ModelOverrides, ModelRef, Provider, SetupError};
+
+use super::OpenError;
+use crate::{
+    config::{Profile, Settings},
+    exchange::ModelSource,
+};
+
+/// The setting with what people know better of models than goose.
+const MODELS: &str = "models";
+
+/// The models of a conversation, and where others come from.
+pub(super) struct Models {
+    /// The working model.
+    pub(super) processor: Arc<dyn Provider>,
+    /// The fast model; the working one where there is no other.
+    pub(super) accelerator: Arc<dyn Provider>,
+    pub(super) source: Arc<dyn ModelSource>,
+}
+
+impl Models {
+    /// The models of a profile, or the given one in their place. What they need is fetched, with the person's consent.
+    pub(super) async fn open(
+        settings: &Settings,
+        profile: &Profile,
+        given: Option<Arc<dyn Provider>>,
+    ) -> Result<Self, OpenError> {
+        let overrides =
+            ModelOverrides { models: settings.get(MODELS)?.unwrap_or_default(), ..ModelOverrides::default() };
+        let source = Source {
+            settings: settings.clone(),
+            overrides: ModelOverrides { context_limit: profile.context_limit, ..overrides.clone() },
+        };
+        let (processor, accelerator) = match given {
+            Some(given) => (Arc::clone(&given), given),
+            None => source.of_profile(profile, &overrides).await?,
+        };
+        Ok(Self { processor, accelerator, source: Arc::new(source) })
+    }
+}
+
+/// The models that can be had with some settings.
+struct Source {
+    settings: Settings,
+    /// What is known better of working models.
+    overrides: ModelOverrides,
+}
+
+impl Source {
+    async fn of_profile(
+        &self,
+        profile: &Profile,
+        overrides: &ModelOverrides,
+    ) -> Result<(Arc<dyn Provider>, Arc<dyn Provider>), OpenError> {
+        let registry = self.settings.registry();
+        let model = profile.processor.as_ref().ok_or(OpenError::NoModel)?;
+        registry.fetch(model, &self.settings).await?;
+        let processor = registry.provider(model, &self.settings, &self.overrides)?;
+        let fast = profile.accelerator.clone().map(|fast| match model.provider() {
+            Some(service) => fast.or_provider(service),
+            None => fast,
+        });
+        let accelerator = match fast {
+            // The same model need not be there twice.
+            Some(fast) if fast != *model => {
+                registry.fetch(&fast, &self.settings).await?;
+                registry.provider(&fast, &self.settings, overrides)?
+            }
+            _ => Arc::clone(&processor),
+        };
+        Ok((processor, accelerator))
+    }
+}
+
+impl ModelSource for Source {
+    fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        let registry = self.settings.registry();
+        registry.provider(&registry.parse_model(name, in_use), &self.settings, &self.overrides)
+    }
+}

@@ -1,0 +1,176 @@
+//! [`OpenOptions`]: everything that can be said about a conversation before it is opened.
+
+use std::{path::PathBuf, sync::Arc};
+
+use goose_extension::{BuildExtension, Caller, Notifier, SilentNotifier};
+use goose_providers::{Provider, RetryPolicy};
+use serde_json::Value;
+
+use super::host_extensions::HostExtension;
+use crate::{
+    agents::manifest::{AgentManifest, AgentMode},
+    config::{ExtensionConfig, Profile},
+    permission::Permissions,
+    session::{Opened, Session, StoredStep},
+};
+
+/// The session that a conversation is kept in: a new one, or one that is resumed.
+#[derive(Debug)]
+pub struct SessionState {
+    pub(crate) session: Session,
+    pub(crate) steps: Vec<StoredStep>,
+    pub(crate) is_unfinished: bool,
+}
+
+impl From<Session> for SessionState {
+    fn from(session: Session) -> Self {
+        Self { session, steps: Vec::new(), is_unfinished: false }
+    }
+}
+
+impl From<Opened> for SessionState {
+    fn from(opened: Opened) -> Self {
+        Self { session: opened.session, steps: opened.steps, is_unfinished: opened.unfinished }
+    }
+}
+
+/// What a conversation is opened with. Everything that is not said is taken from the settings of the
+/// [`AgentManager`](super::AgentManager).
+#[must_use]
+pub struct OpenOptions {
+    pub(super) profile: Profile,
+    pub(super) manifest: Arc<AgentManifest>,
+    pub(super) mode: AgentMode,
+    pub(super) session: Option<SessionState>,
+    pub(super) working_dir: Option<PathBuf>,
+    pub(super) notifier: Arc<dyn Notifier>,
+    pub(super) caller: Option<Arc<dyn Caller>>,
+    pub(super) permissions: Option<Arc<Permissions>>,
+    pub(super) provider: Option<Arc<dyn Provider>>,
+    pub(super) extensions: Vec<ExtensionConfig>,
+    pub(super) host_extensions: Vec<HostExtension>,
+    pub(super) instructions: Vec<String>,
+    pub(super) response_schema: Option<Value>,
+    pub(super) retry: RetryPolicy,
+}
+
+impl OpenOptions {
+    /// A conversation with the models and extensions of a profile, in a new session of the store.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            manifest: Arc::new(AgentManifest::goose()),
+            mode: AgentMode::assistant(),
+            session: None,
+            working_dir: None,
+            notifier: Arc::new(SilentNotifier),
+            caller: None,
+            permissions: None,
+            provider: None,
+            extensions: Vec::new(),
+            host_extensions: Vec::new(),
+            instructions: Vec::new(),
+            response_schema: None,
+            retry: RetryPolicy::default(),
+        }
+    }
+
+    /// With another agent, in one of its modes.
+    pub fn with_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
+        (self.manifest, self.mode) = (manifest, mode);
+        self
+    }
+
+    /// With another mode.
+    pub fn with_mode(mut self, mode: AgentMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Kept in this session, new or resumed.
+    pub fn with_session(mut self, session: impl Into<SessionState>) -> Self {
+        self.session = Some(session.into());
+        self
+    }
+
+    /// Working in this folder; by default in this process's.
+    pub fn with_working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.working_dir = Some(dir.into());
+        self
+    }
+
+    /// With reports of extensions.
+    pub fn with_notifier(mut self, notifier: impl Notifier + 'static) -> Self {
+        self.notifier = Arc::new(notifier);
+        self
+    }
+
+    /// With answers to what tools ask.
+    pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.caller = Some(caller);
+        self
+    }
+
+    /// Under these permissions, in place of the profile's.
+    pub fn with_permissions(mut self, permissions: Arc<Permissions>) -> Self {
+        self.permissions = Some(permissions);
+        self
+    }
+
+    /// With this model in place of the profile's, for everything.
+    pub fn with_provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.provider = Some(provider);
+        self
+    }
+
+    /// With these extensions besides the profile's. They win where the profile has some of the same names.
+    pub fn with_extensions(mut self, configs: impl IntoIterator<Item = ExtensionConfig>) -> Self {
+        self.extensions.extend(configs);
+        self
+    }
+
+    /// With an extension of the program's own, for profiles that name it. What it requires is what the profile binds.
+    pub fn with_extension<E: BuildExtension>(mut self, name: impl Into<String>) -> Self {
+        self.host_extensions.push(HostExtension::new::<E>(name.into()));
+        self
+    }
+
+    /// With more that the model is told.
+    pub fn with_instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions.push(text.into());
+        self
+    }
+
+    /// With a final answer that fits this JSON Schema.
+    pub fn with_response_schema(mut self, schema: Value) -> Self {
+        self.response_schema = Some(schema);
+        self
+    }
+
+    /// Asks the model at most this often for one reply.
+    pub fn with_max_turns(mut self, turns: u32) -> Self {
+        self.profile.max_turns = Some(turns);
+        self
+    }
+
+    /// Makes the same call at most this often in a row.
+    pub fn with_max_repetitions(mut self, repetitions: u32) -> Self {
+        self.profile.max_tool_repetitions = Some(repetitions);
+        self
+    }
+
+    /// With another way to try again.
+    pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+impl std::fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("profile", &self.profile)
+            .field("mode", &self.mode.name)
+            .finish_non_exhaustive()
+    }
+}

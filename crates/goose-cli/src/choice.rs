@@ -1,4 +1,4 @@
-//! Which model works where nobody has chosen one, and what is said about it.
+//! The choice of a model if none is configured, and what is said about it.
 
 use anyhow::anyhow;
 use goose::config::Settings;
@@ -6,7 +6,7 @@ use goose_providers::{Choice, ModelRef};
 
 use crate::{aside, output::FAINT, visible};
 
-/// Whether a person is told what goose does by itself.
+/// Says whether a person is told what goose does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Voice {
     /// In a line on standard error.
@@ -21,7 +21,7 @@ pub(crate) async fn choose(settings: &Settings) -> Option<Choice> {
     settings.registry().choose(is_set, settings).await
 }
 
-/// The same, where nobody has chosen one.
+/// The same, if none is configured.
 pub(crate) async fn where_none_is_chosen(settings: &Settings) -> Option<Choice> {
     // A profile that cannot be read is said elsewhere.
     let has_none = settings.profile(None).is_ok_and(|profile| profile.processor.is_none());
@@ -32,7 +32,7 @@ pub(crate) async fn where_none_is_chosen(settings: &Settings) -> Option<Choice> 
 ///
 /// # Errors
 ///
-/// Where there is none, with all ways to one.
+/// Fails if there is none; the error names all ways to get one.
 pub(crate) async fn chosen(settings: &Settings, voice: Voice) -> anyhow::Result<ModelRef> {
     let choice = choose(settings).await.ok_or_else(nothing)?;
     if voice == Voice::Aloud {
@@ -41,7 +41,7 @@ pub(crate) async fn chosen(settings: &Settings, voice: Voice) -> anyhow::Result<
     Ok(choice.model)
 }
 
-/// How to get a model.
+/// The ways to get a model.
 pub(crate) const WAYS: &str = "run `goose configure`, set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or \
      start a server on this machine (Ollama, LM Studio or llama-server)";
 

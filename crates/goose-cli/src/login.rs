@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{aside, visible};
 
-/// How to log in. Without a terminal only logins of before are used.
+/// The way to log in. Without a terminal only earlier logins are used.
 pub(crate) fn login(paths: &Paths) -> OAuth {
     let oauth = OAuth::new(Arc::new(FileTokenStore::new(paths.logins())));
     if aside::is_seen() { oauth.with_browser(Arc::new(TerminalBrowser)) } else { oauth }

@@ -1,4 +1,4 @@
-//! The settings for commands that only look: a project's file counts where it is trusted already, and nobody is asked.
+//! The settings for commands that only look: a project's file counts if it is trusted already; there is no question.
 
 use std::{
     env,
@@ -49,7 +49,7 @@ pub(crate) struct Project {
     pub(crate) trust: Trust,
 }
 
-/// What is configured here.
+/// The configuration of the working folder.
 pub(crate) struct Here {
     pub(crate) settings: Result<Settings, ConfigError>,
     /// The project's file, where there is one.

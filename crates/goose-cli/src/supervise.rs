@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{aside, login::login, signals};
 
-/// How long the work may take to end when it is cancelled.
+/// The time that the work may take to end when it is cancelled.
 const END_TIME: Duration = Duration::from_secs(2);
 
 /// Does work with extensions. A signal that asks to end cancels the token, and is the exit code then.
@@ -32,7 +32,7 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("goose could not start")
 }
 
-/// Runs to the end; what still goes on in other threads then, ends with the process and is not waited for.
+/// Runs to the end. Work in other threads ends with the process and is not waited for.
 pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let ended = runtime.block_on(work);
@@ -59,7 +59,7 @@ where
     ended
 }
 
-/// What all conversations and extensions of this process share: its settings, its environment, and logins in a browser.
+/// The manager of this process: its settings, its environment, and logins in a browser.
 pub(crate) fn agent_manager(settings: Settings) -> AgentManager {
     let oauth = login(settings.paths());
     AgentManager::new(settings).with_environment(BaseEnvironment::from_process()).with_oauth(oauth)

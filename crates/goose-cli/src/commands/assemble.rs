@@ -34,30 +34,30 @@ use crate::{
     terminal::input::Input,
 };
 
-/// How long everything may take to end.
+/// The time that everything may take to end.
 pub(crate) const END_TIME: Duration = Duration::from_secs(5);
 
-/// How long it may take where goose is asked to end, after the reply had its time already: five seconds in all.
+/// The same if goose is asked to end, after the reply had its time already: five seconds in all.
 pub(crate) const LEAVE_TIME: Duration = Duration::from_secs(2);
 
 /// The largest schema.
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 
-/// What the command line says about the conversation.
+/// The conversation that the command line asks for.
 pub(crate) struct Wanted<'a> {
     pub(crate) model: &'a ModelArgs,
     pub(crate) conversation: &'a ConversationArgs,
     pub(crate) which: &'a Which,
-    /// What the model is told besides.
+    /// Additional instructions for the model.
     pub(crate) system: Option<&'a str>,
     /// The file with what the answer must fit.
     pub(crate) schema: Option<&'a Path>,
     pub(crate) keep: Keep,
-    /// Whether the person is told what goose chooses.
+    /// Says whether the person is told what goose chooses.
     pub(crate) voice: Voice,
 }
 
-/// Whether the conversation is kept.
+/// Says whether the conversation is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Saved,
@@ -68,7 +68,7 @@ pub(crate) enum Keep {
 pub(crate) struct Assembled {
     pub(crate) exchange: Exchange,
     pub(crate) permissions: Arc<Permissions>,
-    /// What is known of the conversation, where it goes on.
+    /// The earlier conversation, if it is resumed.
     pub(crate) before: Option<Before>,
     agents: AgentManager,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Assembled {
 pub(crate) struct Before {
     pub(crate) summary: goose::session::SessionSummary,
     pub(crate) unfinished: bool,
-    /// How many steps cannot be read.
+    /// The number of steps that cannot be read.
     pub(crate) skipped: usize,
 }
 
@@ -97,7 +97,7 @@ impl Assembled {
 ///
 /// # Errors
 ///
-/// What is missing or wrong, and what to do about it.
+/// Returns an error that says what is missing or wrong, and what to do about it.
 pub(crate) async fn assemble(
     wanted: Wanted<'_>,
     paths: &Paths,
@@ -120,7 +120,7 @@ pub(crate) async fn assemble(
     Ok(Assembled { exchange, permissions, before, agents })
 }
 
-/// What is wrong, and what to do about it.
+/// Adds to an error what to do about it.
 pub(crate) fn with_hint(error: impl Into<OpenError>) -> anyhow::Error {
     let error = error.into();
     match error.hint() {
@@ -141,7 +141,7 @@ async fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<Pro
     Ok(profile)
 }
 
-/// What the command line says besides.
+/// Adds the other options of the command line.
 fn said(mut options: OpenOptions, wanted: &Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<OpenOptions> {
     options = options.with_extensions(selection::flags(wanted.which)?);
     if aside::can_ask() {
@@ -244,7 +244,7 @@ fn schema(file: &Path) -> anyhow::Result<Value> {
     serde_json::from_str(&text).with_context(advice)
 }
 
-/// Where lines that were typed are remembered.
+/// The file with lines that were typed.
 pub(crate) fn history(paths: &Paths) -> PathBuf {
     paths.state.join("history.txt")
 }

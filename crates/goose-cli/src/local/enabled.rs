@@ -39,7 +39,7 @@ const STATES: &str = "local";
 ///
 /// # Errors
 ///
-/// Where their own catalogue cannot be used.
+/// Fails if their own catalogue cannot be used.
 pub(crate) fn store(paths: &Paths) -> Result<ModelStore, ModelStoreError> {
     Ok(ModelStore::new(paths.data.join(FOLDER), Catalogue::with_own(&paths.config.join(OWN))?))
 }
@@ -72,7 +72,7 @@ fn checked(store: &ModelStore, model: &str) -> Result<Place, ModelStoreError> {
 ///
 /// # Errors
 ///
-/// Where something of it is there and cannot be removed.
+/// Fails if something of it cannot be removed.
 pub(crate) fn forget_session(paths: &Paths, conversation: &str) -> anyhow::Result<()> {
     let folder = paths.cache.join(STATES);
     forget(&folder, conversation).with_context(|| {

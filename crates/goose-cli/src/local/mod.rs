@@ -16,7 +16,7 @@ pub(crate) const PROVIDER: &str = "local";
 /// The variable that stands for the consent to downloads.
 pub(crate) const YES: &str = "GOOSE_YES";
 
-/// What people should expect of the models.
+/// The expectation that people should have of the models.
 pub(crate) const GOOD_FOR: &str = "a small local model: good for small steps in a folder (look, search, create, edit, run); check what it does";
 
 /// The consent to downloads, and who is asked for it and told about them.

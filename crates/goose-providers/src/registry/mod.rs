@@ -231,7 +231,7 @@ impl Registry {
         self.custom.problems.iter().find(|problem| describes(&problem.path))
     }
 
-    /// The error for a service that nobody knows. It is not unknown where its description is only wrong.
+    /// The error for an unknown service. A service whose description is wrong is not unknown.
     fn unknown(&self, name: &str, model: &ModelRef) -> SetupError {
         if let Some(problem) = self.problem(name) {
             return SetupError::Description { name: name.to_owned(), problem: problem.clone() };

@@ -8,9 +8,8 @@
 //! ```
 //!
 //! - `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `models`: from a profile to the models that are asked; `error`: why it could not be opened.
+//!   `models`: from a profile to the models that are asked.
 
-mod error;
 mod host_extensions;
 mod models;
 mod options;
@@ -20,15 +19,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use goose_extension::{ExchangeView, Notifier};
+use goose_extension::{ExchangeView, Notifier, RequirementError};
 use goose_mcp_bridge::OAuth;
-use goose_providers::RequestOptions;
+use goose_providers::{RequestOptions, SetupError};
+use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-pub use self::{
-    error::OpenError,
-    options::{OpenOptions, SessionState},
-};
+pub use self::options::{OpenOptions, SessionState};
 use self::{
     host_extensions::{add_host_extensions, without_host},
     models::Models,
@@ -36,14 +33,14 @@ use self::{
 use crate::{
     agents::{
         agent::Agent,
-        extension_manager::{ExtensionManager, ManagerOptions},
+        extension_manager::{ExtensionManager, ManagerError, ManagerOptions},
     },
-    config::{BaseEnvironment, ExtensionConfig, Paths, Profile, Settings, SettingsSource},
+    config::{BaseEnvironment, ConfigError, ExtensionConfig, Paths, Profile, Settings, SettingsSource},
     context::hints::{self, Hints, Places},
     exchange::{Exchange, FinalOutput, History, Limits, Parts, prepare},
-    permission::{Mode, PermissionOptions, Permissions},
+    permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
-    session::{NewSession, SessionStore},
+    session::{NewSession, SessionStore, StoreError},
 };
 
 /// The setting that says what may be done without asking.
@@ -56,7 +53,7 @@ const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
 ///
 /// # Errors
 ///
-/// What is missing or wrong, and where.
+/// Returns an error that says what is missing or wrong, and where.
 pub async fn build_exchange(
     profile: Profile,
     notifier: impl Notifier + 'static,
@@ -65,7 +62,59 @@ pub async fn build_exchange(
     AgentManager::new(settings).open(OpenOptions::new(profile).with_notifier(notifier)).await
 }
 
-/// What all conversations of a process share. Cheap to make; nothing is read or started before a conversation needs it.
+/// Why a conversation could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No model is chosen.
+    #[error("no model is chosen. Choose one with `goose configure`, or set GOOSE_PROVIDER and GOOSE_MODEL")]
+    NoModel,
+    /// The model cannot be asked.
+    #[error(transparent)]
+    Model(#[from] SetupError),
+    /// The configuration does not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The extensions do not fit together.
+    #[error(transparent)]
+    Extensions(#[from] ManagerError),
+    /// An extension cannot have what it requires.
+    #[error(transparent)]
+    Requirement(#[from] RequirementError),
+    /// The session cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The schema of the final answer is not one.
+    #[error("the response schema is not valid: {0}")]
+    Schema(String),
+    /// The profile names a mode that does not exist.
+    #[error(transparent)]
+    Mode(#[from] UnknownMode),
+    /// The settings name a mode that does not exist.
+    #[error("GOOSE_MODE from {origin}: {error}")]
+    ModeSetting {
+        /// The place where it is set.
+        origin: String,
+        /// The reason.
+        error: UnknownMode,
+    },
+    /// The folder to work in cannot be used.
+    #[error("the working folder cannot be used: {0}")]
+    WorkingDir(String),
+}
+
+impl OpenError {
+    /// Returns what to do about it, where there is something to add.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Model(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+/// The parts that all conversations of a process share. Making one reads and starts nothing.
 pub struct AgentManager {
     settings: Settings,
     store: SessionStore,
@@ -134,7 +183,7 @@ impl AgentManager {
     ///
     /// # Errors
     ///
-    /// What is missing or wrong, and where.
+    /// Returns an error that says what is missing or wrong, and where.
     pub async fn open(&self, mut options: OpenOptions) -> Result<Exchange, OpenError> {
         let final_output = options.response_schema.as_ref().map(FinalOutput::new).transpose();
         let final_output = final_output.map_err(OpenError::Schema)?;
@@ -178,7 +227,7 @@ impl AgentManager {
     ///
     /// # Errors
     ///
-    /// Where extensions are missing or do not fit together.
+    /// Fails if extensions are missing or do not fit together.
     pub async fn agent(&self, options: &OpenOptions, view: ExchangeView) -> Result<Agent, OpenError> {
         let profile = &options.profile;
         let folder = working_dir(options.working_dir.clone())?;
@@ -209,7 +258,7 @@ impl AgentManager {
         ManagerOptions::in_pool(Arc::clone(&self.pool), self.context(working_dir))
     }
 
-    /// What surrounds the services of a session in a folder.
+    /// The context of the services of a session in a folder.
     fn context(&self, working_dir: impl Into<PathBuf>) -> BindingContext {
         let environment = self.environment.get_or_init(|| Arc::new(self.settings.environment().collect()));
         BindingContext {
@@ -224,7 +273,7 @@ impl AgentManager {
     ///
     /// # Errors
     ///
-    /// Where there is no such mode; the error says where it is set.
+    /// Fails if there is no such mode; the error says where it is set.
     pub fn permissions(&self, profile: &Profile) -> Result<Arc<Permissions>, OpenError> {
         let settings = &self.settings;
         let mode = profile.mode.as_deref().map(|mode| self.permission_mode(mode)).transpose()?;
@@ -277,7 +326,7 @@ impl AgentManager {
         })
     }
 
-    /// What a person should know before the first reply.
+    /// The notices that a person should read before the first reply.
     fn notices(&self) -> Vec<String> {
         let problems = self.settings.registry().problems().iter();
         problems.map(|problem| format!("A service cannot be used. {problem}.")).collect()

@@ -10,7 +10,7 @@ use crate::{
     exchange::ModelSource,
 };
 
-/// The setting with what people know better of models than goose.
+/// The setting with the user's corrections of what goose knows about models.
 const MODELS: &str = "models";
 
 /// The models of a conversation, and where others come from.
@@ -46,7 +46,7 @@ impl Models {
 /// The models that can be had with some settings.
 struct Source {
     settings: Settings,
-    /// What is known better of working models.
+    /// The user's corrections for working models.
     overrides: ModelOverrides,
 }
 

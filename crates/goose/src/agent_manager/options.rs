@@ -34,7 +34,7 @@ impl From<Opened> for SessionState {
     }
 }
 
-/// What a conversation is opened with. Everything that is not said is taken from the settings of the
+/// The options of a conversation. Everything that they leave out comes from the settings of the
 /// [`AgentManager`](super::AgentManager).
 #[must_use]
 pub struct OpenOptions {

@@ -22,9 +22,9 @@ pub struct Agent {
     pub extensions: Arc<ExtensionManager>,
     /// The tools that the mode may touch.
     pub toolset: Arc<Toolset>,
-    /// What the model is told besides.
+    /// Additional instructions for the model.
     pub instructions: Vec<String>,
-    /// How the model is to answer. The conversation fills in what concerns itself.
+    /// The model's options. The conversation adds its id.
     pub options: RequestOptions,
 }
 

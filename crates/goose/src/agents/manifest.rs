@@ -1,4 +1,4 @@
-//! What agents are: their modes, and for each mode the services it depends on and the tools it may touch. Data, no code.
+//! Agents as data: their modes, and for each mode the services it depends on and the tools it may touch.
 
 use goose_extension::ToolGroup;
 

@@ -1,4 +1,4 @@
-//! What an exchange is made of: [`Core`], which replies share, and [`State`], which one reply at a time changes.
+//! The parts of an exchange: [`Core`], which replies share, and [`State`], which one reply at a time changes.
 
 use std::{
     path::PathBuf,
@@ -26,7 +26,7 @@ use crate::{
     session::{Conversation, Session, StoredStep},
 };
 
-/// What does not change while the exchange lives, or looks after itself.
+/// The parts that do not change while the exchange lives, or have locks of their own.
 pub(super) struct Core {
     pub(super) models: ActiveModels,
     pub(super) retry: RetryPolicy,
@@ -44,25 +44,25 @@ pub(super) struct Core {
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) working_dir: PathBuf,
     pub(super) view: ExchangeView,
-    /// What tools spent on the model, not yet in the books.
+    /// The usage of the model by tools that is not in the log yet.
     pub(super) spent: Arc<Spent>,
     pub(super) state: Arc<tokio::sync::Mutex<State>>,
     /// Stops the reply that is being made.
     pub(super) current: Mutex<CancellationToken>,
-    /// What still has to be done after a reply.
+    /// Work that is still to be done after a reply.
     pub(super) tasks: TaskTracker,
 }
 
-/// How far a reply may go.
+/// The limits of a reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How often the model is asked for one reply.
+    /// The most requests to the model for one reply.
     pub(crate) turns: u32,
-    /// How often the same call is made in a row.
+    /// The most repetitions of the same call in a row.
     pub(crate) repetitions: u32,
-    /// How many tokens the conversation may have, where that is said.
+    /// The most tokens of the conversation, if that is set.
     pub(crate) context: Option<u64>,
-    /// The part of that from which on older messages make room, where that is said.
+    /// The fraction of that at which older messages are compacted, if that is set.
     pub(crate) threshold: Option<f64>,
 }
 
@@ -74,13 +74,13 @@ impl Limits {
     pub(crate) const REPETITIONS: u32 = DEFAULT_MAX_REPETITIONS;
 }
 
-/// What an exchange is made of. Everything is looked up and started already.
+/// The ready parts of an exchange.
 pub(crate) struct Parts {
     /// The working model.
     pub(crate) processor: Arc<dyn Provider>,
     /// The fast model; the working one where there is no other.
     pub(crate) accelerator: Arc<dyn Provider>,
-    /// Where other models come from.
+    /// The source of other models.
     pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) agent: Agent,
     pub(crate) session: Session,
@@ -94,11 +94,11 @@ pub(crate) struct Parts {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) working_dir: PathBuf,
-    /// What a person should know before the first reply.
+    /// The notices that a person should read before the first reply.
     pub(crate) notices: Vec<String>,
 }
 
-/// What was said and spent before.
+/// The conversation and the usage of an earlier run.
 pub(crate) struct History {
     conversation: Conversation,
     spent: Spent,
@@ -159,17 +159,17 @@ impl Exchange {
     }
 }
 
-/// What a reply changes.
+/// The state that a reply changes.
 pub(super) struct State {
     pub(super) conversation: Conversation,
     pub(super) fullness: Fullness,
-    /// What happens to the extensions.
+    /// The news of the extensions.
     pub(super) services: Events,
-    /// What the model is offered, made once for each change.
+    /// The offer to the model, made once for each change.
     pub(super) offer: Offer,
-    /// What a person should know that was found when the exchange was made.
+    /// The notices that were found when the exchange was made.
     pub(super) notices: Vec<String>,
-    /// Whether goose was ended in the middle of the last reply, and the log does not say so yet.
+    /// Set if goose was ended in the middle of the last reply, and the log does not say so yet.
     pub(super) is_unfinished: bool,
 }
 
@@ -180,7 +180,7 @@ pub(super) struct Offer {
     pub(super) made_from: Option<Arc<[Tool]>>,
     pub(super) tools: Vec<Tool>,
     pub(super) system: String,
-    /// Whether the tools are ready for their first call.
+    /// Set once the tools are ready for their first call.
     pub(super) is_ready: bool,
 }
 
@@ -196,7 +196,7 @@ impl Core {
         std::mem::replace(&mut now, Arc::new(agent))
     }
 
-    /// How the model is to answer.
+    /// The options of the next request.
     pub(super) fn request_options(&self) -> RequestOptions {
         RequestOptions {
             conversation: Some(self.session.id().to_string()),
@@ -212,7 +212,7 @@ impl Core {
         token
     }
 
-    /// Whether the last reply was told to stop.
+    /// Returns whether the last reply was told to stop.
     pub(super) fn is_stopping(&self) -> bool {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled()
     }

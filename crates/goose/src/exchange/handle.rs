@@ -75,7 +75,7 @@ impl Exchange {
         Arc::clone(&self.core.agent().extensions)
     }
 
-    /// What may run without asking.
+    /// The permissions.
     pub fn permissions(&self) -> &Arc<Permissions> {
         &self.core.permissions
     }
@@ -90,7 +90,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// Where the store or the model fails.
+    /// Fails if the store or the model does.
     pub async fn compact(&self) -> Result<(u64, u64), Failure> {
         let mut work = self.command().await.map_err(failure)?;
         work.look();
@@ -103,7 +103,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// Where the store fails.
+    /// Fails if the store does.
     pub async fn clear(&self) -> Result<(), Failure> {
         let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[]).await.map_err(failure)
@@ -118,7 +118,7 @@ impl Exchange {
         self.core.events.close();
     }
 
-    /// What a command between replies works with. What an earlier reply left open is closed first.
+    /// Begins a command between replies. Anything that an earlier reply left open is closed first.
     async fn command(&self) -> Going<Work> {
         let state = Arc::clone(&self.core.state).lock_owned().await;
         let cancellation = self.core.begin();

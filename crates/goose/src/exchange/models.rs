@@ -1,4 +1,4 @@
-//! [`ActiveModels`]: the models that an exchange asks, and changing them while the conversation goes on.
+//! [`ActiveModels`]: the models that an exchange asks, and changing them in an open conversation.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,7 +6,7 @@ use goose_providers::{ModelRef, Provider, SetupError};
 
 use super::{core::Core, handle::Exchange};
 
-/// Where models come from that a conversation goes on with.
+/// The source of models for an open conversation.
 pub(crate) trait ModelSource: Send + Sync {
     /// The model that a person means by a name while another one is in use. Nothing is fetched.
     fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
@@ -38,7 +38,7 @@ impl ActiveModels {
         self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where there is no fast model of its own, the new one is that, too.
+    /// Replaces the working model, and the fast one if that is the same.
     fn replace(&self, processor: Arc<dyn Provider>) {
         let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&now.processor, &now.accelerator) {
@@ -72,7 +72,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// Where it cannot be asked, because the service is unknown or its key is missing; the model stays as it was.
+    /// Fails if the service is unknown or its key is missing; the model stays as it was.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, SetupError> {
         let processor = self.core.models.source.find(name, &self.model())?;
         let state = self.core.state.lock().await;

@@ -1,26 +1,26 @@
-//! [`Launch`]: what would run, with everything looked up.
+//! [`Launch`]: a service that could be started, with everything looked up.
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use goose_extension::Extension;
 use goose_mcp_bridge::OAuth;
 
-use super::context::BindingContext;
+use super::options::BindingContext;
 use crate::config::{BaseEnvironment, ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret};
 
-/// What would run. It holds secrets, and so does not print.
+/// A service that could be started. It holds secrets, so it does not print.
 #[derive(Clone)]
 pub(crate) struct Launch {
-    pub(super) what: What,
-    /// What kind of service it is, as configurations say it.
+    pub(super) what: LaunchKind,
+    /// The kind of service, as configurations name it.
     pub(super) kind: &'static str,
-    /// What must be equal for something that runs to be shared; none for what belongs to one agent.
+    /// The key for sharing a running service; none for one that belongs to a single agent.
     pub(super) running_key: Option<RunningKey>,
     /// The hash under which its listing is kept on disk; none for what costs nothing to start.
     pub(super) listing_key: Option<String>,
 }
 
-/// What must be equal for two launches to be the same.
+/// The key for sharing a running service: equal keys mean the same launch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RunningKey {
     /// The configuration with its secrets, and the folder where that matters.
@@ -33,21 +33,21 @@ pub(super) struct RunningKey {
 
 /// The ways to run a service.
 #[derive(Clone)]
-pub(super) enum What {
+pub(super) enum LaunchKind {
     /// A part of this program, by name.
     Builtin(String, BindingContext),
     /// A platform extension, by name.
     Platform(String, BindingContext),
     /// An extension that is there already.
-    Given(Arc<dyn Extension>),
+    InProcess(Arc<dyn Extension>),
     /// A child process.
     Program(Program),
     /// Python code, run by a child process.
     Script(Script),
     /// A server.
     Http(Http),
-    /// Nothing: the configuration can never work, and this is why.
-    Never(String),
+    /// A configuration that can never work, with the reason.
+    Invalid(String),
 }
 
 /// A child process.
@@ -79,31 +79,34 @@ pub(super) struct Http {
 }
 
 impl Launch {
-    /// What a configuration means. What cannot work is a launch as well, so that it has a place where its reason shows.
+    /// Resolves a configuration. One that cannot work becomes a launch as well, so that its reason is shown somewhere.
     pub(super) fn new(config: &ExtensionConfig, context: &BindingContext) -> Self {
         let kind = config.type_name();
         match config.check().and_then(|()| config.resolve(&*context.secrets)) {
             Ok(resolved) => {
                 let running_key = RunningKey::new(config, &resolved, context);
-                let what = What::new(config, resolved, context);
+                let what = LaunchKind::new(config, resolved, context);
                 let folder = context.folder();
                 let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder).to_string());
                 Self { what, kind, running_key: Some(running_key), listing_key }
             }
-            Err(error) => {
-                Self { what: What::Never(error.to_string()), kind, running_key: None, listing_key: None }
-            }
+            Err(error) => Self {
+                what: LaunchKind::Invalid(error.to_string()),
+                kind,
+                running_key: None,
+                listing_key: None,
+            },
         }
     }
 
-    /// Whether repeated failures mean that it will never work. A server elsewhere may be back tomorrow.
+    /// Returns whether repeated failures mean that it will never work. A remote server may be back tomorrow.
     pub(super) fn gives_up(&self) -> bool {
-        !matches!(self.what, What::Http(_))
+        !matches!(self.what, LaunchKind::Http(_))
     }
 
     /// An extension of this program.
     pub(crate) fn given(extension: Arc<dyn Extension>, kind: &'static str) -> Self {
-        Self { what: What::Given(extension), kind, running_key: None, listing_key: None }
+        Self { what: LaunchKind::InProcess(extension), kind, running_key: None, listing_key: None }
     }
 }
 
@@ -121,7 +124,7 @@ impl RunningKey {
     }
 }
 
-impl What {
+impl LaunchKind {
     fn new(config: &ExtensionConfig, resolved: Resolved, context: &BindingContext) -> Self {
         let environment = || context.environment.for_child(&resolved);
         let working_dir = context.working_dir.clone();
@@ -148,21 +151,21 @@ impl What {
                 login: context.oauth.clone(),
             }),
             ExtensionKind::Frontend { .. } => {
-                Self::Never("its tools run in a user interface, and none is attached".to_owned())
+                Self::Invalid("its tools run in a user interface, and none is attached".to_owned())
             }
             // `check` has refused it already, with more to say.
-            ExtensionKind::Sse { .. } => Self::Never("this kind of server is no longer reached".to_owned()),
+            ExtensionKind::Sse { .. } => Self::Invalid("this kind of server is no longer reached".to_owned()),
         }
     }
 
-    /// Whether it runs outside of this process, and so takes its time to start.
+    /// Returns whether it runs outside of this process, and so takes time to start.
     fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Program(_) | Self::Script(_) | Self::Http(_))
     }
 }
 
 impl Http {
-    /// How to log in there.
+    /// The way to log in there.
     pub(super) fn login(&self) -> Option<OAuth> {
         self.login.as_deref().cloned().map(|oauth| self.configured(oauth))
     }

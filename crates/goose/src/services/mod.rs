@@ -12,11 +12,8 @@
 //!   and when to give up; `subscriptions`: who wants to hear of its resources;
 //!   `phase`: the states, and the events that tell of them; `running`, `follow`: a started one, and looking after it;
 //! - `listing`: what is known of a service without asking it; `listing_cache`: the same on disk;
-//! - `pool`: all services of a process; `binding`: who needs one; `context`: what surrounds it: its folder, environment,
-//!   secrets and logins; `options`: what the pool is told.
+//! - `pool`: all services of a process, and bindings to them; `options`: what the pool is told, and what each binding brings.
 
-mod binding;
-mod context;
 mod follow;
 mod frontend;
 mod launch;
@@ -27,21 +24,18 @@ mod options;
 mod patience;
 mod phase;
 mod pool;
-mod python;
 mod running;
 mod service;
 mod start;
 mod subscriptions;
 mod supervision;
 
-pub use binding::Binding;
-pub use context::BindingContext;
-pub(crate) use context::earlier_logins;
 pub use frontend::Frontend;
 pub(crate) use frontend::FrontendExtension;
 pub(crate) use launch::Launch;
 pub use listing::Listing;
-pub use options::{BuildService, Interceptors, PoolOptions, builtin_settings};
+pub(crate) use options::earlier_logins;
+pub use options::{BindingContext, BuildService, Interceptors, PoolOptions, builtin_settings};
 pub use phase::{Phase, ServiceChange, ServiceEvent, ServiceId};
-pub use pool::ServicePool;
+pub use pool::{Binding, ServicePool};
 pub use service::{Service, ServiceReport};

@@ -1,15 +1,20 @@
-//! What a pool is told by the program that runs it. The pool itself looks nothing up.
+//! The options of a pool ([`PoolOptions`]), and the context of each binding ([`BindingContext`]): its folder, environment,
+//! secrets and logins. The pool itself looks nothing up.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use goose_extension::{Extension, ToolResult};
 use goose_mcp::Settings;
-use goose_mcp_bridge::Interceptor;
+use goose_mcp_bridge::{FileTokenStore, Interceptor, OAuth};
 
-use super::{context::BindingContext, listing_cache::ListingCache};
-use crate::config::Paths;
+use super::listing_cache::ListingCache;
+use crate::config::{BaseEnvironment, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets};
 
-/// How long a service may take to start.
+/// The default time limit for the start of a service.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes the services that are part of this program.
@@ -34,7 +39,7 @@ impl BuildService for Builtins {
     }
 }
 
-/// No services: what a program has that brings no platform extensions.
+/// No services, for programs that bring no platform extensions.
 struct Nothing;
 
 impl BuildService for Nothing {
@@ -50,15 +55,82 @@ impl BuildService for Nothing {
 /// Makes the hook between a service, by its name, and its client.
 pub type Interceptors = Arc<dyn Fn(&str) -> ToolResult<Arc<dyn Interceptor>> + Send + Sync>;
 
-/// What a pool is told. What differs between sessions is in the [`BindingContext`].
+/// The surroundings of the services of one session or command. Bindings share services whose launch does not differ; a
+/// folder or an environment that a service would see is a difference.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct BindingContext {
+    /// The folder that child processes start in, and whose files built-ins keep; by default this process's.
+    pub working_dir: Option<PathBuf>,
+    /// The environment that child processes inherit.
+    pub environment: Arc<BaseEnvironment>,
+    /// The secrets, by name.
+    pub secrets: Arc<dyn Secrets>,
+    /// The way to log in to servers that want it; by default with earlier logins only.
+    pub oauth: Option<Arc<OAuth>>,
+}
+
+impl BindingContext {
+    /// A context that touches nothing outside of the given folders, with an environment for child processes and headers.
+    pub fn new(paths: &Paths, environment: impl IntoIterator<Item = (String, String)>) -> Self {
+        let environment: Vec<_> = environment.into_iter().collect();
+        let secrets: EnvSecrets = environment.iter().cloned().collect();
+        Self::with_secrets(paths, environment.into_iter().collect(), secrets)
+    }
+
+    /// The environment and the folder of this process.
+    pub fn of_this_process(paths: &Paths) -> Self {
+        let context = Self::with_secrets(paths, BaseEnvironment::from_process(), EnvSecrets::from_process());
+        Self { working_dir: std::env::current_dir().ok(), ..context }
+    }
+
+    fn with_secrets(paths: &Paths, environment: BaseEnvironment, secrets: EnvSecrets) -> Self {
+        let secrets = SecretChain::default().then(secrets).then(FileSecrets::new(paths.secrets_file()));
+        Self {
+            working_dir: None,
+            environment: Arc::new(environment),
+            secrets: Arc::new(secrets),
+            oauth: Some(Arc::new(earlier_logins(paths))),
+        }
+    }
+
+    /// The same in another folder.
+    pub fn with_working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.working_dir = Some(dir.into());
+        self
+    }
+
+    /// The same with another way to log in.
+    pub fn with_oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Some(Arc::new(oauth));
+        self
+    }
+
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.working_dir.as_deref()
+    }
+}
+
+/// Logs in with what was granted before.
+pub(crate) fn earlier_logins(paths: &Paths) -> OAuth {
+    OAuth::new(Arc::new(FileTokenStore::new(paths.logins())))
+}
+
+impl std::fmt::Debug for BindingContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BindingContext").field("working_dir", &self.working_dir).finish_non_exhaustive()
+    }
+}
+
+/// The options of a pool. Everything that differs between sessions is in the [`BindingContext`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// Where tool lists are kept between runs.
+    /// The folder with tool lists of earlier runs.
     pub(super) cache: Option<ListingCache>,
-    /// Where generated programs (`inline_python`) are put.
+    /// The folder for generated programs (`inline_python`).
     pub scratch_dir: PathBuf,
-    /// How long a service may take to start.
+    /// The time limit for the start of a service.
     pub start_timeout: Duration,
     /// The built-in services.
     pub builtins: Arc<dyn BuildService>,

@@ -1,7 +1,8 @@
-//! [`ServicePool`]: all services of a process. The same service asked for twice runs once.
+//! [`ServicePool`]: all services of a process, and [`Binding`]: the need of one. The same service asked for twice runs once.
 
 use std::{
     collections::HashMap,
+    ops::Deref,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -13,16 +14,14 @@ use futures::future::join_all;
 use tokio::sync::broadcast;
 
 use super::{
-    binding::Binding,
-    context::BindingContext,
     launch::{Launch, RunningKey},
-    options::PoolOptions,
+    options::{BindingContext, PoolOptions},
     phase::{ServiceEvent, ServiceId},
     service::Service,
 };
 use crate::config::{ConfigError, ExtensionConfig, Paths};
 
-/// How many events a slow reader may fall behind.
+/// The number of events that a slow reader may fall behind.
 const EVENT_CAPACITY: usize = 1024;
 
 /// All services of a process.
@@ -31,7 +30,7 @@ pub struct ServicePool {
     services: Mutex<HashMap<Key, Weak<Service>>>,
 }
 
-/// What makes two services the same.
+/// The key of a service: equal keys mean the same service.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     runs: RunningKey,
@@ -39,7 +38,7 @@ struct Key {
     timeout: Duration,
 }
 
-/// What all services of a pool share.
+/// The state that all services of a pool share.
 pub(super) struct Shared {
     pub(super) options: PoolOptions,
     is_shut_down: AtomicBool,
@@ -58,7 +57,7 @@ impl Shared {
 
     pub(super) fn announce(&self, event: ServiceEvent) {
         tracing::debug!(service = event.name, change = ?event.change, "service");
-        // An error only means that nobody listens.
+        // An error only means that there is no reader.
         let _ = self.events.send(event);
     }
 }
@@ -80,7 +79,7 @@ impl ServicePool {
     ///
     /// # Errors
     ///
-    /// Where the environment names no home.
+    /// Fails if the environment names no home.
     pub fn shared() -> Result<(Arc<Self>, BindingContext), ConfigError> {
         static POOL: Mutex<Option<(Arc<ServicePool>, BindingContext)>> = Mutex::new(None);
         let mut shared = POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +108,7 @@ impl ServicePool {
         if let Some(service) = find(&self.lock()) {
             return service;
         }
-        // Reads a file, and so is made outside of the lock; somebody else may be quicker.
+        // Reads a file, so it is made outside of the lock; another task may be quicker.
         let service = make(launch);
         let mut services = self.lock();
         if let Some(quicker) = find(&services) {
@@ -120,17 +119,17 @@ impl ServicePool {
         Binding::new(service)
     }
 
-    /// Gives a service back. Where nobody else is bound to it, it is ended, and gone when this returns.
+    /// Gives a service back. If it was the last binding, the service has ended when this returns.
     pub async fn release(&self, binding: Binding) {
         if let Some(service) = self.given_back(binding) {
             service.stop().await;
         }
     }
 
-    /// The service, where nobody needs it any more. Nobody else finds it then.
+    /// Returns the service if this was the last binding; it is no longer found then.
     fn given_back(&self, binding: Binding) -> Option<Arc<Service>> {
         let service = binding.service();
-        // Under the lock: whoever binds it does so before this, and is counted, or after it, and gets another one.
+        // Under the lock: a concurrent `bind` comes before this and is counted, or after it and gets another service.
         let mut services = self.lock();
         drop(binding);
         if service.bindings.load(Ordering::Acquire) > 0 {
@@ -145,7 +144,7 @@ impl ServicePool {
         self.shared.events.subscribe()
     }
 
-    /// The services that somebody is bound to.
+    /// The services with bindings.
     pub fn services(&self) -> Vec<Arc<Service>> {
         let mut services: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
         services.sort_by_key(|service| service.id());
@@ -168,5 +167,42 @@ impl ServicePool {
 impl std::fmt::Debug for ServicePool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServicePool").field("services", &self.services().len()).finish_non_exhaustive()
+    }
+}
+
+/// The need of a service: while there is one, the service is not ended by giving it back. Dropped, it is given back without
+/// waiting; [`ServicePool::release`] waits until it is gone.
+#[derive(Debug)]
+pub struct Binding(Arc<Service>);
+
+impl Binding {
+    pub(super) fn new(service: Arc<Service>) -> Self {
+        service.bindings.fetch_add(1, Ordering::AcqRel);
+        Self(service)
+    }
+
+    /// The service itself, to look at.
+    pub fn service(&self) -> Arc<Service> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Clone for Binding {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.0))
+    }
+}
+
+impl Deref for Binding {
+    type Target = Arc<Service>;
+
+    fn deref(&self) -> &Arc<Service> {
+        &self.0
+    }
+}
+
+impl Drop for Binding {
+    fn drop(&mut self) {
+        self.0.bindings.fetch_sub(1, Ordering::AcqRel);
     }
 }

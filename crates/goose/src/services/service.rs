@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    launch::{Launch, What},
+    launch::{Launch, LaunchKind},
     life::{Life, Step},
     listing::Listing,
     listing_cache::Kept,
@@ -79,7 +79,7 @@ fn dropped_tools<S: serde::Serializer>(tools: &[DroppedTool], serializer: S) -> 
 impl Service {
     pub(super) fn new(name: &str, launch: Launch, timeout: Duration, shared: Arc<Shared>) -> Arc<Self> {
         let life = match (&launch.what, launch.listing_key.as_ref().zip(shared.options.cache.as_ref())) {
-            (What::Never(reason), _) => Life::stillborn(reason.clone()),
+            (LaunchKind::Invalid(reason), _) => Life::stillborn(reason.clone()),
             (_, Some((key, cache))) => match cache.load(key) {
                 Some(Kept { listing, lifecycle }) => Life::new(Some(Arc::new(listing)), lifecycle),
                 None => Life::new(None, Lifecycle::Auto),

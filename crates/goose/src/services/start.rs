@@ -1,33 +1,41 @@
-//! Starting a service: from what would run to something that answers.
+//! Starting a service: from what would run to something that answers. `inline_python` runs with `uvx`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use goose_extension::{Extension, ToolError, ToolResult};
+use goose_fs::AtomicFile;
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
+use sha2::{Digest as _, Sha256};
 use tokio::process::Command;
 
 use super::{
-    context::BindingContext,
-    launch::{Http, Program, Script, What},
-    options::BuildService,
+    launch::{Http, LaunchKind, Program, Script},
+    options::{BindingContext, BuildService},
     pool::Shared,
-    python,
     running::Running,
 };
 
-/// How a service is treated.
+/// The program that runs Python code with its dependencies.
+const RUNNER: &str = "uvx";
+
+/// The name, the time limits and the protocol of a service.
 pub(super) struct Limits {
     pub(super) name: String,
-    /// How long a call may be silent.
+    /// The time that a call may be silent.
     pub(super) call_timeout: Duration,
-    /// How long a call may take in all.
+    /// The time that a call may take in all.
     pub(super) max_call_time: Duration,
-    /// How it wants to be greeted.
+    /// The handshake that it wants.
     pub(super) lifecycle: Lifecycle,
 }
 
 /// Starts a service, within the pool's time for it.
-pub(super) async fn start(what: What, limits: Limits, shared: Arc<Shared>) -> ToolResult<Running> {
+pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Running> {
     let options = ConnectOptions::default()
         .with_name(&limits.name)
         .with_lifecycle(limits.lifecycle)
@@ -47,20 +55,20 @@ pub(super) async fn start(what: What, limits: Limits, shared: Arc<Shared>) -> To
 }
 
 /// Runs a service at the other end of a connection. What is part of this process gets one too.
-async fn run(what: What, options: ConnectOptions, shared: &Shared) -> ToolResult<Running> {
+async fn run(what: LaunchKind, options: ConnectOptions, shared: &Shared) -> ToolResult<Running> {
     if let Some(extension) = what.in_process(shared)? {
         return remote(Serve::shared(extension).duplex(), options.with_trusted_groups()).await;
     }
     match what {
-        What::Program(program) => remote(command(&program), options).await,
-        What::Script(script) => remote(command(&placed(script, shared).await?), options).await,
-        What::Http(http) => {
+        LaunchKind::Program(program) => remote(command(&program), options).await,
+        LaunchKind::Script(script) => remote(command(&placed(script, shared).await?), options).await,
+        LaunchKind::Http(http) => {
             let options = http_options(&http, options);
             remote(http.url, options).await
         }
-        What::Never(reason) => Err(ToolError::Disconnected(reason)),
-        What::Builtin(name, _) | What::Platform(name, _) => Err(unknown("extension", &name, &[])),
-        What::Given(extension) => Ok(Running::local(extension)),
+        LaunchKind::Invalid(reason) => Err(ToolError::Disconnected(reason)),
+        LaunchKind::Builtin(name, _) | LaunchKind::Platform(name, _) => Err(unknown("extension", &name, &[])),
+        LaunchKind::InProcess(extension) => Ok(Running::local(extension)),
     }
 }
 
@@ -68,7 +76,7 @@ async fn remote(target: impl Into<Target>, options: ConnectOptions) -> ToolResul
     Ok(Running::remote(connect(target, options).await?))
 }
 
-impl What {
+impl LaunchKind {
     /// The extension, where it is part of this process.
     fn in_process(&self, shared: &Shared) -> ToolResult<Option<Arc<dyn Extension>>> {
         let options = &shared.options;
@@ -77,7 +85,7 @@ impl What {
             Self::Platform(name, context) => {
                 build("platform extension", name, context, &*options.platform).map(Some)
             }
-            Self::Given(extension) => Ok(Some(Arc::clone(extension))),
+            Self::InProcess(extension) => Ok(Some(Arc::clone(extension))),
             _ => Ok(None),
         }
     }
@@ -110,10 +118,10 @@ fn command(program: &Program) -> Command {
 async fn placed(script: Script, shared: &Shared) -> ToolResult<Program> {
     let folder = shared.options.scratch_dir.clone();
     let Script { code, dependencies, environment, working_dir } = script;
-    let placing = tokio::task::spawn_blocking(move || python::place(&code, &folder)).await;
+    let placing = tokio::task::spawn_blocking(move || write_script(&code, &folder)).await;
     let path = placing.map_err(|error| ToolError::ExecutionError(error.to_string()))??;
-    let arguments = python::arguments(&dependencies, &path);
-    Ok(Program { program: python::RUNNER.to_owned(), arguments, environment, working_dir })
+    let arguments = runner_arguments(&dependencies, &path);
+    Ok(Program { program: RUNNER.to_owned(), arguments, environment, working_dir })
 }
 
 fn http_options(http: &Http, mut options: ConnectOptions) -> ConnectOptions {
@@ -125,3 +133,28 @@ fn http_options(http: &Http, mut options: ConnectOptions) -> ConnectOptions {
         None => options,
     }
 }
+
+/// Puts the code into a file named by its content and gives its path. Blocking.
+fn write_script(code: &str, folder: &Path) -> io::Result<PathBuf> {
+    let name = format!("{:x}.py", Sha256::digest(code));
+    let path = folder.join(name);
+    if std::fs::read(&path).is_ok_and(|there| there == code.as_bytes()) {
+        return Ok(path);
+    }
+    std::fs::create_dir_all(folder)?;
+    AtomicFile::new(&path).write(code.as_bytes())?;
+    Ok(path)
+}
+
+/// The runner's arguments: the MCP library, the code's own dependencies, the code.
+fn runner_arguments(dependencies: &[String], script: &Path) -> Vec<String> {
+    let wanted = std::iter::once("mcp").chain(dependencies.iter().map(String::as_str));
+    let mut arguments: Vec<String> = wanted.flat_map(|it| ["--with".to_owned(), it.to_owned()]).collect();
+    arguments.push("python".to_owned());
+    arguments.push(script.display().to_string());
+    arguments
+}
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

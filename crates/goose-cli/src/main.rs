@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod args;
 mod aside;
 mod choice;
 mod cli;
@@ -35,7 +36,7 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     logging::start();
-    match commands::run_command(cli::Cli::parse()) {
+    match cli::run_command(cli::Cli::parse()) {
         Ok(code) => code,
         // Whoever read the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -7,7 +7,7 @@ use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Setting
 use goose_mcp::{BUILTINS, Builtin};
 use serde::Serialize;
 
-use crate::cli::Which;
+use crate::args::ExtensionArgs;
 
 /// Where an extension comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -103,7 +103,7 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// What is configured, as a conversation here would have it, and the flags. Nothing is started.
-    pub(crate) fn load(settings: &Settings, which: &Which) -> anyhow::Result<Self> {
+    pub(crate) fn load(settings: &Settings, which: &ExtensionArgs) -> anyhow::Result<Self> {
         let mut selection = Self { candidates: Vec::new(), file: None };
         if !which.no_profile {
             let project = settings.project_file().map(|file| file.path());
@@ -216,7 +216,7 @@ fn switched_off(candidate: &Candidate) -> anyhow::Error {
 }
 
 /// The extensions of the flags, each with a name of its own.
-pub(crate) fn flags(which: &Which) -> anyhow::Result<Vec<ExtensionConfig>> {
+pub(crate) fn flags(which: &ExtensionArgs) -> anyhow::Result<Vec<ExtensionConfig>> {
     let mut configs = Vec::new();
     for line in &which.commands {
         configs.push(ExtensionConfig::from_command_line(line)?);

@@ -1,4 +1,4 @@
-//! The settings for commands that only look: a project's file counts if it is trusted already; there is no question.
+//! Settings for read-only commands: a project's file is used if it is already trusted, without asking.
 
 use std::{
     env,
@@ -10,16 +10,16 @@ use goose::config::{ConfigError, Paths, ProjectFile, Settings, SettingsSource, T
 
 use crate::local;
 
-/// Which configuration is meant.
+/// The configuration file to use.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
-    /// Use this file in place of the config folder's config.yaml
+    /// Use this file instead of config.yaml in the config folder
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
 }
 
 impl ConfigArgs {
-    /// The file that is the user's.
+    /// Returns the user's configuration file.
     pub(crate) fn file(&self, paths: &Paths) -> PathBuf {
         self.config.clone().unwrap_or_else(|| paths.config_file())
     }
@@ -43,7 +43,7 @@ impl Consent {
     }
 }
 
-/// A project's file, and whether it counts.
+/// A project's file and its trust.
 pub(crate) struct Project {
     pub(crate) path: PathBuf,
     pub(crate) trust: Trust,
@@ -52,11 +52,11 @@ pub(crate) struct Project {
 /// The configuration of the working folder.
 pub(crate) struct Here {
     pub(crate) settings: Result<Settings, ConfigError>,
-    /// The project's file, where there is one.
+    /// The project's file, if it has one.
     pub(crate) project: Result<Option<Project>, ConfigError>,
 }
 
-/// Reads what is configured in the working folder.
+/// Loads the configuration of the working folder.
 pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
     let source = SettingsSource::of_this_process(paths.clone())
         .with_config_file(args.config.clone())
@@ -73,7 +73,7 @@ pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
     Here { settings: Settings::load(source.with_project(file)), project }
 }
 
-/// The project's file of a folder, and whether it is trusted.
+/// Finds the project's file of a folder and checks its trust.
 pub(crate) fn judged(paths: &Paths, folder: &Path) -> Result<Option<(ProjectFile, Trust)>, ConfigError> {
     let Some(file) = ProjectFile::find(folder)? else { return Ok(None) };
     let trust = TrustStore::new(paths).check(&file)?;

@@ -15,17 +15,11 @@ use goose::{
 };
 use serde_json::Value;
 
-use super::{
-    project,
-    session::{
-        args::{ConversationArgs, ModelArgs},
-        explained,
-    },
-};
+use super::{project, session::explained};
 use crate::{
+    args::{ConversationArgs, ExtensionArgs, ModelArgs},
     aside,
     choice::{self, Voice},
-    cli::Which,
     local::{self, Fetching},
     person::Person,
     selection,
@@ -47,7 +41,7 @@ const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Wanted<'a> {
     pub(crate) model: &'a ModelArgs,
     pub(crate) conversation: &'a ConversationArgs,
-    pub(crate) which: &'a Which,
+    pub(crate) which: &'a ExtensionArgs,
     /// Additional instructions for the model.
     pub(crate) system: Option<&'a str>,
     /// The file with what the answer must fit.

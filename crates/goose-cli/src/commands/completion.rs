@@ -1,11 +1,9 @@
-//! `goose completion`: a script that lets a shell complete goose's commands and flags.
+//! `goose completion`: a shell completion script.
 
 use std::{io::Write as _, process::ExitCode};
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
-
-use crate::cli::Cli;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,14 +14,14 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionArgs {
-    /// The shell
+    /// Shell to complete for
     shell: Shell,
 }
 
 /// Prints the script.
-pub(crate) fn run(args: &CompletionArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &CompletionArgs, command: &mut Command) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "goose", &mut script);
+    clap_complete::generate(args.shell, command, "goose", &mut script);
     std::io::stdout().lock().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

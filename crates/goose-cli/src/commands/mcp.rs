@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use clap::Args;
 use goose::{
     config::Paths,
     services::{BindingContext, builtin_settings},
@@ -16,7 +17,15 @@ use goose_mcp::builtin;
 use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
-use crate::{aside, signals, supervise};
+use crate::{args::builtins, aside, signals, supervise};
+
+/// Arguments of `goose mcp`.
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Built-in extension to serve
+    #[arg(value_parser = builtins())]
+    pub(crate) name: String,
+}
 
 /// How long work in the background may go on after the end. A read of standard input never ends by itself.
 const END_TIME: Duration = Duration::from_millis(200);

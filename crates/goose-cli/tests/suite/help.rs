@@ -12,10 +12,10 @@ fn without_arguments_there_is_help() -> anyhow::Result<()> {
     assert_eq!(run.stdout, home.run(&["--help"])?.stdout);
     ensure!(run.stdout.starts_with("An AI agent that works with your tools\n\nUsage: goose [COMMAND]\n"));
     for expected in [
-        "  session     Talk with goose, or look after earlier conversations [alias: s]\n",
-        "  run         Do one task, from begin to end\n",
+        "  session     Start a session, or manage saved ones [alias: s]\n",
+        "  run         Run a single task and exit\n",
         "\nExamples:\n",
-        "\n`goose COMMAND --help` says more about a command.\n",
+        "\nRun `goose COMMAND --help` for more about a command.\n",
     ] {
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         ensure!(squeezed(&run.stdout).contains(&squeezed(expected)), "no `{expected}` in:\n{}", run.stdout);

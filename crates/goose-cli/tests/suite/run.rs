@@ -134,7 +134,7 @@ fn what_to_do_comes_from_the_line_a_file_and_standard_input() -> anyhow::Result<
 fn a_command_line_that_says_nothing_to_do_exits_with_2() -> anyhow::Result<()> {
     let home = Home::new()?;
     for (arguments, expected) in [
-        (vec!["run"], "Say what to do"),
+        (vec!["run"], "No task given"),
         (vec!["run", "--recipe", "x"], "Recipes are not a part of goose yet"),
         (vec!["run", "x", "--output-format", "xml"], "possible values: text, json, stream-json"),
         (vec!["run", "x", "--no-session", "--resume"], "cannot be used with"),

@@ -1,4 +1,4 @@
-//! What `goose configure` takes.
+//! Arguments of `goose configure`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -11,11 +11,11 @@ Examples:
   goose configure --mode smart_approve --extension-enable memory
   goose configure set GOOSE_TEMPERATURE 0.3
   goose configure get GOOSE_MODEL
-  goose configure trust                             this project's .goose/config.yaml
+  goose configure trust                             trust this project's .goose/config.yaml
 
-Only what is named is changed in config.yaml; its comments and its order stay.";
+Only the named keys change; comments and order of config.yaml are preserved.";
 
-/// The heading of the flags that say what to change.
+/// Heading of the flags that change something.
 const CHANGES: &str = "Changes";
 
 #[derive(Debug, Args)]
@@ -33,59 +33,59 @@ pub(crate) struct ConfigureArgs {
 pub(crate) enum ConfigureCommand {
     /// Set a key of config.yaml
     Set {
-        /// The key, such as GOOSE_MAX_TURNS
+        /// Key, such as GOOSE_MAX_TURNS
         key: String,
-        /// The value: a number, true, false, a list like '[a, b]', or text
+        /// Value: a number, true, false, a list like '[a, b]', or text
         value: String,
     },
-    /// Show the value of a key that counts here, wherever it comes from
+    /// Show the effective value of a key
     Get {
-        /// The key
+        /// Key
         key: String,
     },
-    /// Take a key out of config.yaml, and a secret out of where it is kept
+    /// Remove a key from config.yaml, or a secret from its store
     Unset {
-        /// The key
+        /// Key
         key: String,
     },
-    /// Trust the configuration of this project (.goose/config.yaml) as it is now
+    /// Trust this project's configuration (.goose/config.yaml) in its current form
     Trust {
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// No longer trust the configuration of this project
+    /// Stop trusting this project's configuration
     Distrust,
 }
 
-/// What is to be changed.
+/// Requested changes.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct Changes {
-    /// The service, such as 'openai' or 'anthropic'
+    /// Provider of the model, such as 'openai' or 'anthropic'
     #[arg(long, value_name = "NAME", help_heading = CHANGES)]
     pub(super) provider: Option<String>,
-    /// The model, as the service calls it
+    /// Name of the model
     #[arg(long, value_name = "NAME", help_heading = CHANGES)]
     pub(super) model: Option<String>,
-    /// What may be done without asking: 'auto', 'approve', 'smart_approve' or 'chat'
+    /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'
     #[arg(long, value_name = "MODE", help_heading = CHANGES)]
     pub(super) mode: Option<String>,
-    /// Keep the service's key, which is in this environment variable
+    /// Store the API key from this environment variable
     #[arg(long, value_name = "VARIABLE", help_heading = CHANGES, conflicts_with = "key_stdin")]
     pub(super) key_from_env: Option<String>,
-    /// Keep the service's key, which comes on standard input
+    /// Store the API key from standard input
     #[arg(long, help_heading = CHANGES)]
     pub(super) key_stdin: bool,
-    /// Where to keep the key; the keyring where there is one, else secrets.yaml
+    /// Where to store the key: the keyring if there is one, else secrets.yaml
     #[arg(long, value_enum, value_name = "PLACE", help_heading = CHANGES)]
     pub(super) key_store: Option<KeyStore>,
-    /// Switch an extension on
+    /// Enable an extension
     #[arg(long, value_name = "NAME", help_heading = CHANGES)]
     pub(super) extension_enable: Vec<String>,
-    /// Switch an extension off
+    /// Disable an extension
     #[arg(long, value_name = "NAME", help_heading = CHANGES)]
     pub(super) extension_disable: Vec<String>,
-    /// Add a program that speaks MCP, as 'KEY=VALUE … program argument …'
+    /// Add an MCP server program: 'KEY=VALUE … program argument …'
     #[arg(long, value_name = "CMD", help_heading = CHANGES)]
     pub(super) extension_add: Vec<String>,
     /// Remove an extension's entry
@@ -93,7 +93,7 @@ pub(crate) struct Changes {
     pub(super) extension_remove: Vec<String>,
 }
 
-/// Where a key is kept.
+/// Storage of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyStore {
     /// The system's keyring

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::check::{Check, State};
 use crate::{
-    cli::Form,
+    args::JsonArgs,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
     settings::{self, ConfigArgs, Here},
     supervise::runtime,
@@ -51,7 +51,7 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
-    form: Form,
+    form: JsonArgs,
 }
 
 /// The document of `--json`.

@@ -11,7 +11,7 @@ use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 use super::content;
-use crate::{aside, cli::Form, output::Output, person::Person, supervise::supervise};
+use crate::{args::JsonArgs, aside, output::Output, person::Person, supervise::supervise};
 
 /// What is called.
 pub(super) struct Call {
@@ -26,7 +26,7 @@ pub(super) fn run(
     settings: &Settings,
     config: ExtensionConfig,
     call: Call,
-    form: &Form,
+    form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
     supervise(settings, vec![config], async |manager, stop| {
         let output = carry_out(manager, stop, call).await.map_err(readable)?;
@@ -60,7 +60,7 @@ fn readable(error: ToolError) -> anyhow::Error {
     }
 }
 
-fn print(output: &ToolOutput, form: &Form) -> anyhow::Result<ExitCode> {
+fn print(output: &ToolOutput, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     if let (Some(ToolError::Disconnected(reason)), false) = (output.failure(), form.json) {
         bail!(reason);
     }

@@ -7,7 +7,7 @@ use goose::config::{ExtensionConfig, ExtensionKind};
 use serde::Serialize;
 
 use crate::{
-    cli::Form,
+    args::JsonArgs,
     output::{BAD, FAINT, GOOD, NAME, Output},
     selection::{Candidate, Selection, Source},
     visible,
@@ -57,7 +57,7 @@ impl<'a> Row<'a> {
 }
 
 /// Shows the configured extensions and the other built-ins.
-pub(super) fn run(selection: &Selection, form: &Form) -> anyhow::Result<ExitCode> {
+pub(super) fn run(selection: &Selection, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let rows: Vec<Row<'_>> = selection.candidates().iter().map(Row::of).collect();
     let file = selection.file().map(|file| file.as_path());
     let mut out = Output::new();

@@ -1,5 +1,6 @@
 //! `goose extension …`: looking at extensions, and trying their tools.
 
+pub(crate) mod args;
 mod arguments;
 mod call;
 mod content;
@@ -11,9 +12,10 @@ use std::process::ExitCode;
 
 use goose::config::{Paths, Settings, SettingsSource, Trust};
 
+use self::args::ExtensionCommand;
 use crate::{
+    args::ExtensionArgs,
     aside,
-    cli::{ExtensionCommand, Which},
     output::WARNING,
     selection::Selection,
     settings::{self, ConfigArgs, Here},
@@ -45,7 +47,7 @@ pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Res
 
 /// The settings that a conversation here would have. A project's file that is not trusted does not count, and that is
 /// said. Where only the flags count, no file is read.
-fn configured(paths: &Paths, args: &ConfigArgs, which: &Which) -> anyhow::Result<Settings> {
+fn configured(paths: &Paths, args: &ConfigArgs, which: &ExtensionArgs) -> anyhow::Result<Settings> {
     if which.no_profile {
         let source = SettingsSource::of_this_process(paths.clone());
         return Ok(Settings::load(source.with_config_file(Some(NO_FILE.into())))?);

@@ -12,8 +12,8 @@ use serde::Serialize;
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
+    args::JsonArgs,
     aside,
-    cli::Form,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
     selection::Candidate,
     supervise::supervise,
@@ -65,7 +65,7 @@ struct Tried {
 }
 
 /// Starts the chosen ones and shows how they are.
-pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &Form) -> anyhow::Result<ExitCode> {
+pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let configs = chosen.iter().filter_map(|candidate| candidate.usable().ok()).collect();
     supervise(settings, configs, async |manager, stop| {
         let Some(tried) = stop.run_until_cancelled(try_all(manager)).await else {
@@ -177,7 +177,7 @@ impl Row {
     }
 }
 
-fn print(document: Document, form: &Form) -> io::Result<()> {
+fn print(document: Document, form: &JsonArgs) -> io::Result<()> {
     let mut out = Output::new();
     if form.json {
         out.json(&document)?;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::{
+    args::JsonArgs,
     aside,
-    cli::Form,
     output::{FAINT, NAME, Output},
     selection::Candidate,
     supervise::supervise,
@@ -39,7 +39,7 @@ pub(super) fn run(
     settings: &Settings,
     chosen: Vec<Candidate>,
     fresh: bool,
-    form: &Form,
+    form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
     let (mut configs, mut problems) = (Vec::new(), Vec::new());
     for candidate in chosen {
@@ -89,7 +89,12 @@ fn failures(manager: &ExtensionManager) -> impl Iterator<Item = Problem> {
     })
 }
 
-fn print(manager: &ExtensionManager, tools: &[Tool], problems: &[Problem], form: &Form) -> io::Result<()> {
+fn print(
+    manager: &ExtensionManager,
+    tools: &[Tool],
+    problems: &[Problem],
+    form: &JsonArgs,
+) -> io::Result<()> {
     let mut out = Output::new();
     if form.json {
         let tools = tools.iter().map(|tool| as_json(manager, tool)).collect();

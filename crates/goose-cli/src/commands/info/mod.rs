@@ -11,8 +11,8 @@ use goose::config::{Paths, Trust};
 pub(crate) use self::report::size;
 use self::report::{Report, Row};
 use crate::{
+    args::JsonArgs,
     choice,
-    cli::Form,
     output::{BAD, FAINT, NAME, Output, WARNING},
     settings::{self, ConfigArgs},
     supervise::runtime,
@@ -42,7 +42,7 @@ pub(crate) struct InfoArgs {
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
-    form: Form,
+    form: JsonArgs,
 }
 
 /// Shows it.

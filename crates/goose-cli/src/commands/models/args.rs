@@ -1,19 +1,19 @@
-//! What `goose models` takes.
+//! Arguments of `goose models`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::{cli::Form, settings::ConfigArgs};
+use crate::{args::JsonArgs, settings::ConfigArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  goose models list                    what there is, and what is here
-  goose models pull                    fetch the model for machines without a key
-  goose models verify                  whether the files are as they should be
-  goose models use ~/qwen3-4b.gguf     use a file of your own from now on
+  goose models list                    list available and downloaded models
+  goose models pull                    download the default local model
+  goose models verify                  check the downloaded files
+  goose models use ~/qwen3-4b.gguf     use your own model file
 
-Files are kept in 'models' in goose's data folder. Downloads go on where they
-ended, and count only when their hash is right. HF_ENDPOINT names another model
-hub; models.json in the config folder adds models of your own.";
+Files are kept in 'models' in goose's data folder. Downloads resume, and
+are used only after their checksum is verified. HF_ENDPOINT sets another model
+hub; models.json in the config folder adds your own models.";
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -29,29 +29,29 @@ Examples:
   goose models pull
   GOOSE_YES=1 goose models pull qwen2.5-coder-1.5b
 
-At a terminal you are asked once. Elsewhere --yes or GOOSE_YES=1 is the answer.
-Ctrl-C keeps what has come; the next 'pull' goes on from there.";
+At a terminal goose asks once; elsewhere pass --yes or set GOOSE_YES=1.
+Ctrl-C keeps the partial download; the next 'pull' resumes it.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
   goose models verify
   goose models verify qwen2.5-coder-1.5b
 
-The exit code is 1 where a file is not as it should be.";
+Exit code 1: a file is damaged.";
 
 const REMOVE_EXAMPLES: &str = "\
 Examples:
   goose models remove qwen2.5-coder-1.5b
 
 Only files in goose's own folder are removed. A file that you put there yourself
-is removed after a question, or with --yes; GOOSE_YES does not count for that.";
+is removed after confirmation, or with --yes; GOOSE_YES does not confirm that.";
 
 const USE_EXAMPLES: &str = "\
 Examples:
   goose models use ~/models/qwen3-4b-q4_k_m.gguf
   goose models use qwen2.5-coder-1.5b
 
-It sets GOOSE_PROVIDER to 'local' and GOOSE_MODEL to the file or the name in
+Sets GOOSE_PROVIDER to 'local' and GOOSE_MODEL to the file or the name in
 config.yaml; the file stays where it is.";
 
 #[derive(Debug, Args)]
@@ -64,52 +64,52 @@ pub(crate) struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
-    /// Show the models that can be had, and those that are here
+    /// List available and downloaded models
     #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Fetch a model
+    /// Download a model
     #[command(after_help = PULL_EXAMPLES)]
     Pull {
-        /// The model; the one for machines without a key where none is named
+        /// Name of the model; the default local model by default
         name: Option<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Check the hash of models that are here
+    /// Verify the checksum of downloaded models
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify {
-        /// The model; all that are here where none is named
+        /// Name of the model; all downloaded ones by default
         name: Option<String>,
     },
-    /// Remove a model that is here
+    /// Remove a downloaded model
     #[command(after_help = REMOVE_EXAMPLES)]
     Remove {
-        /// The model
+        /// Name of the model
         name: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Use a model from now on: a GGUF file, or one that is here by its name
+    /// Use a model by default: a GGUF file, or a downloaded model by name
     #[command(after_help = USE_EXAMPLES)]
     Use {
-        /// The file, or the name
+        /// File or name
         file: String,
     },
 }
 
-/// How models are listed.
+/// Arguments of `goose models list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// How the list is written
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORM", default_value_t)]
     pub(crate) format: ListFormat,
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) form: JsonArgs,
 }
 
-/// How a list is written.
+/// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ListFormat {
     /// Lines.

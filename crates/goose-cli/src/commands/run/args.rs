@@ -1,13 +1,10 @@
-//! What `goose run` takes.
+//! Arguments of `goose run`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::{
-    cli::Which,
-    commands::session::args::{ConversationArgs, ModelArgs},
-};
+use crate::args::{ConversationArgs, ExtensionArgs, ModelArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -20,41 +17,41 @@ Examples:
 The answer goes to standard output, everything else to standard error.
 With --output-format json: {\"messages\": [...], \"metadata\": {total_tokens,
 input_tokens, output_tokens, cost_usd, status, ...}}, and 'structured' with
---schema. With stream-json: a line for each event, {\"type\": \"message\" |
-\"notification\" | \"error\" | \"complete\", ...}. A message is written whole, when
-it is stored; its parts are text, image, reasoning, toolRequest and
-toolResponse. 'complete' has what 'metadata' has.
-The exit code is 0 when the model has answered, 1 where it failed, 3 where it
-was asked as often as --max-turns allows, and 130 where Ctrl-C cancelled it.";
+--schema. With stream-json: one line per event, {\"type\": \"message\" |
+\"notification\" | \"error\" | \"complete\", ...}. A message is written as a whole
+once it is stored; its parts are text, image, reasoning, toolRequest and
+toolResponse. 'complete' has the fields of 'metadata'.
+Exit codes: 0 success, 1 error, 3 limit of --max-turns reached, 130 cancelled
+with Ctrl-C.";
 
-/// What to do, and how.
+/// Arguments of `goose run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to do
+    /// Task to run
     #[arg(value_name = "TEXT", conflicts_with = "text")]
     pub(crate) words: Option<String>,
-    /// What to do
+    /// Task to run
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// Read what to do from a file; '-' is standard input. With --text, it follows that text
+    /// Read the task from a file, '-' for standard input; appended to --text
     #[arg(short, long, value_name = "FILE")]
     pub(crate) instructions: Option<PathBuf>,
-    /// Say more about how to work, besides what goose says of itself
+    /// Additional system instructions
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// Show only the answer
+    /// Print only the answer
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value_t)]
     pub(crate) output_format: OutputFormat,
-    /// The answer must fit the JSON schema in this file; it is written as JSON
+    /// Require an answer that matches the JSON schema in this file
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// Go on with a conversation afterwards
+    /// Continue with an interactive session afterwards
     #[arg(short = 's', long)]
     pub(crate) interactive: bool,
-    /// Keep nothing of it
+    /// Do not save the session
     #[arg(long, conflicts_with_all = ["resume", "name", "session_id", "fork"])]
     pub(crate) no_session: bool,
     #[command(flatten)]
@@ -62,24 +59,24 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
-    pub(crate) which: Which,
+    pub(crate) which: ExtensionArgs,
     #[command(flatten)]
     pub(crate) recipe: RecipeArgs,
 }
 
-/// How the answer is written.
+/// Output format of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// As text, while it comes.
+    /// Text, as it streams.
     #[default]
     Text,
-    /// As one JSON document at the end.
+    /// One JSON document at the end.
     Json,
-    /// As a line of JSON for each event.
+    /// One line of JSON per event.
     StreamJson,
 }
 
-/// Flags that scripts may carry. Recipes are not a part of goose yet.
+/// Recipe flags that scripts may pass. Recipes are not supported yet.
 #[derive(Debug, Args)]
 pub(crate) struct RecipeArgs {
     #[arg(long, hide = true)]
@@ -95,7 +92,7 @@ pub(crate) struct RecipeArgs {
 }
 
 impl RecipeArgs {
-    /// Whether any of them is given.
+    /// Returns true if any of them was given.
     pub(crate) fn are_given(&self) -> bool {
         self.recipe.is_some()
             || !self.params.is_empty()

@@ -1,11 +1,11 @@
-//! `goose run`: one task, from begin to end.
+//! `goose run`: runs a single task and exits.
 
 pub(crate) mod args;
 mod instructions;
 
 use std::{io, process::ExitCode, sync::Arc};
 
-use clap::{CommandFactory as _, error::ErrorKind};
+use clap::{Args as _, Command, error::ErrorKind};
 use goose::{
     config::Paths,
     exchange::{Event, Outcome},
@@ -20,7 +20,6 @@ use super::{
 use crate::{
     aside,
     choice::Voice,
-    cli::Cli,
     signals::{Asked, Signals},
     supervise::run_to_end,
     terminal::{
@@ -32,31 +31,30 @@ use crate::{
     visible,
 };
 
-/// The exit code where the model was asked as often as it may be.
+/// Exit code if the turn limit was reached.
 const MAX_TURNS: u8 = 3;
 
-/// Does one task.
+/// Runs the task.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     if args.recipe.are_given() {
-        return Ok(usage(
-            "Recipes are not a part of goose yet. Say what to do with --text or --instructions.",
-        ));
+        return Ok(usage("Recipes are not supported yet. Give the task with --text or --instructions."));
     }
     if args.interactive && args.output_format != OutputFormat::Text {
-        return Ok(usage("A conversation is text: --interactive does not go with another --output-format."));
+        return Ok(usage("--interactive works only with --output-format text."));
     }
     let message = match instructions::read(&args)? {
         Some(message) => message,
         None if args.conversation.resume || args.interactive => String::new(),
-        None => return Ok(usage("Say what to do: goose run 'TEXT', --text TEXT or --instructions FILE.")),
+        None => return Ok(usage("No task given. Use goose run 'TEXT', --text TEXT or --instructions FILE.")),
     };
     run_to_end(task(args, message))
 }
 
-/// Says what is wrong with the command line, as clap does.
+/// Prints a usage error the way clap does.
 fn usage(message: &str) -> ExitCode {
-    let error = Cli::command().error(ErrorKind::MissingRequiredArgument, message);
-    // Where standard error cannot be written to, nobody can be told.
+    let mut command = RunArgs::augment_args(Command::new("goose run"));
+    let error = command.error(ErrorKind::MissingRequiredArgument, message);
+    // If standard error cannot be written to, there is no other place for the message.
     let _ = error.print();
     ExitCode::from(2)
 }

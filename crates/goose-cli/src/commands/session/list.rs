@@ -12,7 +12,7 @@ use super::{
     explained,
 };
 use crate::{
-    cli::Form,
+    args::JsonArgs,
     output::{FAINT, NAME, Output},
     terminal::size::fitted,
     visible,
@@ -104,7 +104,7 @@ pub(super) async fn search(
     store: &SessionStore,
     text: &str,
     limit: u32,
-    form: &Form,
+    form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
     let found = store.search(text, limit).await.map_err(explained)?;
     let mut out = Output::new();

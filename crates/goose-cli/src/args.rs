@@ -1,0 +1,104 @@
+//! Arguments that several commands share: extensions, the model, the session, JSON output.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, builder::PossibleValuesParser, value_parser};
+use goose_mcp::BUILTINS;
+
+/// Heading of the flags that select extensions.
+const EXTENSIONS: &str = "Extensions";
+
+/// Heading of the flags that select the model.
+const MODEL: &str = "Model";
+
+/// Heading of the flags that select the session.
+pub(crate) const SESSION: &str = "Session";
+
+/// Extensions to use in addition to, or instead of, the configured ones.
+#[derive(Debug, Args)]
+pub(crate) struct ExtensionArgs {
+    /// Add an MCP server program: 'KEY=VALUE … program argument …'
+    #[arg(long = "with-extension", value_name = "CMD", help_heading = EXTENSIONS)]
+    pub(crate) commands: Vec<String>,
+    /// Add an MCP server that is reached over HTTP
+    #[arg(long = "with-streamable-http-extension", value_name = "URL", help_heading = EXTENSIONS)]
+    pub(crate) urls: Vec<String>,
+    /// Add built-in extensions, such as 'memory' or 'memory,tutorial'
+    #[arg(
+        long = "with-builtin",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = builtins(),
+        help_heading = EXTENSIONS
+    )]
+    pub(crate) builtins: Vec<String>,
+    /// Ignore configured extensions; use only those given here
+    #[arg(long, help_heading = EXTENSIONS)]
+    pub(crate) no_profile: bool,
+}
+
+/// Machine-readable output.
+#[derive(Debug, Args)]
+pub(crate) struct JsonArgs {
+    /// Print one JSON document, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The session to start or resume, and its limits.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("resumes").multiple(true)))]
+pub(crate) struct ConversationArgs {
+    /// Name of the session to start or resume
+    #[arg(short, long, help_heading = SESSION)]
+    pub(crate) name: Option<String>,
+    /// Resume the session with this id
+    #[arg(long, value_name = "ID", group = "resumes", help_heading = SESSION)]
+    pub(crate) session_id: Option<String>,
+    /// Resume the named session, or the latest one of this folder
+    #[arg(short, long, group = "resumes", help_heading = SESSION)]
+    pub(crate) resume: bool,
+    /// Resume a copy and leave the original unchanged
+    #[arg(long, group = "resumes", help_heading = SESSION)]
+    pub(crate) fork: bool,
+    /// Maximum number of model calls per reply
+    #[arg(long, value_name = "N", help_heading = SESSION, value_parser = value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Maximum number of identical tool calls in a row
+    #[arg(long, value_name = "N", help_heading = SESSION)]
+    pub(crate) max_tool_repetitions: Option<u32>,
+    /// Show tool arguments and results in full
+    #[arg(long, help_heading = SESSION)]
+    pub(crate) debug: bool,
+}
+
+/// The model, its configuration, and what it may do.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// Provider of the model, such as 'openai' or 'anthropic'
+    #[arg(long, value_name = "NAME", help_heading = MODEL)]
+    pub(crate) provider: Option<String>,
+    /// Name of the model
+    #[arg(long, value_name = "NAME", help_heading = MODEL)]
+    pub(crate) model: Option<String>,
+    /// Profile from the configuration, or a file that contains one
+    #[arg(long, value_name = "NAME", help_heading = MODEL)]
+    pub(crate) profile: Option<String>,
+    /// Use this file instead of config.yaml in the config folder
+    #[arg(long, value_name = "FILE", help_heading = MODEL)]
+    pub(crate) config: Option<PathBuf>,
+    /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'
+    #[arg(long, value_name = "MODE", help_heading = MODEL)]
+    pub(crate) mode: Option<String>,
+    /// Trust this project's configuration (.goose/config.yaml)
+    #[arg(long, help_heading = MODEL)]
+    pub(crate) trust_project: bool,
+    /// Download the small local model without asking, if it is needed
+    #[arg(long, help_heading = MODEL)]
+    pub(crate) yes: bool,
+}
+
+/// Accepts the names of built-in extensions.
+pub(crate) fn builtins() -> PossibleValuesParser {
+    PossibleValuesParser::new(BUILTINS.iter().map(|builtin| builtin.name))
+}

@@ -105,6 +105,11 @@ impl From<Ended> for Elicited {
     }
 }
 
+/// The answer of a user who is not there.
+pub(crate) fn declined() -> Elicited {
+    Ended::Declined.into()
+}
+
 /// Puts a question of an extension to the person.
 pub(crate) async fn elicit(with: &dyn Dialogue, extension: &str, question: Elicitation) -> Elicited {
     let answered = match question {

@@ -15,13 +15,15 @@ use goose::{
 };
 use serde_json::Value;
 
-use super::{project, session::explained};
+use super::{
+    project,
+    session::{LoggedEntries, explained},
+};
 use crate::{
     args::{ConversationArgs, ExtensionArgs, ModelArgs},
     aside,
     choice::{self, Voice},
     local::{self, Fetching},
-    person::Person,
     selection,
     settings::Consent,
     supervise::agent_manager,
@@ -73,6 +75,7 @@ pub(crate) struct Before {
     pub(crate) unfinished: bool,
     /// The number of steps that cannot be read.
     pub(crate) skipped: usize,
+    pub(crate) logs: LoggedEntries,
 }
 
 impl Assembled {
@@ -106,7 +109,8 @@ pub(crate) async fn assemble(
     let profile = profile(&settings, &wanted).await?;
     let agents = agent_manager(settings).with_store(store);
     let options = OpenOptions::new(profile).with_session(session).with_working_dir(folder);
-    let exchange = agents.open(said(options, &wanted, input)?).await.map_err(with_hint)?;
+    let exchange = agents.open(said(options, &wanted)?).await.map_err(with_hint)?;
+    exchange.set_attended(aside::can_ask());
     let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {
         aside::line(format_args!("{}", crate::visible::text(&problem)));
@@ -136,11 +140,8 @@ async fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<Pro
 }
 
 /// Adds the other options of the command line.
-fn said(mut options: OpenOptions, wanted: &Wanted<'_>, input: &Arc<Input>) -> anyhow::Result<OpenOptions> {
+fn said(mut options: OpenOptions, wanted: &Wanted<'_>) -> anyhow::Result<OpenOptions> {
     options = options.with_extensions(selection::flags(wanted.which)?);
-    if aside::can_ask() {
-        options = options.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(input)))));
-    }
     if let Some(system) = wanted.system {
         options = options.with_instructions(system);
     }
@@ -193,6 +194,7 @@ async fn session(
             summary: opened.summary.clone(),
             unfinished: opened.unfinished,
             skipped: opened.skipped.len(),
+            logs: LoggedEntries::from_steps(&opened.steps),
         };
         return Ok((opened.into(), Some(before)));
     }

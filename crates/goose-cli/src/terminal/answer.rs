@@ -37,6 +37,11 @@ impl Answer {
         Self { form, is_within_line: false }
     }
 
+    /// Whether standard output is a terminal. Elsewhere goose does not know what stands on the screen.
+    pub(crate) fn is_at_terminal(&self) -> bool {
+        !matches!(self.form, Form::AsItIs)
+    }
+
     /// Whether what is written to standard error now would stand within a line of the answer.
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.is_within_line && !matches!(self.form, Form::AsItIs)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use goose::exchange::{Approval, Decision};
+use goose::exchange::{self, Approval, ConsentRequest, Decision};
 use goose_extension::JsonObject;
 use serde_json::Value;
 
@@ -24,8 +24,8 @@ const PROMPT: &str = "Allow it? ";
 /// What the person wants.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Said {
-    /// This.
-    Decided(Decision),
+    /// This answer.
+    Answer(exchange::Answer),
     /// No answer, but an end of the whole reply.
     Cancel,
 }
@@ -65,7 +65,28 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
                 continue;
             }
         };
-        return Said::Decided(decision);
+        return Said::Answer(decision.into());
+    }
+}
+
+/// Asks whether an extension may use the model.
+pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
+    let extension = visible::line(&request.extension);
+    aside::line(format_args!("{WARNING}?{WARNING:#} {NAME}{extension}{NAME:#} wants to ask the model:"));
+    for line in visible::text(&request.prompt).lines().take(MAX_LINES) {
+        aside::line(format_args!("    {line}"));
+    }
+    loop {
+        let text = match turn.answer("Allow it? (y)es or (n)o: ").await {
+            Typed::Text(text) => text,
+            Typed::Ended | Typed::Lost => return Said::Answer(exchange::Answer::Consent(false)),
+            Typed::Interrupted | Typed::Dropped => return Said::Cancel,
+        };
+        match answer(&text, false) {
+            Answer::Yes => return Said::Answer(exchange::Answer::Consent(true)),
+            Answer::No(_) => return Said::Answer(exchange::Answer::Consent(false)),
+            _ => {}
+        }
     }
 }
 

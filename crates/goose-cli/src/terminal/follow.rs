@@ -1,11 +1,11 @@
-//! One reply from its begin to its end: events to the view, questions to the person, signals to the reply.
+//! One reply from start to finish: events to the view, questions to the user, signals to the reply.
 //!
-//! While an extension asks the person something, the screen is that question's: events wait, and nothing moves.
+//! While a question is on the screen it has the screen to itself: events wait in the session's event log.
 //!
 //! | signal | the first | then |
 //! | --- | --- | --- |
-//! | Ctrl-C (SIGINT) | the reply is cancelled, its history stays valid | goose leaves at once |
-//! | SIGTERM, SIGHUP | the reply is cancelled and drained, then goose leaves | goose leaves at once |
+//! | Ctrl-C (SIGINT) | the reply is cancelled, its history stays valid | goose exits at once |
+//! | SIGTERM, SIGHUP | the reply is cancelled and drained, then goose exits | goose exits at once |
 
 use std::{
     io,
@@ -14,10 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::StreamExt as _;
-use goose::exchange::{Approval, Event, Outcome, Reply};
+use goose::exchange::{Answer, Event, EventRecord, Exchange, Outcome, Reply};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     approval::{self, Said},
@@ -26,59 +24,64 @@ use super::{
     status::FRAME_TIME,
 };
 use crate::{
-    aside,
+    aside, dialogue,
     signals::{Asked, Signals},
 };
 
-/// How long a cancelled reply may take to end.
+/// Time limit for a cancelled reply to end.
 const DRAIN_TIME: Duration = Duration::from_secs(3);
 
-/// How following a reply ended.
+/// The result of following a reply.
 #[derive(Debug)]
 pub(crate) enum Ending {
     /// The reply is over.
     Finished(Outcome),
-    /// goose is to end with this code.
+    /// goose is to exit with this code.
     Leave(ExitCode),
 }
 
-/// The other side of a reply.
+/// The reader of a reply.
 pub(crate) struct Follower<'a> {
+    pub(crate) exchange: &'a Exchange,
     pub(crate) view: &'a mut dyn View,
     pub(crate) signals: &'a mut Signals,
-    /// Who can be asked; `None` where nobody can.
+    /// The user's keyboard; `None` where no user can be asked.
     pub(crate) input: Option<&'a Arc<Input>>,
 }
 
 /// A reply that may have been told to stop.
 struct Stopping {
-    stop: CancellationToken,
-    /// When it must have ended.
+    reply: Reply,
+    /// The time at which it must have ended.
     deadline: Option<tokio::time::Instant>,
-    /// The code to leave with afterwards.
+    /// The code to exit with afterwards.
     leave: Option<ExitCode>,
 }
 
 impl Stopping {
     /// Tells it to stop.
     fn begin(&mut self, asked: Asked) {
-        self.stop.cancel();
+        self.reply.cancel();
         self.deadline = Some(tokio::time::Instant::now() + DRAIN_TIME);
         self.leave = self.leave.or(asked.leaves());
     }
 
-    /// How it ended, where the reply ended so.
+    /// The end of following, after this end of the reply.
     fn ending(&self, outcome: Outcome) -> Ending {
         self.leave.map_or(Ending::Finished(outcome), Ending::Leave)
+    }
+
+    /// Waits for the end of a reply that is not shown any more. The exchange is closed next, late or not.
+    async fn drain(&mut self) {
+        self.reply.cancel();
+        let all = async { while self.reply.next_record().await.is_some() {} };
+        let _ = tokio::time::timeout(DRAIN_TIME, all).await;
     }
 }
 
 /// What happens next.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Next {
-    Event(Option<Event>),
-    /// The event that waits may be shown.
-    Free(Option<Turn>),
+    Event(Option<Arc<EventRecord>>),
     Asked(Asked),
     Tick,
     TooLate,
@@ -90,115 +93,112 @@ impl Follower<'_> {
     /// # Errors
     ///
     /// Where the view cannot be written to. The reply has ended then.
-    pub(crate) async fn follow(mut self, mut reply: Reply) -> io::Result<Ending> {
-        let stop = reply.cancellation();
+    pub(crate) async fn follow(mut self, reply: Reply) -> io::Result<Ending> {
         let mut ticks = interval(FRAME_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut stopping = Stopping { stop, deadline: None, leave: None };
-        let mut waiting = None;
+        let mut stopping = Stopping { reply, deadline: None, leave: None };
         loop {
             let until = stopping.deadline.unwrap_or_else(far_away);
             let next = tokio::select! {
                 biased;
                 asked = self.signals.next() => Next::Asked(asked?),
                 () = sleep_until(until), if stopping.deadline.is_some() => Next::TooLate,
-                turn = turn(self.input), if waiting.is_some() => Next::Free(turn),
-                event = reply.next(), if waiting.is_none() => Next::Event(event),
-                _ = ticks.tick(), if aside::is_seen() => Next::Tick,
+                record = stopping.reply.next_record() => Next::Event(record),
+                _ = ticks.tick(), if self.view.is_moving() => Next::Tick,
             };
             match next {
                 Next::Event(None) => return Ok(stopping.ending(Outcome::Cancelled)),
-                Next::Event(event) => waiting = event,
-                Next::Free(turn) => {
-                    let Some(event) = waiting.take() else { continue };
-                    match self.event(event, turn, &reply, &mut stopping).await {
-                        Ok(None) => {}
-                        Ok(Some(ending)) => return Ok(ending),
-                        Err(error) => {
-                            stopping.stop.cancel();
-                            drain(reply).await;
-                            return Err(error);
-                        }
+                Next::Event(Some(record)) => match self.event(&record.event, &mut stopping).await {
+                    Ok(None) => {}
+                    Ok(Some(ending)) => return Ok(ending),
+                    Err(error) => {
+                        stopping.drain().await;
+                        return Err(error);
                     }
-                }
+                },
                 Next::Asked(asked) if stopping.deadline.is_none() => {
                     stopping.begin(asked);
                     if asked == Asked::Interrupt && self.input.is_some() {
-                        aside::line("Cancelling. Ctrl-C again leaves.");
+                        aside::line("Cancelling. Press Ctrl-C again to exit.");
                     }
                 }
                 Next::Asked(asked) => return Ok(Ending::Leave(asked.code())),
                 Next::TooLate => return Ok(Ending::Leave(stopping.leave.unwrap_or(Asked::Interrupt.code()))),
-                Next::Tick if self.input.is_some_and(|input| input.is_asking()) => {}
                 Next::Tick => self.view.tick(Instant::now()),
             }
         }
     }
 
-    /// Shows an event, or puts it to the person. `Some` where it is the last.
-    async fn event(
-        &mut self,
-        event: Event,
-        turn: Option<Turn>,
-        reply: &Reply,
-        stopping: &mut Stopping,
-    ) -> io::Result<Option<Ending>> {
+    /// Shows an event, or puts it to the user. `Some` where it is the last.
+    async fn event(&mut self, event: &Event, stopping: &mut Stopping) -> io::Result<Option<Ending>> {
         match event {
-            Event::Approval(approval) => {
-                if let Some(asked) = self.approve(&approval, turn, reply).await? {
+            Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) => {
+                if !stopping.reply.cancellation().is_cancelled()
+                    && let Some(asked) = self.question(event).await?
+                {
                     stopping.begin(asked);
                 }
                 Ok(None)
             }
-            Event::Finished(outcome) => {
-                self.view.event(&Event::Finished(outcome.clone()))?;
-                Ok(Some(stopping.ending(outcome)))
+            event => {
+                self.view.event(event)?;
+                let Event::Finished(outcome) = event else { return Ok(None) };
+                Ok(Some(stopping.ending(outcome.clone())))
             }
-            event => self.view.event(&event).map(|()| None),
         }
     }
 
-    /// Puts an approval to the person. `Some` where the reply is to stop instead.
-    async fn approve(
-        &mut self,
-        approval: &Approval,
-        turn: Option<Turn>,
-        reply: &Reply,
-    ) -> io::Result<Option<Asked>> {
-        if reply.cancellation().is_cancelled() {
-            return Ok(None);
-        }
+    /// Puts a question to the user, until it is answered here or elsewhere, or withdrawn. `Some` where the reply is to
+    /// stop instead.
+    async fn question(&mut self, event: &Event) -> io::Result<Option<Asked>> {
         self.view.before_question()?;
-        let Some(turn) = turn else {
-            reply.answer(&approval.id, approval::refuse(approval));
-            return Ok(None);
+        let id = match event {
+            Event::Approval(approval) => &approval.id,
+            Event::Elicitation(request) => &request.id,
+            Event::Consent(request) => &request.id,
+            _ => return Ok(None),
+        };
+        let input = self.input;
+        let said = async {
+            match input {
+                Some(input) => ask(&input.turn().await, event).await,
+                None => Said::Answer(unattended(event)),
+            }
         };
         tokio::select! {
-            said = approval::ask(&turn, approval) => Ok(match said {
-                Said::Decided(decision) => {
-                    reply.answer(&approval.id, decision);
+            said = said => Ok(match said {
+                Said::Answer(answer) => {
+                    self.exchange.answer(id, answer);
                     None
                 }
                 Said::Cancel => Some(Asked::Interrupt),
             }),
             asked = self.signals.next() => asked.map(Some),
+            () = self.exchange.question_closed(id) => Ok(None),
         }
     }
 }
 
-/// The keyboard, and with it the screen; `None` where nobody can be asked.
-async fn turn(input: Option<&Arc<Input>>) -> Option<Turn> {
-    match input {
-        Some(input) => Some(input.turn().await),
-        None => None,
+/// Asks the user, who has the keyboard for as long.
+async fn ask(turn: &Turn, question: &Event) -> Said {
+    match question {
+        Event::Approval(approval) => approval::ask(turn, approval).await,
+        Event::Consent(request) => approval::ask_consent(turn, request).await,
+        Event::Elicitation(request) => {
+            let elicited = dialogue::elicit(turn, &request.extension, request.question.clone()).await;
+            Said::Answer(elicited.into())
+        }
+        _ => Said::Cancel,
     }
 }
 
-/// Waits for the end of a reply that nobody looks at any more.
-async fn drain(mut reply: Reply) {
-    let all = async { while reply.next().await.is_some() {} };
-    // The exchange is closed next, late or not.
-    let _ = tokio::time::timeout(DRAIN_TIME, all).await;
+/// The answer where no user can be asked.
+fn unattended(question: &Event) -> Answer {
+    match question {
+        Event::Approval(approval) => approval::refuse(approval).into(),
+        Event::Elicitation(_) => dialogue::declined().into(),
+        _ => Answer::Consent(false),
+    }
 }
 
 fn far_away() -> tokio::time::Instant {

@@ -142,28 +142,35 @@ impl View for JsonView {
                 let part = MessageContent::tool_result(id.clone(), output.clone());
                 self.message(&Message::new(goose_extension::Role::User, [part]))
             }
-            Event::ToolProgress { id, message } => {
-                self.notification("", json!({ "call_id": id, "progress": { "message": message } }))
-            }
-            Event::ToolLog { id, content } => {
-                self.notification("", json!({ "call_id": id, "log": { "message": content.plain() } }))
-            }
-            Event::Notice(notice) => self.notification("goose", json!({ "log": { "message": notice } })),
-            Event::Retrying { reason, attempt, .. } => {
-                let message = format!("{reason}; try {attempt} follows");
-                self.notification("goose", json!({ "log": { "message": message } }))
-            }
-            Event::Compacted { before, after } => {
-                let message = format!("older messages made room: {before} to {after} tokens");
-                self.notification("goose", json!({ "log": { "message": message } }))
-            }
             Event::Cost(cost) => {
                 self.cost = *cost;
                 Ok(())
             }
             Event::Finished(outcome) => self.finished(outcome),
-            _ => Ok(()),
+            event => {
+                notification(event).map_or(Ok(()), |(extension, what)| self.notification(extension, what))
+            }
         }
+    }
+}
+
+/// The notification that tells of an event, and the extension that it comes from.
+fn notification(event: &Event) -> Option<(&'static str, Value)> {
+    let log = |message: String| Some(("goose", json!({ "log": { "message": message } })));
+    match event {
+        Event::ToolProgress { id, message } => {
+            Some(("", json!({ "call_id": id, "progress": { "message": message } })))
+        }
+        Event::Log { call, content } => {
+            Some(("", json!({ "call_id": call, "log": { "message": content.plain() } })))
+        }
+        Event::Notice(notice) => log(notice.clone()),
+        Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
+        Event::Compacted { before, after } => {
+            log(format!("older messages made room: {before} to {after} tokens"))
+        }
+        Event::Lagged { missed } => log(format!("{missed} events were dropped")),
+        _ => None,
     }
 }
 

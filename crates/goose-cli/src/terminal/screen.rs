@@ -31,6 +31,11 @@ pub(crate) trait View {
     /// Time has passed.
     fn tick(&mut self, _now: Instant) {}
 
+    /// Whether something moves on the screen, so that [`tick`](Self::tick) is called.
+    fn is_moving(&self) -> bool {
+        false
+    }
+
     /// A question is put to the person: everything before it must be on the screen.
     fn before_question(&mut self) -> io::Result<()> {
         Ok(())
@@ -66,6 +71,9 @@ pub(crate) struct Screen {
 struct Call {
     id: String,
     title: String,
+    arguments: JsonObject,
+    /// Shown while it runs and says nothing else.
+    activity: String,
     /// Whether its last line on the screen is its own.
     is_last: bool,
     has_shown: bool,
@@ -157,19 +165,40 @@ impl Screen {
                 self.line(&line)?;
             }
         }
-        self.calls.push(Call { id: id.to_owned(), title, is_last: true, has_shown: false });
-        self.begin(format!("{} runs", tool_call::name(name)));
+        let (id, activity) = (id.to_owned(), format!("{} runs", tool_call::name(name)));
+        self.begin(activity.clone());
+        let arguments = arguments.clone();
+        self.calls.push(Call { id, title, arguments, activity, is_last: true, has_shown: false });
         Ok(())
     }
 
-    fn tool_log(&mut self, id: &str, content: &RichRenderable) -> io::Result<()> {
+    fn log(&mut self, id: Option<&str>, content: &RichRenderable) -> io::Result<()> {
+        let call = self.calls.iter().find(|call| Some(call.id.as_str()) == id);
+        if call.is_some_and(|call| tool_call::repeats_title(content, &call.arguments)) {
+            return Ok(());
+        }
         for line in rendered(content) {
             self.line(&line)?;
         }
-        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+        if let Some(call) = self.calls.iter_mut().find(|call| Some(call.id.as_str()) == id) {
             (call.has_shown, call.is_last) = (true, true);
         }
         Ok(())
+    }
+
+    /// Shows what an extension is doing, or again which tool runs.
+    fn status(&mut self, id: Option<&str>, message: &str) {
+        let call = self.calls.iter().find(|call| Some(call.id.as_str()) == id).or(self.calls.last());
+        let what = match (visible::line(message.trim()), call) {
+            (message, _) if !message.is_empty() => message.into_owned(),
+            (_, Some(call)) => call.activity.clone(),
+            _ => return self.stop(),
+        };
+        if let Some(activity) = &mut self.activity {
+            activity.rename(what);
+        } else {
+            self.begin(what);
+        }
     }
 
     fn tool_finished(&mut self, id: &str, name: &str, output: &ToolOutput, end: ToolEnd) -> io::Result<()> {
@@ -190,8 +219,9 @@ impl Screen {
                 self.line(&line)?;
             }
         }
-        if self.calls.is_empty() {
-            self.stop();
+        match self.calls.last() {
+            Some(_) => self.status(None, ""),
+            None => self.stop(),
         }
         Ok(())
     }
@@ -225,7 +255,8 @@ impl View for Screen {
             Event::Answered(_) => self.answer.end()?,
             Event::ToolStarted { id, name, arguments } => self.tool_started(id, name, arguments)?,
             Event::ToolProgress { message, .. } => self.tail.push(message),
-            Event::ToolLog { id, content } => self.tool_log(id, content)?,
+            Event::Log { call, content } => self.log(call.as_deref(), content)?,
+            Event::Status { call, message } => self.status(call.as_deref(), message),
             Event::ToolFinished { id, name, output, end } => self.tool_finished(id, name, output, *end)?,
             Event::Cost(cost) => self.cost = Some(*cost),
             Event::Compacted { before, after } => {
@@ -235,6 +266,9 @@ impl View for Screen {
             Event::Notice(notice) if self.detail != Detail::Quiet => {
                 self.say(&format!("{WARNING}{}{WARNING:#}", visible::text(notice)))?;
             }
+            Event::Lagged { missed } => {
+                self.line(&format!("{FAINT}({missed} events came too fast to be shown.){FAINT:#}"))?;
+            }
             Event::Finished(outcome) => self.finished(outcome)?,
             _ => {}
         }
@@ -242,10 +276,7 @@ impl View for Screen {
     }
 
     fn tick(&mut self, now: Instant) {
-        let Some(activity) = &self.activity else { return };
-        if !self.shows() || self.answer.is_in_the_way() {
-            return;
-        }
+        let Some(activity) = self.activity.as_ref().filter(|_| self.is_moving()) else { return };
         let width = size::columns() - 1;
         let tail: Vec<String> = self
             .tail
@@ -256,6 +287,13 @@ impl View for Screen {
         let now = activity.line(now, width);
         let lines: Vec<&str> = tail.iter().map(String::as_str).chain([now.as_str()]).collect();
         aside::status_lines(&lines, width);
+    }
+
+    /// Where the answer goes elsewhere, say through a pipe to the same terminal, nothing moves: it would erase what the
+    /// other program writes.
+    fn is_moving(&self) -> bool {
+        let is_shown = self.shows() && self.answer.is_at_terminal() && !self.answer.is_in_the_way();
+        self.activity.is_some() && is_shown
     }
 
     fn before_question(&mut self) -> io::Result<()> {
@@ -291,7 +329,7 @@ pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
 }
 
 /// What a tool shows, as lines.
-fn rendered(content: &RichRenderable) -> Vec<String> {
+pub(crate) fn rendered(content: &RichRenderable) -> Vec<String> {
     match content {
         RichRenderable::Diff { path, unified } => diff::lines(path, unified),
         RichRenderable::Markdown { text } => indented(&set(text)),

@@ -28,6 +28,11 @@ impl Activity {
         Self { what: what.into(), since: now }
     }
 
+    /// Calls it something else, without starting its time anew.
+    pub(crate) fn rename(&mut self, what: String) {
+        self.what = what;
+    }
+
     /// What is shown of it now.
     pub(crate) fn line(&self, now: Instant, width: usize) -> String {
         let spent = now.saturating_duration_since(self.since);

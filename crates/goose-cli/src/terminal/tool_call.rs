@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use goose::exchange::ToolEnd;
-use goose_extension::{ContentBlock, JsonObject, ToolOutput};
+use goose_extension::{ContentBlock, JsonObject, RichRenderable, ToolOutput};
 use serde_json::Value;
 
 use super::size::fitted;
@@ -43,10 +43,19 @@ pub(crate) fn title(tool: &str, arguments: &JsonObject, width: usize) -> String 
     format!("{WARNING}▸{WARNING:#} {NAME}{name}{NAME:#}  {gist}").trim_end().to_owned()
 }
 
+/// Whether a log entry only repeats what the line of its call shows, such as the command of a shell.
+pub(crate) fn repeats_title(content: &RichRenderable, arguments: &JsonObject) -> bool {
+    let is_plain = matches!(content, RichRenderable::Text { .. } | RichRenderable::Code { .. });
+    is_plain && telling(arguments).is_some_and(|shown| content.plain().trim().ends_with(shown.trim()))
+}
+
+fn telling(arguments: &JsonObject) -> Option<&str> {
+    TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str))
+}
+
 /// What the call is about, on one line.
 fn gist(arguments: &JsonObject) -> String {
-    let telling = TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str));
-    match telling {
+    match telling(arguments) {
         Some(text) => visible::line(text.trim()).into_owned(),
         None if arguments.is_empty() => String::new(),
         None => visible::json(&serde_json::to_string(arguments).unwrap_or_default()),
@@ -163,6 +172,15 @@ mod tests {
         let long = shown("developer__shell", json!({ "command": "x".repeat(100) }));
         assert!(long.ends_with("x…") && long.chars().count() <= 40, "{long}");
         assert_eq!(shown("x__list", json!({})), "▸ x: list");
+    }
+
+    #[test]
+    fn a_log_entry_that_repeats_the_title_is_found() {
+        let arguments = json!({"command": "cargo test"}).as_object().unwrap().clone();
+        assert!(repeats_title(&"cargo test\n".into(), &arguments));
+        assert!(repeats_title(&"$ cargo test".into(), &arguments));
+        assert!(!repeats_title(&"cargo build".into(), &arguments));
+        assert!(!repeats_title(&"cargo test".into(), &JsonObject::new()));
     }
 
     /// Row 49.

@@ -1,20 +1,22 @@
 //! What a person sees when something goes wrong on the way, and how they type more than a line.
 
 use std::{
+    cell::Cell,
     io::Write as _,
+    path::Path,
     process::Stdio,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
-use goose_test_support::{ModelServer, Turn};
-use serde_json::Value;
+use goose_test_support::{ModelServer, Terminal, Turn};
+use serde_json::{Value, json};
 
 use crate::{
     kept,
     run::goose,
     support::{Home, wait_for_end, wait_until},
-    talk::{at_terminal, prompted, say, shell},
+    talk::{at_terminal, environment, prompted, say, shell},
 };
 
 /// How long something may take on a busy machine.
@@ -77,7 +79,7 @@ fn ctrl_c_twice_in_a_reply_leaves() -> anyhow::Result<()> {
     let locked = kept::lock(&kept::store(&home))?;
     let begun = Instant::now();
     terminal.send("\x03")?;
-    terminal.wait_for("Cancelling. Ctrl-C again leaves.")?;
+    terminal.wait_for("Cancelling. Press Ctrl-C again to exit.")?;
     terminal.send("\x03")?;
     assert_eq!(terminal.wait()?.code(), Some(130), "{}", terminal.screen());
     ensure!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
@@ -88,6 +90,49 @@ fn ctrl_c_twice_in_a_reply_leaves() -> anyhow::Result<()> {
         goose(&home, &server, &["run", "--resume", "-t", "Go on"]).output()?.try_into()?;
     assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Afterwards.\n"), "{resumed:?}");
     assert_eq!(server.asked()[1].tool_results().len(), 1);
+    Ok(())
+}
+
+/// What a tool has shown is stored with the session and shown again when it is resumed, in short and as a whole.
+#[test]
+fn log_entries_are_shown_again_on_resume() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let plan = Turn::call("developer__plan", json!({"plan": "- [ ] feed the geese"}));
+    let server = ModelServer::scripted([plan, Turn::text("Planned.")])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    say(&terminal, "Make a plan", "Planned.")?;
+    let screen = terminal.screen();
+    ensure!(screen.contains("feed the geese"), "{screen}");
+    terminal.send("\x04")?;
+    terminal.wait()?;
+    for arguments in [&["session", "--resume"][..], &["session", "--resume", "--history"]] {
+        let terminal = at_terminal(&home, &server, "auto", arguments)?;
+        prompted(&terminal)?;
+        let screen = terminal.screen();
+        let (shown, said) = (screen.find("feed the geese"), screen.find("Planned."));
+        ensure!(shown.is_some() && said > shown, "{arguments:?}: {screen}");
+    }
+    Ok(())
+}
+
+/// Nothing moves on a screen that another program writes the answer to.
+#[test]
+fn nothing_moves_while_the_answer_goes_through_a_pipe() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([shell("sleep 1"), Turn::text("It is done.")])?;
+    let piped = format!("{} run -t Work | cat; echo over", env!("CARGO_BIN_EXE_goose"));
+    let environment = environment(&home, &server, "auto")?;
+    let terminal = Terminal::start(Path::new("/bin/sh"), &["-c", &piped], environment, home.path())?;
+    let moved = Cell::new(false);
+    terminal.wait_until("the end is", |screen| {
+        moved.set(moved.get() || screen.contains("thinking") || screen.contains("runs"));
+        screen.contains("over")
+    })?;
+    let screen = terminal.screen();
+    ensure!(
+        !moved.get() && screen.contains("▸ shell  sleep 1") && screen.contains("It is done."),
+        "{screen}"
+    );
     Ok(())
 }
 

@@ -29,8 +29,19 @@ pub(crate) fn at_terminal_with(
     arguments: &[&str],
     more: &[(&'static str, String)],
 ) -> anyhow::Result<Terminal> {
+    let mut environment = environment(home, server, mode)?;
+    environment.extend_from_slice(more);
+    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
+}
+
+/// The variables of `goose` with a scripted model.
+pub(crate) fn environment(
+    home: &Home,
+    server: &ModelServer,
+    mode: &str,
+) -> anyhow::Result<Vec<(&'static str, String)>> {
     let folder = home.path().display().to_string();
-    let mut environment = vec![
+    Ok(vec![
         ("OPENAI_HOST", server.url()),
         ("OPENAI_API_KEY", "test".to_owned()),
         ("GOOSE_PROVIDER", "openai".to_owned()),
@@ -40,9 +51,7 @@ pub(crate) fn at_terminal_with(
         ("GOOSE_PATH_ROOT", folder.clone()),
         ("HOME", folder),
         ("PATH", std::env::var("PATH")?),
-    ];
-    environment.extend_from_slice(more);
-    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
+    ])
 }
 
 /// Waits until goose is ready for the next line.

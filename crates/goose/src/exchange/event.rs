@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use goose_extension::{
-    ContentBlock, JsonObject, Message, ResourceContents, RichRenderable, ToolOutput, stored_output,
+    ContentBlock, Elicitation, Elicited, JsonObject, Message, ResourceContents, RichRenderable, ToolOutput,
+    stored_output,
 };
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,10 @@ pub enum Event {
     Answered(Arc<Message>),
     /// A tool call waits for approval; answered with a [`Decision`].
     Approval(Approval),
+    /// An extension asks the user; answered with [`Answer::Elicited`].
+    Elicitation(ElicitationRequest),
+    /// An extension wants to use the model; answered with [`Answer::Consent`].
+    Consent(ConsentRequest),
     /// A question, by its id, was answered or withdrawn.
     QuestionClosed {
         /// The question.
@@ -59,12 +64,21 @@ pub enum Event {
         /// The report.
         message: String,
     },
-    /// A running tool shows something: a diff, a plan, a command.
-    ToolLog {
-        /// The call.
-        id: String,
+    /// An extension shows something: a diff, a plan, a command. Stored with the next step.
+    Log {
+        /// The call; none outside of calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
         /// The content.
         content: RichRenderable,
+    },
+    /// An extension says what it is doing, until it says something else or the call ends; empty for nothing.
+    Status {
+        /// The call; none outside of calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// The status.
+        message: String,
     },
     /// A tool has ended, or was not run; stored.
     ToolFinished {
@@ -105,11 +119,21 @@ impl Event {
         let content = match self {
             Self::ToolFinished { output, .. } => output.content.iter().map(block_weight).sum(),
             Self::ToolProgress { message, .. } | Self::Notice(message) => message.len(),
-            Self::ToolLog { content: RichRenderable::Diff { unified: text, .. }, .. }
-            | Self::ToolLog { content: RichRenderable::Text { text }, .. } => text.len(),
+            Self::Log { content, .. } => content_weight(content),
             _ => 0,
         };
         size_of::<Self>() + content
+    }
+}
+
+/// Approximate size in bytes of something that is shown.
+pub(super) fn content_weight(content: &RichRenderable) -> usize {
+    match content {
+        RichRenderable::Text { text }
+        | RichRenderable::Markdown { text }
+        | RichRenderable::Code { text, .. }
+        | RichRenderable::Diff { unified: text, .. } => text.len(),
+        other => other.plain().len(),
     }
 }
 
@@ -210,6 +234,34 @@ pub struct Approval {
     pub always: Option<String>,
 }
 
+/// A question of an extension to the user: a form to fill in, or a page to open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ElicitationRequest {
+    /// The question.
+    pub id: String,
+    /// The tool call that asks.
+    pub call: String,
+    /// The extension that asks.
+    pub extension: String,
+    /// The form or the page.
+    pub question: Elicitation,
+}
+
+/// The question whether an extension may use the model at the user's expense.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ConsentRequest {
+    /// The question.
+    pub id: String,
+    /// The tool call that asks.
+    pub call: String,
+    /// The extension that asks.
+    pub extension: String,
+    /// The text that it would send to the model.
+    pub prompt: String,
+}
+
 /// The answer to an [`Approval`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", content = "detail", rename_all = "snake_case")]
@@ -236,17 +288,32 @@ pub enum Decision {
 pub enum Answer {
     /// To [`Event::Approval`].
     Decision(Decision),
+    /// To [`Event::Elicitation`].
+    Elicited(Elicited),
+    /// To [`Event::Consent`].
+    Consent(bool),
 }
 
 impl Answer {
     /// Whether it is an answer to this question.
     pub(super) fn fits(&self, question: &Event) -> bool {
-        matches!((self, question), (Self::Decision(_), Event::Approval(_)))
+        matches!(
+            (self, question),
+            (Self::Decision(_), Event::Approval(_))
+                | (Self::Elicited(_), Event::Elicitation(_))
+                | (Self::Consent(_), Event::Consent(_))
+        )
     }
 }
 
 impl From<Decision> for Answer {
     fn from(decision: Decision) -> Self {
         Self::Decision(decision)
+    }
+}
+
+impl From<Elicited> for Answer {
+    fn from(elicited: Elicited) -> Self {
+        Self::Elicited(elicited)
     }
 }

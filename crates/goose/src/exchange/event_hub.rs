@@ -18,12 +18,13 @@ use std::{
 };
 
 use futures::Stream;
+use goose_extension::CallerId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{Answer, Event};
-use crate::session::SessionId;
+use super::event::{Answer, Event, content_weight};
+use crate::session::{SessionId, Step};
 
 /// Greatest number of entries, and of bytes in them, that wait for slow readers.
 const MAX_ENTRIES: usize = 512;
@@ -34,6 +35,10 @@ const KEPT_PROGRESS: usize = 32;
 
 /// Unread pieces of text from which on a reader gets them joined.
 const JOIN_FROM: usize = 64;
+
+/// Log entries that wait to be stored, and bytes of one; a tool that logs more has the rest shown but not stored.
+const MAX_UNSAVED: usize = 256;
+const MAX_STORED_ENTRY: usize = 256 * 1024;
 
 /// An [`Event`] with its place in the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +85,10 @@ struct Log {
     /// Ids for readers and questions.
     last_id: u64,
     questions: Vec<PendingQuestion>,
+    /// Steps that belong before the next one: what was logged, and changes of the mode.
+    unsaved: Vec<Step>,
+    /// Whether a user interface answers questions of extensions.
+    is_attended: bool,
     is_closed: bool,
 }
 
@@ -239,6 +248,12 @@ impl Log {
         self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());
     }
 
+    fn store_later(&mut self, step: Step) {
+        if self.unsaved.len() < MAX_UNSAVED {
+            self.unsaved.push(step);
+        }
+    }
+
     fn slot(&mut self, id: u64) -> Option<&mut Slot> {
         self.readers.iter_mut().find(|slot| slot.id == id)
     }
@@ -262,6 +277,20 @@ impl EventHub {
     /// Notes the number of the last step that was stored.
     pub(super) fn stored(&self, step: u64) {
         self.lock().step = step;
+    }
+
+    /// The steps that belong before the next one.
+    pub(super) fn take_unsaved(&self) -> Vec<Step> {
+        std::mem::take(&mut self.lock().unsaved)
+    }
+
+    /// Stores a step with the next one.
+    pub(super) fn store_later(&self, step: Step) {
+        self.lock().store_later(step);
+    }
+
+    pub(super) fn set_attended(&self, is_attended: bool) {
+        self.lock().is_attended = is_attended;
     }
 
     /// A sink for the events of a new reply.
@@ -392,11 +421,33 @@ impl EventSink {
             Event::Text(text) => log.push_text(self, false, text),
             Event::Thinking(text) => log.push_text(self, true, text),
             event => {
+                if let Event::Log { call, content } = &event
+                    && content_weight(content) <= MAX_STORED_ENTRY
+                {
+                    log.store_later(Step::Log { content: content.clone(), call: call.clone() });
+                }
                 let record = self.record(log.step, event);
                 log.push(record);
             }
         }
         wake(log);
+    }
+
+    /// A new id for a question of a call.
+    pub(super) fn question_id(&self, call: &str) -> String {
+        let mut log = self.hub.lock();
+        log.last_id += 1;
+        format!("{call}/{}", log.last_id)
+    }
+
+    /// Whether a user interface answers questions of extensions.
+    pub(super) fn is_attended(&self) -> bool {
+        self.hub.lock().is_attended
+    }
+
+    /// The same for all calls of a session.
+    pub(super) fn caller_id(&self) -> CallerId {
+        CallerId::from_object(&*self.hub)
     }
 
     /// Asks a question. It is withdrawn when the result is dropped.

@@ -7,7 +7,9 @@ use goose_extension::{JsonObject, Message, RichRenderable, ToolOutput};
 use serde_json::json;
 
 use super::*;
-use crate::exchange::event::{Approval, Cost, Decision, Failure, Outcome, ToolEnd};
+use crate::exchange::event::{
+    Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Failure, Outcome, ToolEnd,
+};
 
 fn hub() -> Arc<EventHub> {
     EventHub::new("20261115_1".parse().unwrap())
@@ -29,6 +31,17 @@ fn approval(id: &str) -> Event {
     let (id, tool) = (id.to_owned(), "developer__shell".to_owned());
     let (arguments, reasons) = (JsonObject::new(), vec!["it writes".to_owned()]);
     Event::Approval(Approval { id, tool, arguments, reasons, always: None })
+}
+
+fn elicitation() -> Event {
+    let question =
+        json!({"mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "1"});
+    Event::Elicitation(ElicitationRequest {
+        id: "call/1".to_owned(),
+        call: "call".to_owned(),
+        extension: "server".to_owned(),
+        question: serde_json::from_value(question).unwrap(),
+    })
 }
 
 /// Everything that can be read without waiting.
@@ -215,7 +228,16 @@ fn one_of_each() -> Vec<Event> {
         Event::QuestionClosed { id: id() },
         Event::ToolStarted { id: id(), name: name(), arguments: JsonObject::new() },
         progress("half"),
-        Event::ToolLog { id: id(), content: RichRenderable::from("a plan") },
+        Event::Log { call: Some(id()), content: RichRenderable::from("a plan") },
+        Event::Log { call: None, content: RichRenderable::from("a note") },
+        Event::Status { call: Some(id()), message: "shell command running".to_owned() },
+        elicitation(),
+        Event::Consent(ConsentRequest {
+            id: id(),
+            call: id(),
+            extension: "server".to_owned(),
+            prompt: "Say hello".to_owned(),
+        }),
         Event::ToolFinished { id: id(), name: name(), output, end: ToolEnd::Ran },
         Event::Cost(cost),
         Event::Compacted { before: 10, after: 5 },

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     agents::{agent::Agent, extension_manager::ExtensionManager},
     permission::{Mode, Permissions},
-    session::SessionId,
+    session::{SessionId, Step},
 };
 
 /// A conversation with a model that has tools. Made by [`build_exchange`](super::build_exchange) or
@@ -82,7 +82,10 @@ impl Exchange {
 
     /// Changes what may run without asking, from the next call on.
     pub fn set_mode(&self, mode: Mode) {
-        self.core.permissions.set_mode(mode);
+        if self.core.permissions.mode() != mode {
+            self.core.permissions.set_mode(mode);
+            self.core.events.store_later(Step::ModeChanged { permission: Some(mode), agent: None });
+        }
     }
 
     /// Lets older messages make room now: how many tokens the conversation had, and has, about. Waits for a reply that

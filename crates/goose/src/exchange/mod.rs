@@ -28,6 +28,7 @@ mod handle;
 mod model;
 mod models;
 mod prepare;
+mod questions;
 mod record;
 mod repetition;
 mod reply;
@@ -41,7 +42,9 @@ mod work;
 
 pub use crate::agent_manager::build_exchange;
 pub(crate) use core::{History, Limits, Parts};
-pub use event::{Answer, Approval, Cost, Decision, Event, Failure, Outcome, ToolEnd};
+pub use event::{
+    Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome, ToolEnd,
+};
 pub use event_hub::{EventReader, EventRecord};
 pub use handle::Exchange;
 pub(crate) use models::{ModelSource, prepare};

@@ -34,10 +34,7 @@ impl Work {
 
     /// Stores a step; only then it counts.
     pub(super) async fn record(&mut self, step: Step) -> Result<(), StoreError> {
-        let number = self.core.session.append(&step).await?;
-        self.core.events.stored(number);
-        self.state.conversation.apply(step);
-        Ok(())
+        self.record_all(vec![step]).await
     }
 
     /// Takes what the model answered into the conversation: the calls, under the ids that they have there.
@@ -136,11 +133,14 @@ impl Work {
         calls.collect()
     }
 
-    /// Stores several steps at once.
+    /// Stores several steps at once, after those that waited for the next one.
     async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
         if steps.is_empty() {
             return Ok(());
         }
+        let mut all = self.core.events.take_unsaved();
+        all.extend(steps);
+        let steps = all;
         let number = self.core.session.append_all(&steps).await?;
         self.core.events.stored(number);
         steps.into_iter().for_each(|step| self.state.conversation.apply(step));

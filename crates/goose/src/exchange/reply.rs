@@ -154,6 +154,11 @@ impl Exchange {
         self.core.events.closed(id).cancelled().await;
     }
 
+    /// Declares whether a user interface answers the questions of extensions, which are refused otherwise.
+    pub fn set_attended(&self, is_attended: bool) {
+        self.core.events.set_attended(is_attended);
+    }
+
     /// Stops the reply or the command under way. Nothing of it is left half done.
     pub fn cancel(&self) {
         self.core.stop();

@@ -1,35 +1,29 @@
-//! [`Side`]: what a tool that runs says on the side, and whom it can ask back.
+//! [`Side`]: a running call as its tool sees it: what it reports on the side, and whom it can ask.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, Caller, CallerId, LogEntry, Notifier, Progress, Question, QuestionKind, RichRenderable,
-    ToolError, ToolResult,
+    Answer, Caller, CallerId, LogEntry, Model, Notifier, Progress, Question, QuestionKind, RichRenderable,
+    ToolResult,
 };
-use tokio::sync::mpsc;
 
-use super::event::Event;
-
-/// How much tools may say before it is told; what is more is lost.
-pub(super) const SIDE_CAPACITY: usize = 512;
-
-/// How much of that is kept free for what is worth more than progress.
-const KEPT_FOR_LOGS: usize = 128;
+use super::{event::Event, event_hub::EventSink};
 
 /// One running call, as its tool sees it.
 pub(super) struct Side {
     pub(super) id: String,
-    pub(super) news: mpsc::Sender<Event>,
+    pub(super) events: EventSink,
     pub(super) notifier: Arc<dyn Notifier>,
-    /// Who answers questions.
+    /// Answers questions in place of the session's user interface.
     pub(super) caller: Option<Arc<dyn Caller>>,
+    /// The model that the tool may use, with the user's consent.
+    pub(super) model: Arc<dyn Model>,
 }
 
 impl Side {
     fn show(&self, content: RichRenderable) {
-        // A tool is not kept waiting; it has said more than anybody can read.
-        let _ = self.news.try_send(Event::ToolLog { id: self.id.clone(), content });
+        self.events.emit(Event::Log { call: Some(self.id.clone()), content });
     }
 }
 
@@ -40,6 +34,7 @@ impl Notifier for Side {
     }
 
     fn status(&self, message: String) {
+        self.events.emit(Event::Status { call: Some(self.id.clone()), message: message.clone() });
         self.notifier.status(message);
     }
 }
@@ -49,24 +44,25 @@ impl Caller for Side {
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         match &self.caller {
             Some(caller) => caller.ask(key, question).await,
-            None => Err(ToolError::execution("Nobody is there to answer that. Do without the answer.")),
+            None => self.events.ask_user(&self.id, key, question, &*self.model).await,
         }
     }
 
     fn can_answer(&self, kind: QuestionKind) -> bool {
-        self.caller.as_ref().is_some_and(|caller| caller.can_answer(kind))
-    }
-
-    fn id(&self) -> CallerId {
         match &self.caller {
-            Some(caller) => caller.id(),
-            None => CallerId::from_object(&*self.notifier),
+            Some(caller) => caller.can_answer(kind),
+            None => self.events.can_answer(kind),
         }
     }
 
+    fn id(&self) -> CallerId {
+        self.caller.as_ref().map_or_else(|| self.events.caller_id(), |caller| caller.id())
+    }
+
     fn progress(&self, progress: Progress) {
-        let Some(message) = progress.message.filter(|_| self.news.capacity() > KEPT_FOR_LOGS) else { return };
-        let _ = self.news.try_send(Event::ToolProgress { id: self.id.clone(), message });
+        if let Some(message) = progress.message {
+            self.events.emit(Event::ToolProgress { id: self.id.clone(), message });
+        }
     }
 
     fn log(&self, entry: LogEntry) {

@@ -4,9 +4,9 @@
 use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use goose_extension::{CallContext, ContentBlock, ToolError, ToolOutput, ToolResult};
+use goose_extension::{CallContext, ContentBlock, Model, ToolError, ToolOutput, ToolResult};
 use serde_json::Value;
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     core::Core,
     event::{Event, ToolEnd},
     model::AskedByTool,
-    side::{SIDE_CAPACITY, Side},
+    side::Side,
     work::{Going, Stop, Work},
 };
 
@@ -33,8 +33,6 @@ pub(super) struct Ended {
 /// The calls of one answer that are under way.
 pub(super) struct Running {
     calls: JoinSet<Ended>,
-    news: mpsc::Receiver<Event>,
-    sender: mpsc::Sender<Event>,
     /// Ends all of them, also when this is dropped.
     cancellation: CancellationToken,
 }
@@ -87,15 +85,13 @@ impl Work {
                 biased;
                 () = cancellation.cancelled() => return Err(Stop::Cancelled),
                 Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
-                    self.take_ended(running, ended).await?;
+                    self.take_ended(ended).await?;
                 }
                 decided = Pending::decided(&mut pending) => {
                     let decided = self.after_decision(decided).await?;
                     pending = None;
                     self.begin_call(decided, running).await?;
                 }
-                // Last: a tool that talks without end must not keep results and answers waiting.
-                Some(event) = running.news.recv() => self.emit(event),
             }
         }
     }
@@ -117,34 +113,26 @@ impl Work {
     /// What surrounds a call.
     fn context(&self, call: &Call, running: &Running) -> CallContext {
         let core = &self.core;
+        let model: Arc<dyn Model> =
+            Arc::new(AskedByTool { model: core.accelerator(), spent: Arc::clone(&core.spent) });
         let side = Arc::new(Side {
             id: call.id.clone(),
-            news: running.sender.clone(),
+            events: self.events.clone(),
             notifier: Arc::clone(&core.notifier),
             caller: core.caller.clone(),
+            model: Arc::clone(&model),
         });
-        let model = AskedByTool { model: core.accelerator(), spent: Arc::clone(&core.spent) };
         CallContext::new()
             .with_cancellation(running.cancellation.child_token())
             .with_caller(Arc::clone(&side) as _)
             .with_notifier(side)
-            .with_model(Arc::new(model))
+            .with_model(model)
             .with_working_dir(&core.working_dir)
             .with_session_id(core.session.id().to_string())
             .with_exchange_view(self.state.conversation.view())
     }
 
-    async fn take_ended(
-        &mut self,
-        running: &mut Running,
-        ended: Result<Ended, tokio::task::JoinError>,
-    ) -> Going<()> {
-        // What was said until now comes before the result, but not what comes meanwhile, and nothing after a cancel.
-        let said = if self.cancellation.is_cancelled() { 0 } else { running.news.len() };
-        for _ in 0..said {
-            let Ok(event) = running.news.try_recv() else { break };
-            self.emit(event);
-        }
+    async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Going<()> {
         // A task that was aborted has no result; the end of the reply gives it one.
         let Ok(Ended { id, name, result, note }) = ended else { return Ok(()) };
         let mut output = match result {
@@ -161,7 +149,7 @@ impl Work {
         running.cancellation.cancel();
         let deadline = tokio::time::Instant::now() + CANCEL_GRACE;
         while let Ok(Some(ended)) = tokio::time::timeout_at(deadline, running.calls.join_next()).await {
-            self.take_ended(running, ended).await?;
+            self.take_ended(ended).await?;
         }
         running.calls.abort_all();
         Ok(())
@@ -170,8 +158,7 @@ impl Work {
 
 impl Running {
     fn new(reply: &CancellationToken) -> Self {
-        let (sender, news) = mpsc::channel(SIDE_CAPACITY);
-        Self { calls: JoinSet::new(), news, sender, cancellation: reply.child_token() }
+        Self { calls: JoinSet::new(), cancellation: reply.child_token() }
     }
 }
 

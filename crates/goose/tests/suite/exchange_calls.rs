@@ -436,7 +436,7 @@ async fn a_cancel_reaches_tools_while_nobody_reads() -> anyhow::Result<()> {
     let was_cancelled = Arc::clone(&chatty.was_cancelled);
     stage.exchange.extensions().add_extension(Arc::new(chatty))?;
     let mut reply = stage.exchange.reply_to("Talk");
-    until_event(&mut reply, |event| matches!(event, Event::ToolLog { .. })).await?;
+    until_event(&mut reply, |event| matches!(event, Event::Log { .. })).await?;
     bounded(stage.exchange.close()).await?;
     assert!(was_cancelled.load(std::sync::atomic::Ordering::SeqCst));
     assert_eq!(problem(&stage.exchange.messages()), None);

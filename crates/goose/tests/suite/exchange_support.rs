@@ -179,7 +179,7 @@ fn line(event: &Event) -> Option<String> {
         Event::Approval(approval) => format!("approval {}", approval.tool),
         Event::ToolStarted { name, .. } => format!("started {name}"),
         Event::ToolProgress { message, .. } => format!("progress {message}"),
-        Event::ToolLog { content, .. } => format!("log {}", content.plain()),
+        Event::Log { content, .. } => format!("log {}", content.plain()),
         Event::ToolFinished { name, output, end, .. } => {
             format!("finished {name} {end:?}: {}", output.as_text())
         }

@@ -150,7 +150,7 @@ async fn once(
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
     let input_or_nobody = aside::can_ask().then_some(input);
-    let follower = Follower { view, signals: &mut signals, input: input_or_nobody };
+    let follower = Follower { exchange, view, signals: &mut signals, input: input_or_nobody };
     let ended = follower.follow(reply).await;
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };
@@ -193,6 +193,10 @@ impl View for TextView {
 
     fn tick(&mut self, now: std::time::Instant) {
         self.screen.tick(now);
+    }
+
+    fn is_moving(&self) -> bool {
+        self.screen.is_moving()
     }
 
     fn before_question(&mut self) -> io::Result<()> {

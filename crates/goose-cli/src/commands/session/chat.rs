@@ -223,7 +223,8 @@ impl Chat {
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
         let input = aside::can_ask().then_some(&self.input);
-        let follower = Follower { view: &mut self.screen, signals: &mut self.signals, input };
+        let exchange = &self.assembled.exchange;
+        let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
         match follower.follow(reply).await? {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;

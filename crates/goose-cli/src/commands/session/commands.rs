@@ -123,7 +123,7 @@ impl Chat {
             None => aside::line(self.assembled.permissions.mode()),
             Some(Ok(mode)) => {
                 self.before_plan = None;
-                self.assembled.permissions.set_mode(mode);
+                self.assembled.exchange.set_mode(mode);
                 aside::line(format_args!("The mode is {mode} now."));
                 self.show_standing();
             }
@@ -211,7 +211,7 @@ impl Chat {
     fn plan(&mut self, text: Option<String>) -> After {
         if self.before_plan.is_none() {
             self.before_plan = Some(self.assembled.permissions.mode());
-            self.assembled.permissions.set_mode(Mode::Chat);
+            self.assembled.exchange.set_mode(Mode::Chat);
             aside::line("From now on goose only plans, without tools. /endplan goes back to work.");
         }
         match text {
@@ -223,7 +223,7 @@ impl Chat {
     fn end_plan(&mut self) {
         match self.before_plan.take() {
             Some(mode) => {
-                self.assembled.permissions.set_mode(mode);
+                self.assembled.exchange.set_mode(mode);
                 aside::line(format_args!("Back to work. The mode is {mode}."));
             }
             None => aside::line("No plan is being made."),

@@ -23,7 +23,7 @@ use goose::{
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
-pub(crate) use self::chat::Chat;
+pub(crate) use self::{chat::Chat, recap::LoggedEntries};
 use crate::supervise::runtime;
 
 /// Begins or resumes a conversation, or does something about those that are kept.

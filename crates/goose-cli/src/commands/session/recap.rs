@@ -2,8 +2,11 @@
 
 use std::{io, sync::Arc};
 
-use goose::exchange::ToolEnd;
-use goose_extension::{Message, MessageContent, Role};
+use goose::{
+    exchange::ToolEnd,
+    session::{Step, StoredStep},
+};
+use goose_extension::{JsonObject, Message, MessageContent, RichRenderable, Role};
 
 use super::list::local;
 use crate::{
@@ -12,6 +15,7 @@ use crate::{
     output::{FAINT, NAME},
     terminal::{
         answer::Answer,
+        screen::rendered,
         size,
         tool_call::{self, Fold},
     },
@@ -28,6 +32,29 @@ pub(crate) enum Extent {
     Short,
     /// All of it.
     Whole,
+}
+
+/// What tools have shown, by call.
+#[derive(Debug, Default)]
+pub(crate) struct LoggedEntries(Vec<(Option<String>, RichRenderable)>);
+
+impl LoggedEntries {
+    /// The log entries among these steps.
+    pub(crate) fn from_steps(steps: &[StoredStep]) -> Self {
+        let entry = |stored: &StoredStep| match &stored.step {
+            Step::Log { call, content } => Some((call.clone(), content.clone())),
+            _ => None,
+        };
+        Self(steps.iter().filter_map(entry).collect())
+    }
+
+    /// The lines that a call has shown, besides its title.
+    fn of_call(&self, id: &str, arguments: &JsonObject) -> Vec<String> {
+        let of_call = |(call, content): &&(Option<String>, RichRenderable)| {
+            call.as_deref() == Some(id) && !tool_call::repeats_title(content, arguments)
+        };
+        self.0.iter().filter(of_call).flat_map(|(_, content)| rendered(content)).collect()
+    }
 }
 
 /// Shows what was said before.
@@ -50,40 +77,67 @@ pub(crate) fn show(before: &Before, messages: &[Arc<Message>], extent: Extent) -
         aside::line(format_args!("{} steps of it cannot be read and are left out.", before.skipped));
     }
     match extent {
-        Extent::Whole => messages.iter().try_for_each(|message| whole(message)),
+        Extent::Whole => messages.iter().try_for_each(|message| whole(message, &before.logs)),
         Extent::Short => {
-            last_words(messages);
+            last_words(messages, &before.logs);
             Ok(())
         }
     }
 }
 
-/// The last question, and the end of the last answer.
-fn last_words(messages: &[Arc<Message>]) {
+/// The last question, what tools showed since, and the end of the last answer.
+fn last_words(messages: &[Arc<Message>], logs: &LoggedEntries) {
     let last = |role: Role| {
         let texts =
             messages.iter().rev().filter(move |message| message.role == role).map(|message| message.text());
         texts.into_iter().find(|text| !text.trim().is_empty())
     };
-    for (mark, text) in [(">", last(Role::User)), (" ", last(Role::Assistant))] {
-        let Some(text) = text else { continue };
-        let all: Vec<&str> = text.trim().lines().collect();
-        if all.len() > MAX_LINES {
-            aside::line(format_args!("{FAINT}{mark} …{FAINT:#}"));
+    let shown = since_question(messages).iter().flat_map(|message| &message.content);
+    let shown: Vec<String> = shown.flat_map(|part| logs_of(part, logs)).collect();
+    show_end(">", last(Role::User).as_deref());
+    for line in shown.iter().skip(shown.len().saturating_sub(MAX_LINES)) {
+        aside::line(line);
+    }
+    show_end(" ", last(Role::Assistant).as_deref());
+}
+
+/// The lines that a call has shown, where this is a call.
+fn logs_of(part: &MessageContent, logs: &LoggedEntries) -> Vec<String> {
+    match part {
+        MessageContent::ToolCall { id, arguments, .. } => {
+            logs.of_call(id, arguments.as_object().unwrap_or(&JsonObject::new()))
         }
-        for line in all.iter().skip(all.len().saturating_sub(MAX_LINES)) {
-            let line = size::fitted(&visible::text(line), size::columns().saturating_sub(3));
-            aside::line(format_args!("{FAINT}{mark} {line}{FAINT:#}"));
-        }
+        _ => Vec::new(),
     }
 }
 
-fn whole(message: &Message) -> io::Result<()> {
+/// The messages after the user's last words.
+fn since_question(messages: &[Arc<Message>]) -> &[Arc<Message>] {
+    let is_question =
+        |message: &Arc<Message>| message.role == Role::User && !message.text().trim().is_empty();
+    let at = messages.iter().rposition(is_question);
+    &messages[at.unwrap_or(0)..]
+}
+
+/// The last lines of a text.
+fn show_end(mark: &str, text: Option<&str>) {
+    let all: Vec<&str> = text.unwrap_or_default().trim().lines().collect();
+    if all.len() > MAX_LINES {
+        aside::line(format_args!("{FAINT}{mark} …{FAINT:#}"));
+    }
+    for line in all.iter().skip(all.len().saturating_sub(MAX_LINES)) {
+        let line = size::fitted(&visible::text(line), size::columns().saturating_sub(3));
+        aside::line(format_args!("{FAINT}{mark} {line}{FAINT:#}"));
+    }
+}
+
+fn whole(message: &Message, logs: &LoggedEntries) -> io::Result<()> {
     for part in &message.content {
         match part {
             MessageContent::ToolCall { name, arguments, .. } => {
                 let arguments = arguments.as_object().cloned().unwrap_or_default();
                 aside::line(tool_call::title(name, &arguments, size::columns()));
+                logs_of(part, logs).into_iter().for_each(aside::line);
             }
             MessageContent::ToolResult { output, .. } => {
                 for line in tool_call::result(output, ToolEnd::Ran, Fold::Folded, size::columns()) {

@@ -151,13 +151,13 @@ impl Follower<'_> {
     /// Puts a question to the user, until it is answered here or elsewhere, or withdrawn. `Some` where the reply is to
     /// stop instead.
     async fn question(&mut self, event: &Event) -> io::Result<Option<Asked>> {
-        self.view.before_question()?;
         let id = match event {
             Event::Approval(approval) => &approval.id,
             Event::Elicitation(request) => &request.id,
             Event::Consent(request) => &request.id,
             _ => return Ok(None),
         };
+        self.view.before_question()?;
         let input = self.input;
         let said = async {
             match input {
@@ -166,6 +166,10 @@ impl Follower<'_> {
             }
         };
         tokio::select! {
+            // First: a question that was closed meanwhile is not shown any more.
+            biased;
+            () = self.exchange.question_closed(id) => Ok(None),
+            asked = self.signals.next() => asked.map(Some),
             said = said => Ok(match said {
                 Said::Answer(answer) => {
                     self.exchange.answer(id, answer);
@@ -173,8 +177,6 @@ impl Follower<'_> {
                 }
                 Said::Cancel => Some(Asked::Interrupt),
             }),
-            asked = self.signals.next() => asked.map(Some),
-            () = self.exchange.question_closed(id) => Ok(None),
         }
     }
 }
@@ -185,7 +187,7 @@ async fn ask(turn: &Turn, question: &Event) -> Said {
         Event::Approval(approval) => approval::ask(turn, approval).await,
         Event::Consent(request) => approval::ask_consent(turn, request).await,
         Event::Elicitation(request) => {
-            let elicited = dialogue::elicit(turn, &request.extension, request.question.clone()).await;
+            let elicited = dialogue::elicit(turn, &request.extension, (*request.question).clone()).await;
             Said::Answer(elicited.into())
         }
         _ => Said::Cancel,

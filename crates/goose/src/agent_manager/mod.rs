@@ -37,7 +37,7 @@ use crate::{
     },
     config::{BaseEnvironment, ConfigError, ExtensionConfig, Paths, Profile, Settings, SettingsSource},
     context::hints::{self, Hints, Places},
-    exchange::{Exchange, FinalOutput, History, Limits, Parts, prepare},
+    exchange::{EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare},
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
     session::{NewSession, SessionStore, StoreError},
@@ -201,6 +201,9 @@ impl AgentManager {
             None => self.store.create(NewSession::in_folder(&folder)).await?.into(),
         };
         let history = History::new(steps, is_unfinished);
+        let events = EventHub::new(session.id().clone());
+        let notifier = Arc::clone(&options.notifier);
+        options.notifier = Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier)));
         let agent = self.agent(&options, history.view()).await?;
         Ok(Exchange::new(Parts {
             processor: models.processor,
@@ -215,7 +218,8 @@ impl AgentManager {
             retry: options.retry,
             hints: self.hints(&folder)?,
             final_output,
-            notifier: options.notifier,
+            events,
+            notifier,
             caller: options.caller,
             working_dir: folder,
             notices: self.notices(),

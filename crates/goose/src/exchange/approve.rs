@@ -7,7 +7,7 @@ use super::{
     check::{Asked, Call, Checked, Settled},
     event::{Answer, Approval, Decision, Event},
     event_hub::OpenQuestion,
-    work::{Going, Work},
+    reply_task::{ReplyTask, StepResult},
 };
 
 /// What the model reads where a person said no.
@@ -43,7 +43,7 @@ impl Pending {
     }
 }
 
-impl Work {
+impl ReplyTask {
     /// Puts the question.
     pub(super) fn ask_person(&self, call: Call, asked: Asked) -> Pending {
         let (id, tool) = (call.id.clone(), call.name().to_owned());
@@ -55,7 +55,7 @@ impl Work {
     }
 
     /// What the answer means for the call.
-    pub(super) async fn after_decision(&self, decided: Decided) -> Going<Settled> {
+    pub(super) async fn after_decision(&self, decided: Decided) -> StepResult<Settled> {
         let Decided { call, asked, decision } = decided;
         match decision {
             Decision::Allow => self.allowed(call, &asked).await,
@@ -76,12 +76,12 @@ impl Work {
     }
 
     /// What was shown is what runs, or nothing does.
-    async fn allowed(&self, call: Call, asked: &Asked) -> Going<Settled> {
+    async fn allowed(&self, call: Call, asked: &Asked) -> StepResult<Settled> {
         Ok(self.still_holds(call, asked).await?.map_or_else(|denied| denied, Settled::Run))
     }
 
     /// The call with the tool as it is now, where that and everything around it is what the person was asked about.
-    async fn still_holds(&self, call: Call, asked: &Asked) -> Going<Result<Call, Settled>> {
+    async fn still_holds(&self, call: Call, asked: &Asked) -> StepResult<Result<Call, Settled>> {
         let member = match self.core.agent().toolset.check(call.name()) {
             Ok(member) => member,
             Err(gone) => return Ok(Err(call.denied(&gone.to_string()))),
@@ -97,7 +97,7 @@ impl Work {
     }
 
     /// The person wrote other arguments: they are checked as the model's are, but nobody is asked again.
-    async fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Going<Settled> {
+    async fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> StepResult<Settled> {
         let call = match self.still_holds(call, asked).await? {
             Ok(call) => call,
             Err(denied) => return Ok(denied),

@@ -7,11 +7,11 @@ use goose_extension::{JsonObject, Tool, ToolOutput};
 use goose_providers::{Arguments, StopReason, ToolCall};
 
 use super::{
-    answer::{Answer, as_value},
+    ask_model::{ModelAnswer, as_value},
     event::{Failure, ToolEnd},
+    final_output::{ACCEPTED, FINAL_OUTPUT},
     repetition::Repeated,
-    structured::{ACCEPTED, FINAL_OUTPUT},
-    work::{Going, Stop, Work},
+    reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
     agents::toolset::Member,
@@ -56,9 +56,13 @@ pub(super) enum Settled {
     No { id: String, name: String, output: ToolOutput, end: ToolEnd },
 }
 
-impl Work {
+impl ReplyTask {
     /// What is to be done with each call of an answer.
-    pub(super) async fn check(&mut self, answer: &Answer, calls: Vec<ToolCall>) -> Going<Vec<Checked>> {
+    pub(super) async fn check(
+        &mut self,
+        answer: &ModelAnswer,
+        calls: Vec<ToolCall>,
+    ) -> StepResult<Vec<Checked>> {
         self.repetition.next_turn();
         let mut checked = Vec::with_capacity(calls.len());
         for call in calls {
@@ -67,7 +71,7 @@ impl Work {
         Ok(checked)
     }
 
-    async fn check_call(&mut self, answer: &Answer, call: ToolCall) -> Going<Checked> {
+    async fn check_call(&mut self, answer: &ModelAnswer, call: ToolCall) -> StepResult<Checked> {
         let ToolCall { id, name, arguments, .. } = call;
         let checked = match self.passes(answer, &name, arguments) {
             Ok(Passed::Final) => Err((ToolOutput::text(ACCEPTED), ToolEnd::Ran)),
@@ -81,7 +85,7 @@ impl Work {
     }
 
     /// Everything but the policy. The error is for the model.
-    fn passes(&mut self, answer: &Answer, name: &str, arguments: Arguments) -> Result<Passed, String> {
+    fn passes(&mut self, answer: &ModelAnswer, name: &str, arguments: Arguments) -> Result<Passed, String> {
         if answer.stop == StopReason::Refused {
             return Err("Not run: the answer was refused before it was complete.".to_owned());
         }
@@ -104,7 +108,7 @@ impl Work {
             Repeated::Fine => return Ok(()),
             Repeated::TooOften(times) => times,
             Repeated::Hopeless(times) => {
-                self.hopeless = Some(Failure {
+                self.stuck = Some(Failure {
                     message: format!(
                         "The model asked for `{name}` with the same arguments {times} times in a row."
                     ),
@@ -120,7 +124,7 @@ impl Work {
     }
 
     /// The policy.
-    pub(super) async fn judge(&self, call: Call) -> Going<Checked> {
+    pub(super) async fn judge(&self, call: Call) -> StepResult<Checked> {
         let (call, verdict) = self.consult(call, Permissions::judge).await?;
         Ok(match verdict {
             Verdict::Allow => Checked::Settled(Settled::Run(call)),
@@ -134,7 +138,7 @@ impl Work {
         &self,
         call: Call,
         question: impl FnOnce(&Permissions, &CallToJudge<'_>) -> T + Send + 'static,
-    ) -> Going<(Call, T)> {
+    ) -> StepResult<(Call, T)> {
         let to_judge = call.to_judge(&self.core.working_dir);
         if !to_judge.takes_long() {
             let answer = question(&self.core.permissions, &to_judge);
@@ -145,8 +149,8 @@ impl Work {
             let answer = question(&permissions, &call.to_judge(&folder));
             (call, answer)
         });
-        let answered = self.cancellation.run_until_cancelled(asked).await.ok_or(Stop::Cancelled)?;
-        answered.map_err(|error| Stop::failed(format!("A call could not be judged: {error}"), None))
+        let answered = self.cancellation.run_until_cancelled(asked).await.ok_or(Abort::Cancelled)?;
+        answered.map_err(|error| Abort::failed(format!("A call could not be judged: {error}"), None))
     }
 }
 
@@ -174,7 +178,7 @@ impl Call {
 }
 
 /// The arguments as an object.
-fn well_formed(answer: &Answer, tool: &Tool, arguments: Arguments) -> Result<JsonObject, String> {
+fn well_formed(answer: &ModelAnswer, tool: &Tool, arguments: Arguments) -> Result<JsonObject, String> {
     match arguments {
         Arguments::Object(object) => Ok(object),
         Arguments::Malformed { .. } if answer.stop == StopReason::MaxTokens => Err(format!(

@@ -11,13 +11,13 @@ use jiff::Zoned;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    compaction::ContextUsage,
     event_hub::EventHub,
-    fullness::Fullness,
+    final_output::FinalOutput,
     handle::Exchange,
     models::{ActiveModels, ModelSource},
     repetition::DEFAULT_MAX_REPETITIONS,
-    spent::Spent,
-    structured::FinalOutput,
+    usage_ledger::UsageLedger,
 };
 use crate::{
     agents::{agent::Agent, extension_manager::Events},
@@ -45,11 +45,11 @@ pub(super) struct Core {
     pub(super) working_dir: PathBuf,
     pub(super) view: ExchangeView,
     /// The usage of the model by tools that is not in the log yet.
-    pub(super) spent: Arc<Spent>,
+    pub(super) usage: Arc<UsageLedger>,
     pub(super) state: Arc<tokio::sync::Mutex<State>>,
     /// Stops the reply that is being made.
     pub(super) current: Mutex<CancellationToken>,
-    /// Work that is still to be done after a reply.
+    /// ReplyTask that is still to be done after a reply.
     pub(super) tasks: TaskTracker,
 }
 
@@ -91,6 +91,7 @@ pub(crate) struct Parts {
     pub(crate) retry: RetryPolicy,
     pub(crate) hints: Hints,
     pub(crate) final_output: Option<FinalOutput>,
+    pub(crate) events: Arc<EventHub>,
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) working_dir: PathBuf,
@@ -101,16 +102,16 @@ pub(crate) struct Parts {
 /// The conversation and the usage of an earlier run.
 pub(crate) struct History {
     conversation: Conversation,
-    spent: Spent,
+    usage: UsageLedger,
     is_unfinished: bool,
 }
 
 impl History {
     /// Folds the steps of a session. `is_unfinished` says whether goose was ended in the middle of its last reply.
     pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool) -> Self {
-        let spent = Spent::of(steps.iter().map(|stored| &stored.step));
+        let usage = UsageLedger::from_steps(steps.iter().map(|stored| &stored.step));
         let conversation = Conversation::of(steps.into_iter().map(|stored| stored.step));
-        Self { conversation, spent, is_unfinished }
+        Self { conversation, usage, is_unfinished }
     }
 
     /// A view of the conversation that follows it.
@@ -122,13 +123,13 @@ impl History {
 impl Exchange {
     /// A conversation of these parts.
     pub(crate) fn new(parts: Parts) -> Self {
-        let History { conversation, spent, is_unfinished } = parts.history;
+        let History { conversation, usage, is_unfinished } = parts.history;
         let mut notices = parts.notices;
         notices.extend(parts.hints.problems.iter().cloned());
         let view = conversation.view();
         let state = State {
             conversation,
-            fullness: Fullness::default(),
+            context_usage: ContextUsage::default(),
             services: parts.agent.extensions.events(),
             offer: Offer::default(),
             notices,
@@ -144,13 +145,13 @@ impl Exchange {
             final_output: parts.final_output,
             agent: RwLock::new(Arc::new(parts.agent)),
             permissions: parts.permissions,
-            events: EventHub::new(parts.session.id().clone()),
+            events: parts.events,
             session: parts.session,
             notifier: parts.notifier,
             caller: parts.caller,
             working_dir: parts.working_dir,
             view,
-            spent: Arc::new(spent),
+            usage: Arc::new(usage),
             state: Arc::new(tokio::sync::Mutex::new(state)),
             current: Mutex::new(CancellationToken::new()),
             tasks: TaskTracker::new(),
@@ -162,7 +163,7 @@ impl Exchange {
 /// The state that a reply changes.
 pub(super) struct State {
     pub(super) conversation: Conversation,
-    pub(super) fullness: Fullness,
+    pub(super) context_usage: ContextUsage,
     /// The news of the extensions.
     pub(super) services: Events,
     /// The offer to the model, made once for each change.

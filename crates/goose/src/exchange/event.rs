@@ -245,7 +245,7 @@ pub struct ElicitationRequest {
     /// The extension that asks.
     pub extension: String,
     /// The form or the page.
-    pub question: Elicitation,
+    pub question: Box<Elicitation>,
 }
 
 /// The question whether an extension may use the model at the user's expense.

@@ -36,8 +36,8 @@ const KEPT_PROGRESS: usize = 32;
 /// Unread pieces of text from which on a reader gets them joined.
 const JOIN_FROM: usize = 64;
 
-/// Log entries that wait to be stored, and bytes of one; a tool that logs more has the rest shown but not stored.
-const MAX_UNSAVED: usize = 256;
+/// Log entries and nested calls that wait to be stored, and bytes of one entry; the rest is shown but not stored.
+const MAX_UNSAVED: usize = 1_024;
 const MAX_STORED_ENTRY: usize = 256 * 1024;
 
 /// An [`Event`] with its place in the session.
@@ -64,7 +64,7 @@ pub struct EventRecord {
 
 /// The event log of a session.
 #[derive(Debug)]
-pub(super) struct EventHub {
+pub(crate) struct EventHub {
     session: SessionId,
     log: Mutex<Log>,
 }
@@ -85,7 +85,7 @@ struct Log {
     /// Ids for readers and questions.
     last_id: u64,
     questions: Vec<PendingQuestion>,
-    /// Steps that belong before the next one: what was logged, and changes of the mode.
+    /// Steps that are stored together with the next one: log entries, nested calls, changes of the mode.
     unsaved: Vec<Step>,
     /// Whether a user interface answers questions of extensions.
     is_attended: bool,
@@ -96,7 +96,7 @@ struct Log {
 #[derive(Debug)]
 enum Entry {
     Event(Arc<EventRecord>),
-    Text(TextRun),
+    Text(Box<TextRun>),
 }
 
 /// Adjacent pieces of one text, each an event of its own.
@@ -212,7 +212,7 @@ impl Log {
                 let kind = if is_thinking { Event::Thinking } else { Event::Text };
                 let head = EventRecord { number: self.last, ..sink.record(self.step, kind(String::new())) };
                 let ends = vec![text.len()];
-                self.entries.push_back(Entry::Text(TextRun { head, text, ends }));
+                self.entries.push_back(Entry::Text(Box::new(TextRun { head, text, ends })));
             }
         }
     }
@@ -241,7 +241,7 @@ impl Log {
     }
 
     fn is_full(&self) -> bool {
-        self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES && self.entries.len() > 1
+        self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1)
     }
 
     fn drop_first(&mut self) {
@@ -260,7 +260,7 @@ impl Log {
 }
 
 impl EventHub {
-    pub(super) fn new(session: SessionId) -> Arc<Self> {
+    pub(crate) fn new(session: SessionId) -> Arc<Self> {
         Arc::new(Self { session, log: Mutex::default() })
     }
 
@@ -299,6 +299,13 @@ impl EventHub {
         log.replies += 1;
         let reply = log.replies;
         drop(log);
+        EventSink { hub: Arc::clone(self), reply, parent_call: None, task: None, cancellation }
+    }
+
+    /// A sink for events outside of the loop, which belong to the last reply.
+    pub(super) fn outside(self: &Arc<Self>) -> EventSink {
+        let reply = self.lock().replies;
+        let cancellation = CancellationToken::new();
         EventSink { hub: Arc::clone(self), reply, parent_call: None, task: None, cancellation }
     }
 
@@ -414,6 +421,27 @@ impl EventSink {
         EventRecord { reply, step, parent_call, task, ..self.hub.unlogged(event) }
     }
 
+    /// The step that stores an event which the conversation does not contain: a log entry, or a nested call.
+    fn step(&self, event: &Event) -> Option<Step> {
+        match (event, &self.parent_call) {
+            (Event::Log { call, content }, _) if content_weight(content) <= MAX_STORED_ENTRY => {
+                Some(Step::Log { content: content.clone(), call: call.clone() })
+            }
+            (Event::ToolStarted { id, name, arguments }, Some(parent)) => Some(Step::NestedCall {
+                parent: parent.to_string(),
+                id: id.clone(),
+                name: name.clone(),
+                arguments: arguments.clone().into(),
+            }),
+            (Event::ToolFinished { id, output, .. }, Some(parent)) => Some(Step::NestedResult {
+                parent: parent.to_string(),
+                id: id.clone(),
+                output: output.clone(),
+            }),
+            _ => None,
+        }
+    }
+
     /// Reports an event. Never waits.
     pub(super) fn emit(&self, event: Event) {
         let mut log = self.hub.lock();
@@ -421,10 +449,8 @@ impl EventSink {
             Event::Text(text) => log.push_text(self, false, text),
             Event::Thinking(text) => log.push_text(self, true, text),
             event => {
-                if let Event::Log { call, content } = &event
-                    && content_weight(content) <= MAX_STORED_ENTRY
-                {
-                    log.store_later(Step::Log { content: content.clone(), call: call.clone() });
+                if let Some(step) = self.step(&event) {
+                    log.store_later(step);
                 }
                 let record = self.record(log.step, event);
                 log.push(record);

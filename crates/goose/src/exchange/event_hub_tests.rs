@@ -161,6 +161,29 @@ fn steps_parents_and_replies_are_named() {
     assert_eq!(read(&mut reader), [text("b")]);
 }
 
+#[test]
+fn log_entries_and_nested_calls_wait_to_be_stored() {
+    let hub = hub();
+    let sink = sink(&hub);
+    let (id, name) = (|| "1".to_owned(), || "server__echo".to_owned());
+    let started = || Event::ToolStarted { id: id(), name: name(), arguments: JsonObject::new() };
+    let ended =
+        Event::ToolFinished { id: id(), name: name(), output: ToolOutput::text("x"), end: ToolEnd::Ran };
+    sink.emit(started());
+    sink.emit(Event::Log { call: Some(id()), content: "a plan".into() });
+    sink.emit(Event::Log { call: Some(id()), content: "x".repeat(MAX_STORED_ENTRY + 1).into() });
+    sink.inside("0").emit(started());
+    sink.inside("0").emit(ended);
+    let steps = hub.take_unsaved();
+    assert!(
+        matches!(&steps[..], [Step::Log { .. }, Step::NestedCall { parent, .. }, Step::NestedResult { .. }] if parent == "0"),
+        "{steps:?}"
+    );
+    assert!(hub.take_unsaved().is_empty());
+    (0..2 * MAX_UNSAVED).for_each(|_| sink.emit(Event::Log { call: None, content: "x".into() }));
+    assert_eq!(hub.take_unsaved().len(), MAX_UNSAVED);
+}
+
 #[tokio::test]
 async fn the_first_answer_counts_and_none_after_a_cancel() {
     let hub = hub();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use goose_extension::{ExchangeView, Message};
 
 use super::{
+    compaction::Reason,
     core::{Core, Offer},
     event::Failure,
     reply::Reply,
-    room::Reason,
-    work::{Going, Stop, Work},
+    reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
     agents::{agent::Agent, extension_manager::ExtensionManager},
@@ -96,10 +96,10 @@ impl Exchange {
     /// Fails if the store or the model does.
     pub async fn compact(&self) -> Result<(u64, u64), Failure> {
         let mut work = self.command().await.map_err(failure)?;
-        work.look();
-        let before = work.state.fullness.used();
+        work.count_messages();
+        let before = work.state.context_usage.used();
         work.make_room(Reason::Asked).await.map_err(failure)?;
-        Ok((before, work.state.fullness.used()))
+        Ok((before, work.state.context_usage.used()))
     }
 
     /// Begins anew in the same session: the model forgets what was said; the steps stay in the store.
@@ -122,20 +122,20 @@ impl Exchange {
     }
 
     /// Begins a command between replies. Anything that an earlier reply left open is closed first.
-    async fn command(&self) -> Going<Work> {
+    async fn command(&self) -> StepResult<ReplyTask> {
         let state = Arc::clone(&self.core.state).lock_owned().await;
         let cancellation = self.core.begin();
         let events = self.core.events.begin_reply(cancellation.clone());
-        let mut work = Work::new(Arc::clone(&self.core), state, events, cancellation);
+        let mut work = ReplyTask::new(Arc::clone(&self.core), state, events, cancellation);
         work.close_interrupted().await?;
         Ok(work)
     }
 }
 
-fn failure(stop: Stop) -> Failure {
+fn failure(stop: Abort) -> Failure {
     match stop {
-        Stop::Failed(failure) => failure,
-        Stop::Cancelled => Failure { message: "This was cancelled.".to_owned(), hint: None },
+        Abort::Failed(failure) => failure,
+        Abort::Cancelled => Failure { message: "This was cancelled.".to_owned(), hint: None },
     }
 }
 

@@ -1,52 +1,50 @@
 //! The loop: model, tools, model, until done.
 //!
 //! ```text
-//! Exchange ── reply() / reply_to(message) ──▶ Reply: a stream of Events
-//!                                               └─ a task: begin ─► prepare ─► ask ─► record ─► check ─► tools ─► decide
+//! Exchange ── reply() / reply_to(message) ──▶ ReplyTask: begin ─► prepare ─► ask ─► record ─► check ─► tools ─► decide
+//!     ▲                                           │ emit
+//!     └── answer(id), cancel() ◀── user interfaces ◀── EventHub: numbered Events, for any number of readers
 //! ```
 //!
-//! - `core`: what an exchange is made of; `handle`: what a UX holds; `models`: which models are asked; `reply`: the handle of a reply and its task;
-//! - `work`: one reply, step by step; `prepare`, `ask`, `record`, `check`, `tools`, `approve`, `decide`: the steps;
-//! - `room`, `fullness`: how the conversation is kept within the model's limit;
-//! - `answer`, `shown`, `repetition`, `bounded`, `structured`, `spent`: what the steps use;
-//! - `side`, `model`: what tools have around them;
-//! - [`Event`]: all that a UX sees.
+//! - `core`: the parts of an exchange, which an agent manager puts together; `handle`: an exchange as programs hold it;
+//!   `models`: its models, which can be changed while the conversation continues;
+//! - `reply`: the handle of a reply; `reply_task`: the reply, step by step, with `prepare`, `ask_model`, `check`,
+//!   `approve` and `tools`; `compaction`: keeping the conversation within the model's limit;
+//! - `event`, `event_hub`: all that a user interface sees; `questions`, `side`: what running tools report and ask;
+//! - `stream_dedup`, `repetition`, `bounded`, `final_output`, `usage_ledger`: what the steps use.
 //!
-//! What happened is stored before it is told, and a reply that ends anywhere leaves a valid history.
+//! What happened is stored before it is reported, and a reply that ends anywhere leaves a valid history.
 
-mod answer;
 mod approve;
-mod ask;
+mod ask_model;
 mod bounded;
 mod check;
+mod compaction;
 mod core;
-mod decide;
 mod event;
 mod event_hub;
-mod fullness;
+mod final_output;
 mod handle;
-mod model;
 mod models;
 mod prepare;
 mod questions;
-mod record;
 mod repetition;
 mod reply;
-mod room;
-mod shown;
+mod reply_task;
 mod side;
-mod spent;
-mod structured;
+mod stream_dedup;
 mod tools;
-mod work;
+mod usage_ledger;
 
 pub use crate::agent_manager::build_exchange;
 pub(crate) use core::{History, Limits, Parts};
 pub use event::{
     Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome, ToolEnd,
 };
+pub(crate) use event_hub::EventHub;
 pub use event_hub::{EventReader, EventRecord};
+pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
 pub(crate) use models::{ModelSource, prepare};
+pub(crate) use questions::SessionNotifier;
 pub use reply::Reply;
-pub(crate) use structured::FinalOutput;

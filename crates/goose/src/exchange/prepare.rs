@@ -9,8 +9,8 @@ use goose_providers::PromptStyle;
 use super::{
     core::Core,
     event::Event,
-    structured::FINAL_OUTPUT,
-    work::{Going, Stop, Work},
+    final_output::FINAL_OUTPUT,
+    reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
     context::{
@@ -22,28 +22,28 @@ use crate::{
     session::aside,
 };
 
-impl Work {
+impl ReplyTask {
     /// Gets everything ready for the next question.
-    pub(super) async fn prepare(&mut self) -> Going<()> {
+    pub(super) async fn prepare(&mut self) -> StepResult<()> {
         self.refresh_offer().await?;
         self.tell_notices().await;
         self.keep_within_budget().await?;
         self.turn += 1;
         self.emit(Event::Asking { turn: self.turn });
         match self.cancellation.is_cancelled() {
-            true => Err(Stop::Cancelled),
+            true => Err(Abort::Cancelled),
             false => Ok(()),
         }
     }
 
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
     /// first question only.
-    async fn refresh_offer(&mut self) -> Going<()> {
+    async fn refresh_offer(&mut self) -> StepResult<()> {
         if self.turn == 0 {
             let agent = self.core.agent();
             let settled = agent.toolset.list();
             // What could not be listed shows among the notices.
-            let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Stop::Cancelled)?;
+            let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Abort::Cancelled)?;
         }
         let tools = self.core.agent().toolset.tools();
         if !self.state.offer.made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools)) {
@@ -63,7 +63,7 @@ impl Work {
         let tools = tokens::of_tools(&state.offer.tools);
         let tools = tools.min(core.processor().model().max_tool_tokens.unwrap_or(u64::MAX));
         let fixed = tokens::of_text(&state.offer.system) + tools;
-        state.fullness.set_fixed(fixed);
+        state.context_usage.set_fixed(fixed);
     }
 
     /// The tools that were not got ready for their first call. From now on they count as ready.

@@ -1,11 +1,48 @@
-//! Questions of running tools: put to the user as events, and answered by id.
+//! What extensions ask and show: questions are put to the user as events and answered by id, and what an extension shows
+//! outside of its calls is an event as well.
 
-use goose_extension::{Answer as ToolAnswer, Model, Question, QuestionKind, Sampling, ToolError, ToolResult};
+use std::sync::{Arc, Weak};
+
+use goose_extension::{
+    Answer as ToolAnswer, Model, Notifier, Question, QuestionKind, RichRenderable, Sampling, ToolError,
+    ToolResult,
+};
 
 use super::{
     event::{Answer, ConsentRequest, ElicitationRequest, Event},
-    event_hub::EventSink,
+    event_hub::{EventHub, EventSink},
 };
+
+/// The notifier of the program, for extensions that are built with one: what they show is an event, too.
+pub(crate) struct SessionNotifier {
+    /// Weak: the hub must not outlive its session because of an extension.
+    hub: Weak<EventHub>,
+    notifier: Arc<dyn Notifier>,
+}
+
+impl SessionNotifier {
+    pub(crate) fn new(hub: &Arc<EventHub>, notifier: Arc<dyn Notifier>) -> Self {
+        Self { hub: Arc::downgrade(hub), notifier }
+    }
+
+    fn emit(&self, event: Event) {
+        if let Some(hub) = self.hub.upgrade() {
+            hub.outside().emit(event);
+        }
+    }
+}
+
+impl Notifier for SessionNotifier {
+    fn log(&self, content: RichRenderable) {
+        self.emit(Event::Log { call: None, content: content.clone() });
+        self.notifier.log(content);
+    }
+
+    fn status(&self, message: String) {
+        self.emit(Event::Status { call: None, message: message.clone() });
+        self.notifier.status(message);
+    }
+}
 
 impl EventSink {
     /// Whether the user can answer such a question.
@@ -36,6 +73,7 @@ impl EventSink {
         let extension = key.split_once('/').map_or(key, |(extension, _)| extension).to_owned();
         match question {
             Question::Elicit(question) => {
+                let question = Box::new(question);
                 let request = ElicitationRequest { id: id.clone(), call, extension, question };
                 match self.ask(id, Event::Elicitation(request)).answer().await {
                     Some(Answer::Elicited(elicited)) => Ok(ToolAnswer::Elicited(elicited)),

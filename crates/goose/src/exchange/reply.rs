@@ -16,7 +16,7 @@ use super::{
     event::{Answer, Event, Failure, Outcome},
     event_hub::{EventHub, EventReader, EventRecord},
     handle::Exchange,
-    work::Work,
+    reply_task::ReplyTask,
 };
 
 /// A reply under way: a stream of its [`Event`]s that ends after [`Event::Finished`].
@@ -55,7 +55,7 @@ impl Reply {
                 Some(state) => state,
                 None => Arc::clone(&core.state).lock_owned().await,
             };
-            let work = Work::new(Arc::clone(&core), state, sink.clone(), token);
+            let work = ReplyTask::new(Arc::clone(&core), state, sink.clone(), token);
             let outcome = AssertUnwindSafe(work.reply(message)).catch_unwind().await;
             sink.emit(Event::Finished(outcome.unwrap_or_else(|_| Outcome::Failed(fault()))));
             if let Err(error) = core.session.sync().await {

@@ -14,9 +14,9 @@ use super::{
     check::{Asked, Call, Checked, Settled},
     core::Core,
     event::{Event, ToolEnd},
-    model::AskedByTool,
+    reply_task::{Abort, ReplyTask, StepResult},
     side::Side,
-    work::{Going, Stop, Work},
+    usage_ledger::SamplingModel,
 };
 
 /// How long tools may take to end once they were cancelled.
@@ -43,9 +43,9 @@ impl Drop for Running {
     }
 }
 
-impl Work {
+impl ReplyTask {
     /// Does what was decided about each call, until all have a result.
-    pub(super) async fn run_tools(&mut self, checked: Vec<Checked>) -> Going<()> {
+    pub(super) async fn run_tools(&mut self, checked: Vec<Checked>) -> StepResult<()> {
         if checked.is_empty() {
             return Ok(());
         }
@@ -58,10 +58,10 @@ impl Work {
             }
         }
         let ended = self.until_all_ended(&mut running, to_ask).await;
-        if let Err(Stop::Cancelled) = ended {
-            self.wind_up(&mut running).await?;
+        if let Err(Abort::Cancelled) = ended {
+            self.drain_cancelled(&mut running).await?;
         }
-        self.keep_books().await?;
+        self.flush_usage().await?;
         ended
     }
 
@@ -69,7 +69,7 @@ impl Work {
         &mut self,
         running: &mut Running,
         mut to_ask: VecDeque<(Call, Asked)>,
-    ) -> Going<()> {
+    ) -> StepResult<()> {
         let mut pending: Option<Pending> = None;
         let cancellation = self.cancellation.clone();
         loop {
@@ -83,7 +83,7 @@ impl Work {
             }
             tokio::select! {
                 biased;
-                () = cancellation.cancelled() => return Err(Stop::Cancelled),
+                () = cancellation.cancelled() => return Err(Abort::Cancelled),
                 Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
                     self.take_ended(ended).await?;
                 }
@@ -97,7 +97,7 @@ impl Work {
     }
 
     /// Runs a call, or gives it the result that it has without running.
-    async fn begin_call(&mut self, decided: Settled, running: &mut Running) -> Going<()> {
+    async fn begin_call(&mut self, decided: Settled, running: &mut Running) -> StepResult<()> {
         match decided {
             Settled::No { id, name, output, end } => self.finish_call(id, name, output, end).await,
             Settled::Run(call) => {
@@ -114,7 +114,7 @@ impl Work {
     fn context(&self, call: &Call, running: &Running) -> CallContext {
         let core = &self.core;
         let model: Arc<dyn Model> =
-            Arc::new(AskedByTool { model: core.accelerator(), spent: Arc::clone(&core.spent) });
+            Arc::new(SamplingModel { model: core.accelerator(), usage: Arc::clone(&core.usage) });
         let side = Arc::new(Side {
             id: call.id.clone(),
             events: self.events.clone(),
@@ -132,7 +132,7 @@ impl Work {
             .with_exchange_view(self.state.conversation.view())
     }
 
-    async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Going<()> {
+    async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> StepResult<()> {
         // A task that was aborted has no result; the end of the reply gives it one.
         let Ok(Ended { id, name, result, note }) = ended else { return Ok(()) };
         let mut output = match result {
@@ -145,7 +145,7 @@ impl Work {
     }
 
     /// The person cancelled: what has ended all the same keeps its result, the rest is ended.
-    async fn wind_up(&mut self, running: &mut Running) -> Going<()> {
+    async fn drain_cancelled(&mut self, running: &mut Running) -> StepResult<()> {
         running.cancellation.cancel();
         let deadline = tokio::time::Instant::now() + CANCEL_GRACE;
         while let Ok(Some(ended)) = tokio::time::timeout_at(deadline, running.calls.join_next()).await {

@@ -21,6 +21,7 @@ mod exchange_calls;
 mod exchange_cancel;
 mod exchange_outcomes;
 mod exchange_property;
+mod exchange_questions;
 mod exchange_streams;
 mod exchange_support;
 mod http_faults;

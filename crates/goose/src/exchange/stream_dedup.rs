@@ -1,20 +1,20 @@
-//! [`Shown`]: what a person has seen of an answer that is still coming, so that nothing is shown twice when the model has
-//! to be asked again.
+//! [`StreamDedup`]: the text of an answer that was shown so far, so that none is shown twice when the model has to be
+//! asked again.
 
 use super::Event;
 
-/// What is shown of an answer.
+/// A kind of text in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     Thinking,
 }
 
-/// What was shown since the model was asked. Neighbours are of different kinds.
+/// The text that was shown since the model was asked. Adjacent pieces are of different kinds.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct StreamDedup {
     pieces: Vec<(Kind, String)>,
-    /// How much of that the new answer has repeated so far; none while there is nothing to repeat.
+    /// The part of it that the new answer has repeated so far; none while there is nothing to repeat.
     repeated: Option<Place>,
 }
 
@@ -24,19 +24,19 @@ struct Place {
     byte: usize,
 }
 
-impl Shown {
-    /// The model is asked again: what was shown is expected once more.
+impl StreamDedup {
+    /// Starts a new attempt: what was shown is expected once more.
     pub(super) fn again(&mut self) {
         self.repeated = (!self.pieces.is_empty()).then(Place::default);
     }
 
-    /// All text that was shown.
+    /// Returns all text that was shown.
     pub(super) fn text(&self) -> String {
         let texts = self.pieces.iter().filter(|(kind, _)| *kind == Kind::Text);
         texts.map(|(_, text)| text.as_str()).collect()
     }
 
-    /// More of the answer has come: what a person is to be told of it.
+    /// Takes more of the answer, and returns the events that show it.
     pub(super) fn more(&mut self, kind: Kind, text: String) -> Vec<Event> {
         let Some(mut place) = self.repeated else {
             self.push(kind, &text);
@@ -64,7 +64,7 @@ impl Shown {
         Vec::new()
     }
 
-    /// The answer is complete. One that is shorter than what was shown differs from it.
+    /// Ends the answer. One that is shorter than what was shown differs from it.
     pub(super) fn end(&mut self) -> Vec<Event> {
         match self.repeated {
             Some(place) if place.piece < self.pieces.len() => self.differs(place, Kind::Text, ""),
@@ -72,7 +72,7 @@ impl Shown {
         }
     }
 
-    /// The new answer goes on in another way: it is shown from its beginning.
+    /// The new answer continues differently: it is shown from its start.
     fn differs(&mut self, place: Place, kind: Kind, rest: &str) -> Vec<Event> {
         self.repeated = None;
         self.pieces.truncate(place.piece + 1);
@@ -102,5 +102,5 @@ fn event(kind: Kind, text: String) -> Event {
 }
 
 #[cfg(test)]
-#[path = "shown_tests.rs"]
+#[path = "stream_dedup_tests.rs"]
 mod tests;

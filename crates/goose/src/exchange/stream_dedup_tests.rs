@@ -6,10 +6,10 @@ use super::*;
 
 /// What a person has before their eyes after these events.
 fn read(events: &[Event]) -> Vec<(Kind, String)> {
-    let mut shown = Shown::default();
+    let mut shown = StreamDedup::default();
     for event in events {
         match event {
-            Event::Restarted => shown = Shown::default(),
+            Event::Restarted => shown = StreamDedup::default(),
             Event::Text(text) => shown.push(Kind::Text, text),
             Event::Thinking(text) => shown.push(Kind::Thinking, text),
             _ => {}
@@ -23,7 +23,7 @@ fn text(piece: &str) -> (Kind, String) {
 }
 
 fn show(attempts: &[Vec<(Kind, String)>]) -> Vec<Event> {
-    let mut shown = Shown::default();
+    let mut shown = StreamDedup::default();
     let mut events = Vec::new();
     for attempt in attempts {
         shown.again();
@@ -64,7 +64,7 @@ proptest! {
     /// Row 26: however often a stream breaks, what is read in the end is the last answer.
     #[test]
     fn what_is_read_is_the_last_answer(attempts in prop::collection::vec(any_pieces(), 1..5)) {
-        let mut last = Shown::default();
+        let mut last = StreamDedup::default();
         attempts[attempts.len() - 1].iter().for_each(|(kind, piece)| last.push(*kind, piece));
         prop_assert_eq!(read(&show(&attempts)), last.pieces);
     }

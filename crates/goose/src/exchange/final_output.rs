@@ -4,26 +4,26 @@ use goose_extension::{JsonObject, Tool};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The tool's name, as people know it from recipes.
+/// The tool's name, known from recipes.
 pub(super) const FINAL_OUTPUT: &str = "recipe__final_output";
 
-/// What the model is told when it stops without the answer.
+/// The reminder for a model that stops without the answer.
 pub(super) const NUDGE: &str = "You have not given the final answer yet. \
     Call `recipe__final_output` with it now; its arguments are the answer.";
 
-/// What the model reads when the answer fits.
+/// The result of an answer that fits.
 pub(super) const ACCEPTED: &str = "The final answer was accepted.";
 
 const DESCRIPTION: &str = "Gives the final answer of this task. The arguments are the answer. \
     Call it exactly once, at the end, when all work is done.";
 
-/// How many problems of an answer are told at once.
+/// Problems of an answer that are reported at once.
 const MAX_PROBLEMS: usize = 8;
 
-/// Where an answer that is no object travels, for arguments are always an object.
+/// The argument that holds an answer of another type, since arguments are always an object.
 const WRAPPED: &str = "answer";
 
-/// The schema of the final answer, ready to be used.
+/// The compiled schema of the final answer.
 #[derive(Debug)]
 pub(crate) struct FinalOutput {
     tool: Tool,
@@ -32,11 +32,11 @@ pub(crate) struct FinalOutput {
 }
 
 impl FinalOutput {
-    /// Takes a schema.
+    /// Compiles a schema.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// A description of the problem with it.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
         let Some(object) = schema.as_object() else {
             return Err("A response schema is a JSON object.".to_owned());
@@ -51,11 +51,11 @@ impl FinalOutput {
         &self.tool
     }
 
-    /// The answer, where it fits.
+    /// Returns the answer if it fits.
     ///
     /// # Errors
     ///
-    /// What does not fit, for the model.
+    /// The problems, for the model.
     pub(super) fn accept(&self, mut arguments: JsonObject) -> Result<Value, String> {
         let answer = match self.is_wrapped {
             true => arguments.remove(WRAPPED).unwrap_or_default(),

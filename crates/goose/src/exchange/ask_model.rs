@@ -1,39 +1,93 @@
 //! Asking the model: until it has answered completely, or it is clear that it will not.
 //!
 //! Tools run only when an answer is complete, so a stream that breaks off never runs one twice. Text is shown as it
-//! comes; when the model has to be asked again, what was shown is not shown again, see [`Shown`].
+//! comes; when the model has to be asked again, text is not shown twice, see [`StreamDedup`].
 
 use std::task::Poll;
 
 use futures::StreamExt as _;
-use goose_extension::Message;
-use goose_providers::{ProviderError, ReplyEvent, ReplyStream, Request};
+use goose_extension::{Message, MessageContent};
+use goose_providers::{
+    Arguments, Collector, ProviderError, ProviderResult, ReplyEvent, ReplyStream, Request, StopReason,
+    ToolCall, Usage,
+};
 
 use super::{
-    answer::{Answer, Incoming},
     event::Event,
     prepare::get_ready,
-    shown::{Kind, Shown},
-    work::{Going, Stop, Work},
+    reply_task::{Abort, ReplyTask, StepResult},
+    stream_dedup::{Kind, StreamDedup},
 };
 use crate::session::Step;
 
-/// Why one try gave no answer.
-enum Missed {
+/// A complete answer of the model.
+#[derive(Debug)]
+pub(super) struct ModelAnswer {
+    pub(super) message: Message,
+    /// The calls of the message, in order, with what is wrong with them.
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) usage: Usage,
+    pub(super) stop: StopReason,
+}
+
+impl ModelAnswer {
+    /// Whether it contains text for the user.
+    pub(super) fn has_text(&self) -> bool {
+        let mut texts = self.message.content.iter().filter_map(MessageContent::as_text);
+        texts.any(|text| !text.trim().is_empty())
+    }
+}
+
+/// An answer that is still arriving.
+#[derive(Default)]
+pub(super) struct Incoming {
+    collector: Collector,
+    calls: Vec<ToolCall>,
+}
+
+impl Incoming {
+    pub(super) fn push(&mut self, event: ReplyEvent) {
+        if let ReplyEvent::Call(call) = &event {
+            self.calls.push(call.clone());
+        }
+        self.collector.push(event);
+    }
+
+    /// The usage so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.collector.usage()
+    }
+
+    pub(super) fn finish(self) -> ProviderResult<ModelAnswer> {
+        let reply = self.collector.finish()?;
+        Ok(ModelAnswer { message: reply.message, calls: self.calls, usage: reply.usage, stop: reply.stop })
+    }
+}
+
+/// The arguments of a call as JSON.
+pub(super) fn as_value(arguments: &Arguments) -> serde_json::Value {
+    match arguments {
+        Arguments::Object(object) => serde_json::Value::Object(object.clone()),
+        Arguments::Malformed { raw, .. } => serde_json::Value::String(raw.clone()),
+    }
+}
+
+/// The reason why one attempt gave no answer.
+enum AttemptError {
     Cancelled,
     Failed(ProviderError),
 }
 
-impl From<ProviderError> for Missed {
+impl From<ProviderError> for AttemptError {
     fn from(error: ProviderError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Work {
-    /// The model's answer to the conversation as it is now.
-    pub(super) async fn ask(&mut self) -> Going<Answer> {
-        let mut shown = Shown::default();
+impl ReplyTask {
+    /// Returns the model's answer to the conversation as it is now.
+    pub(super) async fn ask(&mut self) -> StepResult<ModelAnswer> {
+        let mut shown = StreamDedup::default();
         let mut failures = 0;
         loop {
             match self.ask_once(&mut shown).await {
@@ -41,11 +95,13 @@ impl Work {
                     self.overflows = 0;
                     return Ok(answer);
                 }
-                Err(Missed::Cancelled) => return Err(self.keep_partial(&shown, Stop::Cancelled).await),
-                Err(Missed::Failed(error @ ProviderError::ContextLength { .. })) => {
+                Err(AttemptError::Cancelled) => {
+                    return Err(self.keep_partial(&shown, Abort::Cancelled).await);
+                }
+                Err(AttemptError::Failed(error @ ProviderError::ContextLength { .. })) => {
                     self.overflow(error).await?;
                 }
-                Err(Missed::Failed(error)) => {
+                Err(AttemptError::Failed(error)) => {
                     failures += 1;
                     if let Err(stop) = self.wait_for_another_try(failures, error).await {
                         return Err(self.keep_partial(&shown, stop).await);
@@ -56,7 +112,7 @@ impl Work {
         }
     }
 
-    async fn ask_once(&mut self, shown: &mut Shown) -> Result<Answer, Missed> {
+    async fn ask_once(&mut self, shown: &mut StreamDedup) -> Result<ModelAnswer, AttemptError> {
         let mut stream = self.open_stream().await?;
         let mut incoming = Incoming::default();
         let read = self.read(&mut stream, &mut incoming, shown).await;
@@ -68,13 +124,13 @@ impl Work {
                     self.emit(event);
                 }
             }
-            // What was read has to be paid for, whatever became of it.
-            Err(_) => self.core.spent.add(self.core.processor().as_ref(), usage),
+            // What was read is charged, whatever became of it.
+            Err(_) => self.core.usage.add(self.core.processor().as_ref(), usage),
         }
         answer
     }
 
-    async fn open_stream(&mut self) -> Result<ReplyStream, Missed> {
+    async fn open_stream(&mut self) -> Result<ReplyStream, AttemptError> {
         let unready = self.take_unready();
         let options = self.core.request_options();
         let request = Request {
@@ -94,18 +150,18 @@ impl Work {
             Poll::Ready(stream) => stream,
             Poll::Pending => stream.await,
         };
-        Ok(stream.ok_or(Missed::Cancelled)??)
+        Ok(stream.ok_or(AttemptError::Cancelled)??)
     }
 
     async fn read(
         &self,
         stream: &mut ReplyStream,
         incoming: &mut Incoming,
-        shown: &mut Shown,
-    ) -> Result<(), Missed> {
+        shown: &mut StreamDedup,
+    ) -> Result<(), AttemptError> {
         loop {
             let event = self.cancellation.run_until_cancelled(stream.next()).await;
-            let Some(event) = event.ok_or(Missed::Cancelled)?.transpose()? else { return Ok(()) };
+            let Some(event) = event.ok_or(AttemptError::Cancelled)?.transpose()? else { return Ok(()) };
             let news = match &event {
                 ReplyEvent::Text(text) => shown.more(Kind::Text, text.clone()),
                 ReplyEvent::Thinking(text) => shown.more(Kind::Thinking, text.clone()),
@@ -118,19 +174,19 @@ impl Work {
         }
     }
 
-    /// Waits before the next try, as long as makes sense.
-    async fn wait_for_another_try(&self, failures: u32, error: ProviderError) -> Result<(), Stop> {
+    /// Waits before the next attempt, if there is one.
+    async fn wait_for_another_try(&self, failures: u32, error: ProviderError) -> Result<(), Abort> {
         let Some(delay) = self.core.retry.delay(failures, &error) else { return Err(error.into()) };
         let reason = error.to_string();
         self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
         match self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await {
             Some(()) => Ok(()),
-            None => Err(Stop::Cancelled),
+            None => Err(Abort::Cancelled),
         }
     }
 
-    /// The reply stops in the middle of an answer: what the person has read of it stays in the conversation.
-    async fn keep_partial(&mut self, shown: &Shown, stop: Stop) -> Stop {
+    /// Keeps the text that the user has read in the conversation, where the reply stops in the middle of an answer.
+    async fn keep_partial(&mut self, shown: &StreamDedup, stop: Abort) -> Abort {
         let text = shown.text();
         if text.trim().is_empty() {
             return stop;

@@ -1,0 +1,235 @@
+//! Compaction: older messages make room before the context is full, and when the service says that it is.
+
+use std::sync::Arc;
+
+use goose_extension::Message;
+use goose_providers::{ProviderError, Usage};
+
+use super::{
+    core::Core,
+    event::Event,
+    reply_task::{Abort, ReplyTask, StepResult},
+};
+use crate::{
+    context::{
+        Budget, Meter, Moderator,
+        moderate::{Making, Pressure, make_room},
+    },
+    session::{Conversation, Step},
+};
+
+/// Compactions because the service refuses the conversation for its length, before the reply fails.
+const MAX_OVERFLOWS: u32 = 2;
+
+/// The reason for a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The context will soon be full.
+    Near,
+    /// The service refused the conversation as too long, for the nth time.
+    Overflow(u32),
+    /// The user asked for it.
+    Asked,
+}
+
+impl Reason {
+    fn pressure(self) -> Pressure {
+        match self {
+            Self::Near => Pressure::Ahead,
+            Self::Overflow(_) | Self::Asked => Pressure::Now,
+        }
+    }
+}
+
+impl Core {
+    /// Tokens that fit into the context: the model's limit, or less where the profile wants less.
+    pub(super) fn limit(&self) -> u64 {
+        let limit = self.processor().model().context_limit;
+        self.limits.context.map_or(limit, |wanted| wanted.min(limit))
+    }
+
+    fn budget(&self, reason: Reason, used: u64) -> Budget {
+        let limit = self.limit();
+        let threshold = match reason {
+            Reason::Near => self.limits.threshold,
+            // What the service refused, or the user finds too long, is too long whatever the limit is said to be.
+            Reason::Asked | Reason::Overflow(1) => Some(share(used, limit) / 2.0),
+            Reason::Overflow(_) => Some(share(used, limit) / 4.0),
+        };
+        Budget::new(limit, self.processor().model().max_output, threshold)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
+fn share(part: u64, whole: u64) -> f64 {
+    part.max(1) as f64 / whole.max(1) as f64
+}
+
+impl ReplyTask {
+    pub(super) async fn keep_within_budget(&mut self) -> StepResult<()> {
+        self.count_messages();
+        let used = self.state.context_usage.used();
+        let budget = self.core.budget(Reason::Near, used);
+        if !budget.is_over(used) || self.state.context_usage.is_in_vain(used) {
+            return Ok(());
+        }
+        // Where no room can be made, the service has the last word.
+        self.make_room(Reason::Near).await?;
+        let used = self.state.context_usage.used();
+        if budget.is_over(used) {
+            self.state.context_usage.was_in_vain(used);
+        }
+        Ok(())
+    }
+
+    /// Counts the messages that came since the last time.
+    pub(super) fn count_messages(&mut self) {
+        let state = &mut *self.state;
+        state.context_usage.count_messages(state.conversation.messages());
+    }
+
+    /// Compacts a conversation that the service refused for its length, or fails.
+    pub(super) async fn overflow(&mut self, error: ProviderError) -> StepResult<()> {
+        self.overflows += 1;
+        let is_first = self.state.conversation.messages().len() == 1;
+        if !is_first
+            && self.overflows <= MAX_OVERFLOWS
+            && self.make_room(Reason::Overflow(self.overflows)).await?
+        {
+            return Ok(());
+        }
+        let words = match (is_first, self.overflows > MAX_OVERFLOWS) {
+            (true, _) => "The message is too long for the model, and nothing before it could be left out.",
+            (_, true) => "The conversation is too long for the model, even after room was made twice.",
+            _ => "The conversation is too long for the model, and no room could be made.",
+        };
+        Err(Abort::failed(format!("{words} ({error})"), error.hint()))
+    }
+
+    /// Compacts older messages. Returns whether anything changed.
+    pub(super) async fn make_room(&mut self, reason: Reason) -> StepResult<bool> {
+        let core = Arc::clone(&self.core);
+        let before = self.state.context_usage.used();
+        let accelerator = core.accelerator();
+        let book = |usage| core.usage.add(accelerator.as_ref(), usage);
+        let making = Making {
+            moderator: match (core.moderator, reason) {
+                (Moderator::Passive, Reason::Asked) => Moderator::Summarize,
+                (moderator, _) => moderator,
+            },
+            pressure: reason.pressure(),
+            meter: self.state.context_usage.meter(),
+            budget: core.budget(reason, before),
+            summarizer: accelerator.as_ref(),
+            retry: &core.retry,
+            book: &book,
+        };
+        let room = make_room(self.state.conversation.messages(), making);
+        let room = self.cancellation.run_until_cancelled(room).await.ok_or(Abort::Cancelled)?;
+        let room = match room {
+            Ok(room) if self.would_use(&room.messages) < before => room,
+            Ok(_) => return Ok(false),
+            Err(no_room) => {
+                tracing::debug!(%no_room, "no room was made");
+                return Ok(false);
+            }
+        };
+        if let Some(notice) = room.notice {
+            self.emit(Event::Notice(notice));
+        }
+        self.replace_messages(&room.messages).await?;
+        let after = self.state.context_usage.used();
+        self.emit(Event::Compacted { before, after });
+        Ok(true)
+    }
+
+    fn would_use(&self, messages: &[Arc<Message>]) -> u64 {
+        self.state.context_usage.meter().would_use(messages.iter().map(AsRef::as_ref))
+    }
+
+    /// Replaces the messages that the model sees; the steps before stay in the store.
+    pub(super) async fn replace_messages(&mut self, messages: &[Arc<Message>]) -> StepResult<()> {
+        let messages = messages.iter().map(|message| Message::clone(message)).collect();
+        self.flush_usage().await?;
+        self.record(Step::Compacted { messages }).await?;
+        let state = &mut *self.state;
+        state.context_usage.restart(state.conversation.messages());
+        Ok(())
+    }
+}
+
+/// Share of itself, as a divisor, by which the context must have grown before a compaction that failed is tried again.
+const GROWTH: u64 = 10;
+
+/// The size of the context. Each message is counted once, when it comes.
+#[derive(Debug, Default)]
+pub(super) struct ContextUsage {
+    meter: Meter,
+    /// Count of messages that were counted,
+    seen: usize,
+    /// and of parts of the last of them: text of the user may be added to it later.
+    parts: usize,
+    /// The size at which a compaction failed.
+    in_vain: Option<u64>,
+}
+
+impl ContextUsage {
+    /// Estimated tokens of the conversation.
+    pub(super) fn used(&self) -> u64 {
+        self.meter.used()
+    }
+
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Sets the tokens that go with every request.
+    pub(super) fn set_fixed(&mut self, tokens: u64) {
+        self.meter.set_fixed(tokens);
+    }
+
+    /// Counts the messages that came since the last time.
+    pub(super) fn count_messages(&mut self, messages: &[Arc<Message>]) {
+        if let Some(last) = self.seen.checked_sub(1).and_then(|last| messages.get(last)) {
+            self.meter.add_parts(last.content.get(self.parts..).unwrap_or_default());
+            self.parts = last.content.len();
+        }
+        for message in messages.iter().skip(self.seen) {
+            self.add(message);
+        }
+    }
+
+    fn add(&mut self, message: &Message) {
+        self.meter.add(message);
+        self.seen += 1;
+        self.parts = message.content.len();
+    }
+
+    /// Takes over what the service counted, up to its answer.
+    pub(super) fn answered(&mut self, usage: &Usage, conversation: &Conversation) {
+        self.count_messages(conversation.messages());
+        // A message that waits for its results comes to the others later, and is not to be seen twice.
+        if let Some(waiting) = conversation.waiting() {
+            self.add(waiting);
+        }
+        self.meter.count(usage);
+    }
+
+    /// Starts again with other messages.
+    pub(super) fn restart(&mut self, messages: &[Arc<Message>]) {
+        self.meter.restart(messages.iter().map(AsRef::as_ref));
+        self.seen = messages.len();
+        self.parts = messages.last().map_or(0, |last| last.content.len());
+        self.in_vain = None;
+    }
+
+    /// Notes that a compaction failed or was not enough.
+    pub(super) fn was_in_vain(&mut self, used: u64) {
+        self.in_vain = Some(used);
+    }
+
+    /// Whether another compaction would fail as well.
+    pub(super) fn is_in_vain(&self, used: u64) -> bool {
+        self.in_vain.is_some_and(|before| used < before.saturating_add(before / GROWTH))
+    }
+}

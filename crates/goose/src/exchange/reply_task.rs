@@ -1,0 +1,356 @@
+//! [`ReplyTask`]: one reply being made, as a sequence of small steps.
+//!
+//! ```text
+//! begin ─► prepare ─► ask ─► record ─► check ─► run tools ─► decide ─┬─► end
+//!             ▲                                                      │
+//!             └──────────────────────────────────────────────────────┘
+//! ```
+//!
+//! What happens is stored first, then it counts, then it is reported. A reply that ends anywhere leaves a valid history.
+
+use std::sync::Arc;
+
+use goose_extension::{Message, MessageContent, Role, ToolOutput};
+use goose_providers::{ProviderError, StopReason, ToolCall, Usage};
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ask_model::ModelAnswer,
+    bounded::bounded,
+    core::{Core, State},
+    event::{Event, Failure, Outcome, ToolEnd},
+    event_hub::EventSink,
+    final_output,
+    repetition::Repetition,
+};
+use crate::session::{GO_ON, Step, StoreError, aside_message, says_nothing};
+
+/// Reminders that a model gets to say something before the reply ends.
+const MAX_REMINDERS: u32 = 2;
+
+/// The reminder for a model that has said nothing.
+const SAY_SOMETHING: &str =
+    "Your last answer was empty. Go on with the task; when it is done, say in a sentence what the result is.";
+
+/// The result of a call that the user cancelled, for the model.
+const CANCELLED: &str = "Cancelled by the user. It may have been carried out in part.";
+
+/// The reason of a cancelled reply in the log.
+const CANCELLED_REPLY: &str = "cancelled by the user";
+
+/// The result of a call during which goose was ended, for the model.
+const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a result. \
+                           It may have been carried out in part; look before you repeat it.";
+
+/// The reason of an unfinished reply in the log.
+const INTERRUPTED_REPLY: &str = "goose was ended";
+
+/// One reply being made.
+pub(super) struct ReplyTask {
+    pub(super) core: Arc<Core>,
+    pub(super) state: OwnedMutexGuard<State>,
+    pub(super) events: EventSink,
+    pub(super) cancellation: CancellationToken,
+    pub(super) repetition: Repetition,
+    /// Count of questions to the model.
+    pub(super) turn: u32,
+    /// Count of reminders that the model has to say something.
+    reminders: u32,
+    /// The final answer, once it was given.
+    pub(super) structured: Option<serde_json::Value>,
+    /// Count of refusals for length since the service last answered.
+    pub(super) overflows: u32,
+    /// Set when the model repeats itself without end.
+    pub(super) stuck: Option<Failure>,
+}
+
+/// The reason why a reply does not continue.
+#[derive(Debug)]
+pub(super) enum Abort {
+    Cancelled,
+    Failed(Failure),
+}
+
+/// The result of a step.
+pub(super) type StepResult<T> = Result<T, Abort>;
+
+/// What comes after an answer and its tools.
+enum Next {
+    Ask,
+    End(Outcome),
+}
+
+impl Abort {
+    pub(super) fn failed(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
+        Self::Failed(Failure { message: message.into(), hint: hint.into() })
+    }
+}
+
+impl From<StoreError> for Abort {
+    fn from(error: StoreError) -> Self {
+        Self::failed(format!("The session could not be written: {error}"), error.hint())
+    }
+}
+
+impl From<ProviderError> for Abort {
+    fn from(error: ProviderError) -> Self {
+        Self::failed(error.to_string(), error.hint())
+    }
+}
+
+impl ReplyTask {
+    pub(super) fn new(
+        core: Arc<Core>,
+        state: OwnedMutexGuard<State>,
+        events: EventSink,
+        cancellation: CancellationToken,
+    ) -> Self {
+        let repetition = Repetition::new(core.limits.repetitions);
+        Self {
+            core,
+            state,
+            events,
+            cancellation,
+            repetition,
+            turn: 0,
+            reminders: 0,
+            structured: None,
+            overflows: 0,
+            stuck: None,
+        }
+    }
+
+    /// Makes the reply.
+    pub(super) async fn reply(mut self, message: Option<Message>) -> Outcome {
+        let outcome = match self.turns(message).await {
+            Ok(outcome) => outcome,
+            Err(Abort::Cancelled) => Outcome::Cancelled,
+            Err(Abort::Failed(failure)) => Outcome::Failed(failure),
+        };
+        self.end(outcome).await
+    }
+
+    async fn turns(&mut self, message: Option<Message>) -> StepResult<Outcome> {
+        self.begin(message).await?;
+        loop {
+            self.prepare().await?;
+            let answer = self.ask().await?;
+            let calls = self.record_answer(&answer).await?;
+            let checked = self.check(&answer, calls).await?;
+            self.run_tools(checked).await?;
+            match self.decide(&answer).await? {
+                Next::Ask => {}
+                Next::End(outcome) => return Ok(outcome),
+            }
+        }
+    }
+
+    /// Closes what was left open, and stores the user's message.
+    async fn begin(&mut self, message: Option<Message>) -> StepResult<()> {
+        self.close_interrupted().await?;
+        let last = self.state.conversation.last().map(|last| last.role.clone());
+        let message = match (message, last) {
+            (Some(message), _) if says_nothing(&message) => return Err(empty()),
+            (Some(message), _) => self.core.with_surroundings(message),
+            (None, Some(Role::Assistant)) => aside_message(GO_ON),
+            (None, Some(_)) => return Ok(()),
+            (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
+        };
+        self.record(Step::Message { message }).await?;
+        match self.state.conversation.messages().is_empty() {
+            true => Err(empty()),
+            false => Ok(()),
+        }
+    }
+
+    /// Reports an event.
+    pub(super) fn emit(&self, event: Event) {
+        self.events.emit(event);
+    }
+
+    /// Stores a step; only then it counts.
+    pub(super) async fn record(&mut self, step: Step) -> Result<(), StoreError> {
+        self.record_all(vec![step]).await
+    }
+
+    /// Stores several steps at once, after those that waited for the next one.
+    async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let mut all = self.core.events.take_unsaved();
+        all.extend(steps);
+        let number = self.core.session.append_all(&all).await?;
+        self.core.events.stored(number);
+        all.into_iter().for_each(|step| self.state.conversation.apply(step));
+        Ok(())
+    }
+
+    /// Takes the model's answer into the conversation. Returns the calls under the ids that they have there.
+    async fn record_answer(&mut self, answer: &ModelAnswer) -> StepResult<Vec<ToolCall>> {
+        self.core.usage.add(self.core.processor().as_ref(), answer.usage);
+        let message = self.state.conversation.with_own_ids(answer.message.clone());
+        let ids: Vec<String> = message.call_ids().map(str::to_owned).collect();
+        let says_something = says_something(&message);
+        let mut steps = self.core.usage.take_unsaved();
+        steps.extend(says_something.then_some(Step::Message { message }));
+        self.record_all(steps).await?;
+        if let Some(message) = self.state.conversation.last().filter(|_| says_something) {
+            self.emit(Event::Answered(Arc::clone(message)));
+        }
+        self.report_cost(answer.usage);
+        let calls = answer.calls.iter().zip(ids).map(|(call, id)| ToolCall { id, ..call.clone() });
+        Ok(calls.collect())
+    }
+
+    fn report_cost(&mut self, usage: Usage) {
+        let state = &mut *self.state;
+        state.context_usage.answered(&usage, &state.conversation);
+        let used = state.context_usage.used();
+        self.emit(Event::Cost(self.core.usage.cost(usage, used, self.core.limit())));
+    }
+
+    /// Stores the usage since the last time.
+    pub(super) async fn flush_usage(&mut self) -> StepResult<()> {
+        let steps = self.core.usage.take_unsaved();
+        Ok(self.record_all(steps).await?)
+    }
+
+    /// Stores the result of a call.
+    pub(super) async fn finish_call(
+        &mut self,
+        id: String,
+        name: String,
+        output: ToolOutput,
+        end: ToolEnd,
+    ) -> StepResult<()> {
+        let output = bounded(output);
+        self.record(Step::ToolResult { id: id.clone(), output: output.clone() }).await?;
+        self.emit(Event::ToolFinished { id, name, output, end });
+        Ok(())
+    }
+
+    /// Decides whether the model is asked again.
+    async fn decide(&mut self, answer: &ModelAnswer) -> StepResult<Next> {
+        if let Some(structured) = self.structured.take() {
+            return Ok(Next::End(Outcome::Done { structured: Some(structured) }));
+        }
+        if let Some(failure) = self.stuck.take() {
+            return Err(Abort::Failed(failure));
+        }
+        match &answer.stop {
+            StopReason::Refused => return Ok(Next::End(Outcome::Refused)),
+            StopReason::MaxTokens if answer.calls.is_empty() => return Ok(Next::End(Outcome::MaxTokens)),
+            _ => {}
+        }
+        let next = match (answer.calls.is_empty(), answer.has_text(), &self.core.final_output) {
+            (false, ..) => {
+                self.reminders = 0;
+                Next::Ask
+            }
+            (true, true, None) => Next::End(Outcome::Done { structured: None }),
+            (true, false, None) => self.remind(SAY_SOMETHING).await?,
+            (true, _, Some(_)) => self.remind(final_output::NUDGE).await?,
+        };
+        Ok(match next {
+            Next::Ask if self.turn >= self.core.limits.turns => Next::End(Outcome::MaxTurns(self.turn)),
+            next => next,
+        })
+    }
+
+    /// Tells the model what it has left undone, unless it was told often enough.
+    async fn remind(&mut self, words: &str) -> StepResult<Next> {
+        if self.reminders >= MAX_REMINDERS {
+            return match self.core.final_output {
+                Some(_) => Err(Abort::failed(
+                    "The model did not give its answer in the form that was asked for.",
+                    "Ask again, or use another model or a simpler response schema.".to_owned(),
+                )),
+                None => Ok(Next::End(Outcome::Empty)),
+            };
+        }
+        self.reminders += 1;
+        self.record(Step::Message { message: aside_message(words) }).await?;
+        Ok(Next::Ask)
+    }
+
+    /// Marks what an earlier reply left open, because goose was ended in the middle of it.
+    pub(super) async fn close_interrupted(&mut self) -> StepResult<()> {
+        let steps = interrupted(self.state.conversation.open_calls(), INTERRUPTED, INTERRUPTED_REPLY);
+        if steps.len() > 1 || self.state.is_unfinished {
+            self.record_all(steps).await?;
+            self.state.is_unfinished = false;
+        }
+        Ok(())
+    }
+
+    /// Stores the end of the reply. Where that fails, the failure is the end.
+    async fn end(mut self, outcome: Outcome) -> Outcome {
+        let open = self.open_calls();
+        let steps = match &outcome {
+            Outcome::Cancelled => {
+                interrupted(self.state.conversation.open_calls(), CANCELLED, CANCELLED_REPLY)
+            }
+            outcome => vec![Step::ReplyEnded { outcome: word(outcome).to_owned() }],
+        };
+        let flushed = self.flush_usage().await;
+        let stored = self.record_all(steps).await;
+        if outcome == Outcome::Cancelled {
+            for (id, name) in open {
+                let output = ToolOutput::error(CANCELLED);
+                self.emit(Event::ToolFinished { id, name, output, end: ToolEnd::Cancelled });
+            }
+        }
+        match (flushed, stored.map_err(Into::into)) {
+            (Err(Abort::Failed(failure)), _) | (_, Err(Abort::Failed(failure)))
+                if !matches!(outcome, Outcome::Failed(_)) =>
+            {
+                Outcome::Failed(failure)
+            }
+            _ => outcome,
+        }
+    }
+
+    /// The ids and names of the calls that have no result.
+    fn open_calls(&self) -> Vec<(String, String)> {
+        let Some(message) = self.state.conversation.last() else { return Vec::new() };
+        let open: Vec<&str> = self.state.conversation.open_calls().collect();
+        let calls = message.content.iter().filter_map(|part| match part {
+            MessageContent::ToolCall { id, name, .. } if open.contains(&id.as_str()) => {
+                Some((id.clone(), name.clone()))
+            }
+            _ => None,
+        });
+        calls.collect()
+    }
+}
+
+fn empty() -> Abort {
+    Abort::failed("The message is empty.", "Say what is to be done.".to_owned())
+}
+
+/// Whether a message contains more than reasoning.
+fn says_something(message: &Message) -> bool {
+    message.content.iter().any(|part| !matches!(part, MessageContent::Reasoning(_)))
+}
+
+/// The steps that end a reply in the middle: a result for each call, then the reason.
+fn interrupted<'a>(calls: impl Iterator<Item = &'a str>, result: &str, reason: &str) -> Vec<Step> {
+    let results = calls.map(|id| Step::ToolResult { id: id.to_owned(), output: ToolOutput::error(result) });
+    let end = Step::Interrupted { reason: reason.to_owned() };
+    results.chain([end]).collect()
+}
+
+/// The word for an outcome in the log.
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done { .. } => "done",
+        Outcome::MaxTurns(_) => "max_turns",
+        Outcome::MaxTokens => "max_tokens",
+        Outcome::Refused => "refused",
+        Outcome::Empty => "empty",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Failed(_) => "failed",
+    }
+}

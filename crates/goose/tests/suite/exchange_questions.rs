@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use goose::{
-    config::{Profile, ProfileExtension, Settings, SettingsSource},
-    exchange::{Answer, Event, Exchange, Reply},
+    agent_manager::OpenOptions,
+    config::{Profile, ProfileExtension},
+    exchange::{Answer, Event, Reply},
     permission::{Mode, PermissionOptions, Permissions},
     session::{NewSession, SessionStore, Step},
 };
@@ -80,15 +81,14 @@ async fn log_and_status_reach_the_notifier_the_events_and_the_store() -> anyhow:
         let heard = Listener::default();
         let mut profile = Profile::default();
         profile.extensions = vec![ProfileExtension::new("built")];
-        let exchange = Exchange::builder(profile, heard.clone())
-            .with_settings(Settings::load(SettingsSource::new(world.paths()))?)
-            .in_pool(Arc::clone(&world.pool))
+        let options = OpenOptions::new(profile)
+            .with_notifier(heard.clone())
             .with_provider(provider(&model, Wire::Chat)?)
             .with_session(store.create(NewSession::in_folder(world.file(""))).await?)
             .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
-            .with_extension::<Built>("built")
-            .build()
-            .await?;
+            .with_working_dir(world.file(""))
+            .with_extension::<Built>("built");
+        let exchange = world.agents()?.open(options).await?;
         let stage = Stage { world, model, store, exchange };
         stage.exchange.extensions().add_extension(Arc::new(Showing))?;
         let events = stage.say("Work").await?;

@@ -1,5 +1,5 @@
-//! [`Person`]: whoever called a tool from the command line. They see its progress and its log, and are asked what it
-//! asks, as long as they sit at a terminal.
+//! [`Person`]: the user who calls a tool from the command line. They see its progress and its log, and answer its
+//! questions at a terminal.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
 
 const FAINT: Style = Style::new().dimmed();
 
-/// Where goose tells a person what a tool does.
+/// The way in which progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
     /// Lines, and one that changes.
@@ -28,18 +28,18 @@ enum View {
     Nothing,
 }
 
-/// The person who called.
+/// The user who called.
 pub(crate) struct Person {
     view: View,
     can_answer: bool,
-    /// What a tool logs below this is not shown.
+    /// The least level of log messages that are shown.
     least_level: LogLevel,
-    /// Where the person answers, one question at a time.
+    /// The keyboard, for one question at a time.
     keyboard: Arc<dyn Keyboard>,
 }
 
 impl Person {
-    /// The person at this terminal, where there is one. `verbose` shows what the tool does also where there is none.
+    /// The user at this terminal. `verbose` shows progress also without a terminal.
     pub(crate) fn new(verbose: bool) -> Self {
         let view = match (aside::is_seen(), verbose) {
             (true, _) => View::Terminal,
@@ -51,12 +51,12 @@ impl Person {
         Self { view, can_answer: aside::can_ask(), least_level, keyboard }
     }
 
-    /// The person at a keyboard that others read, too.
+    /// The user at a keyboard that others read as well.
     pub(crate) fn at(keyboard: Arc<dyn Keyboard>) -> Self {
         Self { keyboard, ..Self::new(false) }
     }
 
-    /// The same person, for what tools tell besides.
+    /// The same user as a notifier.
     pub(crate) fn as_notifier(self: &Arc<Self>) -> Arc<dyn Notifier> {
         Arc::new(Told(Arc::clone(self)))
     }
@@ -121,7 +121,7 @@ impl Caller for Person {
     }
 }
 
-/// What tools tell besides.
+/// Shows log entries and status to the user.
 struct Told(Arc<Person>);
 
 impl Notifier for Told {

@@ -1,4 +1,4 @@
-//! May a tool run? The person sees exactly what would run, and answers.
+//! Approvals at the terminal: the user sees exactly what would run, and answers.
 
 use std::fmt::Write as _;
 
@@ -16,21 +16,21 @@ use crate::{
     visible,
 };
 
-/// How many lines of what would run are shown. Editing shows all of it.
+/// Lines of the arguments that are shown. Editing shows all of them.
 const MAX_LINES: usize = 300;
 
 const PROMPT: &str = "Allow it? ";
 
-/// What the person wants.
+/// The user's reaction to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Said {
     /// This answer.
     Answer(exchange::Answer),
-    /// No answer, but an end of the whole reply.
+    /// No answer: the whole reply is to be cancelled.
     Cancel,
 }
 
-/// What an answer means.
+/// A typed answer, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Answer {
     Yes,
@@ -40,7 +40,7 @@ enum Answer {
     Unclear,
 }
 
-/// Asks the person, whose keyboard it is for as long.
+/// Asks the user, who has the keyboard for as long.
 pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
     for line in question(approval) {
         aside::line(line);
@@ -90,7 +90,7 @@ pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
     }
 }
 
-/// What is said where nobody can be asked.
+/// The decision where no user can be asked.
 pub(crate) fn refuse(approval: &Approval) -> Decision {
     aside::line(format_args!(
         "Not run, because nobody can be asked: {} {}\nAllow it with a rule in permission.yaml, or set GOOSE_MODE=auto.",
@@ -133,7 +133,7 @@ fn choices(approval: &Approval) -> String {
     choices
 }
 
-/// Exactly what the tool would be given: text as it is, everything else as JSON.
+/// Exactly the arguments of the tool: text as it is, everything else as JSON.
 fn shown(arguments: &JsonObject) -> String {
     let mut shown = String::new();
     for (name, value) in arguments {
@@ -172,7 +172,7 @@ fn is_escaped(text: &str) -> bool {
     visible::text(text) != text
 }
 
-/// Reads an answer.
+/// Parses an answer.
 fn answer(text: &str, can_always: bool) -> Answer {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -186,16 +186,16 @@ fn answer(text: &str, can_always: bool) -> Answer {
     }
 }
 
-/// What came of changing the arguments.
+/// The result of editing the arguments.
 enum Edited {
     Arguments(JsonObject),
-    /// They are not changed, or are no object.
+    /// They were not changed, or are not an object.
     Unusable,
     /// Ctrl-C.
     Interrupted,
 }
 
-/// Other arguments: in the person's editor, or on the line where there is none.
+/// Lets the user change the arguments: in their editor, or on the line where there is none.
 async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
     let pretty = visible::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
     let mut typed = turn.edit(&pretty).await;

@@ -1,8 +1,8 @@
-//! The events of a reply for programs: one document at the end, or a line for each.
+//! The events of a reply as JSON: one document at the end, or a line for each.
 //!
 //! The shapes are those that users of goose know. A message is `{id, role, created, content: [...], metadata}`, its parts
 //! are `text`, `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`, `error` and
-//! `complete`. A message is written whole, and not before it is stored; what the person said is in the document alone.
+//! `complete`. A message is written whole, and not before it is stored; the user's own message is in the document alone.
 
 use std::io::{self, Write as _};
 
@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 use super::screen::{View, problem};
 use crate::{aside, visible};
 
-/// How the events are written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// One document, when all is over.
+    /// One document at the end.
     Document,
     /// A line for each event.
     Lines,
 }
 
-/// A program that reads standard output.
+/// Writes events as JSON to standard output.
 #[derive(Debug)]
 pub(crate) struct JsonView {
     form: Form,
-    /// How many messages there were.
+    /// Count of messages so far.
     count: usize,
     messages: Vec<Value>,
     cost: Cost,
@@ -37,7 +37,7 @@ pub(crate) struct JsonView {
 }
 
 impl JsonView {
-    /// Nothing is written yet.
+    /// Creates a view that has written nothing yet.
     pub(crate) fn new(form: Form) -> Self {
         Self {
             form,
@@ -50,12 +50,12 @@ impl JsonView {
         }
     }
 
-    /// What the person says. Whoever reads lines has said it and knows it.
+    /// Adds the user's own message. A reader of lines has sent it and knows it.
     pub(crate) fn says(&mut self, message: &Message) -> io::Result<()> {
         if self.form == Form::Document { self.message(message) } else { Ok(()) }
     }
 
-    /// A message of the conversation.
+    /// Adds a message of the conversation.
     fn message(&mut self, message: &Message) -> io::Result<()> {
         self.count += 1;
         let message = message_json(message, self.count);
@@ -95,7 +95,7 @@ impl JsonView {
         }
     }
 
-    /// Everything is over: writes what is still to be written.
+    /// Writes the end of the output.
     pub(crate) fn end(self) -> io::Result<()> {
         let mut metadata = self.metadata();
         if self.form == Form::Lines {
@@ -116,7 +116,7 @@ impl JsonView {
         write(&serde_json::to_string_pretty(&document)?)
     }
 
-    /// How it ended, and what it cost.
+    /// The outcome and the usage.
     fn metadata(&self) -> Value {
         let usage = self.cost.session;
         let mut metadata = json!({
@@ -154,7 +154,7 @@ impl View for JsonView {
     }
 }
 
-/// The notification that tells of an event, and the extension that it comes from.
+/// The extension and the content of the notification about an event.
 fn notification(event: &Event) -> Option<(&'static str, Value)> {
     let log = |message: String| Some(("goose", json!({ "log": { "message": message } })));
     match event {
@@ -174,7 +174,7 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
     }
 }
 
-/// How a reply ended, in a word.
+/// The word for an outcome.
 pub(crate) fn status(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done { .. } => "completed",
@@ -187,7 +187,7 @@ pub(crate) fn status(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// A message as programs read it.
+/// A message in the shape that programs know.
 fn message_json(message: &Message, number: usize) -> Value {
     let content: Vec<Value> = message.content.iter().map(part_json).collect();
     json!({
@@ -227,7 +227,7 @@ fn line(value: &Value) -> io::Result<()> {
     write(&value.to_string())
 }
 
-/// Nothing in it moves a cursor, wherever it is shown; the value is the same.
+/// Escapes whatever would move a cursor where it is shown; the value stays the same.
 fn write(json: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", visible::json(json))?;

@@ -1,4 +1,4 @@
-//! [`Screen`]: the events of a reply as a person sees them. The answer goes to standard output, all else aside.
+//! [`Screen`]: the events of a reply at a terminal. The answer goes to standard output, everything else to standard error.
 
 use std::{io, time::Instant};
 
@@ -19,16 +19,16 @@ use crate::{
     visible,
 };
 
-/// Whoever is shown the events of a reply.
+/// A view of the events of a reply.
 pub(crate) trait View {
-    /// Something happened.
+    /// Shows an event.
     ///
     /// # Errors
     ///
-    /// Where it cannot be written; the reply is cancelled then.
+    /// If it cannot be written. The reply is cancelled then.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Time has passed.
+    /// Advances what moves.
     fn tick(&mut self, _now: Instant) {}
 
     /// Whether something moves on the screen, so that [`tick`](Self::tick) is called.
@@ -36,29 +36,29 @@ pub(crate) trait View {
         false
     }
 
-    /// A question is put to the person: everything before it must be on the screen.
+    /// Completes the screen before a question is shown.
     fn before_question(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// How much is shown besides the answer.
+/// The amount of detail besides the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// All that tools are given and give back, besides.
+    /// Also the arguments and results of tools, in full.
     Full,
-    /// Tools, notices and what goes on, where a person sees it.
+    /// Tools, notices and the current activity, at a terminal.
     Usual,
-    /// The answer alone, and what went wrong.
+    /// The answer alone, and errors.
     Quiet,
 }
 
-/// A terminal, or what stands in its place.
+/// The terminal, or a file or pipe in its place.
 #[derive(Debug)]
 pub(crate) struct Screen {
     answer: Answer,
     detail: Detail,
-    /// Whether a person sees what is shown aside.
+    /// Whether standard error is a terminal.
     is_seen: bool,
     activity: Option<Activity>,
     tail: Tail,
@@ -74,13 +74,13 @@ struct Call {
     arguments: JsonObject,
     /// Shown while it runs and says nothing else.
     activity: String,
-    /// Whether its last line on the screen is its own.
+    /// Whether the last line on the screen belongs to it.
     is_last: bool,
     has_shown: bool,
 }
 
 impl Screen {
-    /// For this process's terminal.
+    /// Creates a screen for this process's terminal.
     pub(crate) fn new(detail: Detail) -> Self {
         Self {
             answer: Answer::new(),
@@ -93,17 +93,17 @@ impl Screen {
         }
     }
 
-    /// The last that was said of what the conversation costs.
+    /// The last reported cost of the conversation.
     pub(crate) fn cost(&self) -> Option<&Cost> {
         self.cost.as_ref()
     }
 
-    /// How much is shown.
+    /// The amount of detail.
     pub(crate) fn detail(&self) -> Detail {
         self.detail
     }
 
-    /// Shows more, or less.
+    /// Sets the amount of detail.
     pub(crate) fn set_detail(&mut self, detail: Detail) {
         self.detail = detail;
     }
@@ -186,7 +186,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Shows what an extension is doing, or again which tool runs.
+    /// Shows what an extension is doing; without a message, again the tool that runs.
     fn status(&mut self, id: Option<&str>, message: &str) {
         let call = self.calls.iter().find(|call| Some(call.id.as_str()) == id).or(self.calls.last());
         let what = match (visible::line(message.trim()), call) {
@@ -289,7 +289,7 @@ impl View for Screen {
         aside::status_lines(&lines, width);
     }
 
-    /// Where the answer goes elsewhere, say through a pipe to the same terminal, nothing moves: it would erase what the
+    /// Nothing moves where the answer goes through a pipe, which may end at the same terminal: it would erase what the
     /// other program writes.
     fn is_moving(&self) -> bool {
         let is_shown = self.shows() && self.answer.is_at_terminal() && !self.answer.is_in_the_way();
@@ -302,7 +302,7 @@ impl View for Screen {
     }
 }
 
-/// What went wrong, in words; nothing where all is well or the person knows.
+/// A description of what went wrong; none after success and after a cancel.
 pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::MaxTurns(turns) => format!(
@@ -328,7 +328,7 @@ pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// What a tool shows, as lines.
+/// The lines of a log entry.
 pub(crate) fn rendered(content: &RichRenderable) -> Vec<String> {
     match content {
         RichRenderable::Diff { path, unified } => diff::lines(path, unified),

@@ -1,4 +1,4 @@
-//! What goes on now, and what it has cost.
+//! The current activity, and the state and cost of the conversation.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use goose::exchange::Cost;
 
 use super::size::fitted;
 
-/// The pictures of something that moves.
+/// The frames of the spinner.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long each is shown.
+/// Time that each frame is shown.
 pub(crate) const FRAME_TIME: Duration = Duration::from_millis(120);
 
-/// From when on the time is worth telling.
+/// Time from which on the duration is shown.
 const TELL_TIME: Duration = Duration::from_secs(2);
 
-/// Something that goes on.
+/// Something that is going on.
 #[derive(Debug)]
 pub(crate) struct Activity {
     what: String,
@@ -23,17 +23,17 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Something that begins now.
+    /// Creates an activity that begins now.
     pub(crate) fn new(what: impl Into<String>, now: Instant) -> Self {
         Self { what: what.into(), since: now }
     }
 
-    /// Calls it something else, without starting its time anew.
+    /// Changes its description; the time continues.
     pub(crate) fn rename(&mut self, what: String) {
         self.what = what;
     }
 
-    /// What is shown of it now.
+    /// The line that shows it now.
     pub(crate) fn line(&self, now: Instant, width: usize) -> String {
         let spent = now.saturating_duration_since(self.since);
         let frame = FRAMES[(spent.as_millis() / FRAME_TIME.as_millis()) as usize % FRAMES.len()];
@@ -54,7 +54,7 @@ pub(crate) fn seconds(time: Duration) -> String {
     }
 }
 
-/// The line that says where the conversation stands: `gpt-5 · 12.3k of 128k tokens (10 %) · $0.02 · auto`.
+/// The state of the conversation on one line: `gpt-5 · 12.3k of 128k tokens (10 %) · $0.02 · auto`.
 pub(crate) fn standing(model: &str, mode: &str, cost: Option<&Cost>) -> String {
     let mut parts = vec![model.to_owned()];
     if let Some(cost) = cost {

@@ -1,4 +1,4 @@
-//! How calls of tools are shown: one line for what is called, a few for what came of it.
+//! Tool calls at the terminal: one line for the call, a few for its result.
 
 use std::borrow::Cow;
 
@@ -12,22 +12,22 @@ use crate::{
     visible,
 };
 
-/// How many lines of a result are shown.
+/// Lines of a result that are shown.
 const MAX_RESULT_LINES: usize = 4;
 
-/// How many lines of an error are shown.
+/// Lines of an error that are shown.
 const MAX_ERROR_LINES: usize = 10;
 
 /// The extension whose tools are shown by their own names.
 const OWN: &str = "developer__";
 
-/// What stands between the extension and its tool in a tool's full name.
+/// The separator between extension and tool in a tool's full name.
 const SEPARATOR: &str = "__";
 
-/// The argument that says most about a call; the first that is there.
+/// Arguments that summarize a call, by preference.
 const TELLING: &[&str] = &["command", "path", "pattern", "query", "url", "uri", "name", "category", "source"];
 
-/// What a call is called for people: `shell`, `memory: remember_memory`.
+/// The display name of a tool: `shell`, `memory: remember_memory`.
 pub(crate) fn name(tool: &str) -> Cow<'_, str> {
     match tool.strip_prefix(OWN) {
         Some(own) => visible::line(own),
@@ -53,7 +53,7 @@ fn telling(arguments: &JsonObject) -> Option<&str> {
     TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str))
 }
 
-/// What the call is about, on one line.
+/// A summary of the arguments on one line.
 fn gist(arguments: &JsonObject) -> String {
     match telling(arguments) {
         Some(text) => visible::line(text.trim()).into_owned(),
@@ -62,7 +62,7 @@ fn gist(arguments: &JsonObject) -> String {
     }
 }
 
-/// How much of a result is shown.
+/// The part of a result that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
     /// Its first lines.
@@ -71,7 +71,7 @@ pub(crate) enum Fold {
     Open,
 }
 
-/// The lines that show what came of a call.
+/// The lines that show the result of a call.
 pub(crate) fn result(output: &ToolOutput, end: ToolEnd, fold: Fold, width: usize) -> Vec<String> {
     let text = text(output);
     let (style, most) = match end {
@@ -106,22 +106,22 @@ fn text(output: &ToolOutput) -> String {
     output.content.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// The last lines of what a running tool says.
+/// The last lines of output of a running tool.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     lines: Vec<String>,
-    /// The last line, while it is not complete.
+    /// The last line, if it is incomplete.
     begun: String,
 }
 
-/// How many lines of a running tool are shown.
+/// Lines of a running tool that are shown.
 const TAIL_LINES: usize = 3;
 
-/// How much of one line is kept.
+/// Bytes of one line that are kept.
 const MAX_TAIL_LINE: usize = 500;
 
 impl Tail {
-    /// More of what it says.
+    /// Adds output.
     pub(crate) fn push(&mut self, text: &str) {
         for c in text.chars() {
             match c {

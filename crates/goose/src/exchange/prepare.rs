@@ -1,4 +1,4 @@
-//! Before the model is asked: news of the extensions, the tools it is offered, and whether the conversation still fits.
+//! Before the model is asked: changes of the extensions, the tools it is offered, and the size of the conversation.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl ReplyTask {
-    /// Gets everything ready for the next question.
+    /// Prepares the next question to the model.
     pub(super) async fn prepare(&mut self) -> StepResult<()> {
         self.refresh_offer().await?;
         self.tell_notices().await;
@@ -66,7 +66,7 @@ impl ReplyTask {
         state.context_usage.set_fixed(fixed);
     }
 
-    /// The tools that were not got ready for their first call. From now on they count as ready.
+    /// Takes the tools that were not prepared for their first call yet.
     pub(super) fn take_unready(&mut self) -> Vec<Tool> {
         let offer = &mut self.state.offer;
         match std::mem::replace(&mut offer.is_ready, true) {
@@ -75,7 +75,7 @@ impl ReplyTask {
         }
     }
 
-    /// Tells what a person should know: what was found in the beginning, and what happened to the extensions since.
+    /// Reports notices: from the start of the session, and about changes of the extensions since.
     pub(super) async fn tell_notices(&mut self) {
         let mut found = std::mem::take(&mut self.state.notices);
         found.extend(self.core.permissions.problem());
@@ -91,7 +91,7 @@ impl ReplyTask {
 }
 
 impl Core {
-    /// The person's words; a model with a brief prompt sees the names of the files besides. They are stored with the
+    /// The user's message; a model with a brief prompt sees the names of the files besides. They are stored with the
     /// message: the conversation stays the same when it is resumed.
     pub(super) fn with_surroundings(&self, mut message: Message) -> Message {
         if self.processor().model().prompt_style == PromptStyle::Brief
@@ -102,7 +102,7 @@ impl Core {
         message
     }
 
-    /// What the model is told before everything else.
+    /// The system prompt.
     fn system_prompt(&self, tools: &[Tool]) -> String {
         let agent = self.agent();
         let mut instructions = agent.instructions.clone();
@@ -128,7 +128,7 @@ impl Core {
     }
 }
 
-/// Gets tools ready for their first call while the model thinks.
+/// Prepares tools for their first call while the model works.
 pub(super) fn get_ready(tools: Vec<Tool>) {
     if tools.is_empty() {
         return;
@@ -139,7 +139,7 @@ pub(super) fn get_ready(tools: Vec<Tool>) {
     });
 }
 
-/// What a person should know of an extension's fate.
+/// The notice about an extension that failed.
 fn notice(event: ServiceEvent) -> Option<String> {
     let (words, reason) = match event.change {
         ServiceChange::Phase(Phase::Degraded, reason) => {

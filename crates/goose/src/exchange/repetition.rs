@@ -1,4 +1,4 @@
-//! [`Repetition`]: notices a model that asks for the same thing again and again.
+//! [`Repetition`]: detects a model that makes the same call again and again.
 
 use std::{
     collections::HashMap,
@@ -7,13 +7,13 @@ use std::{
 
 use serde_json::Value;
 
-/// How often the same call is made in a row before it is no longer run, unless somebody says otherwise.
+/// Default number of times that the same call may be made in a row.
 pub(super) const DEFAULT_MAX_REPETITIONS: u32 = 5;
 
-/// How often a model may go on with a call that is no longer run, before the reply is ended.
+/// Further attempts of a call that is no longer run, before the reply ends.
 const MAX_IGNORED: u32 = 3;
 
-/// How often each call of the last two turns was made in a row.
+/// Counts of the calls of the last two turns, in a row.
 #[derive(Debug)]
 pub(super) struct Repetition {
     most: u32,
@@ -21,14 +21,14 @@ pub(super) struct Repetition {
     this_turn: HashMap<u64, u32>,
 }
 
-/// What is to be done with a call.
+/// The verdict about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeated {
     /// It may be made.
     Fine,
     /// It was made too often.
     TooOften(u32),
-    /// The model goes on although it was told.
+    /// The model repeats it although it was told.
     Hopeless(u32),
 }
 
@@ -37,7 +37,7 @@ impl Repetition {
         Self { most, last_turn: HashMap::new(), this_turn: HashMap::new() }
     }
 
-    /// The model has answered anew. Calls that it does not make this time are forgotten.
+    /// Starts the next answer. Calls that it does not contain are forgotten.
     pub(super) fn next_turn(&mut self) {
         self.last_turn = std::mem::take(&mut self.this_turn);
     }

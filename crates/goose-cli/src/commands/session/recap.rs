@@ -1,4 +1,4 @@
-//! What a resumed conversation shows of before: its last words, or all of it.
+//! The recap of a resumed conversation: its last messages, or all of it.
 
 use std::{io, sync::Arc};
 
@@ -22,10 +22,10 @@ use crate::{
     visible,
 };
 
-/// How many lines of the last messages are shown.
+/// Lines of each of the last messages that are shown.
 const MAX_LINES: usize = 6;
 
-/// How much is shown.
+/// The part that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The last question and the end of its answer.
@@ -57,7 +57,7 @@ impl LoggedEntries {
     }
 }
 
-/// Shows what was said before.
+/// Shows the conversation so far.
 pub(crate) fn show(before: &Before, messages: &[Arc<Message>], extent: Extent) -> io::Result<()> {
     if !aside::is_seen() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What can go wrong in the engine, worded for the person who chose the file.
+//! [`EngineError`]: failures of the engine, worded for the user who chose the file.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum EngineError {
     Read {
         /// The file that was asked for.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file could not be written.
@@ -18,7 +18,7 @@ pub enum EngineError {
     Write {
         /// The file that was to be written.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not GGUF, or is damaged.
@@ -44,9 +44,9 @@ pub enum EngineError {
     /// The conversation does not fit.
     #[error("{needed} tokens do not fit in a context of {capacity}; shorten the conversation")]
     ContextFull {
-        /// How many tokens the conversation would have.
+        /// The number of tokens of the conversation.
         needed: usize,
-        /// How many the sequence can hold.
+        /// The number of tokens that the sequence can hold.
         capacity: usize,
     },
     /// Nothing was fed, so there is nothing to answer to.
@@ -57,7 +57,7 @@ pub enum EngineError {
     UnknownToken {
         /// The token that was fed.
         token: u32,
-        /// How many tokens there are.
+        /// The number of tokens.
         vocabulary: usize,
     },
     /// The caller asked to stop. The sequence holds what was read completely until then.

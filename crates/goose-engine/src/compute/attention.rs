@@ -14,7 +14,7 @@ use super::vector::exponentials;
 /// Tokens of a piece of work.
 const TOKENS: usize = 8;
 
-/// What one thread works with.
+/// The buffers of one thread.
 #[derive(Default)]
 pub(crate) struct AttentionScratch {
     queries: Vec<f32>,
@@ -34,7 +34,7 @@ pub(crate) struct Attention<'a> {
     pub(crate) cache: &'a LayerCache,
 }
 
-/// What one thread computes at a time: some query heads, which share a key/value head, of some tokens.
+/// The work of one thread at a time: some query heads, which share a key/value head, of some tokens.
 struct Piece {
     kv_head: usize,
     /// The first query head, and how many there are.

@@ -17,7 +17,7 @@ pub(super) const ROWS: usize = 8;
 const Q8_0_BYTES: usize = 34;
 /// Of `Q4_0` and `IQ4_NL`.
 const Q4_0_BYTES: usize = 18;
-/// What is subtracted from each weight of `Q4_0`.
+/// The offset of each weight of `Q4_0`.
 const Q4_0_OFFSET: i32 = 8;
 
 /// The dot products of eight rows of `Q8_0`, that begin at `rows` and are `stride` bytes each, with one token.

@@ -59,7 +59,7 @@ unsafe fn super_tiles<const GROUPS: usize, const MINS: bool>(
     }
 }
 
-/// Where the quantized activations of a tile's tokens are.
+/// The quantized activations of a tile's tokens.
 struct Tile<const T: usize> {
     quants: [*const i8; T],
     sums: [*const i16; T],

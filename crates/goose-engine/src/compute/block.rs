@@ -5,7 +5,7 @@ pub(crate) const SUPER: usize = 256;
 /// Values in a block of the older formats.
 pub(crate) const SMALL: usize = 32;
 
-/// How a tensor's values are stored.
+/// The storage format of a tensor's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum BlockType {
     F32,
@@ -25,7 +25,7 @@ pub(crate) enum BlockType {
     Iq4Xs,
 }
 
-/// What the activations must be turned into before they meet a matrix.
+/// The form that activations must have before they meet a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// 8-bit integers with a scale for each 256.
@@ -121,7 +121,7 @@ impl BlockType {
         }
     }
 
-    /// How many groups of a block of 256 have a scale of their own.
+    /// Returns how many groups of a block of 256 have a scale of their own.
     pub(crate) fn groups(self) -> usize {
         match self {
             Self::Q4K | Self::Q5K => 8,
@@ -129,12 +129,12 @@ impl BlockType {
         }
     }
 
-    /// Whether something that has a scale of its own is added to (older formats) or subtracted from (k-quants) a block.
+    /// Returns whether a value with a scale of its own is added to (older formats) or subtracted from (k-quants) a block.
     pub(crate) fn has_mins(self) -> bool {
         matches!(self, Self::Q4_1 | Self::Q5_1 | Self::Q2K | Self::Q4K | Self::Q5K)
     }
 
-    /// What is subtracted from the unsigned byte that each weight is unpacked to, before it is scaled.
+    /// Returns what is subtracted from the unsigned byte that each weight is unpacked to, before it is scaled.
     pub(crate) fn offset(self) -> i32 {
         match self {
             Self::Q3K => 4,

@@ -4,7 +4,7 @@
 use super::block::BlockType;
 use super::half::{bf16_to_f32, f16_to_f32};
 
-/// What the sixteen values of the `IQ4` formats stand for.
+/// The sixteen values of the `IQ4` formats.
 pub(super) const IQ4_VALUES: [i8; 16] =
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 

@@ -7,12 +7,12 @@ use super::block::{SMALL, SUPER};
 use super::half::{f16_to_f32, f32_to_f16};
 use super::instructions::{Instructions, Level};
 
-/// How many values go together.
+/// The number of values that go together.
 pub(crate) const WIDTH: usize = 16;
 
 /// Sixteen floats. Only a token makes lanes, so lanes that exist are their own proof that the processor has the instructions.
 pub(crate) trait Lanes: Copy + Dots {
-    /// How many of these a row of a register tile has.
+    /// The number of these in a row of a register tile.
     const TILE: usize;
 
     fn splat(simd: Self::Token, value: f32) -> Self;
@@ -37,7 +37,7 @@ pub(crate) trait Lanes: Copy + Dots {
 /// Groups of sixteen weights in a block of 256.
 pub(crate) const GROUPS: usize = SUPER / 16;
 
-/// What the row kernels need of an instruction set. Methods are `#[inline(always)]`, as those of `Lanes` are.
+/// The products of bytes that the row kernels need. Methods are `#[inline(always)]`, as those of `Lanes` are.
 pub(crate) trait Dots {
     /// Proof that the processor has the instructions.
     type Token: Copy;
@@ -186,7 +186,7 @@ impl Dots for Portable {
 
 /// A computation that is written once and compiled for every instruction set.
 pub(crate) trait Kernel {
-    /// What it gives.
+    /// Its result.
     type Output;
 
     /// Computes with the given lanes. Implementations are `#[inline(always)]`, or they would not be compiled

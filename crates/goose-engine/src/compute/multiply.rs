@@ -29,7 +29,7 @@ pub(crate) struct MatrixView<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// What one thread works with.
+/// The buffers of one thread.
 pub(crate) struct Scratch {
     panels: Box<[Panel]>,
     sums: Vec<f32>,
@@ -40,7 +40,7 @@ pub(crate) struct SuperChunk<'a> {
     pub(crate) activations: &'a Activations,
     pub(crate) tokens: usize,
     pub(crate) kind: BlockType,
-    /// Which block of 256.
+    /// The index of the block of 256.
     pub(crate) block: usize,
 }
 
@@ -60,7 +60,7 @@ impl Default for Scratch {
 }
 
 impl MatrixView<'_> {
-    /// How many strips there are.
+    /// Returns the number of strips.
     pub(crate) fn strips(&self) -> usize {
         self.rows.div_ceil(STRIP)
     }
@@ -111,7 +111,7 @@ impl MatrixView<'_> {
         dispatch(level, Rows { kind: self.kind, rows, row_bytes, token, out });
     }
 
-    /// A whole strip; `false` where there is no kernel made for its format.
+    /// Multiplies a whole strip; returns `false` if its format has no kernel of its own.
     #[cfg(target_arch = "x86_64")]
     fn multiply_whole(
         &self,

@@ -45,7 +45,7 @@ impl Numbers {
     }
 }
 
-/// Where a block has half floats that scale it.
+/// The places of the half floats that scale a block.
 fn scales_at(kind: BlockType) -> &'static [usize] {
     match kind {
         BlockType::F32 | BlockType::Bf16 => &[],

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-/// How often a helper looks for a new round before it sleeps: about a millisecond.
+/// The spins of a helper before it sleeps: about a millisecond.
 const SPINS_BEFORE_SLEEP: u32 = 20_000;
-/// How often the caller looks for the helpers' end before it lets other programs run.
+/// The spins of the caller before it yields to other programs.
 const SPINS_BEFORE_YIELD: u32 = 2_000;
 /// More threads than this do not help a model that waits for memory.
 const MAX_THREADS: usize = 64;
@@ -25,9 +25,9 @@ type AnyWork = &'static Work<'static>;
 
 /// The helpers that are in the current round: the low bits of [`Shared::round`].
 const INSIDE: u64 = 0xffff;
-/// Whether helpers may still enter the round.
+/// The bit that lets helpers enter the round.
 const OPEN: u64 = INSIDE + 1;
-/// What is added for the next round.
+/// The increment of the next round.
 const ROUND: u64 = OPEN << 1;
 
 struct Shared {
@@ -67,7 +67,7 @@ impl Pool {
         Self { shared, helpers }
     }
 
-    /// How many threads work, the caller's included.
+    /// Returns the number of threads, the caller's included.
     pub(crate) fn threads(&self) -> usize {
         self.helpers.len() + 1
     }

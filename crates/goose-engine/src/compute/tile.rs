@@ -15,7 +15,7 @@ pub(crate) struct Left<'a> {
     pub(crate) stride: usize,
 }
 
-/// Where the product is added: row `i` begins at `i * stride`.
+/// The matrix that the product is added to: row `i` begins at `i * stride`.
 pub(crate) struct Out<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) stride: usize,

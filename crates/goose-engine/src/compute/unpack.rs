@@ -19,7 +19,7 @@ pub(crate) struct Unpacked {
     pub(crate) scales: Scales,
 }
 
-/// What the weights are multiplied with.
+/// The factors of the weights.
 #[derive(Clone)]
 pub(crate) struct Scales {
     /// Whole factors of the groups of a k-quant.

@@ -1,4 +1,4 @@
-//! What is done to single rows of activations: norms, gates, sums.
+//! Operations on single rows of activations: norms, gates, sums.
 
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch, exp, sum};

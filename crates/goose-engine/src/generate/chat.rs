@@ -23,7 +23,7 @@ pub struct Turn {
     pub text: String,
 }
 
-/// How a model was trained to see turns.
+/// The form of turns that a model was trained on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChatFormat {
     /// `<|im_start|>user … <|im_end|>`: Qwen, SmolLM2, Hermes.
@@ -42,7 +42,7 @@ pub(super) enum ChatFormat {
     Inst { begin: Option<u32>, over: Option<u32>, rules: SystemRules },
 }
 
-/// Where `[INST]` has room for the system's words, which are part of the first question.
+/// The place of the system's words in `[INST]` formats, where they are part of the first question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SystemRules {
     /// Between `<<SYS>>` and `<</SYS>>`, and every question begins the text anew: Llama 2.
@@ -51,13 +51,13 @@ pub(super) enum SystemRules {
     Plain,
 }
 
-/// What tells one format from another.
+/// The signs that tell one format from another.
 struct Signs<'a> {
     /// The file's Jinja template. It is not run: its marks are looked for.
     template: Option<&'a str>,
     special: &'a dyn Fn(&str) -> Option<u32>,
     begin: Option<u32>,
-    /// Whether the family thinks before it answers.
+    /// The family thinks before it answers.
     thinks: bool,
 }
 
@@ -163,11 +163,11 @@ impl Signs<'_> {
     }
 }
 
-/// What Qwen3 sees where it has thought already.
+/// The empty thought that keeps Qwen3 from thinking.
 const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
 
 /// Tokens as they are put down. Each text is taken by itself, so that what stands before and after it does not change its
-/// tokens; but whether it follows a mark or goes on from another text does, in some vocabularies.
+/// tokens; but whether it follows a mark or continues another text does, in some vocabularies.
 struct Page<'a> {
     tokenizer: &'a Tokenizer,
     tokens: Vec<u32>,

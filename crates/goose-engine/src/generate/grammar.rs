@@ -29,7 +29,7 @@ impl GenerateError {
     }
 }
 
-/// How much of a grammar is accepted: schemas of tools come from anywhere.
+/// The largest grammar that is accepted: schemas of tools come from anywhere.
 const MAX_GRAMMAR_SYMBOLS: usize = 100_000;
 
 /// The tokens of one model, ready for grammars. Building it looks at every token, so it is done once per model and only
@@ -93,7 +93,7 @@ fn marked(name: &[u8]) -> Vec<u8> {
     marked
 }
 
-/// How many of the likeliest tokens are looked at one by one before the mask of all tokens is made.
+/// The number of likely tokens that are tried one by one before the mask of all tokens is made.
 const TRIES: usize = 24;
 
 /// One document that is being written.
@@ -114,7 +114,7 @@ impl Grammar {
         }
     }
 
-    /// Whether the document is complete.
+    /// Returns whether the document is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.matcher.is_stopped()
     }

@@ -52,7 +52,7 @@ impl LoadedModel {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read or run.
+    /// The file cannot be read or run.
     pub fn open(options: &LoadOptions) -> Result<Self, EngineError> {
         let model_options = ModelOptions { threads: options.threads, context: Some(options.context) };
         let model = Model::open(&options.file, &model_options)?;
@@ -87,7 +87,7 @@ impl LoadedModel {
     ///
     /// # Errors
     ///
-    /// Where the vocabulary does not suit grammars.
+    /// The vocabulary does not suit grammars.
     pub fn prepare_grammars(&mut self) -> Result<(), GenerateError> {
         if self.vocabulary.is_none() {
             self.vocabulary = Some(Vocabulary::new(&self.model)?);
@@ -115,7 +115,7 @@ impl LoadedModel {
     ///
     /// # Errors
     ///
-    /// Where the engine fails or the caller cancels.
+    /// The engine fails, or the caller cancels.
     pub fn read_base(
         &mut self,
         base: &[u32],
@@ -142,7 +142,7 @@ impl LoadedModel {
     ///
     /// # Errors
     ///
-    /// Where the engine fails, or the grammar cannot be used.
+    /// The engine fails, or the grammar cannot be used.
     pub fn write(
         &mut self,
         prompt: &[u32],
@@ -172,7 +172,7 @@ impl LoadedModel {
     ///
     /// # Errors
     ///
-    /// Where the engine fails.
+    /// The engine fails.
     pub fn write_apart(
         &self,
         turns: &[Turn],

@@ -19,12 +19,12 @@ pub enum Ended {
     Cancelled,
 }
 
-/// What came of it.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Generated {
     /// Why it ended.
     pub ended: Ended,
-    /// How many tokens were written.
+    /// The number of tokens that were written.
     pub tokens: usize,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Writing<'a> {
     pub(super) model: &'a Model,
     /// The conversation so far. The answer is added to it.
     pub(super) sequence: &'a mut Sequence,
-    /// What the answer must fit; none for free text.
+    /// The grammar of the answer; none for free text.
     pub(super) grammar: Option<Grammar>,
-    /// How words are chosen.
+    /// The choice among likely tokens.
     pub(super) sampler: Sampler,
-    /// How long it may get.
+    /// The most tokens of the answer.
     pub(super) max_tokens: usize,
 }
 
@@ -126,24 +126,24 @@ fn cancelled(tokens: usize) -> Generated {
 /// The longest circle that is noticed, in tokens.
 const MAX_PERIOD: usize = 64;
 
-/// How often a circle is gone round before it counts as one.
+/// The repetitions that count as a loop.
 const ROUNDS: usize = 6;
 
-/// How long all rounds are together at least: rows of a table and rulers of dashes repeat themselves too.
+/// The least length of all repetitions together: rows of a table and rulers of dashes repeat themselves too.
 const MIN_STRETCH: usize = 96;
 
-/// How often it is looked, in tokens.
+/// The tokens between two checks.
 const CHECK_EVERY: usize = 16;
 
 /// Looks at a growing text now and then.
 #[derive(Default)]
 struct Repetition {
-    /// How long the text was when it was last looked at.
+    /// The length of the text at the last check.
     looked_at: usize,
 }
 
 impl Repetition {
-    /// Whether the text goes round in circles, as far as it is time to look. A text may grow by several tokens at a time.
+    /// Returns whether the text loops, if it is time to check. A text may grow by several tokens at a time.
     fn goes_round(&mut self, tokens: &[u32]) -> bool {
         if tokens.len() < self.looked_at + CHECK_EVERY {
             return false;
@@ -153,7 +153,7 @@ impl Repetition {
     }
 }
 
-/// Whether the end of the text repeats itself and nothing else.
+/// Returns whether the end of the text repeats itself and nothing else.
 fn goes_round(tokens: &[u32]) -> bool {
     (1..=MAX_PERIOD).any(|period| {
         let stretch = MIN_STRETCH.max(period * ROUNDS);

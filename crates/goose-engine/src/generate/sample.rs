@@ -8,7 +8,7 @@ const TOP_K: usize = 40;
 /// Below which share of all likelihood the rest is left out.
 const TOP_P: f32 = 0.95;
 
-/// How freely words are chosen.
+/// The choice among likely tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
     /// Zero takes the likeliest each time.

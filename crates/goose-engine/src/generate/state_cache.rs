@@ -16,32 +16,32 @@ use std::{
 use super::loaded::WORTH_LOADING;
 use crate::{EngineError, Model, Sequence};
 
-/// How many states are kept, and how many of them may be of what conversations begin with: that differs with the tools.
+/// The most states that are kept, and those among them of common beginnings, which differ with the tools.
 const MAX_KEPT: usize = 8;
 const MAX_BASES: usize = 3;
 
-/// How much space they may take.
+/// The most space that they may take.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
-/// How many tokens a conversation may have to be kept.
+/// The most tokens of a conversation that is kept.
 const MAX_TOKENS: usize = 64 * 1024;
 
-/// What the files' names end with.
+/// The extensions of the files.
 const STATE: &str = "state";
 const TOKENS: &str = "tokens";
 const UNFINISHED: &str = "tmp";
 
-/// What stands in the name of a state that is nobody's.
+/// The mark of a common beginning in a state's name.
 const BASE: &str = "base";
 
-/// After how long nobody writes any more what is not finished.
+/// The age after which an unfinished file is abandoned.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// Forgets a conversation, whichever models had it.
 ///
 /// # Errors
 ///
-/// Where something of it is there and cannot be removed.
+/// A file of it cannot be removed.
 pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
     let ending = format!("-{:016x}", hash(conversation.as_bytes()));
     let entries = match fs::read_dir(folder) {
@@ -62,7 +62,7 @@ pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
 #[derive(Debug)]
 pub(super) struct StateCache {
     folder: PathBuf,
-    /// Which model they are of.
+    /// The identity of their model.
     model: String,
 }
 
@@ -99,7 +99,7 @@ impl StateCache {
         None
     }
 
-    /// What may help. A state that this run has no room for may help another.
+    /// Returns the states that may help. One that this run has no room for may help another.
     fn candidates(&self, tokens: &[u32], least: usize, capacity: usize) -> Vec<Candidate> {
         let own = self.files(TOKENS).into_iter().filter(|file| self.is_own(&file.path));
         own.filter_map(|file| {
@@ -143,7 +143,7 @@ impl StateCache {
         written
     }
 
-    /// What conversations begin with comes first: it is small, and helps all of them.
+    /// Common beginnings come first: they are small, and help all conversations.
     fn make_room(&self) {
         let mut states = self.files(STATE);
         states.sort_by_key(|file| (!is_base(&file.path), std::cmp::Reverse(file.used)));
@@ -161,7 +161,7 @@ impl StateCache {
         self.sweep();
     }
 
-    /// Removes what somebody began and never finished.
+    /// Removes files that were never finished.
     fn sweep(&self) {
         for file in self.files(UNFINISHED) {
             if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
@@ -186,7 +186,7 @@ impl StateCache {
 #[derive(Clone)]
 struct Candidate {
     state: PathBuf,
-    /// How many tokens of the question it has.
+    /// The tokens of the question that it has.
     common: usize,
     bytes: u64,
 }
@@ -250,7 +250,7 @@ fn touch(path: &Path) {
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Which file it is: another one under the same name is another model.
+/// Returns a number for the file: another one under the same name is another model.
 fn identity(model: &Path) -> u64 {
     let facts = fs::metadata(model).ok();
     let changed = facts.as_ref().and_then(|facts| facts.modified().ok());
@@ -267,7 +267,7 @@ fn hash(bytes: &[u8]) -> u64 {
         .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
-/// What was said is in these files, so they are their owner's alone.
+/// These files hold what was said, so only their owner may read them.
 #[cfg(unix)]
 fn private_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;

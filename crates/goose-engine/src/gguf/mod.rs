@@ -91,12 +91,12 @@ impl Gguf {
         self.tensors.values()
     }
 
-    /// Whether the metadata has the key, whatever it holds.
+    /// Returns whether the metadata has the key, whatever its value is.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.metadata.contains_key(key)
     }
 
-    /// Whether it holds a list of numbers.
+    /// Returns whether the value is a list of numbers.
     pub(crate) fn is_list(&self, key: &str) -> bool {
         matches!(self.metadata.get(key), Some(Value::Numbers { .. }))
     }

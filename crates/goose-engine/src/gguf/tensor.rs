@@ -14,7 +14,7 @@ const MAX_DIMENSIONS: u32 = 4;
 pub(crate) struct Tensor {
     /// Values in a row (the dimension that lies together in memory).
     pub(crate) columns: usize,
-    /// How many rows, all outer dimensions multiplied.
+    /// The number of rows: all outer dimensions multiplied.
     pub(crate) rows: usize,
     pub(crate) kind: BlockType,
     pub(crate) bytes: Span,
@@ -115,7 +115,7 @@ pub(super) fn place_all(
     Ok(tensors)
 }
 
-/// What people call a type that is not read here.
+/// Returns the common name of a type that is not read here.
 fn unknown_name(id: u32) -> String {
     let name = match id {
         9 => "Q8_1",

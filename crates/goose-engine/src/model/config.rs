@@ -132,20 +132,20 @@ fn read_size(file: &Gguf, key: &str) -> Result<usize, EngineError> {
     }
 }
 
-/// What a model says about itself.
+/// The facts that a model's file states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
     /// The name in the file, or that of the architecture.
     pub name: String,
     /// `qwen2`, `qwen3` or `llama`.
     pub architecture: String,
-    /// How many tokens the model was trained to hold.
+    /// The number of tokens that the model was trained to hold.
     pub context_length: usize,
-    /// How many different tokens there are.
+    /// The number of different tokens.
     pub vocabulary: usize,
     /// The Jinja template of a conversation, if the file has one.
     pub chat_template: Option<String>,
-    /// How many weights there are.
+    /// The number of weights.
     pub parameters: u64,
     /// The format of most weights, such as `Q4_K`.
     pub quantization: String,

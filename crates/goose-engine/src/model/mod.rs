@@ -25,10 +25,10 @@ use crate::compute::Instructions;
 use crate::gguf::Gguf;
 use crate::{EngineError, Tokenizer};
 
-/// How a model is to be opened.
+/// The options of [`Model::open`].
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions {
-    /// How many threads compute; all free cores if not given.
+    /// The number of compute threads; all free cores if not given.
     pub threads: Option<usize>,
     /// The most tokens a sequence may hold; what the model was trained for if not given.
     pub context: Option<usize>,
@@ -71,14 +71,14 @@ impl Model {
         Ok(Arc::new(Self { file, config, weights, frequencies, tokenizer, facts, context, identity, worker }))
     }
 
-    /// What a file says of itself, where it could be opened. Its weights are not read, and no threads are made.
+    /// Returns the facts of a file that could be opened. Its weights are not read, and no threads are started.
     pub fn inspect(path: &Path) -> Result<ModelFacts, EngineError> {
         let file = Gguf::inspect(path)?;
         let (config, ..) = parts(&file)?;
         Ok(ModelFacts::read(&file, &config))
     }
 
-    /// How many tokens the model in a file was trained to hold. Nothing else of it is checked.
+    /// Returns how many tokens the model in a file was trained to hold. Nothing else of it is checked.
     pub fn trained_context(path: &Path) -> Result<usize, EngineError> {
         Ok(Config::read(&Gguf::inspect(path)?)?.context)
     }
@@ -88,7 +88,7 @@ impl Model {
         &self.tokenizer
     }
 
-    /// What the model says about itself.
+    /// Returns what the model says about itself.
     pub fn info(&self) -> &ModelFacts {
         &self.facts
     }

@@ -19,7 +19,7 @@ const SLOW_TURNS: f64 = 1.0;
 /// A ramp is never steeper than this wide.
 const NARROWEST_RAMP: f64 = 0.001;
 
-/// What is done to hold more positions.
+/// The way in which a model holds more positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scaling {
     None,
@@ -31,9 +31,9 @@ pub(crate) enum Scaling {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Yarn {
     factor: f64,
-    /// How many positions the model held before.
+    /// The number of positions that the model held before.
     original_context: f64,
-    /// How much of the pairs that turn fast is kept: one, unless the file says otherwise.
+    /// The share of the pairs that turn fast that is kept: one, unless the file says otherwise.
     kept: f64,
     attention_factor: f64,
     fast: f64,
@@ -48,7 +48,7 @@ pub(crate) struct Frequencies {
 }
 
 impl Scaling {
-    /// What the file of architecture `name` says.
+    /// Reads it from a file of the architecture `name`.
     pub(crate) fn read(file: &Gguf, name: &str, context: usize) -> Result<Self, EngineError> {
         let number = |rest: &str| file.float(&format!("{name}.rope.{rest}"));
         let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);

@@ -40,7 +40,7 @@ pub(super) fn identity(file: &Gguf) -> u64 {
     sum.value()
 }
 
-/// A 64-bit sum that notices damage; it is no defence against forgery.
+/// A 64-bit sum that detects damage, not forgery.
 #[derive(Default)]
 struct Checksum {
     state: u64,
@@ -67,13 +67,13 @@ impl Checksum {
     }
 }
 
-/// How many bytes the file would have.
+/// Returns the size that the file would have.
 pub(super) fn size(tokens: usize, cache: &[LayerCache]) -> u64 {
     let halves: usize = cache.iter().flat_map(|layer| layer.parts(tokens)).map(<[u16]>::len).sum();
     (5 * size_of::<u64>() + tokens * size_of::<u32>() + halves * size_of::<u16>()) as u64
 }
 
-/// Writes to a temporary name beside `path`, which nobody else uses, then renames.
+/// Writes to a temporary name of its own beside `path`, then renames.
 pub(super) fn write(
     path: &Path,
     identity: u64,

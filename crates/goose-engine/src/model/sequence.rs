@@ -37,7 +37,7 @@ impl Sequence {
         &self.model
     }
 
-    /// How many tokens fit.
+    /// Returns how many tokens fit.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -90,7 +90,7 @@ impl Sequence {
         saved::write(path, self.model.identity, &self.tokens, &self.cache)
     }
 
-    /// How large the file is that [`Sequence::save`] would write.
+    /// Returns the size of the file that [`Sequence::save`] would write.
     pub fn saved_bytes(&self) -> u64 {
         saved::size(self.tokens.len(), &self.cache)
     }

@@ -1,4 +1,4 @@
-//! Where a model's weights are in its file. Matrices stay there; the few small vectors are read at once.
+//! The places of a model's weights in its file. Matrices stay there; the few small vectors are read at once.
 
 use super::config::{Architecture, Config};
 use crate::EngineError;

@@ -18,7 +18,7 @@ struct Merge {
     token: u32,
 }
 
-/// What a byte-level tokenizer knows beside its vocabulary.
+/// The knowledge of a byte-level tokenizer besides its vocabulary.
 pub(super) struct Bpe {
     merges: Merges,
     bytes: [Option<u32>; 256],
@@ -123,7 +123,7 @@ impl Bpe {
         Ok(Self { merges, bytes, splitter, begins_by_default })
     }
 
-    /// Whether models with such a vocabulary want a token before all others, where their file does not say.
+    /// Returns whether models with such a vocabulary expect a token before all others, if their file does not say.
     pub(super) fn begins_by_default(&self) -> bool {
         self.begins_by_default
     }

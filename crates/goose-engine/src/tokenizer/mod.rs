@@ -33,7 +33,7 @@ pub struct Tokenizer {
     beginning: Option<u32>,
 }
 
-/// Where a text stands.
+/// The position of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Beginning,
@@ -99,7 +99,7 @@ impl Tokenizer {
         self.encode_at(text, Place::Beginning)
     }
 
-    /// The tokens of a text that goes on from another: as [`Tokenizer::encode`], but without the blank that some
+    /// Returns the tokens of a text that continues another: as [`Tokenizer::encode`], but without the blank that some
     /// vocabularies (SentencePiece) want before the first word.
     pub fn encode_continuation(&self, text: &str) -> Vec<u32> {
         self.encode_at(text, Place::Inside)
@@ -127,7 +127,7 @@ impl Tokenizer {
         self.vocabulary.bytes(token)
     }
 
-    /// Whether a token is structure rather than text.
+    /// Returns whether a token is structure rather than text.
     pub fn is_special(&self, token: u32) -> bool {
         matches!(self.vocabulary.role(token), Role::Control | Role::Unknown | Role::Unused)
     }
@@ -142,7 +142,7 @@ impl Tokenizer {
         self.beginning
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     #[expect(clippy::len_without_is_empty, reason = "a vocabulary is never empty")]
     pub fn len(&self) -> usize {
         self.vocabulary.len()

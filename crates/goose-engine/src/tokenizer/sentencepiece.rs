@@ -8,15 +8,15 @@ use super::vocabulary::{Role, Vocabulary};
 use crate::EngineError;
 use crate::gguf::Gguf;
 
-/// What stands for a blank in vocabularies.
+/// The character for a blank in vocabularies.
 const BLANK: &str = "\u{2581}";
 
-/// What a SentencePiece tokenizer knows beside its vocabulary.
+/// The knowledge of a SentencePiece tokenizer besides its vocabulary.
 pub(super) struct SentencePiece {
     scores: Vec<f32>,
     bytes: [Option<u32>; 256],
     unknown: Option<u32>,
-    /// Whether a text begins with a blank that is not written.
+    /// A text begins with a blank that is not written.
     blank_first: bool,
 }
 
@@ -39,7 +39,7 @@ struct Pair {
     score: f32,
     left: usize,
     right: usize,
-    /// How many bytes both had when they were found.
+    /// The bytes of both when they were found.
     len: usize,
 }
 

@@ -45,7 +45,7 @@ impl Splitter {
         }
     }
 
-    /// Whether a word that is a token is taken as a whole, without looking at the merges.
+    /// Returns whether a word that is a token is taken as a whole, without looking at the merges.
     pub(super) fn takes_whole_words(self) -> bool {
         matches!(self, Self::Modern { digits: 3 } | Self::Tekken)
     }
@@ -83,7 +83,7 @@ fn split_by<'a>(text: &'a str, piece: &mut dyn FnMut(&'a str), len: impl Fn(&str
     }
 }
 
-/// How long the run of characters of which `wanted` holds is, at the beginning.
+/// Returns the length of the leading run of characters for which `wanted` holds.
 fn run(text: &str, wanted: impl Fn(Kind) -> bool) -> usize {
     text.char_indices().find(|(_, c)| !wanted(Kind::from_char(*c))).map_or(text.len(), |(at, _)| at)
 }
@@ -192,7 +192,7 @@ fn symbols_and_slashes(text: &str) -> usize {
     after.map_or(text.len(), |after| len + after)
 }
 
-/// What a pre-tokenizer cares about.
+/// The classes of characters that pre-tokenizers cut at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `\p{L}`

@@ -7,7 +7,7 @@ use crate::gguf::Gguf;
 const MAX_TOKENS: usize = 1 << 24;
 const EMPTY: u32 = u32::MAX;
 
-/// What a token is for.
+/// The role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Normal,
@@ -37,7 +37,7 @@ impl Role {
 /// All tokens, and a table to find them.
 pub(super) struct Vocabulary {
     bytes: Vec<u8>,
-    /// Where each token's bytes end.
+    /// The end of each token's bytes.
     ends: Vec<u32>,
     roles: Vec<Role>,
     /// Open addressing over normal tokens, by their bytes.

@@ -1,5 +1,6 @@
 //! Local models: a small language model inside goose, for machines with no key and no server.
 //!
+//! - [`LocalModels`]: the factory that other crates register, with its [`Downloads`];
 //! - [`model_store`]: the model files on disk, and their downloads;
 //! - [`provider`]: the model as a provider, with prompts made for its size.
 //!
@@ -7,5 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+mod factory;
 pub mod model_store;
 pub mod provider;
+
+pub use factory::{DownloadProgress, Downloads, LocalModels, download};

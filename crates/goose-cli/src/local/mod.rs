@@ -17,7 +17,7 @@ pub(crate) const PROVIDER: &str = "local";
 pub(crate) const YES: &str = "GOOSE_YES";
 
 /// The expectation that people should have of the models.
-pub(crate) const GOOD_FOR: &str = "a small local model: good for small steps in a folder (look, search, create, edit, run); check what it does";
+pub(crate) const GOOD_FOR: &str = "small local model: fine for simple tasks; double-check its work";
 
 /// The consent to downloads, and who is asked for it and told about them.
 #[derive(Clone)]

@@ -33,7 +33,7 @@ fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
     );
     fs::write(home.path().join("text.gguf"), "this is only text, and no model at all")?;
     let wrong = home.run(&["models", "use", "text.gguf"])?;
-    ensure!(wrong.code == Some(1) && wrong.stderr.contains("is no model that goose can use"), "{wrong:?}");
+    ensure!(wrong.code == Some(1) && wrong.stderr.contains("is not a model that goose can run"), "{wrong:?}");
     let mut of_another_kind = GgufWriter::default();
     of_another_kind.text("general.architecture", "mamba");
     fs::write(home.path().join("mamba.gguf"), of_another_kind.finish())?;
@@ -45,8 +45,8 @@ fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
     tiny_model::write(&home.path().join("data/models/mine.gguf"), 1)?;
     let named: Run =
         home.goose(&["models", "use", "mine"]).env("GOOSE_PROVIDER", "openai").output()?.try_into()?;
-    ensure!(named.stdout.starts_with("local:mine is used from now on."), "{named:?}");
-    ensure!(named.stderr.contains("GOOSE_PROVIDER says otherwise"), "{named:?}");
+    ensure!(named.stdout.starts_with("Using local:mine from now on"), "{named:?}");
+    ensure!(named.stderr.contains("GOOSE_PROVIDER overrides this"), "{named:?}");
     let listed = home.run(&["models", "list"])?.stdout;
     ensure!(listed.lines().any(|line| line.starts_with("mine") && line.ends_with("in use")), "{listed}");
     Ok(())
@@ -80,7 +80,7 @@ fn doctor_opens_the_file_and_names_who_did_not_answer() -> anyhow::Result<()> {
     assert_eq!(home.run(&["models", "use", "own.gguf"])?.code, Some(0));
     let good = model(&home)?;
     assert_eq!(good["state"], "good", "{good:#}");
-    ensure!(good["says"].as_str().is_some_and(|it| it.contains("good for small steps")), "{good:#}");
+    ensure!(good["says"].as_str().is_some_and(|it| it.contains("fine for simple tasks")), "{good:#}");
     ensure!(!home.run(&["doctor"])?.stdout.contains("nobody answers"), "a model is chosen");
     let whole = fs::read(home.path().join("own.gguf"))?;
     fs::write(home.path().join("own.gguf"), &whole[..whole.len() / 2])?;
@@ -100,7 +100,7 @@ fn configure_says_what_it_is_good_for() -> anyhow::Result<()> {
     let terminal = Terminal::start(program, ["configure"], environment, home.path())?;
     terminal.wait_for("Service [local]:")?;
     terminal.send("\r")?;
-    terminal.wait_for("a small local model: good for small steps")?;
+    terminal.wait_for("small local model: fine for simple tasks")?;
     Ok(())
 }
 
@@ -116,7 +116,7 @@ fn a_conversation_goes_on_with_the_model_inside() -> anyhow::Result<()> {
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "/model antropic:claude-x", "there is no provider `antropic`")?;
     say(&terminal, "/model local:no-such", "there is no model `no-such`")?;
-    say(&terminal, "/model local:text.gguf", "is no model that goose can use")?;
+    say(&terminal, "/model local:text.gguf", "is not a model that goose can run")?;
     say(&terminal, "/model local:", "Fetch it with `goose models pull qwen2.5-coder-1.5b`")?;
     say(&terminal, "Who is it?", "Still me.")?;
     say(&terminal, "/model local:mine", "The model is local:mine now.")?;

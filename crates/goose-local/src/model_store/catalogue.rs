@@ -14,7 +14,7 @@ use super::error::ModelStoreError;
 /// The model for machines on which nothing else is chosen.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 
-/// How many hexadecimal digits a SHA-256 has.
+/// The number of hexadecimal digits of a SHA-256.
 const SHA256_DIGITS: usize = 64;
 
 /// The most pieces of a file.
@@ -38,21 +38,21 @@ pub struct Catalogue {
 pub struct CatalogueEntry {
     /// The name that people use. The file is called after it.
     pub name: String,
-    /// What it is, in a few words.
+    /// A short description.
     pub title: String,
-    /// How large the file is.
+    /// The size of the file.
     pub bytes: u64,
     /// The SHA-256 of the file, in lower case.
     pub sha256: String,
     /// The licence, by its SPDX name.
     pub licence: String,
-    /// How many tokens fit into the model.
+    /// The number of tokens that fit into the model.
     pub context: u64,
-    /// Where it is, in the order in which it is looked for.
+    /// The sources, in the order in which they are tried.
     pub sources: Vec<Source>,
 }
 
-/// Where a model's file is.
+/// The source of a model's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "snake_case", deny_unknown_fields)]
 pub enum Source {
@@ -69,9 +69,9 @@ pub enum Source {
         package: String,
         /// Their version.
         version: String,
-        /// How many there are.
+        /// The number of packages.
         parts: u64,
-        /// How many bytes each piece but the last has.
+        /// The size of each piece but the last.
         part_bytes: u64,
     },
 }
@@ -88,7 +88,7 @@ impl Catalogue {
     /// # Errors
     ///
     /// The file cannot be read, or an entry is invalid.
-    pub fn with_own(path: &Path) -> Result<Self, ModelStoreError> {
+    pub fn with_user_entries(path: &Path) -> Result<Self, ModelStoreError> {
         let mut catalogue = Self::builtin();
         let mut text = String::new();
         match File::open(path) {
@@ -149,10 +149,13 @@ fn qwen_coder() -> CatalogueEntry {
 }
 
 impl CatalogueEntry {
-    /// What is wrong with it.
+    /// Returns what is wrong with it.
     pub(super) fn problem(&self) -> Option<String> {
         if !is_plain(&self.name) {
-            return Some(format!("`{}` is no name: use letters, digits, '.', '_' and '-'", self.name));
+            return Some(format!(
+                "`{}` is not a valid name: use letters, digits, '.', '_' and '-'",
+                self.name
+            ));
         }
         let is_hash = |text: &str| {
             text.len() == SHA256_DIGITS && text.chars().all(|c| c.is_ascii_digit() || matches!(c, 'a'..='f'))
@@ -174,11 +177,11 @@ impl Source {
             Self::Hub { repository, file } => {
                 let mut words = repository.split('/').chain(file.split('/'));
                 let is_good = words.all(is_plain);
-                (!is_good).then(|| "its repository or file is no plain path".to_owned())
+                (!is_good).then(|| "its repository or file is not a plain path".to_owned())
             }
             Self::Pip { package, version, parts, part_bytes } => {
                 if !is_plain(&package.replace("{}", "1")) || !is_plain(version) {
-                    return Some("its package or version is no plain word".to_owned());
+                    return Some("its package or version is not a plain word".to_owned());
                 }
                 let fits = (1..=MAX_PARTS).contains(parts) && bytes.div_ceil((*part_bytes).max(1)) == *parts;
                 (!fits).then(|| format!("{parts} parts of {part_bytes} bytes do not make {bytes} bytes"))

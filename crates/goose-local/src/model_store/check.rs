@@ -15,7 +15,7 @@ use super::{
     pull::{Event, Events},
 };
 
-/// What GGUF files begin with.
+/// The first bytes of GGUF files.
 const MAGIC: [u8; 4] = *b"GGUF";
 
 /// The versions of the format that are read.
@@ -28,7 +28,7 @@ const HEADER_BYTES: usize = 24;
 ///
 /// # Errors
 ///
-/// Where it is not there, cannot be read, or is no GGUF file of a version that goose knows.
+/// The file does not exist, cannot be read, or is not a GGUF file of a supported version.
 pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
     let not = |reason: String| ModelStoreError::NotAModel { path: path.to_owned(), reason };
     let mut file = File::open(path).map_err(|error| match error.kind() {
@@ -64,7 +64,7 @@ pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
 ///
 /// # Errors
 ///
-/// Where it is not there, cannot be read, or cannot be run, with the engine's reason.
+/// The file does not exist, cannot be read, or cannot be run, with the engine's reason.
 pub fn check_model(path: &Path) -> Result<ModelFacts, ModelStoreError> {
     check_header(path)?;
     Model::inspect(path).map_err(|error| match error {
@@ -77,10 +77,10 @@ pub fn check_model(path: &Path) -> Result<ModelFacts, ModelStoreError> {
     })
 }
 
-/// How much is read between two looks at the world.
+/// The bytes that are read between two events.
 const STEP_BYTES: usize = 8 * 1024 * 1024;
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {

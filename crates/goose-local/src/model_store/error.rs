@@ -7,11 +7,13 @@ use std::{
 
 use thiserror::Error;
 
-/// What to do where no model can be fetched.
+use super::pull::BadEndpoint;
+
+/// The alternatives to a download.
 pub const WAYS_OUT: &str = "\
 You can also
-  - get the file in another way and name it: `goose models use FILE.gguf`
-  - use a service: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or run `goose configure`
+  - download the file yourself and run `goose models use FILE.gguf`
+  - use a hosted model: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or run `goose configure`
   - start a server on this machine, such as Ollama, LM Studio or llama-server; goose finds it";
 
 /// Why something about models' files did not work. The message says what happened and why, [`hint`](Self::hint) what to
@@ -24,17 +26,17 @@ pub enum ModelStoreError {
     Unknown {
         /// The name.
         name: String,
-        /// Those that are known, or on the store.
+        /// Those that are known, or in the store.
         known: Vec<String>,
     },
     /// The model is known, but its file is not here.
-    #[error("the model `{name}` is not here yet")]
+    #[error("the model `{name}` isn't downloaded yet")]
     Absent {
         /// The name.
         name: String,
     },
     /// Another goose fetches it now.
-    #[error("the model `{name}` is being fetched by another goose{}", holder(*.process))]
+    #[error("the model `{name}` is being downloaded by another goose process{}", holder(*.process))]
     Busy {
         /// The model.
         name: String,
@@ -47,8 +49,8 @@ pub enum ModelStoreError {
         /// The file.
         path: PathBuf,
     },
-    /// A file is no model.
-    #[error("{} is no model that goose can use: {reason}", .path.display())]
+    /// A file is not a model.
+    #[error("{} is not a model that goose can run: {reason}", .path.display())]
     NotAModel {
         /// The file.
         path: PathBuf,
@@ -57,39 +59,48 @@ pub enum ModelStoreError {
     },
     /// The disk is too full.
     #[error(
-        "there is no room for it in {}: {} MB are needed and {} MB are free",
+        "not enough space in {}: {} MB needed, {} MB free",
         .folder.display(), .needed.div_ceil(1_000_000), .free / 1_000_000
     )]
     NoSpace {
         /// The folder.
         folder: PathBuf,
-        /// How many bytes are needed besides what is there.
+        /// The bytes that are needed besides those that are there.
         needed: u64,
-        /// How many are free.
+        /// The bytes that are free.
         free: u64,
     },
     /// No source had it.
-    #[error("the model `{name}` could not be fetched{}", all(.tried))]
+    #[error("the model `{name}` could not be downloaded{}", all(.tried))]
     NoSource {
         /// The model.
         name: String,
-        /// Which sources were tried, and why each failed.
+        /// The sources that were tried, and why each failed.
         tried: Vec<Tried>,
-        /// How many bytes of it are here for the next time.
+        /// The bytes that are kept for the next time.
         kept: u64,
     },
+    /// The user declined the download, or could not be asked.
+    #[error("{0}")]
+    Declined(String),
+    /// The address of the hub is invalid.
+    #[error(transparent)]
+    Endpoint(#[from] BadEndpoint),
+    /// A setting cannot be read.
+    #[error("{0}")]
+    Setting(String),
     /// The user's own catalogue is wrong.
-    #[error("the list of models in {} cannot be used: {reason}", .path.display())]
+    #[error("the model catalogue {} is invalid: {reason}", .path.display())]
     Catalogue {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The system refused something.
     #[error("cannot {doing} {}: {error}", .path.display())]
     Io {
-        /// What was done.
+        /// The operation.
         doing: &'static str,
         /// With which file.
         path: PathBuf,
@@ -107,7 +118,7 @@ pub struct Tried {
     pub reason: String,
 }
 
-/// Whether there is no room, on the disk or for this person.
+/// Returns whether the disk or the user's quota is full.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -128,29 +139,34 @@ impl ModelStoreError {
         Self::Io { doing, path: path.to_owned(), error }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { .. } => Some("`goose models list` shows them".to_owned()),
-            Self::Absent { name } => Some(format!("Fetch it with `goose models pull {name}`.\n{WAYS_OUT}")),
-            Self::Busy { .. } => Some("wait until it is done, or stop it there, and try again".to_owned()),
-            Self::NoFile { .. } => Some("check the path; `goose models list` shows what is here".to_owned()),
+            Self::Absent { name } => {
+                Some(format!("Download it with `goose models pull {name}`.\n{WAYS_OUT}"))
+            }
+            Self::Busy { .. } => Some("wait until it finishes, or stop it, and try again".to_owned()),
+            Self::NoFile { .. } => {
+                Some("check the path; `goose models list` shows what is downloaded".to_owned())
+            }
             Self::NotAModel { .. } => Some("use a GGUF file of a Qwen2, Qwen3 or Llama model".to_owned()),
             Self::NoSpace { .. } => Some(format!(
-                "Make room, or move goose's folders with XDG_DATA_HOME or GOOSE_PATH_ROOT.\n{WAYS_OUT}"
+                "Free some space, or move goose's folders with XDG_DATA_HOME or GOOSE_PATH_ROOT.\n{WAYS_OUT}"
             )),
             Self::NoSource { kept, .. } => {
-                let kept = if *kept > 0 { "; what has come so far is kept" } else { "" };
+                let kept = if *kept > 0 { "; the partial download is kept" } else { "" };
                 Some(format!(
-                    "Check the network and a proxy (HTTPS_PROXY), name another hub with HF_ENDPOINT, and try \
+                    "Check the network and the proxy (HTTPS_PROXY), or set another hub with HF_ENDPOINT, and try \
                      again{kept}.\n{WAYS_OUT}"
                 ))
             }
-            Self::Catalogue { .. } => Some("correct that file, or remove it".to_owned()),
+            Self::Catalogue { .. } => Some("fix that file, or remove it".to_owned()),
             Self::Io { error, .. } if is_full(error) => {
-                Some(format!("Make room and try again; what has come so far is kept.\n{WAYS_OUT}"))
+                Some(format!("Free some space and try again; the partial download is kept.\n{WAYS_OUT}"))
             }
-            Self::Io { .. } => None,
+            Self::Declined(_) => Some(WAYS_OUT.to_owned()),
+            Self::Io { .. } | Self::Endpoint(_) | Self::Setting(_) => None,
         }
     }
 }

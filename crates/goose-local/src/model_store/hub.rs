@@ -16,20 +16,20 @@ use super::{
     pull::{Event, Events, Failed, PullOptions},
 };
 
-/// How long a connection may take to come about.
+/// The time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long nothing may come.
+/// The longest silence.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many other addresses the hub may send us to.
+/// The most redirects.
 const MAX_REDIRECTS: usize = 8;
 
-/// How often a source is asked again before anything has come, and since something came.
+/// The retries before anything was received, and since something was.
 const FIRST_TRIES: u32 = 1;
 const LATER_TRIES: u32 = 5;
 
-/// How often it is asked in all.
+/// The most requests in all.
 const MAX_TRIES: u32 = 100;
 
 /// The longest pause between two tries.
@@ -185,7 +185,7 @@ fn client(url: &Url) -> reqwest::Result<Client> {
     builder.build()
 }
 
-/// What is protected stays so on the way.
+/// Follows redirects, but never from HTTPS to something else.
 fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let was_protected = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
     if attempt.previous().len() > MAX_REDIRECTS {
@@ -228,7 +228,7 @@ fn causes(error: &reqwest::Error) -> String {
 ///
 /// # Errors
 ///
-/// Where nothing comes that fits. The part stays as it is: another source may go on with it.
+/// The response does not fit. The partial file stays as it is: another source may continue it.
 fn known_bytes(status: StatusCode, headers: &HeaderMap, partial: &PartialFile) -> Result<u64, Fault> {
     match status {
         StatusCode::OK => {

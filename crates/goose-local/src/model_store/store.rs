@@ -15,10 +15,10 @@ use super::{
     pull::Events,
 };
 
-/// What models' files end with.
+/// The extension of model files.
 const ENDING: &str = ".gguf";
 
-/// What is added while a file grows, while it is fetched in pieces, and to keep others away.
+/// The suffixes of a partial file, of the folder with its pieces, and of its lock.
 const PART: &str = ".part";
 const WHEELS: &str = ".wheels";
 const LOCK: &str = ".lock";
@@ -39,37 +39,37 @@ pub struct ModelStore {
 pub struct Item {
     /// Its name.
     pub name: String,
-    /// Where its file is, or would be.
+    /// The place of its file, also before it is downloaded.
     pub path: PathBuf,
-    /// How much of it is there.
+    /// The state of its file.
     pub state: State,
-    /// What is known of it.
+    /// Its entry in the catalogue.
     pub entry: Option<CatalogueEntry>,
 }
 
-/// How much of a model is there.
+/// The state of a model's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// All of it.
     Here {
-        /// How large it is.
+        /// Its size.
         bytes: u64,
     },
     /// The begin of it, from a download that did not end.
     Part {
-        /// How large it is.
+        /// Its size.
         bytes: u64,
     },
     /// A file under its name that is not as large as it should be.
     Damaged {
-        /// How large it is.
+        /// Its size.
         bytes: u64,
     },
     /// Nothing.
     Absent,
 }
 
-/// Where a model is that somebody named.
+/// The place of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In this file.
@@ -98,7 +98,7 @@ impl ModelStore {
     ///
     /// # Errors
     ///
-    /// Where the folder cannot be read.
+    /// The folder cannot be read.
     pub fn list(&self) -> Result<Vec<Item>, ModelStoreError> {
         let mut others = self.files()?;
         let mut items: Vec<Item> = self.catalogue.entries().iter().map(|entry| self.known(entry)).collect();
@@ -116,7 +116,7 @@ impl ModelStore {
     ///
     /// # Errors
     ///
-    /// Where nobody knows it and no file in the store has that name.
+    /// Neither the catalogue nor the store has that name.
     pub fn item(&self, name: &str) -> Result<Item, ModelStoreError> {
         let items = self.list()?;
         let known = || items.iter().map(|item| item.name.clone()).collect();
@@ -124,11 +124,11 @@ impl ModelStore {
         found.cloned().ok_or_else(|| ModelStoreError::Unknown { name: name.to_owned(), known: known() })
     }
 
-    /// Where a model is that somebody names by its name or by its file. A file's header is looked at.
+    /// Finds a model by its name or its file. The header of the file is checked.
     ///
     /// # Errors
     ///
-    /// Where there is no such model or file, or the file is no model.
+    /// The model or file does not exist, or the file is not a model.
     pub fn locate(&self, model: &str) -> Result<Place, ModelStoreError> {
         if is_path(model) {
             check_header(Path::new(model))?;
@@ -149,7 +149,7 @@ impl ModelStore {
     ///
     /// # Errors
     ///
-    /// Where it is not here or cannot be read.
+    /// The file is not downloaded, or cannot be read.
     pub async fn verify(&self, name: &str, events: Events<'_>) -> Result<Verdict, ModelStoreError> {
         let item = self.item(name)?;
         if matches!(item.state, State::Absent | State::Part { .. }) {
@@ -171,7 +171,7 @@ impl ModelStore {
     ///
     /// # Errors
     ///
-    /// Where nobody knows it, nothing of it is here, it is being fetched, or it cannot be removed.
+    /// The model is unknown, not downloaded, being downloaded, or cannot be removed.
     pub fn remove(&self, name: &str) -> Result<u64, ModelStoreError> {
         let item = self.item(name)?;
         let _lock = self.lock_for_removal(&item)?;
@@ -190,7 +190,7 @@ impl ModelStore {
         freed.ok_or(ModelStoreError::Absent { name: item.name })
     }
 
-    /// What is fetched now is not taken away. Only models of the catalogue are fetched.
+    /// Keeps a download that is running. Only models of the catalogue are downloaded.
     fn lock_for_removal(&self, item: &Item) -> Result<Option<Lock>, ModelStoreError> {
         if item.entry.is_none() || item.state == State::Absent && !self.folder.is_dir() {
             return Ok(None);
@@ -253,12 +253,12 @@ impl ModelStore {
     }
 }
 
-/// How large a file is; a link counts as what it leads to.
+/// Returns the size of a file; a link counts as its target.
 fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len())
 }
 
-/// Whether a file is meant, and not a name.
+/// Returns whether a file is meant, and not a name.
 fn is_path(model: &str) -> bool {
     model.contains('/') || model.ends_with(ENDING)
 }

@@ -5,19 +5,19 @@ use std::{fs::File, io::Read as _, path::PathBuf};
 use tokio::sync::mpsc;
 use zip::ZipArchive;
 
-/// How much is read at once, and how many of these wait to be written.
+/// The size of a read, and how many of these wait to be written.
 const CHUNK_BYTES: usize = 256 * 1024;
 const MAX_WAITING: usize = 8;
 
 /// The most members of a package.
 const MAX_MEMBERS: usize = 1_000;
 
-/// What a piece's name looks like: `package/data/part01.bin`.
+/// The form of a piece's name: `package/data/part01.bin`.
 const FOLDER: &str = "/data/";
 const ENDING: &str = ".bin";
 
 /// Reads the piece in a package, which must have so many bytes, from a place on. It is read on a thread of its own,
-/// which ends when nobody receives any more. The last one is the error, where there is one.
+/// which ends when its receiver is dropped. The last one is the error, where there is one.
 pub(super) fn piece(wheel: PathBuf, bytes: u64, from: u64) -> mpsc::Receiver<Result<Vec<u8>, String>> {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     tokio::task::spawn_blocking(move || {

@@ -25,13 +25,13 @@ impl Engine {
         Self { options: Arc::new(options), loaded: Arc::default() }
     }
 
-    /// Waits until nobody else asks.
+    /// Waits until no other question is being answered.
     pub(super) async fn enter(&self) -> EngineGuard {
         let guard = Arc::clone(&self.loaded).lock_owned().await;
         EngineGuard { options: Arc::clone(&self.options), guard }
     }
 
-    /// Loads the model on a thread of its own, unless somebody does already.
+    /// Loads the model on a thread of its own, unless that has begun already.
     pub(super) fn warm(&self) {
         let Ok(guard) = Arc::clone(&self.loaded).try_lock_owned() else { return };
         let mut guard = EngineGuard { options: Arc::clone(&self.options), guard };

@@ -19,7 +19,7 @@ use super::{
 /// The name by which users choose the model on their own machine.
 pub const PROVIDER_NAME: &str = "local";
 
-/// How many tokens are kept in mind where nobody says otherwise.
+/// The default context, in tokens.
 const DEFAULT_CONTEXT: usize = 8_192;
 
 /// The most tokens that are kept in mind, whatever is wished: a wish may be meant for another model. What is kept takes
@@ -29,20 +29,20 @@ const MAX_CONTEXT: usize = 32 * 1024;
 /// How many tokens the tools that the model is shown take at most.
 const MAX_TOOL_TOKENS: u64 = 1_500;
 
-/// How many events may wait for whoever reads them.
+/// The capacity of the event channel.
 const EVENTS_AHEAD: usize = 64;
 
-/// Which model, and how it runs.
+/// The model and its options.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LocalOptions {
     /// The GGUF file.
     pub file: PathBuf,
-    /// How people know the model.
+    /// The name of the model.
     pub name: String,
-    /// How many threads compute; by default as many as there are free cores.
+    /// The number of compute threads; all free cores if not given.
     pub threads: Option<usize>,
-    /// How many tokens are kept in mind.
+    /// The context, in tokens.
     pub context: usize,
     /// The folder in which what was computed is kept between runs; without one it is not.
     pub cache: Option<PathBuf>,

@@ -94,7 +94,9 @@ fn chosen(model: &ModelRef, settings: &Settings) -> Check {
 fn inside(model: &ModelRef, settings: &Settings) -> Check {
     match local::status(model, settings.paths()) {
         ModelStatus::Here(file) => Check::good("model", format!("{model}, in {file}; {}", local::GOOD_FOR)),
-        ModelStatus::Absent(mend) => Check::warning("model", format!("{model}, which is not here yet"), mend),
+        ModelStatus::Absent(mend) => {
+            Check::warning("model", format!("{model}, which isn't downloaded yet"), mend)
+        }
         ModelStatus::Broken(why, mend) => Check::bad("model", format!("{model}: {why}"), mend),
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitCode> {
     let model = meant(store, file)?;
     ConfigEditor::new(config).set_model(PROVIDER, Some(&model))?;
-    say(&format!("{PROVIDER}:{model} is used from now on. It is in {}.", config.display()))?;
+    say(&format!("Using {PROVIDER}:{model} from now on (saved in {}).", config.display()))?;
     for key in ["GOOSE_PROVIDER", "GOOSE_MODEL"] {
         if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
             let origin = origin.to_string();

@@ -1,80 +1,66 @@
-//! Fetching a model, after the person has agreed to it.
+//! Downloads as the user sees them: the question before, the progress, the end.
 
-use anyhow::{anyhow, bail};
-use goose_local::model_store::{CatalogueEntry, ModelStore, PullOptions, Pulled, State, WAYS_OUT};
-use goose_providers::Lookup;
+use goose_extension::prelude::async_trait;
+use goose_local::{
+    DownloadProgress, Downloads,
+    model_store::{CatalogueEntry, ModelStore, State},
+};
 
-use super::{explained, progress::Progress};
+use super::progress::Progress;
 use crate::{
     aside,
     choice::Voice,
     commands::info::size,
-    local::Fetching,
+    local::{Fetching, GOOD_FOR},
     output::{FAINT, NAME},
     settings::Consent,
     terminal::input::Typed,
     visible,
 };
 
-/// The setting with the model hub's address.
-const HUB: &str = "HF_ENDPOINT";
+#[async_trait]
+impl Downloads for Fetching {
+    async fn confirm(&self, store: &ModelStore, entry: &CatalogueEntry) -> Result<(), String> {
+        let CatalogueEntry { name, title, licence, bytes, .. } = entry;
+        if self.consent == Consent::Given {
+            return Ok(());
+        }
+        if !aside::can_ask() {
+            return Err(format!(
+                "The model {name} isn't downloaded yet ({}, {licence}), and there is no terminal to ask for \
+                 confirmation.\nDownload it with `goose models pull {name} --yes`, or set GOOSE_YES=1 to confirm \
+                 automatically.",
+                size(*bytes)
+            ));
+        }
+        let turn = self.input.turn().await;
+        aside::line(format_args!("{NAME}{name}{NAME:#} isn't downloaded yet: {}.", visible::line(title)));
+        aside::line(format_args!("  size     {}{}", size(*bytes), had(store, name)));
+        aside::line(format_args!("  licence  {}", visible::line(licence)));
+        let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
+        aside::line(format_args!("  from     {}", visible::line(&sources.join(", else "))));
+        aside::line(format_args!("  to       {}", visible::line(&store.folder().display().to_string())));
+        match turn.answer("Download it now? (y/n) ").await {
+            Typed::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
+            _ => Err("Nothing was downloaded.".to_owned()),
+        }
+    }
 
-/// Fetches a model.
-///
-/// # Errors
-///
-/// Where it may not or cannot be fetched, with all ways out.
-pub(crate) async fn fetch(
-    store: &ModelStore,
-    entry: &CatalogueEntry,
-    lookup: &dyn Lookup,
-    fetching: &Fetching,
-) -> anyhow::Result<Pulled> {
-    let hub = lookup.value(HUB)?;
-    let options = PullOptions::new(hub.as_deref()).map_err(|error| anyhow!("{HUB}: {error}"))?;
-    agreed(store, entry, fetching).await?;
-    let progress = Progress::new(fetching.voice);
-    let pulled = store.pull(&entry.name, &options, &|event| progress.event(&event)).await;
-    progress.end();
-    let pulled = pulled.map_err(explained)?;
-    if fetching.voice == Voice::Aloud && !pulled.was_here {
-        let path = pulled.path.display().to_string();
-        let line = format!("{} is here, and its hash is right: {}", entry.name, visible::line(&path));
-        aside::line(format_args!("{FAINT}{line}{FAINT:#}"));
+    fn begin(&self) -> Box<dyn DownloadProgress> {
+        Box::new(Progress::new(self.voice))
     }
-    Ok(pulled)
-}
 
-/// Asks, where that is not said already.
-async fn agreed(store: &ModelStore, entry: &CatalogueEntry, fetching: &Fetching) -> anyhow::Result<()> {
-    let CatalogueEntry { name, title, licence, bytes, .. } = entry;
-    if fetching.consent == Consent::Given {
-        return Ok(());
-    }
-    if !aside::can_ask() {
-        bail!(
-            "The model {name} is not here yet ({}, {licence}), and nobody can be asked whether to fetch it.\nFetch it \
-             with `goose models pull {name} --yes`, or set GOOSE_YES=1, which stands for the answer.\n{WAYS_OUT}",
-            size(*bytes)
-        );
-    }
-    let turn = fetching.input.turn().await;
-    aside::line(format_args!("{NAME}{name}{NAME:#} is not here yet: {}.", visible::line(title)));
-    aside::line(format_args!("  size     {}{}", size(*bytes), had(store, name)));
-    aside::line(format_args!("  licence  {}", visible::line(licence)));
-    let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
-    aside::line(format_args!("  from     {}", visible::line(&sources.join(", else "))));
-    aside::line(format_args!("  to       {}", visible::line(&store.folder().display().to_string())));
-    match turn.answer("Fetch it now? (y/n) ").await {
-        Typed::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
-        _ => bail!("Nothing was fetched.\n{WAYS_OUT}"),
+    fn ready(&self, model: &str) {
+        if self.voice == Voice::Aloud && aside::is_seen() {
+            aside::line(format_args!("{FAINT}{}: {GOOD_FOR}{FAINT:#}", visible::line(model)));
+        }
     }
 }
 
-/// How much of it is here from before.
+/// Says how much is downloaded from before.
 fn had(store: &ModelStore, name: &str) -> String {
     match store.item(name).map(|item| item.state) {
-        Ok(State::Part { bytes }) => format!(", of which {} are here", size(bytes)),
+        Ok(State::Part { bytes }) => format!(", of which {} are downloaded", size(bytes)),
         _ => String::new(),
     }
 }

@@ -46,15 +46,18 @@ fn used(settings: &Settings) -> Option<String> {
 
 fn print(out: &mut Output, item: &Item, is_used: bool) -> std::io::Result<()> {
     let mark = if is_used { out.paint(GOOD, "  in use").to_string() } else { String::new() };
-    let title = item.entry.as_ref().map_or("a file of your own", |entry| entry.title.as_str());
+    let title = item.entry.as_ref().map_or("your own file", |entry| entry.title.as_str());
     out.line(format_args!("{}  {}{mark}", out.paint(NAME, &item.name), visible::line(title)))?;
     let (style, state) = match item.state {
-        State::Here { bytes } => (GOOD, format!("here ({})", size(bytes))),
-        State::Part { bytes } => (WARNING, format!("{} are here; `goose models pull` goes on", size(bytes))),
-        State::Damaged { bytes } => {
-            (WARNING, format!("damaged ({}); `goose models pull {}` fetches it anew", size(bytes), item.name))
+        State::Here { bytes } => (GOOD, format!("downloaded ({})", size(bytes))),
+        State::Part { bytes } => {
+            (WARNING, format!("{} downloaded; `goose models pull` resumes", size(bytes)))
         }
-        State::Absent => (FAINT, "not here; `goose models pull` fetches it".to_owned()),
+        State::Damaged { bytes } => (
+            WARNING,
+            format!("damaged ({}); `goose models pull {}` downloads it again", size(bytes), item.name),
+        ),
+        State::Absent => (FAINT, "not downloaded; run `goose models pull`".to_owned()),
     };
     let about = item.entry.as_ref().map(|entry| {
         format!("{}, {}, {} tokens of context  ", size(entry.bytes), entry.licence, entry.context)

@@ -1,11 +1,11 @@
 //! `goose models`: the files of models that run inside goose.
 //!
 //! - `args`: what it takes; `list`, `pull`, `verify`, `remove`, `choose`: the commands;
-//! - `fetch`: a download with its question, which `goose run` needs as well; `progress`: how it is shown.
+//! - `fetch`: a download as the user sees it, here and in `goose run`; `progress`: the bar.
 
 pub(crate) mod args;
 mod choose;
-pub(crate) mod fetch;
+mod fetch;
 mod list;
 mod progress;
 mod pull;
@@ -78,7 +78,7 @@ pub(crate) fn run_or_help(
 }
 
 /// An error about models' files with what to do about it.
-pub(crate) fn explained(error: ModelStoreError) -> anyhow::Error {
+fn explained(error: ModelStoreError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
         None => error.into(),

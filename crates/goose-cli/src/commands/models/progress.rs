@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use goose_local::model_store::Event;
+use goose_local::{
+    DownloadProgress,
+    model_store::{Event, Pulled},
+};
 
 use crate::{aside, choice::Voice, commands::info::size, output::FAINT, terminal::status::seconds, visible};
 
@@ -29,7 +32,7 @@ enum View {
     Nothing,
 }
 
-/// A download that is shown. Dropped before its end, it says that what has come is kept.
+/// A download that is shown. Dropped before its end, it says that the partial download is kept.
 pub(super) struct Progress {
     view: View,
     state: Mutex<State>,
@@ -59,37 +62,6 @@ impl Progress {
         Self { view, state: Mutex::new(state) }
     }
 
-    /// Shows what happens.
-    pub(super) fn event(&self, event: &Event<'_>) {
-        match event {
-            Event::Waiting => self.line("Another goose fetches it; waiting for that."),
-            Event::Asking { source, from } => {
-                let mut state = self.state();
-                (state.since, state.from, state.bytes) = (Instant::now(), *from, *from);
-                state.step = None;
-                drop(state);
-                match from {
-                    0 => self.line(&format!("Fetching it from {source}.")),
-                    from => self.line(&format!("Going on from {} with {source}.", size(*from))),
-                }
-            }
-            Event::Bytes { bytes, total } => {
-                self.state().bytes = *bytes;
-                self.show(*bytes, *total);
-            }
-            Event::Coming { bytes, total } => self.show(*bytes, *total),
-            Event::Checked { bytes, total } => self.checked(*bytes, *total),
-            Event::Again { reason } => self.line(&format!("Trying again: {reason}")),
-            Event::Failed { source, reason } => self.line(&format!("Not from {source}: {reason}")),
-            _ => {}
-        }
-    }
-
-    /// It is over, and what came of it is said elsewhere.
-    pub(super) fn end(self) {
-        self.state().is_over = true;
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,7 +86,44 @@ impl Progress {
 
     fn checked(&self, bytes: u64, total: u64) {
         if self.view == View::Bar && self.state().is_due() {
-            aside::status(&format!("Checking its hash: {} %", percent(bytes, total)));
+            aside::status(&format!("Verifying the checksum: {} %", percent(bytes, total)));
+        }
+    }
+}
+
+impl DownloadProgress for Progress {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::Waiting => self.line("Another goose process is downloading it; waiting."),
+            Event::Asking { source, from } => {
+                let mut state = self.state();
+                (state.since, state.from, state.bytes) = (Instant::now(), *from, *from);
+                state.step = None;
+                drop(state);
+                match from {
+                    0 => self.line(&format!("Downloading from {source}.")),
+                    from => self.line(&format!("Resuming at {} from {source}.", size(*from))),
+                }
+            }
+            Event::Bytes { bytes, total } => {
+                self.state().bytes = *bytes;
+                self.show(*bytes, *total);
+            }
+            Event::Coming { bytes, total } => self.show(*bytes, *total),
+            Event::Checked { bytes, total } => self.checked(*bytes, *total),
+            Event::Again { reason } => self.line(&format!("Retrying: {reason}")),
+            Event::Failed { source, reason } => self.line(&format!("{source} failed: {reason}")),
+            _ => {}
+        }
+    }
+
+    fn end(self: Box<Self>, pulled: Option<&Pulled>) {
+        self.state().is_over = true;
+        let is_shown = self.view != View::Nothing;
+        drop(self);
+        if let Some(pulled) = pulled.filter(|pulled| is_shown && !pulled.was_here) {
+            let path = pulled.path.display().to_string();
+            aside::line(format_args!("{FAINT}Downloaded and verified: {}{FAINT:#}", visible::line(&path)));
         }
     }
 }
@@ -147,10 +156,7 @@ impl Drop for Progress {
         let (is_over, bytes) = (state.is_over, state.bytes);
         drop(state);
         if !is_over && bytes > 0 {
-            self.line(&format!(
-                "Stopped. {} are kept, and `goose models pull` goes on from there.",
-                size(bytes)
-            ));
+            self.line(&format!("Stopped. {} are kept; `goose models pull` resumes from there.", size(bytes)));
         }
     }
 }

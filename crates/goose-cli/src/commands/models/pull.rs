@@ -3,9 +3,12 @@
 use std::process::ExitCode;
 
 use goose::config::Settings;
-use goose_local::model_store::{DEFAULT_MODEL, ModelStore, ModelStoreError, State};
+use goose_local::{
+    download,
+    model_store::{DEFAULT_MODEL, ModelStore, ModelStoreError, State},
+};
 
-use super::{explained, fetch::fetch, say};
+use super::{explained, say};
 use crate::local::Fetching;
 
 pub(super) async fn run(
@@ -18,9 +21,9 @@ pub(super) async fn run(
     let item = store.item(name).map_err(explained)?;
     let path = item.path.display().to_string();
     match (item.state, item.entry) {
-        (State::Here { .. }, _) => say(&format!("{name} is here already: {path}"))?,
+        (State::Here { .. }, _) => say(&format!("{name} is already downloaded: {path}"))?,
         (_, Some(entry)) => {
-            let pulled = fetch(store, &entry, settings, fetching).await?;
+            let pulled = download(store, &entry, settings, fetching).await.map_err(explained)?;
             say(&pulled.path.display().to_string())?;
         }
         (_, None) => return Err(explained(ModelStoreError::Absent { name: name.to_owned() })),

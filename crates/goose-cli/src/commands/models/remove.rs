@@ -19,22 +19,22 @@ pub(super) async fn run(store: &ModelStore, name: &str, consent: Consent) -> any
         return Ok(ExitCode::FAILURE);
     }
     let freed = store.remove(name).map_err(explained)?;
-    say(&format!("Removed {name}; {} are free again.", size(freed)))?;
+    say(&format!("Removed {name}; freed {}.", size(freed)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file of the person's own cannot be fetched again.
+/// Asks before a file of the user's own is removed: it cannot be downloaded again.
 async fn agreed(item: &Item, consent: Consent) -> anyhow::Result<bool> {
     if consent == Consent::Given {
         return Ok(true);
     }
     if !aside::can_ask() {
         bail!(
-            "{} is a file of your own, which goose cannot fetch again, and nobody can be asked. Say --yes to remove it.",
+            "{} is your own file, which goose cannot download again, and there is no terminal to ask for confirmation. Use --yes to remove it.",
             item.name
         );
     }
-    let question = format!("{} is a file of your own. Remove it for good? (y/n) ", item.name);
+    let question = format!("{} is your own file. Delete it permanently? (y/n) ", item.name);
     let typed = Arc::new(Input::new(None)).turn().await.answer(&question).await;
     Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
 }

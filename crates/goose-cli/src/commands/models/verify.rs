@@ -13,22 +13,22 @@ pub(super) async fn run(store: &ModelStore, name: Option<&str>) -> anyhow::Resul
         None => present(store)?,
     };
     if names.is_empty() {
-        say("No model is here. `goose models pull` fetches one.")?;
+        say("No model is downloaded. Run `goose models pull` to get one.")?;
     }
     let mut is_right = true;
     for name in &names {
         let verdict = store.verify(name, &|event| show(name, &event)).await;
         aside::end_status();
         match verdict.map_err(explained)? {
-            Verdict::Right => say(&format!("{name} is as it should be."))?,
+            Verdict::Right => say(&format!("{name} is verified."))?,
             Verdict::Unknown { found } => {
-                say(&format!("{name} is a file of your own; its sha256 is {found}."))?;
+                say(&format!("{name} is your own file; its sha256 is {found}."))?;
             }
             Verdict::Wrong { expected, found } => {
                 is_right = false;
                 say(&format!(
-                    "{name} is damaged or another file: its sha256 is {found}, not {expected}. Remove it with `goose \
-                     models remove {name}`, and fetch it with `goose models pull {name}`."
+                    "{name} is damaged or a different file: its sha256 is {found}, expected {expected}. Run `goose models \
+                     remove {name}` and then `goose models pull {name}`."
                 ))?;
             }
             _ => {}
@@ -48,6 +48,6 @@ fn show(name: &str, event: &Event<'_>) {
         && aside::is_seen()
     {
         let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100);
-        aside::status(&format!("Checking {name}: {percent} %"));
+        aside::status(&format!("Verifying {name}: {percent} %"));
     }
 }

@@ -122,7 +122,7 @@ fn only_models_files_are_taken() -> anyhow::Result<()> {
 fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let own = folder.path().join("models.json");
-    assert_eq!(Catalogue::with_own(&own)?, Catalogue::builtin());
+    assert_eq!(Catalogue::with_user_entries(&own)?, Catalogue::builtin());
     let good = Bench::new(&model(100), vec![hub_source()])?.store.catalogue().entries()[0].clone();
     let mut outside = good.clone();
     outside.name = "../x".to_owned();
@@ -130,18 +130,18 @@ fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     unhashed.sha256.truncate(10);
     for (text, expected) in [
         ("{".to_owned(), "cannot be used"),
-        (serde_json::to_string(&[outside])?, "is no name"),
+        (serde_json::to_string(&[outside])?, "is not a valid name"),
         (serde_json::to_string(&[unhashed])?, "sha256"),
-        (serde_json::to_string(&[&good])?.replace("maker/models", "a/--b"), "no plain path"),
+        (serde_json::to_string(&[&good])?.replace("maker/models", "a/--b"), "not a plain path"),
         (" ".repeat(1_100_000), "larger than"),
     ] {
         fs::write(&own, text)?;
-        let error = Catalogue::with_own(&own).err().context("it makes no sense")?;
+        let error = Catalogue::with_user_entries(&own).err().context("it makes no sense")?;
         ensure!(error.to_string().contains(expected), "{error}");
         ensure!(error.hint().is_some());
     }
     fs::write(&own, serde_json::to_string(&[&good])?)?;
-    assert_eq!(Catalogue::with_own(&own)?.find(NAME), Some(&good));
+    assert_eq!(Catalogue::with_user_entries(&own)?.find(NAME), Some(&good));
     ensure!(ModelStore::new("/nowhere/at/all", Catalogue::builtin()).list()?.len() == 1);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The store: models' files on disk, and how they come there. Servers are on loopback, and pip is a script.
 
+mod factory;
 mod files;
 mod hub;
 mod pip;
@@ -62,7 +63,7 @@ impl Bench {
         let folder = tempfile::tempdir()?;
         let own = folder.path().join("models.json");
         std::fs::write(&own, serde_json::to_vec(&[entry])?)?;
-        let store = ModelStore::new(folder.path().join("models"), Catalogue::with_own(&own)?);
+        let store = ModelStore::new(folder.path().join("models"), Catalogue::with_user_entries(&own)?);
         let mut options = PullOptions::new(Some("http://127.0.0.1:9"))?;
         options.pause = Duration::from_millis(5);
         options.pip.clear();

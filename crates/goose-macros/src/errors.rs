@@ -28,7 +28,7 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Whether nothing was wrong.
+    /// Returns whether nothing was wrong.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }

@@ -10,15 +10,12 @@ use syn::{
 };
 
 use crate::{
-    block_checks::{as_method, check_hidden_tool, check_method, refuse_generic_arguments},
-    build, docs,
+    args::{ExtensionArgs, ToolArgs},
+    checks::{as_method, check_hidden_tool, check_method, refuse_generic_arguments},
     errors::Errors,
-    extension_args::ExtensionArgs,
-    names::extension_name,
-    scope,
+    names::{self, extension_name},
     tool::{cfgs, function_name, is_tool, tool_name},
-    tool_args::ToolArgs,
-    trait_methods::{Blanks, TRAIT_METHODS},
+    trait_methods::{self, Blanks, TRAIT_METHODS},
     types::last_segment,
 };
 
@@ -72,10 +69,10 @@ struct Block {
 struct ToolMethod {
     name: String,
     ident: Ident,
-    /// Where the name is written, for messages.
+    /// If the name is written, for messages.
     named_at: TokenStream,
     cfgs: Vec<Attribute>,
-    /// Whether `#[tool]` will write a function for it; without `&self` it only reports the mistake.
+    /// True if `#[tool]` will write a function for it; without `&self` it only reports the mistake.
     is_method: bool,
 }
 
@@ -109,7 +106,7 @@ impl Block {
             return;
         }
         check_method(&method, self.trait_path.is_some(), errors);
-        scope::bring_notifier_ext(&mut method.block);
+        trait_methods::bring_notifier_ext(&mut method.block);
         let of_trait = TRAIT_METHODS.iter().any(|name| method.sig.ident == name);
         let items =
             if self.trait_path.is_some() && of_trait { &mut self.trait_items } else { &mut self.own_items };
@@ -184,7 +181,7 @@ impl Block {
             args,
             written,
             default_name: extension_name(&self.type_name.unraw().to_string()),
-            default_description: docs::description(&self.head.attrs),
+            default_description: names::description(&self.head.attrs),
         };
         block.items = self.trait_items.clone();
         block.items.push(ImplItem::Verbatim(blanks.fill()));
@@ -202,7 +199,7 @@ impl Block {
     fn build_impl(&self) -> TokenStream {
         self.own_items
             .iter()
-            .filter_map(|item| build::constructor(item, &self.type_name))
+            .filter_map(|item| trait_methods::constructor(item, &self.type_name))
             .map(|new| {
                 let mut block = self.generated();
                 // Where there is no `new`, there is nothing to build with.
@@ -210,7 +207,7 @@ impl Block {
                 let path = parse_quote!(::goose_extension::BuildExtension);
                 block.trait_ = Some((None, path, Token![for](Span::call_site())));
                 self.bind_self(&mut block);
-                block.items.push(ImplItem::Verbatim(build::method()));
+                block.items.push(ImplItem::Verbatim(trait_methods::method()));
                 block.into_token_stream()
             })
             .collect()
@@ -275,7 +272,7 @@ fn method_name(item: &ImplItem) -> Option<Ident> {
     }
 }
 
-/// What is left of a block that is no extension: everything but its tools.
+/// The rest of a refused block: everything but its tools.
 fn without_tools(mut block: ItemImpl) -> TokenStream {
     block.items.retain(|item| !matches!(item, ImplItem::Fn(method) if method.attrs.iter().any(is_tool)));
     block.into_token_stream()

@@ -6,30 +6,23 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `tool` | one method: the `…_tool()` function that describes it |
-//! | `signature`, `param`, `types`, `shape` | what a method may look like; its parameters as a schema |
-//! | `arg_attr`, `limits` | what is said about one parameter |
-//! | `extension`, `block_checks`, `trait_methods`, `build` | a whole block: sorts the methods, fills in the trait |
-//! | `tool_args`, `extension_args`, `entries` | what is written in the attributes |
-//! | `docs`, `names`, `scope`, `errors` | helpers |
+//! | `param`, `types` | the parameters of a method as a schema |
+//! | `arg_attr` | `#[arg(…)]`: defaults, names and limits of one parameter |
+//! | `extension`, `checks`, `trait_methods` | a whole block: sorts and checks the methods, fills in the trait |
+//! | `args`, `entries` | the arguments of the attributes |
+//! | `names`, `errors` | names and doc comments; mistakes, collected |
 
 #![forbid(unsafe_code)]
 
 mod arg_attr;
-mod block_checks;
-mod build;
-mod docs;
+mod args;
+mod checks;
 mod entries;
 mod errors;
 mod extension;
-mod extension_args;
-mod limits;
 mod names;
 mod param;
-mod scope;
-mod shape;
-mod signature;
 mod tool;
-mod tool_args;
 mod trait_methods;
 mod types;
 
@@ -105,7 +98,7 @@ use proc_macro::TokenStream;
 /// any error that converts into a `ToolError`.
 ///
 /// With `output = Type` that is the type of what it returns, or of the `Ok` value. It is always structured then, a
-/// text too; MCP clients get what is no object as `{"result": …}`, and are told so.
+/// text too; MCP clients get a result that is not an object as `{"result": …}`, and are told so.
 ///
 /// # Where it stands
 ///

@@ -1,6 +1,10 @@
-//! Names as others see them: of tools, of extensions, and what may stand in for a description.
+//! Names and descriptions as others see them: of tools, of extensions, and the doc comments behind them.
 
 use std::fmt::Display;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 /// The longest name that every MCP client and model provider accepts.
 const MAX_TOOL_NAME: usize = 64;
@@ -48,7 +52,7 @@ fn starts_word(previous: Option<char>, character: char, next: Option<char>) -> b
     previous.is_lowercase() || previous.is_numeric() || ends_acronym
 }
 
-/// How many letters are to be added, taken out, changed or swapped with their neighbour to make one name the other.
+/// Returns the edit distance of two names: letters added, removed, changed or swapped with their neighbour.
 pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
@@ -67,9 +71,51 @@ pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
     rows[one.len()][other.len()]
 }
 
+/// Returns whether `attribute` is a doc comment (and not `#[doc(hidden)]`).
+pub(crate) fn is_doc(attribute: &Attribute) -> bool {
+    doc_value(attribute).is_some()
+}
+
+/// The doc comment among `attributes`, as an expression of type `&'static str`.
+pub(crate) fn description(attributes: &[Attribute]) -> Option<TokenStream> {
+    let values: Vec<&Expr> = attributes.iter().filter_map(doc_value).collect();
+    let literals: Option<Vec<String>> = values.iter().map(|value| literal(value)).collect();
+    match literals {
+        Some(lines) => {
+            let text = tidy(&lines.join("\n"));
+            (!text.is_empty()).then(|| quote!(#text))
+        }
+        // `#[doc = include_str!(…)]`: only the compiler knows the text.
+        None => Some(quote!(::core::concat!(#(#values, "\n"),*).trim())),
+    }
+}
+
+fn doc_value(attribute: &Attribute) -> Option<&Expr> {
+    match &attribute.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
+        _ => None,
+    }
+}
+
+fn literal(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    }
+}
+
+/// The text without the indentation that all lines share, trailing spaces, and empty lines around it.
+fn tidy(text: &str) -> String {
+    let filled = text.lines().filter(|line| !line.trim().is_empty());
+    let indent = filled.map(|line| line.len() - line.trim_start_matches(' ').len()).min().unwrap_or(0);
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.get(indent..).unwrap_or_default().trim_end()).collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{as_words, check_tool_name, edit_distance, extension_name};
+    use super::{as_words, check_tool_name, edit_distance, extension_name, tidy};
 
     #[test]
     fn misspellings_are_near() {
@@ -116,5 +162,16 @@ mod tests {
     #[test]
     fn a_name_reads_as_words() {
         assert_eq!(as_words("read_file-now"), "read file now");
+    }
+
+    #[test]
+    fn lines_are_trimmed_and_paragraphs_kept() {
+        let text = "\n Reads a file.  \n\n - one\n   - nested\n\n";
+        assert_eq!(tidy(text), "Reads a file.\n\n- one\n  - nested");
+    }
+
+    #[test]
+    fn nothing_stays_nothing() {
+        assert_eq!(tidy("  \n "), "");
     }
 }

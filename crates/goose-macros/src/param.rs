@@ -8,23 +8,24 @@ use syn::{
 
 use crate::{
     arg_attr::ArgAttr,
-    docs,
     errors::Errors,
-    shape::Shape,
-    types::{Owned, behind_reference, last_segments, located, option_inner, refuse_unfit, sole_argument},
+    names,
+    types::{
+        Owned, Shape, behind_reference, last_segments, located, option_inner, refuse_unfit, sole_argument,
+    },
 };
 
-/// What a method takes besides `&self`.
+/// The parameters of a method besides `&self`.
 pub(crate) struct Params {
     /// The arguments as a whole.
     pub(crate) input: Input,
-    /// What the method is called with, in order.
+    /// The arguments of the method's call, in order.
     pub(crate) call: Vec<TokenStream>,
-    /// Whether one of them is the context.
+    /// True if one of them is the context.
     pub(crate) has_context: bool,
 }
 
-/// How a tool takes its arguments.
+/// The way in which a tool takes its arguments.
 pub(crate) enum Input {
     /// Any object, as it comes.
     Open,
@@ -40,7 +41,7 @@ pub(crate) struct Field {
     pub(crate) definition: TokenStream,
     /// The function that makes the default value.
     pub(crate) default: Option<TokenStream>,
-    /// Whether the argument takes in what others do not (`#[serde(flatten)]`).
+    /// True if the argument takes in what others do not (`#[serde(flatten)]`).
     pub(crate) flattened: bool,
     name: String,
 }
@@ -80,7 +81,7 @@ struct Param {
     passed_on: Vec<Attribute>,
 }
 
-/// What a parameter's type says about where its value comes from.
+/// The source of a parameter's value, by its type.
 enum Kind {
     Context { borrowed: bool },
     Value { borrowed: bool },
@@ -136,7 +137,7 @@ impl Param {
         if path.is_ident("cfg") || path.is_ident("cfg_attr") {
             errors.at(&attribute, "a tool's parameters cannot depend on `cfg`; write two methods");
             None
-        } else if docs::is_doc(&attribute) {
+        } else if names::is_doc(&attribute) {
             self.docs.push(attribute);
             None
         } else if path.is_ident("serde") || path.is_ident("schemars") {
@@ -244,7 +245,7 @@ impl Param {
         let arg = self.arg.as_ref().map(|(_, arg)| arg);
         let (attributes, default) = arg.map(|arg| arg.field(ident, ty)).unwrap_or_default();
         let written = arg.and_then(|arg| arg.description.as_ref()).map(|text| quote!(#text));
-        let description = written.or_else(|| docs::description(&self.docs));
+        let description = written.or_else(|| names::description(&self.docs));
         let description = description.map(|text| quote!(#[schemars(description = #text)]));
         let passed_on = &self.passed_on;
         let rename = arg.and_then(|arg| arg.rename.as_ref()).map(syn::LitStr::value);
@@ -266,7 +267,7 @@ fn word_in(attribute: &Attribute, word: &str) -> Option<Ident> {
     })
 }
 
-/// Reports a type for all arguments that is no object; what is not well known is seen when the tool is called.
+/// Reports a type for all arguments that is not an object; what is not well known is seen when the tool is called.
 fn refuse_no_object(ty: &Type, errors: &mut Errors) {
     match Shape::of(ty) {
         Some(Shape::Map) => {}
@@ -297,7 +298,7 @@ fn pattern_ident(pattern: &Pat, kind: &Kind, errors: &mut Errors) -> Option<Iden
 }
 
 impl Input {
-    /// Whether the method needs the arguments at all.
+    /// Returns whether the method needs the arguments at all.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Fields(fields) if fields.is_empty())
     }

@@ -8,13 +8,12 @@ use syn::{
 };
 
 use crate::{
-    docs,
+    args::ToolArgs,
+    checks::check_signature,
     errors::Errors,
-    names::{as_words, check_tool_name},
+    names::{self, as_words, check_tool_name},
     param::{Input, Params},
-    scope,
-    signature::check_signature,
-    tool_args::ToolArgs,
+    trait_methods,
     types::{located, owned_result},
 };
 
@@ -48,7 +47,7 @@ fn expand_method(args: TokenStream, mut method: ImplItemFn) -> TokenStream {
     {
         errors.at(&method.sig.ident, reason);
     }
-    scope::bring_notifier_ext(&mut method.block);
+    trait_methods::bring_notifier_ext(&mut method.block);
     // First, so that what the author says about the same lints has the last word.
     method.attrs.insert(0, shape_lints());
     let definition = Definition { args, method: &method, params, name };
@@ -72,12 +71,12 @@ pub(crate) fn tool_name(args: &ToolArgs, method: &Ident) -> String {
     args.name.as_ref().map_or_else(|| method.unraw().to_string(), LitStr::value)
 }
 
-/// Whether `attribute` is `#[tool]`, by whatever path.
+/// Returns whether `attribute` is `#[tool]`, by whatever path.
 pub(crate) fn is_tool(attribute: &Attribute) -> bool {
     names_tool(attribute.path())
 }
 
-/// Whether `path` is that of `#[tool]`.
+/// Returns whether `path` is that of `#[tool]`.
 pub(crate) fn names_tool(path: &Path) -> bool {
     path.segments.last().is_some_and(|segment| segment.ident == "tool")
 }
@@ -145,7 +144,7 @@ impl Definition<'_> {
         let words = || as_words(&self.name).into_token_stream();
         match &self.args.description {
             Some(description) => description.to_token_stream(),
-            None => docs::description(&self.method.attrs).unwrap_or_else(words),
+            None => names::description(&self.method.attrs).unwrap_or_else(words),
         }
     }
 

@@ -1,10 +1,10 @@
-//! The methods of `Extension`: which there are, and how `#[extension]` writes those that the author did not.
+//! Generated parts of an extension: the methods of `Extension`, the constructor, and the traits in scope of its bodies.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::Ident;
+use syn::{Block, FnArg, Ident, ImplItem, ImplItemFn, ReturnType, Type, parse_quote};
 
-use crate::extension_args::ExtensionArgs;
+use crate::{args::ExtensionArgs, types::names};
 
 /// Every method of the trait. What else stands in an `impl Extension for …` belongs to the type itself.
 pub(crate) const TRAIT_METHODS: [&str; 21] = [
@@ -39,7 +39,7 @@ const FEATURES: [(&[&str], &str); 4] = [
     (&["complete"], "with_completions"),
 ];
 
-/// What the methods are written from.
+/// The parts that the methods are generated from.
 pub(crate) struct Blanks<'a> {
     pub(crate) args: &'a ExtensionArgs,
     /// The methods that the author wrote.
@@ -169,4 +169,51 @@ fn status() -> TokenStream {
             ::core::result::Result::Ok(::std::collections::HashMap::new())
         }
     }
+}
+
+/// `item`, if it is the constructor that an assembly can call.
+pub(crate) fn constructor<'a>(item: &'a ImplItem, type_name: &Ident) -> Option<&'a ImplItemFn> {
+    let ImplItem::Fn(method) = item else { return None };
+    let signature = &method.sig;
+    let types: Option<Vec<&Type>> = signature.inputs.iter().map(typed).collect();
+    let takes_both = matches!(types.as_deref(), Some([notifier, requires])
+        if names(notifier, "Box") && names(requires, "Requirements"));
+    let returns_self = matches!(&signature.output, ReturnType::Type(_, ty)
+        if names(ty, "Self") || names(ty, &type_name.to_string()));
+    let fits = signature.ident == "new"
+        && takes_both
+        && returns_self
+        && signature.asyncness.is_none()
+        && signature.generics.params.is_empty();
+    fits.then_some(method)
+}
+
+fn typed(input: &FnArg) -> Option<&Type> {
+    match input {
+        FnArg::Typed(typed) => Some(&typed.ty),
+        FnArg::Receiver(_) => None,
+    }
+}
+
+/// The trait's method.
+pub(crate) fn method() -> TokenStream {
+    quote! {
+        fn build(
+            notifier: ::std::boxed::Box<dyn ::goose_extension::Notifier>,
+            requires: ::goose_extension::Requirements,
+        ) -> Self {
+            Self::new(notifier, requires)
+        }
+    }
+}
+
+/// Lets the body log plain strings (`self.notifier.log(format!("…"))`), whatever the author imported.
+pub(crate) fn bring_notifier_ext(block: &mut Block) {
+    block.stmts.insert(
+        0,
+        parse_quote! {
+            #[allow(unused_imports, reason = "for bodies that log")]
+            use ::goose_extension::NotifierExt as _;
+        },
+    );
 }

@@ -1,4 +1,5 @@
-//! Parameter types: what is stored while a call runs, and how it is handed to the method.
+//! Parameter types: what is stored while a call runs, how it is handed to the method, and its shape in JSON as far as the
+//! type shows it.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -124,7 +125,7 @@ pub(crate) fn last_segments(ty: &Type) -> Option<(Option<&Ident>, &PathSegment)>
     Some((path.path.segments.iter().rev().nth(1).map(|parent| &parent.ident), last))
 }
 
-/// Whether the last segment of the type's path is `name`.
+/// Returns whether the last segment of the type's path is `name`.
 pub(crate) fn names(ty: &Type, name: &str) -> bool {
     last_segment(ty).is_some_and(|segment| segment.ident == name)
 }
@@ -202,5 +203,56 @@ impl VisitMut for Unfit<'_> {
             self.errors.at(&first.ident, "`Self` is not known here; write the type's name");
         }
         visit_mut::visit_path_mut(self, path);
+    }
+}
+
+/// The JSON form of a well-known type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Number,
+    Text,
+    Character,
+    List,
+    /// An array or a tuple: a list whose length is that of the type.
+    Fixed,
+    Flag,
+    Map,
+}
+
+impl Shape {
+    /// The form of `ty`, where it is well known.
+    pub(crate) fn of(ty: &Type) -> Option<Self> {
+        match peel(ty) {
+            Type::Slice(_) => Some(Self::List),
+            Type::Array(_) | Type::Tuple(_) => Some(Self::Fixed),
+            Type::Reference(reference) => Self::of(&reference.elem),
+            ty => Self::named(&last_segment(ty)?.ident.to_string()),
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "i8" | "i16" | "i32" | "i64" | "i128" | "isize" | "u8" | "u16" | "u32" | "u64" | "u128"
+            | "usize" | "f32" | "f64" => Self::Number,
+            "String" | "str" | "PathBuf" | "Path" => Self::Text,
+            "char" => Self::Character,
+            "Vec" | "VecDeque" | "LinkedList" | "HashSet" | "BTreeSet" | "BinaryHeap" => Self::List,
+            "bool" => Self::Flag,
+            "HashMap" | "BTreeMap" => Self::Map,
+            _ => return None,
+        })
+    }
+
+    /// The form in words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::Text => "a text",
+            Self::Character => "a single character",
+            Self::List => "a list",
+            Self::Fixed => "a list of fixed length",
+            Self::Flag => "a `bool`",
+            Self::Map => "a map",
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What is written in `#[tool(…)]`.
+//! The arguments of `#[tool(…)]` and `#[extension(…)]`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -10,7 +10,7 @@ use crate::{
     names::check_tool_name,
 };
 
-const KEYS: [&str; 10] = [
+const TOOL_KEYS: [&str; 10] = [
     "name",
     "description",
     "title",
@@ -42,7 +42,7 @@ pub(crate) struct ToolArgs {
     pub(crate) output: Option<Type>,
 }
 
-/// How long a call may take, and where that is written.
+/// The time limit of a call, and its place in the source.
 pub(crate) struct Timeout {
     pub(crate) key: Ident,
     millis: u64,
@@ -52,7 +52,7 @@ impl ToolArgs {
     /// Reads the attribute; what is wrong with it goes to `errors`.
     pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut args = Self::default();
-        read_entries("tool", tokens, &KEYS, errors, |key, input| args.read(key, input));
+        read_entries("tool", tokens, &TOOL_KEYS, errors, |key, input| args.read(key, input));
         args.check_hints(errors);
         args
     }
@@ -176,4 +176,48 @@ fn duration(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+const EXTENSION_KEYS: [&str; 4] = ["name", "description", "instructions", "version"];
+
+/// The texts of an extension, by the name of the `Extension` method that returns them.
+#[derive(Default)]
+pub(crate) struct ExtensionArgs {
+    texts: Vec<(Ident, Expr)>,
+}
+
+impl ExtensionArgs {
+    /// Reads the attribute; what is wrong with it goes to `errors`.
+    pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
+        let mut args = Self::default();
+        read_entries("extension", tokens, &EXTENSION_KEYS, errors, |key, input| args.read(key, input));
+        args
+    }
+
+    fn read(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
+        let text: Expr = value(key, input)?;
+        if let Expr::Lit(ExprLit { lit, .. }) = &text {
+            match lit {
+                Lit::Str(name) if key == "name" && name.value().trim().is_empty() => {
+                    return Err(syn::Error::new(name.span(), "an extension's name cannot be empty"));
+                }
+                Lit::Str(_) => {}
+                _ => return Err(syn::Error::new(lit.span(), "expected a string")),
+            }
+        }
+        self.texts.push((key.clone(), text));
+        Ok(())
+    }
+
+    /// The text for `key`, where there is one.
+    pub(crate) fn get(&self, key: &str) -> Option<&Expr> {
+        self.texts.iter().find(|(known, _)| known == key).map(|(_, text)| text)
+    }
+
+    /// Reports texts for which the author also wrote the method.
+    pub(crate) fn check_written(&self, written: &[Ident], errors: &mut Errors) {
+        for (key, _) in self.texts.iter().filter(|(key, _)| written.contains(key)) {
+            errors.at(key, format!("`{key}` is given twice: here and as a method"));
+        }
+    }
 }

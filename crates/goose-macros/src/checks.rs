@@ -1,13 +1,14 @@
-//! What is wrong with the methods of an `#[extension]` block, beyond what `#[tool]` can see in one of them.
+//! Checks: which methods can be tools, and mistakes in the methods of an `#[extension]` block that `#[tool]` cannot see.
 
 use proc_macro2::Span;
 use syn::{
-    Attribute, FnArg, GenericParam, Generics, Ident, ImplItemFn, Meta, Path, Token,
+    Attribute, FnArg, GenericParam, Generics, Ident, ImplItemFn, Meta, Path, Receiver, Signature, Token,
     punctuated::Punctuated,
     visit_mut::{self, VisitMut},
 };
 
 use crate::{
+    args::ToolArgs,
     errors::Errors,
     names::edit_distance,
     tool::{is_tool, names_tool},
@@ -15,7 +16,69 @@ use crate::{
     types::names,
 };
 
-/// Checks a method that is no tool. `in_trait` says that the block is `impl Extension for …`.
+/// Reports what keeps `method` from being a tool.
+pub(crate) fn check_signature(method: &ImplItemFn, args: &ToolArgs, errors: &mut Errors) {
+    let signature = &method.sig;
+    if is_from_async_trait(signature) {
+        let message = "write `#[extension]` above `#[async_trait]`, or leave `#[async_trait]` out";
+        errors.at(&signature.ident, message);
+        return;
+    }
+    check_receiver(signature, errors);
+    check_generics(signature, errors);
+    if let Some(unsafety) = signature.unsafety {
+        errors.at(unsafety, "a tool is called with whatever a model sends, so it cannot be `unsafe`");
+    }
+    if let Some(second) = method.attrs.iter().find(|attribute| is_tool(attribute)) {
+        errors.at(second, "a method has one `#[tool]`");
+    }
+    if let Some(timeout) = &args.timeout
+        && signature.asyncness.is_none()
+    {
+        errors.at(&timeout.key, "a sync method cannot be interrupted; make it `async`");
+    }
+}
+
+fn check_receiver(signature: &Signature, errors: &mut Errors) {
+    match signature.inputs.first() {
+        Some(FnArg::Receiver(receiver)) => {
+            if let Err(error) = fits(receiver) {
+                errors.push(error);
+            }
+        }
+        _ => errors.at(&signature.ident, "a tool is a method: it takes `&self`"),
+    }
+}
+
+fn fits(receiver: &Receiver) -> syn::Result<()> {
+    let message = match (&receiver.reference, receiver.mutability, &receiver.colon_token) {
+        (Some((_, None)), None, None) => return Ok(()),
+        (Some((_, Some(lifetime))), None, None) => {
+            return Err(syn::Error::new_spanned(lifetime, "a tool takes `&self` without a lifetime"));
+        }
+        (Some(_), Some(_), None) => {
+            "a tool takes `&self`: calls run at the same time; keep what changes in a `Mutex` or an atomic"
+        }
+        _ => "a tool takes `&self`: the extension outlives the call",
+    };
+    Err(syn::Error::new_spanned(receiver, message))
+}
+
+fn check_generics(signature: &Signature, errors: &mut Errors) {
+    let generics = &signature.generics;
+    if !generics.params.is_empty() {
+        errors.at(&generics.params, "a tool has one schema, so its method cannot be generic");
+    } else if let Some(clause) = &generics.where_clause {
+        errors.at(clause, "a tool's method cannot have a `where` clause; put it on the `impl` block");
+    }
+}
+
+/// `#[async_trait]` has been here first and has rewritten the method.
+fn is_from_async_trait(signature: &Signature) -> bool {
+    signature.generics.lifetimes().any(|lifetime| lifetime.lifetime.ident == "async_trait")
+}
+
+/// Checks a method that is not a tool. `in_trait` says that the block is `impl Extension for …`.
 pub(crate) fn check_method(method: &ImplItemFn, in_trait: bool, errors: &mut Errors) {
     let ident = &method.sig.ident;
     let of_trait = TRAIT_METHODS.iter().any(|name| ident == name);
@@ -47,7 +110,7 @@ pub(crate) fn check_hidden_tool(method: &ImplItemFn, errors: &mut Errors) {
     }
 }
 
-/// What the macro writes depends on which methods are there, and `cfg` is decided later.
+/// Refuses `cfg` on methods: the generated code depends on which methods are there, and `cfg` is decided later.
 fn check_unconditional(method: &ImplItemFn, errors: &mut Errors) {
     let decides = |attribute: &&Attribute| {
         attribute.path().is_ident("cfg")
@@ -60,7 +123,7 @@ fn check_unconditional(method: &ImplItemFn, errors: &mut Errors) {
     }
 }
 
-/// What a `cfg_attr` stands for when its condition holds.
+/// The attributes that a `cfg_attr` stands for when its condition holds.
 fn conditional(attribute: &Attribute) -> Vec<Meta> {
     if !attribute.path().is_ident("cfg_attr") {
         return Vec::new();
@@ -128,7 +191,7 @@ impl VisitMut for Uses<'_> {
     }
 }
 
-/// What is left of a tool that cannot be one: a method, so that its callers have nothing to complain of.
+/// The rest of a refused tool: a method, so that its callers cause no further errors.
 pub(crate) fn as_method(mut method: ImplItemFn) -> ImplItemFn {
     method.attrs.retain(|attribute| !is_tool(attribute));
     for input in &mut method.sig.inputs {

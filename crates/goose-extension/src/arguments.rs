@@ -14,11 +14,11 @@ use crate::{
     tool::JsonObject,
 };
 
-/// How deep arguments may nest. JSON parsers on the way stop at 128 levels; staying well below makes every
+/// Maximum depth of arguments. JSON parsers on the way stop at 128 levels; staying well below makes every
 /// path refuse the same input.
 pub const MAX_ARGUMENT_DEPTH: usize = 64;
 
-/// How large arguments may be, as JSON. Below the wire's line cap, so that every path refuses the same input.
+/// Maximum size of arguments, as JSON. Below the wire's line cap, so that every path refuses the same input.
 pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// All arguments of a tool as one type of the author's: `fn search(&self, Arguments(query): Arguments<Query>)`.
@@ -27,12 +27,12 @@ pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arguments<T>(pub T);
 
-/// How many problems one error lists.
+/// Problems that one error lists.
 const MAX_PROBLEMS: usize = 5;
-/// How many problems are counted.
+/// Problems that are counted.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// How much of an offending value an error quotes.
+/// Characters of an offending value that an error quotes.
 const MAX_QUOTE_CHARS: usize = 80;
 
 /// A tool's compiled schema, or why it does not compile.
@@ -120,10 +120,10 @@ pub fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<()> {
     Ok(())
 }
 
-/// How many times larger than estimated JSON can be: a control character takes six bytes.
+/// Factor by which JSON can be larger than estimated: a control character takes six bytes.
 pub(crate) const WORST_ESTIMATE: usize = 6;
 
-/// How many bytes a value takes as JSON.
+/// Returns the size of a value as JSON, in bytes.
 pub fn json_len(value: &impl Serialize) -> usize {
     struct Count(usize);
 

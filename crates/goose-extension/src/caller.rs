@@ -1,4 +1,4 @@
-//! [`Caller`]: whoever called a tool, and can be asked back.
+//! [`Caller`]: the other side of a tool's call, which can be asked back.
 //!
 //! A tool may need an answer before it can go on: from the person ([`Question::Elicit`]), from a model
 //! ([`Question::Sample`]), or about the folders it may work in ([`Question::Roots`]). Who answers depends on
@@ -13,7 +13,7 @@ use crate::{
     questions::{Elicitation, Elicited, LogLevel, Root, Sampled, Sampling},
 };
 
-/// What a tool may ask.
+/// A question of a tool to its caller.
 #[derive(Debug, Clone)]
 pub enum Question {
     /// Ask the person.
@@ -24,7 +24,7 @@ pub enum Question {
     Roots,
 }
 
-/// What comes back, one variant for each of [`Question`].
+/// The answer to a [`Question`], one variant for each.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// From the person.
@@ -36,7 +36,7 @@ pub enum Answer {
 }
 
 impl Question {
-    /// What kind of question it is.
+    /// The kind of the question.
     pub fn kind(&self) -> QuestionKind {
         match self {
             Self::Elicit(Elicitation::UrlElicitationParams { .. }) => QuestionKind::ElicitUrl,
@@ -56,7 +56,7 @@ pub enum QuestionKind {
     ElicitUrl,
     /// A question to a model.
     Sample,
-    /// Which folders to work in.
+    /// The folders to work in.
     Roots,
 }
 
@@ -71,15 +71,15 @@ impl QuestionKind {
     }
 }
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// How much is done. Grows from report to report.
+    /// The amount done. Grows from report to report.
     pub done: f64,
-    /// How much there is to do, where that is known.
+    /// The total amount, if known.
     pub total: Option<f64>,
-    /// What is being done.
+    /// The current activity.
     pub message: Option<String>,
 }
 
@@ -94,9 +94,9 @@ impl Progress {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LogEntry {
-    /// How important it is.
+    /// The level.
     pub level: LogLevel,
-    /// Which part speaks.
+    /// The part that logs.
     pub logger: Option<String>,
     /// A text, or data.
     pub data: Value,
@@ -150,7 +150,7 @@ pub trait Caller: Send + Sync {
         Err(unanswerable(question.kind()))
     }
 
-    /// Whether [`ask`](Self::ask) can answer such a question.
+    /// Returns whether [`ask`](Self::ask) can answer such a question.
     fn can_answer(&self, _kind: QuestionKind) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! [`ChangeFeed`]: how an extension says that what it offers has changed.
 //!
 //! `Extension::tools` is an immutable snapshot. When the list changes, the extension publishes a *new*
-//! `Arc<dyn Extension>` here; whoever holds the old one swaps it in. A reader that falls behind loses events,
+//! `Arc<dyn Extension>` here; holders of the old one swap it in. A reader that falls behind loses events,
 //! never the newest snapshot.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,10 +10,10 @@ use tokio::sync::broadcast;
 
 use crate::extension::Extension;
 
-/// How many events a slow reader may fall behind.
+/// Events that a slow reader may fall behind.
 const FEED_CAPACITY: usize = 256;
 
-/// What changed.
+/// A change of an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The tool list; [`ChangeFeed::latest`] has the new snapshot.
@@ -26,7 +26,7 @@ pub enum Change {
     ResourceUpdated(String),
 }
 
-/// How a feed makes the newest snapshot; `None` where what it stands on is gone.
+/// Makes the newest snapshot; `None` if its source is gone.
 type Make = Arc<dyn Fn() -> Option<Arc<dyn Extension>> + Send + Sync>;
 
 /// The newest snapshot: how to make it, and the one made last.
@@ -63,11 +63,11 @@ impl ChangeFeed {
 
     /// Publishes any other change.
     pub fn publish(&self, change: Change) {
-        // An error only means that nobody listens.
+        // An error only means that there are no readers.
         let _ = self.events.send(change);
     }
 
-    /// The newest snapshot, once there was a change. The same one as long as somebody holds it.
+    /// The newest snapshot, once there was a change. The same one as long as it is held.
     pub fn latest(&self) -> Option<Arc<dyn Extension>> {
         let make = {
             let latest = self.lock();

@@ -20,7 +20,7 @@ use crate::{
     schema::form_schema,
 };
 
-/// How many tokens [`CallContext::ask_model`] allows for an answer.
+/// Tokens that [`CallContext::ask_model`] allows for an answer.
 const ASK_MODEL_MAX_TOKENS: u32 = 4096;
 
 /// A model that a tool may ask directly.
@@ -38,7 +38,7 @@ pub trait Model: Send + Sync {
 ///
 /// # Asking back: a function may be entered twice
 ///
-/// [`elicit`](Self::elicit), [`sample`](Self::sample) and [`roots`](Self::roots) ask whoever called, under a
+/// [`elicit`](Self::elicit), [`sample`](Self::sample) and [`roots`](Self::roots) ask the caller, under a
 /// `key` of your choosing. On a direct call and on MCP up to 2025-11-25 they wait for the answer. On MCP
 /// 2026-07-28 there is no way to wait: the call ends as *input required*, the client comes back with the
 /// answer, and **the function is entered again from the top**; this time the same key gives the answer at once.
@@ -71,7 +71,7 @@ impl Default for CallContext {
 }
 
 impl CallContext {
-    /// A context with nothing in it: no cancellation, nobody to ask, nobody to tell.
+    /// An empty context: no cancellation, no caller, no notifier.
     pub fn new() -> Self {
         Self::default()
     }
@@ -121,7 +121,7 @@ impl CallContext {
         self.with(|inner| inner.requirements = requirements)
     }
 
-    /// Whether the caller has withdrawn the call.
+    /// Returns whether the caller has withdrawn the call.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancellation.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
@@ -165,12 +165,12 @@ impl CallContext {
         &self.0.requirements
     }
 
-    /// Who called.
+    /// The caller.
     pub fn caller(&self) -> Option<&Arc<dyn Caller>> {
         self.0.caller.as_ref()
     }
 
-    /// Whether the caller can answer such a question; look before relying on it.
+    /// Returns whether the caller can answer such a question; look before relying on it.
     pub fn can_ask(&self, kind: QuestionKind) -> bool {
         self.0.caller.as_ref().is_some_and(|caller| caller.can_answer(kind))
     }
@@ -197,7 +197,7 @@ impl CallContext {
         }
     }
 
-    /// Whom to tell what happens.
+    /// The notifier.
     pub fn notifier(&self) -> Option<&Arc<dyn Notifier>> {
         self.0.notifier.as_ref()
     }
@@ -213,7 +213,7 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// Where nobody can be asked, and where the answer has to come in another round.
+    /// If there is no caller to ask, and where the answer has to come in another round.
     pub async fn elicit(&self, key: &str, request: Elicitation) -> ToolResult<Elicited> {
         match self.ask(key, Question::Elicit(request)).await? {
             Answer::Elicited(answer) => Ok(answer),
@@ -254,7 +254,7 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// Where nobody can be asked, and where the answer has to come in another round.
+    /// If there is no caller to ask, and where the answer has to come in another round.
     pub async fn sample(&self, key: &str, request: Sampling) -> ToolResult<Sampled> {
         match self.ask(key, Question::Sample(request)).await? {
             Answer::Sampled(answer) => Ok(answer),
@@ -292,7 +292,7 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// Where the caller cannot or does not answer.
+    /// If the caller cannot or does not answer.
     pub async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         match &self.0.caller {
             Some(caller) => caller.ask(key, question).await,

@@ -1,4 +1,4 @@
-//! What can go wrong when an agent operates an extension, and how each failure travels.
+//! Errors of operating an extension, and how each of them travels.
 //!
 //! Two error types meet here. [`ToolError`] is what tools return and what callers branch on; [`ErrorData`]
 //! is the JSON-RPC error of the wire (code, message, data). They convert into each other, so a tool may use
@@ -95,7 +95,7 @@ impl ToolError {
         Self::InvalidParameters(message.to_string())
     }
 
-    /// Whether the failure is a *result* (the tool ran, the model reads what happened) rather than a protocol
+    /// Returns whether the failure is a *result* (the tool ran, the model reads what happened) rather than a protocol
     /// error (the call could not be made).
     pub fn is_result(&self) -> bool {
         self.result_kind().is_some()
@@ -124,7 +124,7 @@ impl ToolError {
 }
 
 impl From<ErrorData> for ToolError {
-    /// What the data says is kept in the message, for there is nobody to read it but the model.
+    /// The data is kept in the message, because only the model reads it.
     fn from(error: ErrorData) -> Self {
         let about_resource = error.data.as_ref().is_some_and(|data| data.get("uri").is_some());
         let message = match &error.data {

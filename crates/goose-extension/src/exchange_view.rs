@@ -11,7 +11,7 @@ use crate::message::Message;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ExchangeView {
-    /// What the working model has seen and said.
+    /// The conversation of the working model.
     pub processor: ProcessorView,
 }
 
@@ -38,12 +38,12 @@ impl Messages {
         self.read(|messages| messages.get(index).cloned())
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.read(|messages| messages.len())
     }
 
-    /// Whether the conversation has not begun.
+    /// Returns whether the conversation has not begun.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -26,10 +26,10 @@ pub trait Extension: Send + Sync {
     /// The name, unique within an agent.
     fn name(&self) -> &str;
 
-    /// What the extension is for, in a sentence.
+    /// The purpose of the extension, in a sentence.
     fn description(&self) -> &str;
 
-    /// How the model should use it.
+    /// Instructions for the model.
     fn instructions(&self) -> &str;
 
     /// The tools: an immutable snapshot. A changed list comes as a new extension, see
@@ -55,7 +55,7 @@ pub trait Extension: Send + Sync {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// What is put into the model's prompt: the instructions, or something made from the extension's state.
+    /// The text for the model's prompt: the instructions, or something made from the extension's state.
     fn prompt(&self) -> String {
         self.instructions().to_owned()
     }
@@ -85,17 +85,17 @@ pub trait Extension: Send + Sync {
         guard::run(tool, context, call).await
     }
 
-    /// Which of the optional parts the extension has. Only these are announced to MCP clients.
+    /// The optional parts that the extension has. Only these are announced to MCP clients.
     fn features(&self) -> Features {
         Features::default()
     }
 
-    /// How long clients may keep the lists they got.
+    /// The time that clients may keep lists.
     fn freshness(&self) -> Freshness {
         Freshness::default()
     }
 
-    /// Where changes are announced, for an extension whose tools, resources or prompts can change.
+    /// If changes are announced, for an extension whose tools, resources or prompts can change.
     fn changes(&self) -> Option<&ChangeFeed> {
         None
     }
@@ -107,7 +107,7 @@ pub trait Extension: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where they cannot be listed now.
+    /// If they cannot be listed now.
     async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
         Ok(Vec::new())
     }
@@ -116,7 +116,7 @@ pub trait Extension: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where they cannot be listed now.
+    /// If they cannot be listed now.
     async fn list_resource_templates(&self) -> ToolResult<Vec<ResourceTemplate>> {
         Ok(Vec::new())
     }
@@ -139,11 +139,11 @@ pub trait Extension: Send + Sync {
         Ok(())
     }
 
-    /// Nobody wants to hear of changes of a resource any more.
+    /// Ends a subscription to changes of a resource.
     ///
     /// # Errors
     ///
-    /// Where there is no such subscription and the extension minds.
+    /// If there is no such subscription and the extension minds.
     async fn unsubscribe(&self, _uri: &str) -> ToolResult<()> {
         Ok(())
     }
@@ -152,7 +152,7 @@ pub trait Extension: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where they cannot be listed now.
+    /// If they cannot be listed now.
     async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
         Ok(Vec::new())
     }
@@ -220,13 +220,13 @@ impl Features {
     }
 }
 
-/// How long, and for whom, a client may keep what it got (`ttlMs`, `cacheScope`).
+/// Cache hints for clients (`ttlMs`, `cacheScope`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Freshness {
     /// Milliseconds; 0 means ask again each time.
     pub ttl_ms: u64,
-    /// Whether the answer is the same for everybody.
+    /// True if the answer is the same for everybody.
     pub shared: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the code written by `#[tool]` and `#[extension]` calls. Not for people; it may change at any time.
+//! Support for the code that `#[tool]` and `#[extension]` generate. Not a public interface; it may change at any time.
 
 use std::{
     any::{Any, TypeId},
@@ -26,7 +26,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// Where serde refuses what the schema accepted; the message is serde's.
+/// If serde refuses what the schema accepted; the message is serde's.
 pub fn parse<T: DeserializeOwned>(tool: &str, arguments: JsonObject) -> ToolResult<T> {
     T::deserialize(Value::Object(arguments)).map_err(|error| {
         ToolError::InvalidParameters(format!(
@@ -40,7 +40,7 @@ pub fn open_schema() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), Value::from("object"))])
 }
 
-/// What a method returned. `finish` is chosen by type: a `Result` keeps its error, all else is a value.
+/// The return value of a method. `finish` is chosen by type: a `Result` keeps its error, all else is a value.
 ///
 /// The bounds are on the methods and not on the `impl` blocks, so that a `Result` with an unfit error is refused
 /// instead of passing as a value.
@@ -103,7 +103,7 @@ pub trait FinishValue<T> {
     ///
     /// # Errors
     ///
-    /// Where it cannot be converted.
+    /// If it cannot be converted.
     fn finish(self) -> ToolResult<ToolOutput>
     where
         T: IntoToolOutput;
@@ -112,7 +112,7 @@ pub trait FinishValue<T> {
     ///
     /// # Errors
     ///
-    /// Where it cannot be converted.
+    /// If it cannot be converted.
     fn finish_as<Output>(self) -> ToolResult<ToolOutput>
     where
         T: IsOutput<Output>,

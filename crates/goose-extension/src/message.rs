@@ -14,9 +14,9 @@ use crate::output::{ContentBlock, ToolOutput};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Message {
-    /// Who said it. Results of tools are said by the user.
+    /// The speaker. Results of tools are said by the user.
     pub role: Role,
-    /// What was said, in order.
+    /// The content, in order.
     pub content: Vec<MessageContent>,
 }
 
@@ -33,9 +33,9 @@ pub enum MessageContent {
         id: String,
         /// The tool, as the model named it.
         name: String,
-        /// What it passed: an object, or the text that came where that was none.
+        /// The arguments: an object, or the text as it came if it was not one.
         arguments: Value,
-        /// What the provider wants to see again with this call, such as a signature.
+        /// Data that the provider wants to see again with this call, such as a signature.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
     },
@@ -43,7 +43,7 @@ pub enum MessageContent {
     ToolResult {
         /// The call it answers.
         id: String,
-        /// What came back.
+        /// The result.
         #[serde(with = "stored_output")]
         output: ToolOutput,
     },
@@ -52,12 +52,12 @@ pub enum MessageContent {
     Block(ContentBlock),
 }
 
-/// What a model thought before it answered.
+/// A model's reasoning before its answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
-    /// What can be read of it; often a summary, sometimes nothing.
+    /// The readable part; often a summary, sometimes empty.
     pub text: String,
-    /// What the provider wants to see again.
+    /// Data that the provider wants to see again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
@@ -133,7 +133,7 @@ impl MessageContent {
         }
     }
 
-    /// Whether it is for the model alone: what goose itself says in the user's place. MCP's mark for "not for the user"
+    /// Returns whether it is for the model alone: what goose itself says in the user's place. MCP's mark for "not for the user"
     /// tells it from what a person said.
     pub fn is_aside(&self) -> bool {
         let Self::Block(ContentBlock::Text(text)) = self else { return false };

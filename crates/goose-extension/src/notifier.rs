@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a UX shows what tools report.
+/// If a UX shows what tools report.
 pub trait Notifier: Send + Sync {
     /// Records something that happened.
     fn log(&self, content: RichRenderable);

@@ -15,20 +15,20 @@ use crate::{
     error::{ToolError, ToolResult},
 };
 
-/// How large a result may be, as JSON. Below the wire's line cap, so that it arrives on every path.
+/// Maximum size of a result, as JSON. Below the wire's line cap, so that it arrives on every path.
 pub const MAX_OUTPUT_BYTES: usize = 7 * 1024 * 1024;
 
 /// The `_meta` key under which a failed result keeps its kind.
 const ERROR_META: &str = "goose/error";
 
-/// The key under which a structured value that is no object travels; MCP before 2026-07-28 wants an object.
+/// The key under which a structured value that is not an object travels; MCP before 2026-07-28 wants an object.
 pub(crate) const WRAPPED: &str = "result";
 
 /// The result of a call that was carried out, well or not.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// What is shown to the model, in order.
+    /// The content for the model, in order.
     pub content: Vec<ContentBlock>,
     /// A JSON value for programs. Shown to the model as JSON where there is no other content.
     pub structured: Option<Value>,
@@ -202,7 +202,7 @@ impl ToolOutput {
     }
 }
 
-/// Whether `text` is the JSON text of `value`, as opposed to a string with the same characters.
+/// Returns whether `text` is the JSON text of `value`, as opposed to a string with the same characters.
 fn is_written_as(value: &Value, text: &str) -> bool {
     let written = value.to_string();
     written == text
@@ -288,10 +288,10 @@ impl From<Audio> for ContentBlock {
     }
 }
 
-/// What a `#[tool]` method may return: anything that serializes, and the rich forms of this module.
+/// Results of a `#[tool]` method: anything that serializes, and the rich forms of this module.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a tool",
-    label = "this is no result of a tool",
+    label = "this is not a result of a tool",
     note = "a tool returns what serializes (`#[derive(Serialize)]`) and borrows nothing, a `ToolOutput`, an `Image` \
             or an `Audio`, or a `Result` with one of these"
 )]

@@ -1,4 +1,4 @@
-//! What a tool can ask its caller for: [`Elicitation`] (the person), [`Sampling`] (a model), [`Root`]s (folders),
+//! Questions of a tool to its caller: [`Elicitation`] (the person), [`Sampling`] (a model), [`Root`]s (folders),
 //! and the levels of its log.
 //!
 //! MCP deprecates sampling, roots and logging from 2026-07-28 on, while everything older uses them. These types
@@ -15,7 +15,7 @@ use crate::message::Role;
 pub type Elicitation = mcp::ElicitRequestParams;
 /// The person's answer.
 pub type Elicited = mcp::ElicitResult;
-/// What the person did with the question.
+/// The person's reaction to a question.
 pub type ElicitAction = mcp::ElicitationAction;
 /// The form of an [`Elicitation`].
 pub type ElicitationSchema = mcp::ElicitationSchema;
@@ -170,13 +170,13 @@ impl Root {
     }
 }
 
-/// How important a log message is, from least to most.
+/// The importance of a log message, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// Details for whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// What happens in the normal course.
+    /// Normal events.
     Info,
     /// Normal, but worth attention.
     Notice,
@@ -186,7 +186,7 @@ pub enum LogLevel {
     Error,
     /// Something important failed.
     Critical,
-    /// Somebody must act at once.
+    /// Immediate action is needed.
     Alert,
     /// Nothing works.
     Emergency,

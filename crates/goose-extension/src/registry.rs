@@ -13,7 +13,7 @@ use crate::{
     tool::{JsonObject, Tool},
 };
 
-/// How a tool's method is reached: by the instance, its checked arguments and the context.
+/// A tool's method, called with the instance, the checked arguments and the context.
 pub type ToolMethod<T> =
     for<'a> fn(&'a T, JsonObject, &'a CallContext) -> BoxFuture<'a, ToolResult<ToolOutput>>;
 

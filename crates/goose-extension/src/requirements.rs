@@ -28,9 +28,9 @@ pub enum RequirementError {
          Add `{requirement}` under its `requires:` (bound now: {bound})"
     )]
     Unbound {
-        /// Who asks.
+        /// The extension that asks.
         extension: String,
-        /// What it asks for.
+        /// The name that it asks for.
         requirement: String,
         /// The names that are bound.
         bound: String,
@@ -41,11 +41,11 @@ pub enum RequirementError {
          Add `{provider}` to the profile's `extensions:` (loaded: {loaded})"
     )]
     Missing {
-        /// Who asks.
+        /// The extension that asks.
         extension: String,
-        /// What it asks for.
+        /// The name that it asks for.
         requirement: String,
-        /// Who should provide it.
+        /// The extension that should provide it.
         provider: String,
         /// The extensions there are.
         loaded: String,
@@ -56,11 +56,11 @@ pub enum RequirementError {
          offer. It offers: {offered}"
     )]
     WrongType {
-        /// Who asks.
+        /// The extension that asks.
         extension: String,
-        /// What it asks for.
+        /// The name that it asks for.
         requirement: String,
-        /// Who provides it.
+        /// The extension that provides it.
         provider: String,
         /// The type asked for.
         wanted: String,
@@ -121,7 +121,7 @@ struct Provider {
     offers: Offers,
 }
 
-/// What one extension may use of the others, by the names it chose itself.
+/// Handles that one extension may use of the others, by names of its own.
 #[derive(Clone, Default)]
 pub struct Requirements {
     extension: String,

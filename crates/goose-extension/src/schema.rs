@@ -57,7 +57,7 @@ pub fn output_schema<T: JsonSchema>() -> JsonObject {
 
 /// `schema` as MCP announces it: an object at the top, as structured results are sent.
 ///
-/// A result that is no object travels under `wrapper`, so that is where its schema goes; what may be either is
+/// A result that is not an object travels under `wrapper`, so that is where its schema goes; what may be either is
 /// announced as either.
 pub(crate) fn announced_output(schema: &JsonObject, wrapper: &str) -> JsonObject {
     let forms = Forms::of(schema);
@@ -104,11 +104,11 @@ fn move_root(value: &mut Value, place: &str) {
     }
 }
 
-/// How many parts of a schema are looked at to see what it accepts. Schemas may come from a stranger, and may refer
+/// Parts of a schema that are inspected to see what it accepts. Schemas may be untrusted, and may refer
 /// to themselves.
 const MAX_PARTS: usize = 200;
 
-/// What a schema accepts, as far as its top shows it.
+/// The kinds of values that a schema accepts, as far as its top shows it.
 #[derive(Clone, Copy)]
 struct Forms {
     object: bool,
@@ -119,12 +119,12 @@ impl Forms {
     const ANY: Self = Self { object: true, other: true };
     const NONE: Self = Self { object: false, other: false };
 
-    /// What `root` accepts.
+    /// Returns what `root` accepts.
     fn of(root: &JsonObject) -> Self {
         Self::of_part(root, root, &mut { MAX_PARTS })
     }
 
-    /// What `schema` accepts, a part of `root`; anything, once `parts` have been looked at.
+    /// Returns what `schema`, a part of `root`, accepts; anything, once `parts` have been inspected.
     fn of_part(schema: &JsonObject, root: &JsonObject, parts: &mut usize) -> Self {
         *parts = parts.saturating_sub(1);
         if *parts == 0 {
@@ -157,7 +157,7 @@ impl Forms {
     }
 }
 
-/// Whether the keyword `type` lets an object through.
+/// Returns whether the keyword `type` lets an object through.
 pub fn allows_object(declared: &Value) -> bool {
     match declared {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),

@@ -14,7 +14,7 @@ use crate::{arguments, error::ToolResult, output::WRAPPED, schema::announced_out
 /// The `_meta` key under which a tool's groups cross the wire.
 const GROUPS_META: &str = "goose/groups";
 
-/// What kind of thing a tool does. Agents are given tools by these words (and by extension name).
+/// The kind of work that a tool does. Agents are given tools by these words (and by extension name).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ToolGroup {
@@ -154,7 +154,7 @@ impl Tool {
         self.title.as_deref()
     }
 
-    /// What the tool does, for the model.
+    /// The description of the tool, for the model.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -179,7 +179,7 @@ impl Tool {
         &self.groups
     }
 
-    /// How long a call may take.
+    /// The time limit of a call.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }

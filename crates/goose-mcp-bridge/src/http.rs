@@ -30,14 +30,14 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    lines::{Envelope, MAX_LINE_BYTES},
     server::ExtensionServer,
+    stdio_transport::{Envelope, MAX_LINE_BYTES},
 };
 
-/// How long open connections may take to end when the server is stopped.
+/// Time for open connections to end when the server is stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Where and for whom to serve.
+/// If and for whom to serve.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
@@ -118,7 +118,7 @@ impl HttpServer {
     ///
     /// # Errors
     ///
-    /// Where its task panicked.
+    /// If its task panicked.
     pub async fn waiting(mut self) -> AnyhowResult<()> {
         Ok((&mut self.task).await?)
     }
@@ -127,7 +127,7 @@ impl HttpServer {
     ///
     /// # Errors
     ///
-    /// Where its task panicked.
+    /// If its task panicked.
     pub async fn stop(mut self) -> AnyhowResult<()> {
         self.stop.cancel();
         match tokio::time::timeout(GRACE, &mut self.task).await {
@@ -140,7 +140,7 @@ impl HttpServer {
     }
 }
 
-/// How long a session of the older wire may be silent; a tool may run that long without a word.
+/// Time that a session of the older wire may be silent; a tool may run that long without a word.
 const SESSION_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;

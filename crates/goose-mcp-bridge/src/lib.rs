@@ -5,25 +5,24 @@
 
 #![forbid(unsafe_code)]
 
+mod cancel_on_drop;
 mod client;
+mod depth_limit;
 mod http;
-mod line_reader;
-mod line_writer;
-mod lines;
+mod line_io;
 mod serve;
 mod server;
-mod shallow;
+mod stdio_transport;
 mod transport;
-mod waiting;
 
 pub use client::{
     Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth,
     RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
 };
 pub use http::{HttpOptions, HttpServer, http_router};
-pub use lines::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub use server::{ExtensionServer, ServeOptions};
+pub use stdio_transport::{LineFaults, LineTransport, MAX_LINE_BYTES};
 pub use transport::{BoxTransport, Interceptor, TransportError};
 
 /// The `_meta` key under which a local client says in which session it works.

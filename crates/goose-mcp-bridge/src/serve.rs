@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     http::{HttpOptions, HttpServer},
-    lines::{LineFaults, LineTransport},
     server::{ExtensionServer, ServeOptions},
+    stdio_transport::{LineFaults, LineTransport},
 };
 
 /// The size of the in-process pipe, in bytes.
@@ -82,7 +82,7 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// Where the first message of the client is not one that MCP begins with.
+    /// If the first message of the client is not one that MCP begins with.
     pub async fn stdio(self) -> AnyhowResult<()> {
         let (reader, writer) = rmcp::transport::io::stdio_pipes();
         self.streams(reader, writer).await.map(drop)
@@ -92,7 +92,7 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// Where the first message of the client is not one that MCP begins with.
+    /// If the first message of the client is not one that MCP begins with.
     pub async fn streams<R, W>(self, reader: R, writer: W) -> AnyhowResult<Arc<LineFaults>>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -106,7 +106,7 @@ impl Serve {
             Ok(running) => {
                 running.waiting().await?;
             }
-            // A client that goes away, or is told to, before it said anything is no failure.
+            // A client that goes away, or is told to, before it said anything has not failed.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {}
             Err(error) => return Err(error.into()),
         }
@@ -133,7 +133,7 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// Where the address cannot be bound.
+    /// If the address cannot be bound.
     pub async fn http(self, options: HttpOptions) -> AnyhowResult<HttpServer> {
         let stop = self.stop.clone();
         HttpServer::start(self.into_handler()?, options, stop).await
@@ -144,13 +144,13 @@ impl Serve {
 struct Ending<T> {
     inner: T,
     session: CancellationToken,
-    /// Whether there are streams of news.
+    /// True if there are streams of news.
     has_news: Arc<AtomicBool>,
     /// Until when the end is held back.
     until: Option<Instant>,
 }
 
-/// How long streams of news get to say goodbye, which they can only before the session has ended.
+/// Time for streams of news to say goodbye, which they can only before the session has ended.
 const GOODBYE: Duration = Duration::from_millis(100);
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {

@@ -13,23 +13,20 @@ use rmcp::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    answers::Answers,
     auth::{OAuth, within},
-    connection::{self, Connection},
-    handler::ClientSide,
-    http::{HttpError, Site},
-    listing::Listing,
-    news::{self, News},
+    child_process::{self, Program},
+    connection::{self, Connection, Subscriptions},
+    http::{HttpError, HttpTarget},
+    listing::{Listing, ToolValidation},
+    notifications::{self, News},
     options::{ConnectOptions, Lifecycle, Target},
-    program::{self, Program},
     remote::RemoteExtension,
-    resource_subscriptions::Subscriptions,
-    routes::{Routes, Tap},
-    vetting::Vetting,
+    routing::{Routes, RoutingTransport},
+    server_requests::{Answers, ClientSide},
 };
 use crate::BoxTransport;
 
-/// How much of what a server calls itself becomes its name.
+/// Characters of a server's own name that are used.
 const MAX_NAME_CHARS: usize = 64;
 
 /// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
@@ -107,22 +104,22 @@ impl Drop for KillOnDrop<'_> {
     }
 }
 
-/// What follows the greeting: the stream of news first, so that no change is missed, then the list.
+/// Does what follows the greeting: opens the stream of news first, so that no change is missed, then reads the list.
 async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
     let (news, ends) = (Arc::clone(&connection.news), connection.ends.clone());
-    tokio::spawn(news::follow(Arc::downgrade(connection), Arc::clone(&news), ends.clone()));
+    tokio::spawn(notifications::follow(Arc::downgrade(connection), Arc::clone(&news), ends.clone()));
     let filter = connection.list_filter();
     if !connection.is_new_wire() {
         settle_log_level(connection).await;
     } else if filter != SubscriptionFilter::default() {
-        match news::Stream::open(connection.peer().clone(), filter).await {
+        match notifications::Stream::open(connection.peer().clone(), filter).await {
             Ok(stream) => {
                 tokio::spawn(async move { ends.run_until_cancelled(stream.run(news)).await });
             }
             Err(error) => tracing::debug!(%error, "the server does not report changes"),
         }
     }
-    Listing::read(connection.peer(), &connection.name, Vetting::of(&connection.options)).await
+    Listing::read(connection.peer(), &connection.name, ToolValidation::new(&connection.options)).await
 }
 
 type Service = RunningService<RoleClient, ClientSide>;
@@ -131,7 +128,7 @@ pub(super) struct Opened {
     pub(super) service: Service,
     pub(super) program: Option<Program>,
     pub(super) remote: bool,
-    /// How the server was greeted in the end.
+    /// The greeting that worked.
     pub(super) lifecycle: Lifecycle,
     /// Ends with the transport.
     pub(super) closed: CancellationToken,
@@ -147,20 +144,20 @@ async fn open(
     match replaced.transpose()?.flatten().map_or(target, Target::Transport) {
         Target::Transport(transport) => {
             let remote = false;
-            open_transport(Tap::new(transport, routes), side(), options, remote).await
+            open_transport(RoutingTransport::new(transport, routes), side(), options, remote).await
         }
         Target::Streams(reader, writer) => {
-            let transport = Tap::lines(reader, writer, routes);
+            let transport = RoutingTransport::lines(reader, writer, routes);
             let remote = false;
             open_transport(transport, side(), options, remote).await
         }
-        Target::Command(command) => program::open(command, side, routes, options).await,
-        Target::Http(url) => open_site(&url, side, routes, options).await,
+        Target::Command(command) => child_process::open(command, side, routes, options).await,
+        Target::Http(url) => open_http(&url, side, routes, options).await,
     }
 }
 
 async fn open_transport<T>(
-    transport: Tap<T>,
+    transport: RoutingTransport<T>,
     side: ClientSide,
     options: &ConnectOptions,
     remote: bool,
@@ -174,20 +171,21 @@ where
 }
 
 /// Greets a server by URL, as often as it takes: after a login, or in the older way.
-async fn open_site(
+async fn open_http(
     url: &str,
     side: impl Fn() -> ClientSide,
     routes: &Arc<Routes>,
     options: &ConnectOptions,
 ) -> ToolResult<Opened> {
-    let mut site = Site::new(url, options).map_err(|error| unreachable_server("the server", &error))?;
+    let mut target =
+        HttpTarget::new(url, options).map_err(|error| unreachable_server("the server", &error))?;
     let mut lifecycle = options.lifecycle;
     loop {
-        let transport = Tap::new(site.transport(), routes);
+        let transport = RoutingTransport::new(target.transport(), routes);
         let closed = transport.closed();
         let failed = match greet(side(), transport, lifecycle, options).await {
             Ok(service) => {
-                site.greeted();
+                target.greeted();
                 return Ok(Opened { service, program: None, remote: true, lifecycle, closed });
             }
             Err(failed) => failed,
@@ -195,8 +193,8 @@ async fn open_site(
         // A server may answer the newer greeting with a result that says nothing.
         if failed.is_confused && lifecycle == Lifecycle::Auto {
             lifecycle = Lifecycle::Initialize;
-        } else if !site.log_in().await.map_err(|error| refused(&site.shown(), &error))? {
-            return Err(unreachable_server(&site.shown(), &failed.reason));
+        } else if !target.log_in().await.map_err(|error| refused(&target.shown(), &error))? {
+            return Err(unreachable_server(&target.shown(), &failed.reason));
         }
     }
 }
@@ -219,7 +217,7 @@ impl Failed {
 
 pub(super) async fn greet<T>(
     side: ClientSide,
-    transport: Tap<T>,
+    transport: RoutingTransport<T>,
     lifecycle: Lifecycle,
     options: &ConnectOptions,
 ) -> Result<Service, Failed>
@@ -296,7 +294,7 @@ fn refused(name: &str, reason: &HttpError) -> ToolError {
     ToolError::Denied(format!("Could not connect to `{name}`: {reason}."))
 }
 
-/// What the server calls itself, fit to be a name.
+/// Returns the server's own name, cleaned.
 fn server_name(service: &Service) -> Option<String> {
     let info = service.peer_info()?;
     let letters = info.server_info.as_ref()?.name.chars().take(MAX_NAME_CHARS);

@@ -1,28 +1,30 @@
-//! A connection to a server: what all snapshots of its extension share, and how it ends.
+//! The connection that all snapshots of a remote extension share, with its subscriptions to resources: the server hears of
+//! the first subscriber of a resource, and of the last one's leaving.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use goose_extension::{ChangeFeed, LogLevel, ToolError, ToolResult};
+use goose_extension::{ChangeFeed, LogLevel, ToolError, ToolResult, adapter::unknown_resource};
 use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::RunningService};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
-
-use super::{
-    answers::Answers,
-    auth::within,
-    handler::ClientSide,
-    news::News,
-    options::ConnectOptions,
-    program::{GRACE, Program},
-    request::failure,
-    resource_subscriptions::Subscriptions,
-    routes::Routes,
-    vetting::DroppedTool,
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
 };
 
-/// How long a server that is stopped may take to hear which calls were withdrawn.
+use super::{
+    auth::within,
+    child_process::{GRACE, Program},
+    listing::DroppedTool,
+    notifications::{self, News},
+    options::ConnectOptions,
+    request::failure,
+    routing::Routes,
+    server_requests::{Answers, ClientSide},
+};
+
+/// Time that a stopped server has to hear which calls were withdrawn.
 const TELL_TIME: Duration = Duration::from_millis(500);
 
 /// A connection, shared by all snapshots of its extension.
@@ -30,9 +32,9 @@ pub(super) struct Connection {
     pub(super) name: String,
     pub(super) options: ConnectOptions,
     pub(super) service: RunningService<RoleClient, ClientSide>,
-    /// What the server was told at the start that we can answer.
+    /// The kinds of questions that the server was told we can answer.
     pub(super) declared: Answers,
-    /// Where the server is a program of ours.
+    /// If the server is a program of ours.
     pub(super) program: Option<Program>,
     pub(super) feed: ChangeFeed,
     /// The tools that could not be used when the list was last read.
@@ -40,9 +42,9 @@ pub(super) struct Connection {
     pub(super) subscriptions: Subscriptions,
     pub(super) news: Arc<News>,
     pub(super) routes: Arc<Routes>,
-    /// Whether the server is reached by URL.
+    /// True if the server is reached by URL.
     pub(super) is_site: bool,
-    /// The word that nobody waits for some request any more, on its way.
+    /// Cancellations of requests on their way.
     pub(super) withdrawals: TaskTracker,
     /// Ends what goes on beside the calls.
     pub(super) ends: CancellationToken,
@@ -71,7 +73,7 @@ impl Connection {
         filter
     }
 
-    /// The answer to a request that is no call, within the time that one may take.
+    /// The answer to a request that is not a call, within the time that one may take.
     pub(super) async fn bounded<T>(
         &self,
         what: &str,
@@ -110,7 +112,7 @@ impl Connection {
         self.ends.cancel();
         self.withdrawals.close();
         if tokio::time::timeout(TELL_TIME, self.withdrawals.wait()).await.is_err() {
-            tracing::debug!("a server was not told in time that nobody waits for it");
+            tracing::debug!("a server was not told in time which calls were cancelled");
         }
         if let Some(program) = &self.program {
             program.is_stopping();
@@ -146,4 +148,53 @@ impl Drop for Connection {
 pub(super) async fn set_level(connection: &Connection, level: LogLevel) -> Result<(), ServiceError> {
     let params = rmcp::model::SetLevelRequestParams::new(level.into_mcp());
     connection.peer().set_level(params).await
+}
+
+/// The resources that are watched, each with the guard that ends its stream of news on the 2026-07-28 wire.
+pub(super) type Subscriptions = goose_extension::Subscriptions<DropGuard>;
+
+/// Adds a subscriber.
+pub(super) async fn add_subscriber(connection: &Connection, uri: &str) -> ToolResult<()> {
+    let begin = async {
+        let stream = connection.ends.child_token();
+        let guard = stream.clone().drop_guard();
+        if connection.is_new_wire() {
+            open_stream(connection, uri, stream).await?;
+        } else {
+            subscribe(connection, uri).await?;
+        }
+        Ok(guard)
+    };
+    connection.subscriptions.add(uri, begin).await
+}
+
+/// Removes a subscriber.
+pub(super) async fn remove_subscriber(connection: &Connection, uri: &str) -> ToolResult<()> {
+    let end = async { if connection.is_new_wire() { Ok(()) } else { unsubscribe(connection, uri).await } };
+    connection.subscriptions.remove(uri, end).await
+}
+
+async fn open_stream(connection: &Connection, uri: &str, ends: CancellationToken) -> ToolResult<()> {
+    let mut filter = SubscriptionFilter::new();
+    filter.resource_subscriptions = Some(vec![uri.to_owned()]);
+    let opening = notifications::Stream::open(connection.peer().clone(), filter);
+    let stream = connection.bounded("subscriptions/listen", opening).await?;
+    if !stream.watches(uri) {
+        return Err(unknown_resource(uri));
+    }
+    let news = Arc::clone(&connection.news);
+    tokio::spawn(async move { ends.run_until_cancelled(stream.run(news)).await });
+    Ok(())
+}
+
+#[expect(deprecated, reason = "the older wire subscribes this way")]
+async fn subscribe(connection: &Connection, uri: &str) -> ToolResult<()> {
+    let params = rmcp::model::SubscribeRequestParams::new(uri);
+    connection.bounded("resources/subscribe", connection.peer().subscribe(params)).await
+}
+
+#[expect(deprecated, reason = "the older wire unsubscribes this way")]
+async fn unsubscribe(connection: &Connection, uri: &str) -> ToolResult<()> {
+    let params = rmcp::model::UnsubscribeRequestParams::new(uri);
+    connection.bounded("resources/unsubscribe", connection.peer().unsubscribe(params)).await
 }

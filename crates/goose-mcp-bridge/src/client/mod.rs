@@ -1,42 +1,32 @@
 //! An MCP server as an extension: [`connect`] gives a [`RemoteExtension`].
 //!
 //! - `options`: where the server is and how to treat it; `connect`: reaching and greeting it;
-//! - `program`: a server that we start ourselves, and how it ends;
-//! - `http`: servers that are reached by URL; `auth`: logging in to them;
-//! - `connection`: what all snapshots share;
-//! - `remote`: the extension itself; `listing`: what the server said about itself, and whole lists; `vetting`: which
-//!   of its tools can be used; `strangers`: what it sends, made fit to be passed on;
-//! - `request`: one request, through as many rounds as it takes; `tasks`: one that goes on as a task; `clock`: how long
-//!   it may be silent; `asking`: what the server may ask on its way; `answers`: what can be answered;
-//! - `routes`: which call a message belongs to; `calls`: those in flight; `owner`: whose they are; `shortcut`: reading the
-//!   most common message; `handler`: what the server asks; `news`: what it announces; `resource_subscriptions`: which of its resources
-//!   are watched.
+//! - `child_process`: a server that we start, and how it ends; `http`: servers by URL; `auth`: logging in to them;
+//! - `connection`: the state that all snapshots share; `remote`: the extension itself; `listing`: what the server offers, and
+//!   which of its tools can be used; `sanitize`: untrusted results, made fit to be passed on;
+//! - `request`: one request, through as many rounds as it takes, and how long it may be silent; `tasks`: a request that goes
+//!   on as a task; `server_requests`: what the server may ask meanwhile;
+//! - `routing`: the call that a message belongs to; `in_flight`: those calls and their owners; `notifications`: changes that the
+//!   server announces.
 
-mod answers;
-mod asking;
 mod auth;
-mod calls;
-mod clock;
+mod child_process;
 mod connect;
 mod connection;
-mod handler;
 mod http;
+mod in_flight;
 mod listing;
-mod news;
+mod notifications;
 mod options;
-mod owner;
-mod program;
 mod remote;
 mod request;
-mod resource_subscriptions;
-mod routes;
-mod shortcut;
-mod strangers;
+mod routing;
+mod sanitize;
+mod server_requests;
 mod tasks;
-mod vetting;
 
 pub use auth::{Browser, FileTokenStore, MemoryTokenStore, OAuth, StoredLogin, SystemBrowser, TokenStore};
 pub use connect::connect;
+pub use listing::DroppedTool;
 pub use options::{ConnectOptions, Lifecycle, Target};
 pub use remote::RemoteExtension;
-pub use vetting::DroppedTool;

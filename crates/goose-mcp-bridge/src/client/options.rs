@@ -1,4 +1,4 @@
-//! Where a server is, and how to treat it.
+//! The target and the options of a connection.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::{
 use super::auth::{LoginClock, OAuth};
 use crate::{BoxTransport, Interceptor};
 
-/// How long a server may take to say hello.
+/// Time that a server has to answer the greeting.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where a server is.
+/// If a server is.
 #[non_exhaustive]
 pub enum Target {
     /// At the other end of a pair of streams.
@@ -58,7 +58,7 @@ impl From<String> for Target {
     }
 }
 
-/// How to greet a server.
+/// The greeting of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lifecycle {
@@ -71,33 +71,33 @@ pub enum Lifecycle {
     Discover,
 }
 
-/// How to treat a server.
+/// Options of a connection.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ConnectOptions {
     /// The extension's name; by default what the server calls itself.
     pub name: Option<String>,
-    /// How to greet it.
+    /// The greeting.
     pub lifecycle: Lifecycle,
-    /// How long it may take to say hello.
+    /// Time that it has to answer the greeting.
     pub handshake_timeout: Duration,
-    /// How long a call may take without a sign of progress.
+    /// Time that a call may take without a sign of progress.
     pub call_timeout: Option<Duration>,
-    /// How long a call may take in spite of all progress, with everything that belongs to it: the questions too.
+    /// Time that a call may take in spite of all progress, including its questions.
     pub max_call_time: Option<Duration>,
     /// The least level of its log that we want; by default the server's own choice.
     pub log_level: Option<LogLevel>,
-    /// Who answers and hears what belongs to no call.
+    /// The context of messages that belong to no call.
     pub surroundings: CallContext,
     /// Headers for a server that is reached by URL, such as `Authorization`. They go to that server only.
     pub headers: Vec<(String, String)>,
-    /// How to log in to a server that is reached by URL and wants it. An `Authorization` header wins over it.
+    /// The login for a server that is reached by URL and wants one. An `Authorization` header wins over it.
     pub oauth: Option<OAuth>,
-    /// Whether the server is ours or our child, and may know our session and folder.
+    /// True if the server is ours or our child, and may know our session and folder.
     pub local: bool,
     /// Stands between client and server; for tests.
     pub interceptor: Option<Arc<dyn Interceptor>>,
-    /// Whether the groups that the server's tools claim are believed. A stranger could call its tools harmless, so
+    /// True if the groups that the server's tools claim are trusted. An untrusted server could call its tools harmless, so
     /// this is for servers that we wrote.
     pub trust_groups: bool,
 }
@@ -170,12 +170,12 @@ impl ConnectOptions {
         self
     }
 
-    /// The clock that stops while somebody logs in.
+    /// The clock that stops during a login.
     pub(super) fn clock(&self) -> Option<&LoginClock> {
         self.oauth.as_ref().map(OAuth::clock)
     }
 
-    /// Connecting is over: what comes now is asked by a caller, or by nobody.
+    /// Connecting is over: requests from now on have a caller, or are made in the background.
     pub(super) fn connected(&self) {
         if let Some(oauth) = &self.oauth {
             oauth.connected();

@@ -23,15 +23,14 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::{
-    connection::Connection,
-    listing::{self, Listing},
+    child_process::Program,
+    connection::{self, Connection},
+    listing::{self, DroppedTool, Listing},
     options::Lifecycle,
-    program::Program,
-    request::{self, Carried, converse, failure},
-    resource_subscriptions, strangers,
-    vetting::DroppedTool,
+    request::{self, RoundState, failure, send_with_rounds},
+    sanitize,
 };
-use crate::lines::LineFaults;
+use crate::stdio_transport::LineFaults;
 
 /// A server as an extension: a snapshot of its tools over a shared connection.
 pub struct RemoteExtension {
@@ -45,12 +44,12 @@ impl RemoteExtension {
         self.connection.peer().peer_info().map(|info| info.protocol_version.to_string())
     }
 
-    /// Whether the server is still there.
+    /// Returns whether the server is still there.
     pub fn is_connected(&self) -> bool {
         !self.connection.peer().is_transport_closed()
     }
 
-    /// How the server was greeted: as [`ConnectOptions`](super::ConnectOptions) said, or `initialize` where the first
+    /// The greeting that worked: as [`ConnectOptions`](super::ConnectOptions) said, or `initialize` where the first
     /// try confused it.
     pub fn lifecycle(&self) -> Lifecycle {
         self.connection.options.lifecycle
@@ -61,13 +60,13 @@ impl RemoteExtension {
         self.connection.closed.clone().cancelled_owned()
     }
 
-    /// What a server that is a program said last on standard error; empty where there is none.
+    /// The last standard error output of a server that is a program; empty otherwise.
     pub fn stderr_tail(&self) -> String {
         self.connection.program.as_ref().map(Program::stderr).unwrap_or_default()
     }
 
     /// Why the connection has ended, as far as that shows: the exit code of a program, and its last words.
-    pub async fn farewell(&self) -> String {
+    pub async fn exit_report(&self) -> String {
         let lost =
             ToolError::Disconnected(format!("The connection to `{}` has ended.", self.connection.name));
         self.connection.explain(lost).await.to_string()
@@ -75,7 +74,7 @@ impl RemoteExtension {
 
     /// Closes the connection, for all who hold this extension or another snapshot of it: their calls fail with
     /// [`ToolError::Disconnected`]. A program gets a moment to end by itself, then it is ended; when this returns,
-    /// nothing of it is left, nor of what it started. When nobody waits for this any more, it goes on by itself.
+    /// nothing of it is left, nor of what it started. It goes on by itself when this is dropped.
     pub async fn stop(&self) {
         let connection = Arc::clone(&self.connection);
         let stopping = tokio::spawn(async move { connection.stop().await });
@@ -94,12 +93,12 @@ impl RemoteExtension {
         self.connection.dropped.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the server is a program that we started.
+    /// Returns whether the server is a program that we started.
     pub fn is_program(&self) -> bool {
         self.connection.program.is_some()
     }
 
-    /// How long the server takes to answer now.
+    /// Measures how long the server takes to answer.
     ///
     /// # Errors
     ///
@@ -108,7 +107,7 @@ impl RemoteExtension {
         request::ping(&self.connection, limit).await
     }
 
-    /// What the server wrote that is no message, counted; `None` where it does not speak in lines.
+    /// Counts of unusable lines; `None` if the server does not speak in lines.
     pub fn line_faults(&self) -> Option<Arc<LineFaults>> {
         self.connection.routes.faults()
     }
@@ -126,12 +125,12 @@ impl RemoteExtension {
         let make = |carried| {
             let mut params =
                 CallToolRequestParams::new(tool_name.to_owned()).with_arguments(arguments.clone());
-            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            RoundState { responses: params.input_responses, state: params.request_state } = carried;
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
-        match converse(&self.connection, tool_name, context, make).await? {
+        match send_with_rounds(&self.connection, tool_name, context, make).await? {
             ServerResult::CallToolResult(result) => {
-                Ok(ToolOutput::from_mcp(strangers::result(result)).within_cap())
+                Ok(ToolOutput::from_mcp(sanitize::result(result)).within_cap())
             }
             _ => Err(self.unexpected("tools/call")),
         }
@@ -230,25 +229,25 @@ impl Extension for RemoteExtension {
     }
 
     async fn read_resource(&self, uri: &str, context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
-        let result = converse(&self.connection, uri, context, |carried| {
+        let result = send_with_rounds(&self.connection, uri, context, |carried| {
             let mut params = ReadResourceRequestParams::new(uri);
-            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            RoundState { responses: params.input_responses, state: params.request_state } = carried;
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         });
         match result.await? {
             ServerResult::ReadResourceResult(result) => {
-                Ok(result.contents.into_iter().map(strangers::contents).collect())
+                Ok(result.contents.into_iter().map(sanitize::contents).collect())
             }
             _ => Err(self.unexpected("resources/read")),
         }
     }
 
     async fn subscribe(&self, uri: &str) -> ToolResult<()> {
-        resource_subscriptions::add(&self.connection, uri).await
+        connection::add_subscriber(&self.connection, uri).await
     }
 
     async fn unsubscribe(&self, uri: &str) -> ToolResult<()> {
-        resource_subscriptions::remove(&self.connection, uri).await
+        connection::remove_subscriber(&self.connection, uri).await
     }
 
     async fn list_prompts(&self) -> ToolResult<Vec<Prompt>> {
@@ -266,13 +265,13 @@ impl Extension for RemoteExtension {
         arguments: JsonObject,
         context: &CallContext,
     ) -> ToolResult<GetPromptResult> {
-        let result = converse(&self.connection, name, context, |carried| {
+        let result = send_with_rounds(&self.connection, name, context, |carried| {
             let mut params = GetPromptRequestParams::new(name).with_arguments(arguments.clone());
-            Carried { responses: params.input_responses, state: params.request_state } = carried;
+            RoundState { responses: params.input_responses, state: params.request_state } = carried;
             ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
         });
         match result.await? {
-            ServerResult::GetPromptResult(result) => Ok(strangers::prompt(result)),
+            ServerResult::GetPromptResult(result) => Ok(sanitize::prompt(result)),
             _ => Err(self.unexpected("prompts/get")),
         }
     }

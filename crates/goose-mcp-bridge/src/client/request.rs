@@ -4,6 +4,10 @@
 
 use std::{
     pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -21,40 +25,39 @@ use rmcp::{
     service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{
-    answers::Answers,
-    asking::{self, Budget},
-    auth::LoginClock,
-    clock::Clock,
+    auth::{LoginClock, within},
     connection::Connection,
     http::HttpError,
-    routes::Route,
+    routing::Route,
+    server_requests::{self, Answers, Budget},
     tasks,
 };
-use crate::{SESSION_META, WORKING_DIR_META, waiting::Waiting};
+use crate::{SESSION_META, WORKING_DIR_META, cancel_on_drop::CancelOnDrop};
 
-/// How many questions in a row one request may be answered with.
+/// Rounds of questions that one request may take.
 pub(super) const MAX_ROUNDS: u32 = 32;
 
-/// How long to wait before trying again where a server only says that it needs more time.
+/// Pause before another try when a server only says that it needs more time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The answers to the last round, as the next request carries them.
 #[derive(Default)]
-pub(super) struct Carried {
+pub(super) struct RoundState {
     pub(super) responses: Option<InputResponses>,
     pub(super) state: Option<String>,
 }
 
 /// Sends what `make` makes until the server has no more questions, or the caller cancels. `what` names the request in
 /// errors.
-pub(super) async fn converse(
+pub(super) async fn send_with_rounds(
     connection: &Connection,
     what: &str,
     context: &CallContext,
-    make: impl FnMut(Carried) -> ClientRequest + Send,
+    make: impl FnMut(RoundState) -> ClientRequest + Send,
 ) -> ToolResult<ServerResult> {
     // Pinned, so that what follows moves a pointer and not the whole future.
     let rounds = pin!(rounds(connection, what, context, make));
@@ -72,14 +75,14 @@ pub(super) async fn converse(
     }
 }
 
-/// What is rare is boxed here and below, so that each call does not carry the space for it.
+/// Rare paths are boxed here and below, so that each call does not carry the space for them.
 async fn rounds(
     connection: &Connection,
     what: &str,
     context: &CallContext,
-    mut make: impl FnMut(Carried) -> ClientRequest + Send,
+    mut make: impl FnMut(RoundState) -> ClientRequest + Send,
 ) -> ToolResult<ServerResult> {
-    let mut carried = Carried::default();
+    let mut carried = RoundState::default();
     let budget = Budget::default();
     let mut pause = FIRST_PAUSE;
     for _ in 0..MAX_ROUNDS {
@@ -125,7 +128,7 @@ async fn once(
         Err(error) => return Err(Box::pin(connection.failed(what, error)).await),
     };
     let _route = Routed { connection, id: handle.id.clone() };
-    let waiting = Waiting::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
+    let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
     let result = tokio::select! {
         result = handle.await_response() => result,
         timeout = silence(clock.as_deref(), connection.options.clock()) => {
@@ -148,13 +151,13 @@ async fn silence(clock: Option<&Clock>, logins: Option<&LoginClock>) -> Duration
     }
 }
 
-/// How long a server takes to answer at all. An error of its own is an answer too.
+/// Measures how long a server takes to answer. An error of its own is an answer too.
 pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult<Duration> {
     let started = Instant::now();
     let (request, peer) = (small_request(connection), connection.peer());
     let asking = async {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let waiting = Waiting::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
+        let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
         let result = handle.await_response().await;
         waiting.done();
         result
@@ -182,7 +185,7 @@ fn small_request(connection: &Connection) -> ClientRequest {
     }
 }
 
-/// Ends a call's route when nobody waits any more, whatever the transport made of it.
+/// Ends a call's route when it is dropped, whatever the transport made of it.
 struct Routed<'a> {
     connection: &'a Connection,
     id: RequestId,
@@ -194,12 +197,12 @@ impl Drop for Routed<'_> {
     }
 }
 
-/// What goes with each request on the 2026-07-28 wire, and to local servers on any; nothing where it would only
+/// Returns the metadata of each request on the 2026-07-28 wire, and to local servers on any; nothing where it would only
 /// repeat what was said at the start.
 fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObject> {
     let mut meta = RequestMetaObject::new();
     if connection.is_new_wire() {
-        let answers = Answers::of(context);
+        let answers = Answers::from_context(context);
         if answers != connection.declared {
             meta = answers.as_meta();
         }
@@ -218,9 +221,13 @@ fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObj
     Some(meta).filter(|meta| !meta.is_empty())
 }
 
-async fn answer(result: InputRequiredResult, context: &CallContext, budget: &Budget) -> ToolResult<Carried> {
+async fn answer(
+    result: InputRequiredResult,
+    context: &CallContext,
+    budget: &Budget,
+) -> ToolResult<RoundState> {
     let responses = answer_all(result.input_requests.unwrap_or_default(), context, budget).await?;
-    Ok(Carried { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
+    Ok(RoundState { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
 }
 
 /// Answers all questions of a round side by side.
@@ -229,9 +236,9 @@ pub(super) async fn answer_all(
     context: &CallContext,
     budget: &Budget,
 ) -> ToolResult<InputResponses> {
-    asking::check_round(questions.len())?;
+    server_requests::check_round(questions.len())?;
     let answers = questions.into_iter().map(|(key, request)| async move {
-        let answer = asking::ask(context, &key, to_question(request), budget).await?;
+        let answer = server_requests::ask(context, &key, to_question(request), budget).await?;
         Ok((key, to_value(answer)?))
     });
     let answers: Vec<ToolResult<(String, Value)>> = join_all(answers).await;
@@ -273,5 +280,53 @@ pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolErro
         other => {
             ToolError::ExecutionError(format!("The server `{server}` answered `{what}` badly: {other}."))
         }
+    }
+}
+
+/// The clock of one call.
+pub(super) struct Clock {
+    limit: Duration,
+    alive: Notify,
+    /// Questions of the server that are not answered yet.
+    open_questions: AtomicUsize,
+}
+
+impl Clock {
+    pub(super) fn new(limit: Duration) -> Arc<Self> {
+        Arc::new(Self { limit, alive: Notify::new(), open_questions: AtomicUsize::new(0) })
+    }
+
+    /// There was a sign of life.
+    pub(super) fn restart(&self) {
+        self.alive.notify_one();
+    }
+
+    /// Stops the clock for as long as the result lives; it starts from the beginning then.
+    pub(super) fn pause(self: &Arc<Self>) -> Paused {
+        self.open_questions.fetch_add(1, Ordering::SeqCst);
+        Paused(Arc::clone(self))
+    }
+
+    /// Ends when the call was silent for too long; says how long that was. Logins stop this clock too.
+    pub(super) async fn run_out(&self, logins: Option<&LoginClock>) -> Duration {
+        loop {
+            if within(self.limit, logins, self.alive.notified()).await.is_some() {
+                continue;
+            }
+            if self.open_questions.load(Ordering::SeqCst) == 0 {
+                return self.limit;
+            }
+            self.alive.notified().await;
+        }
+    }
+}
+
+/// A clock that stands still.
+pub(super) struct Paused(Arc<Clock>);
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        self.0.open_questions.fetch_sub(1, Ordering::SeqCst);
+        self.0.restart();
     }
 }

@@ -1,6 +1,6 @@
 //! A call that goes on as a task (the MCP extension `io.modelcontextprotocol/tasks`): it is asked about until it ends.
 //!
-//! Its questions are answered as those of any call, its changes are told to the caller, and when nobody waits any more
+//! Its questions are answered as those of any call, its changes are told to the caller, and when its caller is gone
 //! the server is told to stop.
 
 use std::{
@@ -19,17 +19,17 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{
-    asking::Budget,
     connection::Connection,
     request::{MAX_ROUNDS, answer_all, failure, too_many_rounds},
+    server_requests::Budget,
 };
 
-/// How often a task is asked about: as its server suggests, within these bounds.
+/// Bounds of the polling interval that a server suggests for a task.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How long the word that nobody waits any more may take.
+/// Time limit of the cancellation of a task.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Follows a task to its end and gives the call's result. When this is dropped, the server is told to stop.
@@ -76,7 +76,7 @@ fn interval_of(task: &Task) -> Duration {
     suggested.clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
 }
 
-/// What is known of a task on its way.
+/// The state of a task while it is polled.
 struct Following<'a> {
     connection: &'a Connection,
     what: &'a str,
@@ -114,7 +114,7 @@ impl<'a> Following<'a> {
         following
     }
 
-    /// How long the task may go on being silent; an error where that is over.
+    /// Returns the time that the task may stay silent, or an error when that is over.
     fn patience(&self) -> ToolResult<Duration> {
         let Some(timeout) = self.connection.options.call_timeout else { return Ok(LONGEST_INTERVAL) };
         let left = timeout.saturating_sub(self.last_sign.elapsed());

@@ -1,4 +1,4 @@
-//! What is done for each MCP method.
+//! The MCP methods.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
@@ -20,9 +20,9 @@ use rmcp::{
 use serde_json::json;
 
 use super::{
-    ExtensionServer, changes,
+    ExtensionServer, notifications,
+    request_scope::{Ended, Request, is_new_wire},
     subscriptions::Watching,
-    visit::{Ended, Request, is_new_wire},
 };
 
 type McpResult<T> = Result<T, ErrorData>;
@@ -79,7 +79,7 @@ impl ServerHandler for ExtensionServer {
         context: RequestContext<RoleServer>,
     ) -> McpResult<CallToolResponse> {
         let arguments = request.arguments.unwrap_or_default();
-        let visit = self.visit(
+        let scope = self.scope(
             context,
             Request {
                 identity: ("tools/call", &request.name, &arguments),
@@ -87,8 +87,8 @@ impl ServerHandler for ExtensionServer {
                 responses: request.input_responses,
             },
         )?;
-        let (extension, call) = (self.extension(), visit.context.clone());
-        let ended = visit
+        let (extension, call) = (self.extension(), scope.context.clone());
+        let ended = scope
             .run(&self.shared.codec, &request.name, extension.call(&request.name, arguments, &call))
             .await?;
         Ok(match ended {
@@ -129,7 +129,7 @@ impl ServerHandler for ExtensionServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> McpResult<ReadResourceResponse> {
-        let visit = self.visit(
+        let scope = self.scope(
             context,
             Request {
                 identity: ("resources/read", &request.uri),
@@ -137,11 +137,11 @@ impl ServerHandler for ExtensionServer {
                 responses: request.input_responses,
             },
         )?;
-        let (extension, call) = (self.extension(), visit.context.clone());
+        let (extension, call) = (self.extension(), scope.context.clone());
         let read = async {
             extension.read_resource(&request.uri, &call).await.map_err(|e| with_uri(e, &request.uri))
         };
-        let ended = visit.run(&self.shared.codec, &request.uri, read).await?;
+        let ended = scope.run(&self.shared.codec, &request.uri, read).await?;
         Ok(match ended {
             Ended::Done(contents) => {
                 // What a resource holds may change at any time and may depend on who asks: no freshness is promised.
@@ -170,7 +170,7 @@ impl ServerHandler for ExtensionServer {
         context: RequestContext<RoleServer>,
     ) -> McpResult<GetPromptResponse> {
         let arguments = request.arguments.unwrap_or_default();
-        let visit = self.visit(
+        let scope = self.scope(
             context,
             Request {
                 identity: ("prompts/get", &request.name, &arguments),
@@ -178,8 +178,8 @@ impl ServerHandler for ExtensionServer {
                 responses: request.input_responses,
             },
         )?;
-        let (extension, call) = (self.extension(), visit.context.clone());
-        let ended = visit
+        let (extension, call) = (self.extension(), scope.context.clone());
+        let ended = scope
             .run(&self.shared.codec, &request.name, extension.get_prompt(&request.name, arguments, &call))
             .await?;
         Ok(match ended {
@@ -245,7 +245,7 @@ impl ServerHandler for ExtensionServer {
         }
         if let Some(feed) = self.feed() {
             let (watching, session) = (self.watching.clone(), self.session.clone());
-            tokio::spawn(changes::forward(feed, context.peer, watching, session));
+            tokio::spawn(notifications::forward(feed, context.peer, watching, session));
         }
     }
 
@@ -268,7 +268,7 @@ impl ServerHandler for ExtensionServer {
                 () = self.session.cancelled() => return Ok(()),
             }
         }
-        self.session.run_until_cancelled(changes::listen(feed, context)).await;
+        self.session.run_until_cancelled(notifications::listen(feed, context)).await;
         Ok(())
     }
 

@@ -1,20 +1,16 @@
 //! An extension as an MCP server: [`ExtensionServer`] answers every MCP request from an
 //! [`Extension`](goose_extension::Extension), on both eras of the protocol.
 //!
-//! - `handler`: what is done for each MCP method; `visit`: one request that may ask back, log and report progress;
-//! - `caller`: the client, as the tool sees it; `outbox`: what is on its way to it;
-//! - `rounds` and `answers`: questions on the 2026-07-28 wire;
-//! - `paging`: lists in pages; `subscriptions`: who watches what; `changes`: news on their way to clients.
+//! - `handler`: the MCP methods; `request_scope`: one request that may ask back, log and report progress;
+//! - `input_required`: questions on the 2026-07-28 wire; `notifications`: messages on their way to clients;
+//! - `paging`: lists in pages; `subscriptions`: watched resources.
 
-mod answers;
-mod caller;
-mod changes;
 mod handler;
-mod outbox;
+mod input_required;
+mod notifications;
 mod paging;
-mod rounds;
+mod request_scope;
 mod subscriptions;
-mod visit;
 
 use std::{
     collections::VecDeque,
@@ -28,18 +24,21 @@ use rmcp::{
     model::{ErrorData, PaginatedRequestParams, RequestStateCodec, ServerCapabilities},
     service::RequestContext,
 };
-use subscriptions::Watching;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use visit::{Request, Visit};
 
-/// How a server treats its clients.
+use self::{
+    request_scope::{Request, RequestScope},
+    subscriptions::Watching,
+};
+
+/// Limits and trust of a server towards its clients.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
     /// Items on one page of a list.
     pub page_size: usize,
-    /// Whether a client may say in which folder and session it works. On for local clients (stdio, duplex).
+    /// True if a client may say in which folder and session it works. On for local clients (stdio, duplex).
     pub trust_surroundings: bool,
     /// The key that seals states on the 2026-07-28 wire, 32 bytes or more. Several servers behind one address
     /// share one; otherwise each process makes its own.
@@ -59,7 +58,7 @@ impl Default for ServeOptions {
     }
 }
 
-/// What all connections of one server share.
+/// State that all connections of one server share.
 struct Shared {
     extension: Arc<dyn Extension>,
     codec: RequestStateCodec,
@@ -76,7 +75,7 @@ pub struct ExtensionServer {
     /// Feeds opened when a listen was accepted, so that nothing is lost until it runs.
     listening: Mutex<VecDeque<broadcast::Receiver<Change>>>,
     session: CancellationToken,
-    /// Whether a stream of news was opened.
+    /// True if a stream of news was opened.
     has_news: Arc<AtomicBool>,
     _ends_with_session: DropGuard,
 }
@@ -131,7 +130,7 @@ impl ExtensionServer {
         }
     }
 
-    /// Whether a stream of news was opened.
+    /// Returns whether a stream of news was opened.
     pub(super) fn has_news(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.has_news)
     }
@@ -151,13 +150,13 @@ impl ExtensionServer {
         self.shared.extension.changes().map(|feed| feed.subscribe())
     }
 
-    fn visit<P: serde::Serialize>(
+    fn scope<P: serde::Serialize>(
         &self,
         context: RequestContext<RoleServer>,
         request: Request<'_, P>,
-    ) -> Result<Visit, ErrorData> {
+    ) -> Result<RequestScope, ErrorData> {
         let Shared { codec, options, .. } = &*self.shared;
-        Visit::open(context, request, codec, self.session_level(), options.trust_surroundings)
+        RequestScope::open(context, request, codec, self.session_level(), options.trust_surroundings)
     }
 
     fn session_level(&self) -> LogLevel {

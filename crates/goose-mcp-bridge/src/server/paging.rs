@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rmcp::model::ErrorData;
 
-/// How many items one page has.
+/// Items on one page.
 pub(super) const PAGE_SIZE: usize = 500;
 
 /// The page that `cursor` points at, and the cursor of the next one.

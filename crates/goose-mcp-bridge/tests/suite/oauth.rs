@@ -126,7 +126,7 @@ async fn nobody_is_waited_for_without_end_and_giving_up_frees_the_port() {
         .with_browser(Arc::new(Nobody))
         .with_redirect_port(port);
     let error = open(&web, &oauth.clone().with_timeout(Duration::from_millis(200))).await.unwrap_err();
-    assert!(error.to_string().contains("nobody logged in within 200ms"), "{error}");
+    assert!(error.to_string().contains("the login was not finished within 200ms"), "{error}");
     let listens = async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok();
     let connecting = tokio::spawn(connect(web.url("/mcp"), options(&oauth)));
     until(async || listens().await).await;

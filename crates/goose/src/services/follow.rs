@@ -51,11 +51,11 @@ async fn follow_end(closed: impl Future<Output = ()>, service: Weak<Service>, ru
     closed.await;
     let Some(running) = running.upgrade() else { return };
     // The exit code and the last words arrive a moment after the stream has ended.
-    let farewell = match &running.remote {
-        Some(remote) => remote.farewell().await,
+    let exit_report = match &running.remote {
+        Some(remote) => remote.exit_report().await,
         None => String::new(),
     };
     if let Some(service) = service.upgrade() {
-        service.lost(&running, farewell);
+        service.lost(&running, exit_report);
     }
 }

@@ -1,19 +1,34 @@
-//! A login through the browser: find the login server, be known to it, show its page, take the answer, get a token.
+//! Logging in: the page that a browser shows, the address that it returns to, and the token in exchange.
 
+use std::{
+    net::Ipv4Addr,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use goose_extension::{ToolError, ToolResult};
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
-use url::Url;
+use tokio::{net::TcpListener, process::Command, sync::oneshot};
+use tokio_util::sync::CancellationToken;
+use url::{Url, form_urlencoded};
 
 use super::{
-    account::{Account, failed, is_same_issuer},
-    addresses::check,
-    browser::Browser,
-    callback::Callback,
-    challenge::Challenge,
+    credentials::{Credentials, failed, is_same_issuer},
     store::StoredLogin,
+    url_policy::{Challenge, check},
 };
 use crate::client::http::{self, HttpError};
 
-/// What we call ourselves.
+/// The name of this client.
 const CLIENT_NAME: &str = "goose";
 
 /// The scope that gives tokens which can be renewed.
@@ -21,22 +36,25 @@ const OFFLINE: &str = "offline_access";
 
 /// # Errors
 ///
-/// Nobody can be asked; the server has no login server, or an unsafe one; the person or the login server refused.
-pub(super) async fn through_browser(account: &Account, challenge: &Challenge) -> Result<(), HttpError> {
-    let Some(browser) = &account.settings.browser else { return Err(challenge.unseen()) };
-    let before = account.load().await?;
-    let mut manager = account.manager(None).await.map_err(failed)?;
+/// No person can be asked; the server has no login server, or an unsafe one; the person or the login server refused.
+pub(super) async fn through_browser(
+    credentials: &Credentials,
+    challenge: &Challenge,
+) -> Result<(), HttpError> {
+    let Some(browser) = &credentials.settings.browser else { return Err(challenge.unseen()) };
+    let before = credentials.load().await?;
+    let mut manager = credentials.manager(None).await.map_err(failed)?;
     let metadata = discover(&mut manager, challenge).await?;
-    check_issuer(account, &metadata, before.as_ref())?;
-    let callback = Callback::listen(account.settings.redirect_port).await;
+    check_issuer(credentials, &metadata, before.as_ref())?;
+    let callback = Callback::listen(credentials.settings.redirect_port).await;
     let callback = callback.map_err(|error| failed(format!("no port for the browser's answer: {error}")))?;
-    let scopes = scopes(account, &manager, &metadata, challenge, before.as_ref()).await;
+    let scopes = scopes(credentials, &manager, &metadata, challenge, before.as_ref()).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let client = client(account, &mut manager, &metadata, &callback.redirect_uri(), &scopes).await?;
-    manager.set_credential_store(account.shelf(client.client_secret.clone()));
+    let client = client(credentials, &mut manager, &metadata, &callback.redirect_uri(), &scopes).await?;
+    manager.set_credential_store(credentials.token_cache(client.client_secret.clone()));
     manager.configure_client(client).map_err(failed)?;
     let page = manager.get_authorization_url(&scopes).await.map_err(failed)?;
-    finish(account, browser.as_ref(), &manager, callback, &page).await
+    finish(credentials, browser.as_ref(), &manager, callback, &page).await
 }
 
 /// Finds the login server in what the server says about it.
@@ -57,16 +75,16 @@ async fn discover(
 /// The login server is the one that was configured. Where none was, a client's secret goes only to the one that the
 /// last login with it was at.
 fn check_issuer(
-    account: &Account,
+    credentials: &Credentials,
     metadata: &AuthorizationMetadata,
     before: Option<&StoredLogin>,
 ) -> Result<(), HttpError> {
-    let pinned = match &account.settings.client {
+    let pinned = match &credentials.settings.client {
         Some((id, Some(_))) => before.filter(|login| login.credentials.client_id == *id),
         _ => None,
     };
     let pinned = pinned.and_then(|login| login.credentials.issuer.as_deref());
-    let Some(expected) = account.settings.issuer.as_deref().or(pinned) else { return Ok(()) };
+    let Some(expected) = credentials.settings.issuer.as_deref().or(pinned) else { return Ok(()) };
     match metadata.issuer.as_deref() {
         Some(issuer) if is_same_issuer(issuer, expected) => Ok(()),
         issuer => Err(failed(format!(
@@ -77,15 +95,15 @@ fn check_issuer(
     }
 }
 
-/// What to ask for: what was configured, or what the server names. A wider login keeps what the one before has.
+/// The scopes to ask for: those configured, or those that the server names. A wider login keeps the earlier ones.
 async fn scopes(
-    account: &Account,
+    credentials: &Credentials,
     manager: &AuthorizationManager,
     metadata: &AuthorizationMetadata,
     challenge: &Challenge,
     before: Option<&StoredLogin>,
 ) -> Vec<String> {
-    let configured = &account.settings.scopes;
+    let configured = &credentials.settings.scopes;
     let mut scopes = match &challenge.scope {
         None if configured.is_empty() => return manager.select_initial_scopes(&[]).await,
         None => configured.clone(),
@@ -106,13 +124,13 @@ async fn scopes(
 
 /// As whom we ask: as the client that was configured, by our document, or registered just now.
 async fn client(
-    account: &Account,
+    credentials: &Credentials,
     manager: &mut AuthorizationManager,
     metadata: &AuthorizationMetadata,
     redirect_uri: &str,
     scopes: &[&str],
 ) -> Result<OAuthClientConfig, HttpError> {
-    if let Some((id, secret)) = &account.settings.client {
+    if let Some((id, secret)) = &credentials.settings.client {
         let client = OAuthClientConfig::new(id, redirect_uri);
         return Ok(match secret {
             Some(secret) => client.with_client_secret(secret),
@@ -120,13 +138,13 @@ async fn client(
         });
     }
     let reads_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
-    match &account.settings.client_metadata_url {
+    match &credentials.settings.client_metadata_url {
         Some(url) if reads_documents.is_some_and(|value| value.as_bool() == Some(true)) => {
             Ok(OAuthClientConfig::new(url, redirect_uri))
         }
         _ => manager.register_client(CLIENT_NAME, redirect_uri, scopes).await.map_err(|error| {
             failed(format!(
-                "{error}. Where the login server registers nobody, configure a client that it knows"
+                "{error}. If the login server does not register clients, configure one that it knows"
             ))
         }),
     }
@@ -134,7 +152,7 @@ async fn client(
 
 /// Shows the page, waits for the answer, and trades it for a token, which the manager keeps in our store.
 async fn finish(
-    account: &Account,
+    credentials: &Credentials,
     browser: &dyn Browser,
     manager: &AuthorizationManager,
     callback: Callback,
@@ -143,10 +161,10 @@ async fn finish(
     let page = Url::parse(page).map_err(failed)?;
     let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
     let state = state.ok_or_else(|| failed("the login page has no state"))?;
-    let limit = account.settings.timeout;
+    let limit = credentials.settings.timeout;
     let login = async {
         let answer = callback.answer(state.clone());
-        let server = http::shown(&account.server);
+        let server = http::shown(&credentials.server);
         let shown = browser.open(&server, &page);
         // The answer may come before the browser says that it has shown the page.
         let (answer, ()) = futures::try_join!(async { answer.await.map_err(failed) }, async {
@@ -155,9 +173,173 @@ async fn finish(
         Ok(answer)
     };
     let answer = tokio::time::timeout(limit, login).await;
-    let answer = answer.unwrap_or_else(|_| Err(failed(format!("nobody logged in within {limit:?}"))))?;
+    let answer =
+        answer.unwrap_or_else(|_| Err(failed(format!("the login was not finished within {limit:?}"))))?;
     let issuer = answer.issuer.as_deref();
-    let _renewal = account.gate.renewal().await;
+    let _renewal = credentials.login_lock.renewal().await;
     manager.exchange_code_for_token_with_issuer(&answer.code, &state, issuer).await.map_err(failed)?;
     Ok(())
+}
+
+/// Time that a starter has to report a failure.
+const START_TIME: Duration = Duration::from_secs(3);
+
+/// Shows pages to a person.
+#[async_trait]
+pub trait Browser: Send + Sync {
+    /// Shows the person the page where they log in to a server. Returns when it is shown: what the person does there
+    /// comes back in another way.
+    ///
+    /// # Errors
+    ///
+    /// The page cannot be shown; the login ends with that error.
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()>;
+}
+
+/// The browser that the system starts for a URL.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemBrowser;
+
+/// The program that opens a URL.
+const STARTER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else if cfg!(windows) {
+    "explorer"
+} else {
+    "xdg-open"
+};
+
+#[async_trait]
+impl Browser for SystemBrowser {
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(unshown(server, &"its address is not of the web"));
+        }
+        let mut command = Command::new(STARTER);
+        command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child =
+            goose_process::spawn_detached(&mut command).map_err(|error| unshown(server, &error))?;
+        match tokio::time::timeout(START_TIME, child.wait()).await {
+            // Windows' starter fails also when it worked.
+            Ok(Ok(status)) if !status.success() && !cfg!(windows) => Err(unshown(server, &status)),
+            Ok(Err(error)) => Err(unshown(server, &error)),
+            // Still there: it is the browser itself.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn unshown(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "The login page of `{server}` could not be shown with `{STARTER}`: {reason}. Log in where there is a \
+         browser, or set an `Authorization` header for the server."
+    ))
+}
+
+/// If the browser is sent.
+const PATH: &str = "/callback";
+
+/// Time that the page with the outcome has to reach the browser.
+const PAGE_TIME: Duration = Duration::from_secs(2);
+
+/// The longest query that is read.
+const MAX_QUERY: usize = 16 << 10;
+
+const DONE: &str = "You are logged in. You can close this page and go back to goose.";
+const FAILED: &str = "The login did not work. Go back to goose to see why.";
+const STRANGE: &str = "This is not the login that goose waits for.";
+
+/// The parameters that the browser brought.
+pub(super) struct Answer {
+    pub(super) code: String,
+    pub(super) issuer: Option<String>,
+}
+
+/// Listens until it is dropped.
+pub(super) struct Callback {
+    port: u16,
+    listener: TcpListener,
+}
+
+/// State of the page: the value that marks our login, and the channel of the waiting login.
+struct CallbackServer {
+    state: String,
+    waiting: Mutex<Option<oneshot::Sender<Result<Answer, String>>>>,
+}
+
+impl Callback {
+    pub(super) async fn listen(port: u16) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        Ok(Self { port: listener.local_addr()?.port(), listener })
+    }
+
+    pub(super) fn redirect_uri(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    /// The answer that carries the state; anything else is ignored. An error is what the login server said.
+    pub(super) async fn answer(self, state: String) -> Result<Answer, String> {
+        let (sender, receiver) = oneshot::channel();
+        let desk = Arc::new(CallbackServer { state, waiting: Mutex::new(Some(sender)) });
+        let router = Router::new().route(PATH, get(receive)).with_state(desk);
+        let closing = CancellationToken::new();
+        let serving = axum::serve(self.listener, router)
+            .with_graceful_shutdown(closing.clone().cancelled_owned())
+            .into_future();
+        let (stop, stopped) = (closing.clone().drop_guard(), closing);
+        tokio::spawn(async move {
+            let page_time = async {
+                stopped.cancelled().await;
+                tokio::time::sleep(PAGE_TIME).await;
+            };
+            tokio::select! { _ = serving => {}, () = page_time => {} }
+        });
+        let answer = receiver.await;
+        drop(stop);
+        answer.unwrap_or_else(|_| Err("the listener for the browser ended".to_owned()))
+    }
+}
+
+async fn receive(State(desk): State<Arc<CallbackServer>>, uri: Uri) -> Response {
+    let query = uri.query().filter(|query| query.len() <= MAX_QUERY).unwrap_or_default();
+    let find = |name: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    };
+    if find("state").as_deref() != Some(&desk.state) {
+        return page(StatusCode::BAD_REQUEST, STRANGE);
+    }
+    let result = match (find("code"), find("error")) {
+        (_, Some(error)) => Err(refusal(&error, find("error_description").as_deref())),
+        (Some(code), None) => Ok(Answer { code, issuer: find("iss") }),
+        (None, None) => return page(StatusCode::BAD_REQUEST, STRANGE),
+    };
+    let Some(waiting) = desk.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return page(StatusCode::GONE, STRANGE);
+    };
+    let text = if result.is_ok() { DONE } else { FAILED };
+    // The waiting login may have ended.
+    let _ = waiting.send(result);
+    page(StatusCode::OK, text)
+}
+
+fn refusal(error: &str, description: Option<&str>) -> String {
+    let shown = |text: &str| text.chars().filter(|it| !it.is_control()).take(300).collect::<String>();
+    match description {
+        Some(description) => format!("the login server says `{}`: {}", shown(error), shown(description)),
+        None => format!("the login server says `{}`", shown(error)),
+    }
+}
+
+/// A page that says one of our sentences, and nothing that came from outside.
+fn page(status: StatusCode, text: &'static str) -> Response {
+    const HEADERS: [(HeaderName, HeaderValue); 5] = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'")),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::CONNECTION, HeaderValue::from_static("close")),
+    ];
+    let body = format!("<!doctype html><meta charset=\"utf-8\"><title>goose</title><p>{text}</p>\n");
+    (status, HEADERS, body).into_response()
 }

@@ -1,23 +1,18 @@
 //! Logging in to servers that want it: OAuth 2.1 with a browser, tokens that are kept, renewed and widened.
 //!
-//! - [`OAuth`]: how to log in, for all servers; `account`: the login at one of them; `login`: the way through the browser;
-//! - `challenge`: what a server wants; `callback`: where the browser comes back to; `browser`: who shows the page;
-//! - `gate`: one login at a time, shared by all who wait for it; `addresses`: where secrets may travel;
-//! - `store`, `file_store`: where logins are kept; `clock`: time that a person takes does not count.
+//! - [`OAuth`]: how to log in, for all servers; [`LoginClock`]: time limits that do not count the time a person takes;
+//! - `credentials`: the login at one server, one at a time and shared by all who wait for it;
+//! - `login`: the way through the browser; `url_policy`: challenges of servers, and where secrets may travel;
+//! - `store`: logins in memory and in files.
 
-mod account;
-mod addresses;
-mod browser;
-mod callback;
-mod challenge;
-mod clock;
-mod file_store;
-mod gate;
+mod credentials;
 mod login;
 mod store;
+mod url_policy;
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -25,25 +20,20 @@ use std::{
     time::Duration,
 };
 
+use tokio::{sync::watch, time::Instant};
 use url::Url;
 
-use self::gate::Gate;
-pub(super) use self::{
-    account::Account,
-    addresses::is_private_way,
-    challenge::Challenge,
-    clock::{LoginClock, within},
-};
-pub use self::{
-    browser::{Browser, SystemBrowser},
-    file_store::FileTokenStore,
-    store::{MemoryTokenStore, StoredLogin, TokenStore},
-};
+use self::credentials::LoginLock;
 
-/// How long a person may take to log in.
+pub(super) use credentials::Credentials;
+pub use login::{Browser, SystemBrowser};
+pub use store::{FileTokenStore, MemoryTokenStore, StoredLogin, TokenStore};
+pub(super) use url_policy::{Challenge, is_private_way};
+
+/// Time that a person has to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How we log in to servers that want it.
+/// The way to log in to servers that want it.
 ///
 /// Logins are kept in a [`TokenStore`] and used again. Where a new one is needed, a [`Browser`] shows the server's page
 /// to a person; without a browser only what the store has is used. Clones share everything.
@@ -51,7 +41,7 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 pub struct OAuth {
     settings: Arc<Settings>,
     /// One login at a time for each server.
-    gates: Arc<Mutex<HashMap<String, Arc<Gate>>>>,
+    login_locks: Arc<Mutex<HashMap<String, Arc<LoginLock>>>>,
     clock: Arc<LoginClock>,
     is_connected: Arc<AtomicBool>,
 }
@@ -70,7 +60,7 @@ struct Settings {
 }
 
 impl OAuth {
-    /// Keeps logins in a store. Nobody is asked to log in until there is a browser.
+    /// Keeps logins in a store. No person is asked to log in until there is a browser.
     pub fn new(store: Arc<dyn TokenStore>) -> Self {
         let settings = Settings {
             store,
@@ -85,7 +75,7 @@ impl OAuth {
         };
         Self {
             settings: Arc::new(settings),
-            gates: Arc::default(),
+            login_locks: Arc::default(),
             clock: Arc::default(),
             is_connected: Arc::default(),
         }
@@ -153,13 +143,13 @@ impl OAuth {
         &self.clock
     }
 
-    pub(super) fn account(&self, server: &Url) -> Account {
+    pub(super) fn credentials(&self, server: &Url) -> Credentials {
         let server = store::key(server);
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let gate = gates.entry(server.to_string()).or_default();
-        Account {
+        let mut login_locks = self.login_locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let login_lock = login_locks.entry(server.to_string()).or_default();
+        Credentials {
             settings: Arc::clone(&self.settings),
-            gate: Arc::clone(gate),
+            login_lock: Arc::clone(login_lock),
             clock: Arc::clone(&self.clock),
             is_connected: Arc::clone(&self.is_connected),
             server,
@@ -176,5 +166,77 @@ impl std::fmt::Debug for OAuth {
             .field("client_metadata_url", &self.settings.client_metadata_url)
             .field("scopes", &self.settings.scopes)
             .finish_non_exhaustive()
+    }
+}
+
+/// Tells if a login is going on, and when the last one ended.
+pub(in crate::client) struct LoginClock(watch::Sender<Logins>);
+
+#[derive(Default, Clone, Copy)]
+struct Logins {
+    under_way: u32,
+    last_end: Option<Instant>,
+}
+
+impl Default for LoginClock {
+    fn default() -> Self {
+        Self(watch::Sender::new(Logins::default()))
+    }
+}
+
+impl LoginClock {
+    /// A login is under way as long as the result lives.
+    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
+        self.0.send_modify(|it| it.under_way += 1);
+        UnderWay(Arc::clone(self))
+    }
+
+    /// The end of a limit that began at `start`; none during a login.
+    fn deadline(&self, start: Instant, limit: Duration) -> Option<Instant> {
+        let logins = *self.0.borrow();
+        (logins.under_way == 0).then(|| logins.last_end.map_or(start, |end| end.max(start)) + limit)
+    }
+
+    /// Ends when the limit is over, counted from `start` or the end of the last login.
+    async fn over(&self, start: Instant, limit: Duration) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let Some(deadline) = self.deadline(start, limit) else {
+                // The sender is here, so this cannot fail.
+                let _ = changes.changed().await;
+                continue;
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => return,
+                _ = changes.changed() => {}
+            }
+        }
+    }
+}
+
+/// A login.
+pub(super) struct UnderWay(Arc<LoginClock>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|it| {
+            it.under_way -= 1;
+            it.last_end = Some(Instant::now());
+        });
+    }
+}
+
+/// Waits for the work's result, or for the end of its time (`None`). Logins stop the clock.
+pub(in crate::client) async fn within<T>(
+    limit: Duration,
+    clock: Option<&LoginClock>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let Some(clock) = clock else { return tokio::time::timeout(limit, work).await.ok() };
+    let work = pin!(work);
+    tokio::select! {
+        biased;
+        result = work => Some(result),
+        () = clock.over(Instant::now(), limit) => None,
     }
 }

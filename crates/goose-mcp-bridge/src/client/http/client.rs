@@ -1,9 +1,9 @@
 //! Sends messages as often as it takes: waits where the server is busy, logs in where it wants that.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,7 +11,10 @@ use std::{
 
 use http::{HeaderName, HeaderValue};
 use rmcp::{
-    model::ClientJsonRpcMessage,
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions as _, RequestId,
+        ServerJsonRpcMessage,
+    },
     transport::{
         common::client_side_sse::BoxedSseResponse,
         streamable_http_client::{
@@ -19,20 +22,20 @@ use rmcp::{
         },
     },
 };
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    again::{self, Effect, TRIES},
-    exchange::{Outcome, Post},
+    exchange::{self, Effect, Outcome, Post, TRIES},
     failure::HttpError,
-    listening::Listening,
-    logins::Logins,
-    unanswered::Unanswered,
 };
 use crate::{
-    client::auth::{Account, Challenge},
-    lines::MAX_LINE_BYTES,
+    client::{
+        auth::{Challenge, Credentials},
+        routing::Route,
+    },
+    stdio_transport::MAX_LINE_BYTES,
 };
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -43,10 +46,10 @@ type Failed = StreamableHttpError<HttpError>;
 pub(in crate::client) struct HttpClient {
     inner: reqwest::Client,
     url: Url,
-    account: Option<Account>,
+    credentials: Option<Credentials>,
     greeting: Arc<Greeting>,
-    listening: Arc<Listening>,
-    unanswered: Unanswered,
+    listening: Arc<SseReady>,
+    unanswered: LostResponses,
     ends: CancellationToken,
 }
 
@@ -58,20 +61,20 @@ struct Greeting {
 }
 
 impl HttpClient {
-    pub(super) fn new(inner: reqwest::Client, url: &Url, account: Option<Account>) -> Self {
+    pub(super) fn new(inner: reqwest::Client, url: &Url, credentials: Option<Credentials>) -> Self {
         Self {
             inner,
             url: url.clone(),
-            account,
+            credentials,
             greeting: Arc::default(),
             listening: Arc::default(),
-            unanswered: Unanswered::default(),
+            unanswered: LostResponses::default(),
             ends: CancellationToken::new(),
         }
     }
 
     /// The same client, whose waiting ends with `ends`.
-    pub(super) fn of_transport(&self, ends: &CancellationToken, unanswered: &Unanswered) -> Self {
+    pub(super) fn of_transport(&self, ends: &CancellationToken, unanswered: &LostResponses) -> Self {
         Self { ends: ends.clone(), unanswered: unanswered.clone(), ..self.clone() }
     }
 
@@ -85,19 +88,19 @@ impl HttpClient {
     }
 
     async fn token(&self) -> Result<Option<String>, HttpError> {
-        match &self.account {
-            Some(account) => account.token().await,
+        match &self.credentials {
+            Some(credentials) => credentials.token().await,
             None => Ok(None),
         }
     }
 
     async fn deliver(&self, post: Post<'_>) -> Result<StreamableHttpPostResponse, Failed> {
-        let effect = Effect::of(post.message);
+        let effect = Effect::from_message(post.message);
         if let Some(session) = post.session.as_ref().filter(|_| effect == Effect::Possible) {
             self.listening.wait(session).await;
         }
-        let failures = self.account.as_ref().map(Account::failures).unwrap_or_default();
-        let (mut tries, mut logins) = (1, Logins::of(post.message));
+        let failures = self.credentials.as_ref().map(Credentials::failures).unwrap_or_default();
+        let (mut tries, mut logins) = (1, AuthAttempts::from_message(post.message));
         loop {
             let token = self.token().await?;
             match post.send(&self.inner, token.as_deref()).await? {
@@ -107,10 +110,10 @@ impl HttpClient {
                 }
                 Outcome::SessionGone => return Err(StreamableHttpError::SessionExpired),
                 Outcome::Refused(error) => {
-                    tries = self.wait(tries, again::pause(tries), error).await?;
+                    tries = self.wait(tries, exchange::pause(tries), error).await?;
                 }
                 Outcome::Broken(error) if effect == Effect::None => {
-                    tries = self.wait(tries, again::pause(tries), error).await?;
+                    tries = self.wait(tries, exchange::pause(tries), error).await?;
                 }
                 Outcome::Broken(error) => return Err(HttpError::Unsure(error.to_string()).into()),
                 Outcome::Busy(busy) if busy.allows(effect) => {
@@ -141,10 +144,10 @@ impl HttpClient {
         Ok(tries + 1)
     }
 
-    async fn log_in(&self, challenge: Challenge, logins: &mut Logins) -> Result<(), Failed> {
-        let Some(account) = &self.account else { return Err(challenge.unanswered(&self.url).into()) };
+    async fn log_in(&self, challenge: Challenge, logins: &mut AuthAttempts) -> Result<(), Failed> {
+        let Some(credentials) = &self.credentials else { return Err(challenge.unanswered(&self.url).into()) };
         // A new token without a person is quick.
-        if logins.may_renew() && self.unless_ended(account.renew(&challenge)).await?? {
+        if logins.may_renew() && self.unless_ended(credentials.renew(&challenge)).await?? {
             return Ok(());
         }
         if !logins.allow(&challenge) {
@@ -155,10 +158,10 @@ impl HttpClient {
             *self.greeting.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(challenge);
             return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(header)));
         }
-        if account.is_connected() && !logins.has_caller {
+        if credentials.is_connected() && !logins.has_caller {
             return Err(challenge.unattended().into());
         }
-        Ok(self.unless_ended(account.log_in(&challenge)).await??)
+        Ok(self.unless_ended(credentials.log_in(&challenge)).await??)
     }
 
     async fn unless_ended<T>(&self, work: impl Future<Output = T>) -> Result<T, HttpError> {
@@ -232,7 +235,7 @@ impl StreamableHttpClient for HttpClient {
         .await
     }
 
-    /// Nobody waits for this stream: it takes the token that there is, or can be had without a person.
+    /// No caller waits for this stream: it takes the token that there is, or can be had without a person.
     async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
@@ -248,12 +251,12 @@ impl StreamableHttpClient for HttpClient {
             self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max_event).await
         };
         let token = self.token().await?;
-        let stream = match (open(token.clone()).await, &self.account) {
-            (Err(StreamableHttpError::AuthRequired(refused)), Some(account)) => {
+        let stream = match (open(token.clone()).await, &self.credentials) {
+            (Err(StreamableHttpError::AuthRequired(refused)), Some(credentials)) => {
                 let challenge = Challenge::login(Some(refused.www_authenticate_header), token);
-                match self.unless_ended(account.renew(&challenge)).await? {
+                match self.unless_ended(credentials.renew(&challenge)).await? {
                     Ok(true) => open(self.token().await?).await.map_err(own),
-                    // As an error of ours, so that it is tried again: somebody may log in meanwhile.
+                    // As an error of ours, so that it is tried again: a login may succeed meanwhile.
                     Ok(false) => Err(challenge.unattended().into()),
                     Err(error) => Err(error.into()),
                 }
@@ -277,5 +280,137 @@ fn own(error: StreamableHttpError<reqwest::Error>) -> Failed {
         StreamableHttpError::SessionExpired => StreamableHttpError::SessionExpired,
         StreamableHttpError::HttpStatus(error) => StreamableHttpError::HttpStatus(error),
         other => HttpError::Unreadable(other.to_string()).into(),
+    }
+}
+
+/// Wider logins that one message may lead to.
+const MAX_WIDENINGS: u32 = 2;
+
+/// The logins that one message, or one greeting, has led to.
+#[derive(Default)]
+pub(super) struct AuthAttempts {
+    /// True if a caller waits for the answer, and can be asked to log in for it.
+    pub(super) has_caller: bool,
+    renewed: bool,
+    logged_in: bool,
+    widened: u32,
+}
+
+impl AuthAttempts {
+    pub(super) fn from_message(message: &ClientJsonRpcMessage) -> Self {
+        Self { has_caller: has_caller(message), ..Self::default() }
+    }
+
+    pub(super) fn may_renew(&mut self) -> bool {
+        !std::mem::replace(&mut self.renewed, true)
+    }
+
+    /// Decides if a person is asked: once for a login, a few times for a wider one.
+    pub(super) fn allow(&mut self, challenge: &Challenge) -> bool {
+        if challenge.scope.is_none() {
+            return !std::mem::replace(&mut self.logged_in, true);
+        }
+        self.widened += 1;
+        self.widened <= MAX_WIDENINGS
+    }
+}
+
+/// Calls and what else a caller asks for. Lists are read again in the background, and all else that we send is our own
+/// business.
+fn has_caller(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    let is_asked_for = matches!(
+        &request.request,
+        ClientRequest::CompleteRequest(_)
+            | ClientRequest::GetTaskRequest(_)
+            | ClientRequest::UpdateTaskRequest(_)
+    );
+    is_asked_for || request.request.extensions().get::<Route>().is_some()
+}
+
+/// rmcp's mark of the error for a request whose stream ended without an answer.
+const LOST_MARK: &str = "io.modelcontextprotocol/transportClosed";
+
+/// rmcp's error text for requests of a session that is over.
+const SESSION_OVER: &str = "streamable HTTP session was re-initialized";
+
+/// The calls of one transport whose answer is to come as a stream.
+#[derive(Clone, Default)]
+pub(super) struct LostResponses(Arc<Mutex<HashSet<RequestId>>>);
+
+impl LostResponses {
+    fn lock(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a call whose answer is yet to come.
+    pub(super) fn note(&self, message: &ClientJsonRpcMessage, answer: &StreamableHttpPostResponse) {
+        let ClientJsonRpcMessage::Request(request) = message else { return };
+        let is_answered = matches!(answer, StreamableHttpPostResponse::Json(..));
+        if !is_answered && Effect::from_message(message) == Effect::Possible {
+            self.lock().insert(request.id.clone());
+        }
+    }
+
+    /// Forgets a call that was dropped.
+    pub(super) fn note_cancelled(&self, message: &ClientJsonRpcMessage) {
+        if let ClientJsonRpcMessage::Notification(notification) = message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.lock().remove(id);
+        }
+    }
+
+    /// The server's message; the loss of a call's answer in our words.
+    pub(super) fn heard(&self, mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+        let id = match &message {
+            ServerJsonRpcMessage::Response(response) => Some(&response.id),
+            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let was_open = id.is_some_and(|id| self.lock().remove(id));
+        if let ServerJsonRpcMessage::Error(error) = &mut message
+            && was_open
+            && is_lost(&error.error)
+        {
+            let lost = HttpError::Unsure("its answer broke off".to_owned());
+            error.error = ErrorData::internal_error(format!("The server could not be heard: {lost}."), None);
+        }
+        message
+    }
+}
+
+fn is_lost(error: &ErrorData) -> bool {
+    error.data.as_ref().is_some_and(|data| data.get(LOST_MARK).is_some())
+        || error.message.starts_with(SESSION_OVER)
+}
+
+/// Time that a call waits for a server to open the stream. It waits only once.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The session that we listen to.
+pub(super) struct SseReady(watch::Sender<Option<Arc<str>>>);
+
+impl Default for SseReady {
+    fn default() -> Self {
+        Self(watch::Sender::new(None))
+    }
+}
+
+impl SseReady {
+    /// The server opened the stream of a session, or said that it has none.
+    pub(super) fn began(&self, session: Arc<str>) {
+        self.0.send_replace(Some(session));
+    }
+
+    /// Waits until we listen to a session.
+    pub(super) async fn wait(&self, session: &Arc<str>) {
+        let mut state = self.0.subscribe();
+        let began = state.wait_for(|current| current.as_ref() == Some(session));
+        let in_time = tokio::time::timeout(PATIENCE, began).await.is_ok();
+        if !in_time {
+            self.began(Arc::clone(session));
+        }
     }
 }

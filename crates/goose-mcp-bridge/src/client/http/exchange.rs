@@ -1,24 +1,29 @@
 //! One message to a server and its answer. Nothing is read without a cap.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use futures::{StreamExt as _, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE},
+    header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
     transport::{
-        common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE},
-        streamable_http_client::StreamableHttpPostResponse,
+        common::{
+            client_side_sse::BoxedSseResponse,
+            http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE},
+        },
+        streamable_http_client::{SseError, StreamableHttpPostResponse},
     },
 };
+use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use super::{again::Busy, events, failure::HttpError, shown};
-use crate::{lines::MAX_LINE_BYTES, shallow};
+use super::{failure::HttpError, shown};
+use crate::{depth_limit, stdio_transport::MAX_LINE_BYTES};
 
-/// How much of an error's body is read.
+/// Bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 16 << 10;
 
 /// Headers that are ours to set.
@@ -33,7 +38,7 @@ pub(super) struct Post<'a> {
     pub(super) max_event: usize,
 }
 
-/// What became of a message.
+/// The outcome of sending a message.
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and none is kept")]
 pub(super) enum Outcome {
     Answer(StreamableHttpPostResponse),
@@ -44,7 +49,7 @@ pub(super) enum Outcome {
     /// The server wants more than the login allows.
     Forbidden(Option<String>, String),
     Busy(Busy),
-    /// Nobody listens there.
+    /// Nothing listens at the address.
     Refused(HttpError),
     /// The connection broke; whether the message had arrived is not known.
     Broken(HttpError),
@@ -124,11 +129,11 @@ impl Post<'_> {
         let header = response.headers().get(HEADER_SESSION_ID);
         let session = header.and_then(|id| id.to_str().ok()).map(str::to_owned);
         if kind == Kind::Events {
-            let events = events::read(response, self.max_event, self.request_id().cloned());
+            let events = read(response, self.max_event, self.request_id().cloned());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = capped(response, MAX_LINE_BYTES).await?;
-        let body = shallow::list_of_tools(&body).unwrap_or(body);
+        let body = depth_limit::list_of_tools(&body).unwrap_or(body);
         let wants_answer = self.request_id().is_some();
         match serde_json::from_slice(&body) {
             Ok(message) if kind == Kind::Json => Ok(StreamableHttpPostResponse::Json(message, session)),
@@ -224,4 +229,183 @@ async fn error_text(mut response: reqwest::Response) -> String {
         }
     }
     String::from_utf8_lossy(&body).into_owned()
+}
+
+/// The events of an answer. One that is too large ends the stream with an error for the request that it answers.
+pub(super) fn read(
+    response: reqwest::Response,
+    limit: usize,
+    request: Option<RequestId>,
+) -> BoxedSseResponse {
+    let body = Body { response, gauge: Gauge::new(limit) };
+    let chunks = stream::unfold(Some(body), |body| async {
+        let mut body = body?;
+        match body.response.chunk().await {
+            Ok(None) => None,
+            Ok(Some(chunk)) if body.gauge.fits(&chunk) => Some((Ok(chunk), Some(body))),
+            Ok(Some(_)) => Some((Err(HttpError::TooLarge), None)),
+            Err(error) => Some((Err(HttpError::broken_off(&error)), None)),
+        }
+    });
+    let events = SseStream::from_bytes_stream(chunks.boxed());
+    let answered = move |event| match event {
+        Err(error) if is_too_large(&error) => too_large(request.as_ref()).ok_or(error),
+        other => other.map(readable),
+    };
+    events.map(answered).boxed()
+}
+
+/// An event whose list of tools nests too deep, without what does.
+fn readable(mut event: Sse) -> Sse {
+    let cut = event.data.as_ref().and_then(|data| depth_limit::list_of_tools(data.as_bytes()));
+    if let Some(text) = cut.and_then(|cut| String::from_utf8(cut).ok()) {
+        event.data = Some(text);
+    }
+    event
+}
+
+fn is_too_large(error: &SseError) -> bool {
+    let SseError::Body(error) = error else { return false };
+    matches!(error.downcast_ref(), Some(HttpError::TooLarge))
+}
+
+fn too_large(request: Option<&RequestId>) -> Option<Sse> {
+    let text = format!("The server could not be heard: {}.", HttpError::TooLarge);
+    let error = ServerJsonRpcMessage::error(ErrorData::internal_error(text, None), Some(request?.clone()));
+    Some(Sse::default().data(serde_json::to_string(&error).ok()?))
+}
+
+/// A body that is read chunk by chunk, until an event is larger than allowed.
+struct Body {
+    response: reqwest::Response,
+    gauge: Gauge,
+}
+
+/// Measures events: all lines since the last empty one, without comments.
+struct Gauge {
+    limit: usize,
+    event: usize,
+    line: usize,
+    is_comment: bool,
+    after_return: bool,
+}
+
+impl Gauge {
+    fn new(limit: usize) -> Self {
+        Self { limit, event: 0, line: 0, is_comment: false, after_return: false }
+    }
+
+    fn fits(&mut self, chunk: &[u8]) -> bool {
+        chunk.iter().all(|byte| {
+            self.read(*byte);
+            self.event + self.line <= self.limit
+        })
+    }
+
+    fn read(&mut self, byte: u8) {
+        let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+        match byte {
+            b'\n' if after_return => {}
+            b'\n' | b'\r' => self.end_line(),
+            _ => {
+                self.is_comment = if self.line == 0 { byte == b':' } else { self.is_comment };
+                self.line += 1;
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        match self.line {
+            0 => self.event = 0,
+            _ if self.is_comment => {}
+            length => self.event += length + 1,
+        }
+        self.line = 0;
+    }
+}
+
+/// Attempts to send a message.
+pub(super) const TRIES: u32 = 3;
+
+/// The pause before the second try; it doubles for each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest that a server can make us wait.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A server that could not do it now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Busy {
+    pub(super) status: StatusCode,
+    /// When the server says that it can do it, where it does.
+    retry_after: Option<Duration>,
+}
+
+impl Busy {
+    /// Returns whether an answer says so.
+    pub(super) fn read(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
+        let is_busy = matches!(
+            status,
+            StatusCode::TOO_MANY_REQUESTS
+                | StatusCode::BAD_GATEWAY
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::GATEWAY_TIMEOUT
+        );
+        is_busy.then(|| Self { status, retry_after: retry_after(headers) })
+    }
+
+    /// Returns whether the server says that it did nothing with the message.
+    fn was_refused(self) -> bool {
+        match self.status {
+            StatusCode::TOO_MANY_REQUESTS => true,
+            StatusCode::SERVICE_UNAVAILABLE => self.retry_after.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a message may be sent again.
+    pub(super) fn allows(self, effect: Effect) -> bool {
+        effect == Effect::None || self.was_refused()
+    }
+
+    pub(super) fn pause(self, tries: u32) -> Duration {
+        self.retry_after.unwrap_or_else(|| pause(tries)).min(LONGEST_PAUSE)
+    }
+}
+
+/// The pause after so many tries.
+pub(super) fn pause(tries: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(LONGEST_PAUSE)
+}
+
+/// The seconds that a server names. A date counts as "later": it is some seconds ahead in good servers, and we wait as
+/// long as we do at most.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() {
+        return Some(value.parse().map_or(LONGEST_PAUSE, Duration::from_secs));
+    }
+    value.ends_with("GMT").then_some(LONGEST_PAUSE)
+}
+
+/// True if a message may change something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Doing it twice is doing it once.
+    None,
+    /// It may have been done even though the answer did not arrive.
+    Possible,
+}
+
+impl Effect {
+    pub(super) fn from_message(message: &ClientJsonRpcMessage) -> Self {
+        match message {
+            ClientJsonRpcMessage::Request(request) => match &request.request {
+                ClientRequest::CallToolRequest(_) | ClientRequest::CustomRequest(_) => Self::Possible,
+                _ => Self::None,
+            },
+            ClientJsonRpcMessage::Notification(_) => Self::None,
+            _ => Self::Possible,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong between us and a server that is reached by URL.
+//! Errors between us and a server that is reached by URL.
 
 use goose_extension::ToolError;
 use http::StatusCode;
@@ -8,9 +8,9 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
-use crate::{TransportError, lines::MAX_LINE_BYTES};
+use crate::{TransportError, stdio_transport::MAX_LINE_BYTES};
 
-/// How much of an error's text is shown.
+/// Characters of an error's text that are shown.
 const SHOWN_TEXT: usize = 500;
 
 /// Why a server did not do what it was asked, in words.

@@ -1,18 +1,12 @@
 //! Reaching a server by URL.
 //!
-//! - `client`: sends a message as often as it takes: waits where the server is busy, logs in where it wants that;
-//! - `exchange`: one message and its answer, read with caps; `events`: answers that are streams;
-//! - `listening`: a call waits until we listen; `unanswered`: calls whose answer got lost; `logins`: when to log in;
-//! - `again`: when a message may be sent once more; `failure`: what went wrong, for people and models.
+//! - `client`: sends a message as often as it takes, logs in where the server wants that, and remembers lost answers;
+//! - `exchange`: one message and its answer or stream of events, read with caps, and when to send it again;
+//! - `failure`: errors, for people and models.
 
-mod again;
 mod client;
-mod events;
 mod exchange;
 mod failure;
-mod listening;
-mod logins;
-mod unanswered;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -29,35 +23,36 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
-pub(super) use self::failure::HttpError;
-use self::{client::HttpClient, logins::Logins, unanswered::Unanswered};
+use self::client::{AuthAttempts, HttpClient, LostResponses};
 use super::{
-    auth::{self, Account},
+    auth::{self, Credentials},
     options::ConnectOptions,
 };
-use crate::lines::MAX_LINE_BYTES;
+use crate::stdio_transport::MAX_LINE_BYTES;
 
-/// How often, and after what pause at most, a broken stream of events is opened again.
+pub(super) use failure::HttpError;
+
+/// Attempts to reopen a broken stream of events, and the longest pause between them.
 const STREAM_TRIES: usize = 10;
 const LONGEST_STREAM_PAUSE: Duration = Duration::from_secs(30);
 
-/// How many messages of one connection may wait for their answers at the same time.
+/// Messages of one connection that may wait for their answers at the same time.
 const MAX_OPEN_REQUESTS: usize = 256;
 
-/// How long an unused connection is kept. Many servers close theirs after five seconds, and a message that crosses with
+/// Time that an unused connection is kept. Many servers close theirs after five seconds, and a message that crosses with
 /// that is lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// A server's URL with all that its connection needs; makes a transport for each greeting.
-pub(super) struct Site {
+pub(super) struct HttpTarget {
     url: Url,
     headers: HashMap<HeaderName, HeaderValue>,
     client: HttpClient,
-    account: Option<Account>,
-    logins: Logins,
+    credentials: Option<Credentials>,
+    logins: AuthAttempts,
 }
 
-impl Site {
+impl HttpTarget {
     /// # Errors
     ///
     /// A URL that is none or not of the web, headers that cannot be sent, no TLS.
@@ -67,9 +62,9 @@ impl Site {
         // A header that the user wrote wins over any login, and no token travels unprotected.
         let oauth = options.oauth.as_ref().filter(|_| !headers.contains_key(&AUTHORIZATION));
         let oauth = oauth.filter(|_| auth::is_private_way(&url));
-        let account = oauth.map(|oauth| oauth.account(&url));
-        let client = HttpClient::new(http_client()?, &url, account.clone());
-        Ok(Self { url, headers, client, account, logins: Logins::default() })
+        let credentials = oauth.map(|oauth| oauth.credentials(&url));
+        let client = HttpClient::new(http_client()?, &url, credentials.clone());
+        Ok(Self { url, headers, client, credentials, logins: AuthAttempts::default() })
     }
 
     /// The URL as it may be shown.
@@ -85,7 +80,7 @@ impl Site {
         let mut backoff = ExponentialBackoff::default();
         (backoff.max_times, backoff.max_delay) = (Some(STREAM_TRIES), Some(LONGEST_STREAM_PAUSE));
         config.retry_config = std::sync::Arc::new(backoff);
-        let (ends, unanswered) = (CancellationToken::new(), Unanswered::default());
+        let (ends, unanswered) = (CancellationToken::new(), LostResponses::default());
         let client = self.client.of_transport(&ends, &unanswered);
         let inner = StreamableHttpClientTransport::with_client(client, config);
         HttpTransport { inner, unanswered, _ends: ends.drop_guard() }
@@ -98,9 +93,9 @@ impl Site {
     /// The login failed.
     pub(super) fn log_in(&mut self) -> BoxFuture<'_, Result<bool, HttpError>> {
         Box::pin(async {
-            match (&self.account, self.client.take_challenge()) {
+            match (&self.credentials, self.client.take_challenge()) {
                 (Some(_), Some(challenge)) if !self.logins.allow(&challenge) => Err(challenge.in_vain()),
-                (Some(account), Some(challenge)) => account.log_in(&challenge).await.map(|()| true),
+                (Some(credentials), Some(challenge)) => credentials.log_in(&challenge).await.map(|()| true),
                 _ => Ok(false),
             }
         })
@@ -115,7 +110,7 @@ impl Site {
 /// The transport of one greeting and what follows. What its client waits for ends with it.
 pub(super) struct HttpTransport {
     inner: StreamableHttpClientTransport<HttpClient>,
-    unanswered: Unanswered,
+    unanswered: LostResponses,
     _ends: DropGuard,
 }
 

@@ -1,5 +1,7 @@
-//! Lines to a byte stream, in the order in which they were queued, whichever sender gets to write them. Lines that wait at
-//! the same time are written together.
+//! Lines from and to byte streams, for the stdio transport.
+//!
+//! Lines are written in the order in which they were queued, whichever sender gets to write them; lines that wait at the same
+//! time are written together.
 
 use std::{
     collections::VecDeque,
@@ -8,11 +10,78 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncWrite, AsyncWriteExt as _},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::oneshot::{self, error::TryRecvError},
 };
 
-/// How much is written at once; a longer line is written alone.
+use super::stdio_transport::MAX_LINE_BYTES;
+
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// The next item of the stream.
+pub(super) enum LineRead {
+    Line,
+    Oversized,
+    End,
+}
+
+/// Reads lines without ever holding more than the cap.
+pub(super) struct LineReader<R> {
+    reader: BufReader<R>,
+    /// The line read so far.
+    pub(super) line: Vec<u8>,
+    /// The rest of an oversized line is being dropped.
+    skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self {
+            reader: BufReader::with_capacity(READ_BUFFER_BYTES, reader),
+            line: Vec::new(),
+            skipping: false,
+        }
+    }
+
+    /// Reads on until a line is complete, too long, or the stream ends. Cancel-safe.
+    pub(super) async fn advance(&mut self) -> io::Result<LineRead> {
+        loop {
+            let chunk = self.reader.fill_buf().await?;
+            if chunk.is_empty() {
+                // A last line without its end is a message too.
+                let rest = !self.skipping && !self.line.is_empty();
+                return Ok(if rest { LineRead::Line } else { LineRead::End });
+            }
+            let end = chunk.iter().position(|&byte| byte == b'\n');
+            let taken = end.map_or(chunk.len(), |end| end + 1);
+            let fits = self.line.len() + taken <= MAX_LINE_BYTES;
+            if !self.skipping && fits {
+                self.line.extend_from_slice(&chunk[..taken]);
+            }
+            self.reader.consume(taken);
+            match (self.skipping, fits, end) {
+                (false, true, Some(_)) => return Ok(LineRead::Line),
+                (false, false, end) => {
+                    self.clear();
+                    self.skipping = end.is_none();
+                    return Ok(LineRead::Oversized);
+                }
+                (true, _, Some(_)) => self.skipping = false,
+                (true, _, None) | (false, true, None) => {}
+            }
+        }
+    }
+
+    /// Forgets the line; a large buffer is given back.
+    pub(super) fn clear(&mut self) {
+        self.line.clear();
+        if self.line.capacity() > READ_BUFFER_BYTES {
+            self.line.shrink_to(READ_BUFFER_BYTES);
+        }
+    }
+}
+
+/// Bytes that are written together; a longer line is written alone.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
 pub(super) struct Writer<W> {
@@ -157,7 +226,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_that_wait_are_written_in_their_order_whoever_writes() -> io::Result<()> {
+    async fn lines_that_wait_are_written_in_their_order() -> io::Result<()> {
         let (ours, mut theirs) = tokio::io::duplex(4 * MAX_BATCH_BYTES);
         let writer = Writer::new(ours);
         let long = [b"x".repeat(MAX_BATCH_BYTES), b"\n".to_vec()].concat();

@@ -1,15 +1,112 @@
-//! Changes on their way to clients: `list_changed` and `resources/updated`, on either wire.
+//! Notifications on their way to clients: those of a request in their order, and changes of the extension.
 
-use goose_extension::Change;
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use goose_extension::{Change, LogLevel};
 use rmcp::{
     Peer, RoleServer, ServiceError,
-    model::{ResourceUpdatedNotificationParam, SubscriptionFilter},
+    model::{
+        LoggingMessageNotification, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
+        ServerNotification, SubscriptionFilter,
+    },
     service::{SubscriptionContext, SubscriptionSendError},
 };
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use serde_json::json;
+use tokio::sync::{
+    Notify,
+    broadcast::{Receiver, error::RecvError},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::subscriptions::Watching;
+
+/// Messages of one call that may wait to be sent. Beyond that, old progress makes room first; what does not fit then
+/// is counted and reported.
+const OUTBOX_CAPACITY: usize = 1024;
+
+#[derive(Default)]
+pub(super) struct NotificationQueue {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<ServerNotification>,
+    dropped: u64,
+    closed: bool,
+}
+
+impl NotificationQueue {
+    /// Queues a message; never waits.
+    pub(super) fn post(&self, notification: ServerNotification) {
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        if state.queue.len() >= OUTBOX_CAPACITY && !state.make_room() {
+            state.dropped += 1;
+            return;
+        }
+        state.queue.push_back(notification);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Takes no more messages; the sender ends after the last one.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The next message; waits for one until the queue is closed and empty.
+    pub(super) async fn next(&self) -> Option<ServerNotification> {
+        loop {
+            {
+                let mut state = self.lock();
+                if let Some(notification) = state.queue.pop_front() {
+                    return Some(notification);
+                }
+                if let Some(report) = state.report_dropped() {
+                    return Some(report);
+                }
+                if state.closed {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Gives up the oldest progress report: a newer one says more.
+    fn make_room(&mut self) -> bool {
+        let progress =
+            self.queue.iter().position(|it| matches!(it, ServerNotification::ProgressNotification(_)));
+        progress.is_some_and(|position| self.queue.remove(position).is_some())
+    }
+
+    fn report_dropped(&mut self) -> Option<ServerNotification> {
+        let dropped = std::mem::take(&mut self.dropped);
+        (dropped > 0).then(|| {
+            let text = json!(format!(
+                "{dropped} messages were dropped: the tool reported faster than they were read."
+            ));
+            let params = LoggingMessageNotificationParam::new(LogLevel::Warning.into_mcp(), text);
+            ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params))
+        })
+    }
+}
 
 /// The next changes; where some were missed, everything counts as changed, the `watched` resources too.
 async fn next(feed: &mut Receiver<Change>, watched: impl FnOnce() -> Vec<String>) -> Option<Vec<Change>> {

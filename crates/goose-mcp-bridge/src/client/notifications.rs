@@ -1,6 +1,6 @@
 //! News of a server: a changed tool list becomes a new snapshot, everything else an event.
 //!
-//! What has changed is kept as marks, not as a queue: however fast news come in, none is lost and none piles up.
+//! Changes are kept as flags, not as a queue: however fast they come in, none is lost and none piles up.
 
 use std::{
     collections::BTreeSet,
@@ -17,32 +17,36 @@ use rmcp::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{connection::Connection, listing::Listing, remote::RemoteExtension, vetting::Vetting};
+use super::{
+    connection::Connection,
+    listing::{Listing, ToolValidation},
+    remote::RemoteExtension,
+};
 
-/// How many changed resources are remembered by name.
+/// Changed resources that are remembered by name.
 const MAX_UPDATED: usize = 1024;
 
-/// How long to wait before the tool list is read again, where changes keep coming.
+/// Pause before the tool list is read again while changes keep coming.
 const FIRST_RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long there must be no change before the next one is read at once again.
+/// Quiet time after which the next change is read at once again.
 const QUIET_TIME: Duration = Duration::from_secs(2);
 
-/// How long to wait before a broken stream of news is opened again.
+/// Pause before a broken stream of news is opened again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What has changed and was not yet told.
+/// Changes that were not announced yet.
 #[derive(Default)]
 pub(super) struct News {
-    marks: Mutex<Marks>,
+    marks: Mutex<PendingChanges>,
     marked: Notify,
     tools: Notify,
 }
 
 #[derive(Default)]
-struct Marks {
+struct PendingChanges {
     resources: bool,
     prompts: bool,
     updated: BTreeSet<String>,
@@ -65,7 +69,7 @@ impl News {
         self.marked.notify_one();
     }
 
-    async fn next(&self) -> Marks {
+    async fn next(&self) -> PendingChanges {
         loop {
             let marks = std::mem::take(&mut *self.lock());
             if marks.resources || marks.prompts || !marks.updated.is_empty() {
@@ -75,7 +79,7 @@ impl News {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Marks> {
+    fn lock(&self) -> MutexGuard<'_, PendingChanges> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,7 +91,7 @@ pub(super) async fn follow(connection: Weak<Connection>, news: Arc<News>, ends: 
 
 /// A server that announces a change whenever its list is read is not read without pause.
 async fn follow_tools(connection: &Weak<Connection>, news: &News, ends: &CancellationToken) {
-    let mut pace = Pace::default();
+    let mut pace = RefreshBackoff::default();
     while ends.run_until_cancelled(news.tools.notified()).await.is_some() {
         if ends.run_until_cancelled(tokio::time::sleep(pace.pause())).await.is_none() {
             return;
@@ -112,14 +116,14 @@ async fn follow_others(connection: &Weak<Connection>, news: &News, ends: &Cancel
     }
 }
 
-/// How long to wait before each renewal: not at all after a quiet time, else twice as long as the last time.
+/// The pause before each renewal: none after a quiet time, else twice the last one.
 #[derive(Default)]
-struct Pace {
+struct RefreshBackoff {
     last_pause: Duration,
     last_renewal: Option<Instant>,
 }
 
-impl Pace {
+impl RefreshBackoff {
     fn pause(&mut self) -> Duration {
         let next = (self.last_pause * 2).clamp(FIRST_RENEWAL_PAUSE, LONGEST_RENEWAL_PAUSE);
         let is_quiet = self.last_renewal.is_none_or(|last| last.elapsed() > next.max(QUIET_TIME));
@@ -135,7 +139,7 @@ impl Pace {
 /// Reads the tool list again and publishes it. The connection is not held while the server takes its time.
 async fn renew(connection: &Weak<Connection>, ends: &CancellationToken) {
     let Some((peer, name, limit, vetting)) = connection.upgrade().map(|it| {
-        (it.peer().clone(), it.name.clone(), it.options.handshake_timeout, Vetting::of(&it.options))
+        (it.peer().clone(), it.name.clone(), it.options.handshake_timeout, ToolValidation::new(&it.options))
     }) else {
         return;
     };
@@ -175,13 +179,13 @@ impl Stream {
         Ok(Self { peer, filter, open })
     }
 
-    /// Whether the server agreed to report changes of a resource.
+    /// Returns whether the server agreed to report changes of a resource.
     pub(super) fn watches(&self, uri: &str) -> bool {
         let accepted = &self.open.acknowledged().resource_subscriptions;
         accepted.iter().flatten().any(|accepted| accepted == uri)
     }
 
-    /// Marks what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
+    /// PendingChanges what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
     /// counts as changed.
     pub(super) async fn run(mut self, news: Arc<News>) {
         let mut pause = FIRST_PAUSE;

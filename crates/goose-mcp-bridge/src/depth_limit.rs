@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
-/// How many levels are left; deeper than a usable schema, and not as deep as readers go.
+/// Levels that are kept: deeper than a usable schema, and not as deep as readers go.
 const MAX_LEVELS: usize = 100;
 
-/// What stands for what was cut out.
+/// The value in place of a part that was cut out.
 const CUT: &[u8] = b"null";
 
 /// The list without what is too deep; `None` where nothing is, and for all other messages.
@@ -54,7 +54,7 @@ fn cut(json: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Where in a text of JSON we are.
+/// If in a text of JSON we are.
 #[derive(Default)]
 struct Place {
     level: usize,

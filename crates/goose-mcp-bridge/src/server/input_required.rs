@@ -1,8 +1,7 @@
-//! Questions on the MCP 2026-07-28 wire, where a server cannot call its client.
-//!
-//! A call that needs an answer ends as *input required*: the questions, and a sealed state with the answers so
-//! far. The client repeats the call with the new answers and the state. The state is bound to the request
-//! (method, name, arguments), expires, and is refused when it was changed.
+//! Questions on the 2026-07-28 wire: a request that needs an answer ends as *input required*, with its state sealed, and is
+//! made again with the answers.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
 use std::{
     collections::BTreeMap,
@@ -10,26 +9,26 @@ use std::{
     time::Duration,
 };
 
-use goose_extension::{Answer, Question, ToolError, ToolResult};
+use goose_extension::{
+    Answer, ElicitAction, Elicitation, Elicited, Question, Root, Sampled, Sampling, ToolError, ToolResult,
+};
 use rmcp::model::{
-    ElicitRequest, ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses,
-    RequestStateCodec, SealOptions,
+    CreateMessageRequest, CreateMessageResult, ElicitRequest, ErrorData, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, ListRootsRequest, ListRootsResult, RequestStateCodec, SealOptions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::answers;
-
-/// How often one call may come back with another question.
+/// Rounds of questions of one call.
 const MAX_ROUNDS: u32 = 32;
 
-/// How large the sealed state may be; it travels with each round.
+/// Maximum size of the sealed state; it travels with each round.
 const MAX_STATE_BYTES: usize = 1024 * 1024;
 
-/// How long a client may take for its answer.
+/// Time that a client has to answer.
 const STATE_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// What travels in the state.
+/// Contents of the sealed state.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
     round: u32,
@@ -80,7 +79,7 @@ impl Round {
         let mut asked = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let given = self.fresh.get(key).or_else(|| self.known.get(key));
         if let Some(value) = given
-            && let Some(answer) = answers::parse(&question, value)
+            && let Some(answer) = parse(&question, value)
         {
             asked.used.insert(key.to_owned(), value.clone());
             return Ok(answer);
@@ -122,7 +121,47 @@ impl Round {
 fn to_request(question: Question) -> InputRequest {
     match question {
         Question::Elicit(params) => InputRequest::Elicitation(ElicitRequest::new(params)),
-        Question::Sample(params) => InputRequest::CreateMessage(answers::sampling_request(params)),
-        Question::Roots => InputRequest::ListRoots(answers::roots_request()),
+        Question::Sample(params) => InputRequest::CreateMessage(sampling_request(params)),
+        Question::Roots => InputRequest::ListRoots(roots_request()),
     }
+}
+
+/// The answer, if it fits the question.
+pub(crate) fn parse(question: &Question, value: &Value) -> Option<Answer> {
+    match question {
+        Question::Elicit(request) => {
+            let answer = Elicited::deserialize(value).ok()?;
+            fits(request, &answer).then_some(Answer::Elicited(answer))
+        }
+        Question::Sample(_) => {
+            CreateMessageResult::deserialize(value).ok().map(Sampled::from_mcp).map(Answer::Sampled)
+        }
+        Question::Roots => ListRootsResult::deserialize(value).ok().map(roots),
+    }
+}
+
+/// Returns whether an accepted form has what the form asked for. A page to open is answered without content.
+pub(crate) fn fits(request: &Elicitation, answer: &Elicited) -> bool {
+    let Elicitation::FormElicitationParams { requested_schema, .. } = request else { return true };
+    if answer.action != ElicitAction::Accept {
+        return true;
+    }
+    let Ok(schema) = serde_json::to_value(requested_schema) else { return false };
+    let content = answer.content.as_ref().unwrap_or(&Value::Null);
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .is_ok_and(|validator| validator.is_valid(content))
+}
+
+pub(crate) fn roots(result: ListRootsResult) -> Answer {
+    Answer::Roots(result.roots.into_iter().map(Root::from_mcp).collect())
+}
+
+pub(crate) fn sampling_request(params: Sampling) -> CreateMessageRequest {
+    CreateMessageRequest::new(params.into_mcp())
+}
+
+pub(crate) fn roots_request() -> ListRootsRequest {
+    ListRootsRequest { method: Default::default(), extensions: Default::default() }
 }

@@ -1,6 +1,6 @@
-//! Which call a message of the server belongs to.
+//! Routing of a server's messages to the calls that they belong to.
 //!
-//! Progress, log messages and questions arrive between a request and its response. [`Tap`] sits in front of the
+//! Progress, log messages and questions arrive between a request and its response. [`RoutingTransport`] sits in front of the
 //! transport: it notes each call before its request is sent, and hands progress and log messages to that call
 //! in the order in which they came, before the response can end it.
 
@@ -15,35 +15,34 @@ use goose_extension::{CallContext, LogEntry, LogLevel, Progress, RichRenderable}
 use rmcp::{
     RoleClient,
     model::{
-        Extensions, GetExtensions as _, GetMeta as _, JsonRpcMessage, LoggingMessageNotificationParam,
-        NotificationMetaObject, ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject,
-        ServerNotification, ServerRequest,
+        CallToolResult, Extensions, GetExtensions as _, GetMeta as _, JsonRpcMessage, JsonRpcResponse,
+        JsonRpcVersion2_0, LoggingMessageNotificationParam, NotificationMetaObject,
+        ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerNotification,
+        ServerRequest, ServerResult,
     },
     service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde::Deserialize as _;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    asking::Budget,
-    calls::{Asked, Calls},
-    clock::Clock,
-    owner::Purpose,
-    shortcut,
+    in_flight::{Asked, Calls, MessageKind},
+    request::Clock,
+    server_requests::Budget,
 };
 use crate::{
     CALL_META, RECORD_LOGGER, STATUS_LOGGER,
-    lines::{LineFaults, LineTransport},
+    stdio_transport::{LineFaults, LineTransport},
 };
 
 /// Marks an outgoing request with the context of its call. It never reaches the wire.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) context: CallContext,
-    /// Restarted by each sign of progress, where somebody counts the time.
+    /// Restarted by each sign of progress, if the call has a time limit.
     pub(super) clock: Option<Arc<Clock>>,
     pub(super) budget: Budget,
 }
@@ -53,7 +52,7 @@ pub(super) struct Routes {
     calls: Mutex<Calls>,
     /// For what belongs to no call.
     fallback: CallContext,
-    /// What the questions of no call share.
+    /// The budget of questions that belong to no call.
     aside: Budget,
     faults: Mutex<Option<Arc<LineFaults>>>,
     closed: Mutex<CancellationToken>,
@@ -84,7 +83,7 @@ impl Routes {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody waits for a call any more.
+    /// Removes a cancelled call.
     pub(super) fn withdraw(&self, id: &RequestId) {
         self.lock().withdraw(id);
     }
@@ -96,7 +95,7 @@ impl Routes {
             (Some(token), _) => calls.by_token(&token).into_iter().collect(),
             (None, Some(InboundStreamOrigin::OutboundRequest(id))) => vec![id.clone()],
             // Some servers ask on the stream that is meant for what belongs to no call.
-            (None, Some(InboundStreamOrigin::Unassociated) | None) => calls.of_only_owner(Purpose::Ask),
+            (None, Some(InboundStreamOrigin::Unassociated) | None) => calls.of_only_owner(MessageKind::Ask),
         };
         calls.ask(&ids).unwrap_or_else(|| calls.ask_aside(&self.fallback, self.aside.renewed()))
     }
@@ -123,7 +122,7 @@ impl Routes {
             (Some(token), _) => calls.by_token(&token),
             (None, Some(InboundStreamOrigin::OutboundRequest(id))) => Some(id.clone()),
             (None, Some(InboundStreamOrigin::Unassociated)) => None,
-            (None, None) => calls.of_only_owner(Purpose::Tell).pop(),
+            (None, None) => calls.of_only_owner(MessageKind::Tell).pop(),
         };
         let call = id.and_then(|id| calls.get(&id));
         call.map_or_else(|| self.fallback.clone(), |call| call.context.clone())
@@ -152,32 +151,32 @@ fn call_token(value: Option<&Value>) -> Option<ProgressToken> {
 }
 
 /// A transport that keeps [`Routes`], and tells when it has ended.
-pub(super) struct Tap<T> {
+pub(super) struct RoutingTransport<T> {
     inner: T,
     routes: Arc<Routes>,
     closed: CancellationToken,
 }
 
-impl<T> Drop for Tap<T> {
+impl<T> Drop for RoutingTransport<T> {
     fn drop(&mut self) {
         self.closed.cancel();
     }
 }
 
-impl<R, W> Tap<LineTransport<RoleClient, R, W>>
+impl<R, W> RoutingTransport<LineTransport<RoleClient, R, W>>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     /// Over a pair of streams, whose faults are counted; those of the last, where a server is started again.
     pub(super) fn lines(reader: R, writer: W, routes: &Arc<Routes>) -> Self {
-        let lines = LineTransport::new(reader, writer).with_shortcut(shortcut::call_result);
+        let lines = LineTransport::new(reader, writer).with_shortcut(call_result);
         *routes.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.faults());
         Self::new(lines, routes)
     }
 }
 
-impl<T: Transport<RoleClient>> Tap<T> {
+impl<T: Transport<RoleClient>> RoutingTransport<T> {
     pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
         let closed = CancellationToken::new();
         *routes.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed.clone();
@@ -225,7 +224,7 @@ fn is_question(request: &ServerRequest) -> bool {
     )
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -266,5 +265,69 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
         self.inner.close()
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    jsonrpc: JsonRpcVersion2_0,
+    id: RequestId,
+    result: CallToolResult,
+    method: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// The result of a call, where the line is one and has content.
+pub(super) fn call_result(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
+    let Answer { jsonrpc, id, result, method: None, error: None } = serde_json::from_slice(line).ok()? else {
+        return None;
+    };
+    let is_clear = !result.content.is_empty() || result.structured_content.is_some();
+    let result = is_clear.then_some(ServerResult::CallToolResult(result))?;
+    Some(JsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages do not compare, but what they print does.
+    fn shown(message: Option<RxJsonRpcMessage<RoleClient>>) -> Option<String> {
+        message.map(|message| format!("{message:?}"))
+    }
+
+    #[test]
+    fn a_result_of_a_call_is_read_as_rmcp_reads_it() {
+        for result in [
+            r#"{"content":[{"type":"text","text":"a"}]}"#,
+            r#"{"resultType":"complete","content":[],"structuredContent":null,"isError":true}"#,
+            r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"a":1},"_meta":{"b":2},"new":3}"#,
+        ] {
+            for id in ["7", r#""7""#] {
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                let (ours, theirs) = (call_result(line.as_bytes()), serde_json::from_str(&line).ok());
+                assert!(ours.is_some(), "{line}");
+                assert_eq!(shown(ours), shown(theirs), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_is_left_to_rmcp() {
+        for line in [
+            "",
+            "{",
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[],"resultType":"complete"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"task","content":[{"type":"text","text":"a"}]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"a:b","text":"c"}]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"messages":[]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{"content":[{"type":"text","text":"a"}]}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        ] {
+            assert!(call_result(line.as_bytes()).is_none(), "{line}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A peer may print anything on its standard output. Blank lines are skipped; lines that cannot be parsed or
 //! are longer than [`MAX_LINE_BYTES`] are skipped, counted and logged (there is no id to answer). Where an
-//! id can be made out, it is answered instead, so that nobody waits for a time-out: a request we cannot read gets
+//! id can be made out, it is answered instead, so that no caller waits for a time-out: a request we cannot read gets
 //! an error, and a response we cannot read fails the call that waits for it. An oversized line fails all
 //! pending requests at once, because it may have been the answer to any of them, and the peer is told so.
 
@@ -28,24 +28,23 @@ use tokio::{
 };
 
 use super::{
-    line_reader::{LineRead, LineReader},
-    line_writer::Writer,
-    shallow,
+    depth_limit,
+    line_io::{LineRead, LineReader, Writer},
 };
 
 /// The longest line that is read.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
-/// How many faults are logged one by one; later ones only count.
+/// Faults that are logged one by one; later ones only count.
 const MAX_LOGGED_FAULTS: u64 = 10;
 
-/// How many refusals may wait to be written; a peer that floods us and does not read gets no more.
+/// Refusals that may wait to be written; a peer that floods us and does not read gets no more.
 const MAX_REFUSALS: u32 = 64;
 
-/// How long closing waits for what is still being written.
+/// Time that closing waits for lines that are still being written.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many lines of a connection could not be used.
+/// Counts the lines of a connection that could not be used.
 #[derive(Debug, Default)]
 pub struct LineFaults {
     unparsable: AtomicU64,
@@ -117,7 +116,7 @@ where
         Arc::clone(&self.faults)
     }
 
-    /// What a complete line means; `None` where it is skipped.
+    /// The meaning of a complete line; `None` if it is skipped.
     fn interpret(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         let line = self.lines.line.trim_ascii();
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
@@ -215,7 +214,7 @@ where
         self.failed.iter().for_each(|id| self.withdraw(id));
     }
 
-    /// Nobody waits for an answer that we made up: the peer need not go on with it.
+    /// Cancels a request whose answer we made up: the peer need not go on with it.
     fn withdraw(&self, id: &RequestId) {
         let reason = "a message was too long, and this request was given up";
         let params = CancelledNotificationParam::new(Some(id.clone()), Some(reason.to_owned()));
@@ -299,7 +298,7 @@ fn read<Role: ServiceRole>(line: &[u8]) -> Result<RxJsonRpcMessage<Role>, serde_
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
-    if let Some(list) = shallow::list_of_tools(line) {
+    if let Some(list) = depth_limit::list_of_tools(line) {
         return serde_json::from_slice(&list);
     }
     if std::str::from_utf8(line).is_ok() {
@@ -323,7 +322,7 @@ fn to_line(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
 }
 
 /// The line of a message. One that the other side would refuse is not sent: a request fails here, and a response
-/// becomes an error, so that nobody waits for it.
+/// becomes an error, so that no caller waits for it.
 fn capped_line<Role: ServiceRole>(message: &TxJsonRpcMessage<Role>) -> io::Result<Vec<u8>> {
     let line = to_line(message)?;
     if line.len() <= MAX_LINE_BYTES {

@@ -1,4 +1,4 @@
-//! A request whose answer is awaited: when nobody waits any more, the other side is told to stop.
+//! A request whose answer is awaited: when the wait is dropped, the other side is told to stop.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use rmcp::{
 };
 use tokio_util::task::TaskTracker;
 
-/// How long a withdrawal may take: the other side may have stopped reading.
+/// Time limit of a withdrawal: the other side may have stopped reading.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Withdraws a request when it is dropped before [`done`](Self::done).
-pub(super) struct Waiting<'a, Role: ServiceRole> {
+pub(super) struct CancelOnDrop<'a, Role: ServiceRole> {
     peer: &'a Peer<Role>,
     id: Option<RequestId>,
     /// Counts the withdrawals on their way.
     tracker: Option<&'a TaskTracker>,
 }
 
-impl<'a, Role: ServiceRole> Waiting<'a, Role> {
+impl<'a, Role: ServiceRole> CancelOnDrop<'a, Role> {
     pub(super) fn new(peer: &'a Peer<Role>, id: RequestId) -> Self {
         Self { peer, id: Some(id), tracker: None }
     }
 
-    /// Lets somebody wait until the withdrawal was sent.
+    /// Counts the withdrawal in a tracker, on which one can wait until it was sent.
     pub(super) fn tracked(mut self, tracker: &'a TaskTracker) -> Self {
         self.tracker = Some(tracker);
         self
@@ -37,7 +37,7 @@ impl<'a, Role: ServiceRole> Waiting<'a, Role> {
     }
 }
 
-impl<Role: ServiceRole> Drop for Waiting<'_, Role> {
+impl<Role: ServiceRole> Drop for CancelOnDrop<'_, Role> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
@@ -50,7 +50,7 @@ impl<Role: ServiceRole> Drop for Waiting<'_, Role> {
 }
 
 async fn withdraw<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId) {
-    let reason = "nobody waits for the answer";
+    let reason = "the caller no longer waits for the answer";
     let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
     let notification = CancelledNotification::new(params);
     let sending = peer.send_notification(notification.into());

@@ -1,48 +1,203 @@
-//! What a server may ask on its way: one door for all its questions, on either wire.
-//!
-//! Whether to answer at all is the caller's business. Here the question is bounded, and the answer to a form fits the
-//! form.
+//! Requests of the server to its client: what can be answered, within which limits, and the handler that answers.
+
+#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU32, Ordering},
 };
 
 use goose_extension::{
-    Answer, CallContext, ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, Question,
-    Sampling, ToolError, ToolResult, adapter::json_len,
+    Answer, CallContext, Change, ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject,
+    Question, QuestionKind, Root, Sampling, ToolError, ToolResult, adapter::json_len,
+};
+use rmcp::{
+    ClientHandler, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitResult, ErrorData, Implementation, ListRootsResult, RequestMetaObject,
+        ResourceUpdatedNotificationParam, TASKS_EXTENSION_ID,
+    },
+    service::{NotificationContext, RequestContext},
 };
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
-/// How many questions to our model a server may ask in one call.
+use super::{in_flight::Asked, notifications::News, routing::Routes};
+
+/// Our side of a connection.
+pub(super) struct ClientSide {
+    pub(super) implementation: Implementation,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) routes: Arc<Routes>,
+    pub(super) news: Arc<News>,
+}
+
+impl ClientSide {
+    async fn answer(
+        &self,
+        question: Question,
+        context: RequestContext<RoleClient>,
+    ) -> Result<Answer, ErrorData> {
+        let asked = context.extensions.get::<Arc<Asked>>().cloned();
+        let asked =
+            asked.unwrap_or_else(|| Arc::new(self.routes.of_question(&context.meta, &context.extensions)));
+        // The service ends only when all its questions have; they must not wait for it in turn.
+        let closed = self.routes.closed();
+        tokio::select! {
+            answer = ask(&asked.context, &asked.key, question, &asked.budget) => Ok(answer?),
+            () = context.ct.cancelled() => Err(withdrawn("The server withdrew its question.")),
+            () = asked.all_calls_ended() => Err(withdrawn("The call that asked is over.")),
+            () = closed.cancelled() => Err(withdrawn("The server is gone.")),
+        }
+    }
+}
+
+fn withdrawn(reason: &str) -> ErrorData {
+    ToolError::Cancelled(reason.to_owned()).into()
+}
+
+fn mismatch() -> ErrorData {
+    ErrorData::internal_error("The answer is of another kind than the question.", None)
+}
+
+impl ClientHandler for ClientSide {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(self.capabilities.clone(), self.implementation.clone())
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        match self.answer(Question::Elicit(request), context).await? {
+            Answer::Elicited(answer) => Ok(answer),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        match self.answer(Question::Sample(Sampling::from_mcp(request)), context).await? {
+            Answer::Sampled(answer) => Ok(answer.into_mcp()),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        match self.answer(Question::Roots, context).await? {
+            Answer::Roots(roots) => Ok(ListRootsResult::new(roots.into_iter().map(Root::into_mcp).collect())),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.news.mark(Change::Tools);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.news.mark(Change::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.news.mark(Change::Prompts);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.news.mark(Change::ResourceUpdated(params.uri));
+    }
+}
+
+/// The kinds of questions that can be answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Answers {
+    form: bool,
+    url: bool,
+    sample: bool,
+    roots: bool,
+}
+
+impl Answers {
+    pub(super) const ALL: Self = Self { form: true, url: true, sample: true, roots: true };
+
+    pub(super) fn from_context(context: &CallContext) -> Self {
+        Self {
+            form: context.can_ask(QuestionKind::ElicitForm),
+            url: context.can_ask(QuestionKind::ElicitUrl),
+            sample: context.can_ask(QuestionKind::Sample),
+            roots: context.can_ask(QuestionKind::Roots),
+        }
+    }
+
+    /// The same as MCP says it.
+    pub(super) fn capabilities(self) -> ClientCapabilities {
+        let mut capabilities = ClientCapabilities::default();
+        if self.form {
+            capabilities.elicitation.get_or_insert_default().form = Some(Default::default());
+        }
+        if self.url {
+            capabilities.elicitation.get_or_insert_default().url = Some(Default::default());
+        }
+        capabilities.sampling = self.sample.then(Default::default);
+        capabilities.roots = self.roots.then(Default::default);
+        // Any call may go on as a task.
+        capabilities
+            .extensions
+            .get_or_insert_default()
+            .insert(TASKS_EXTENSION_ID.to_owned(), Default::default());
+        capabilities
+    }
+
+    /// The same as it goes with a request. It goes with each, and so is made once.
+    pub(super) fn as_meta(self) -> RequestMetaObject {
+        static SAID: [OnceLock<RequestMetaObject>; 16] = [const { OnceLock::new() }; 16];
+        let bits = [self.form, self.url, self.sample, self.roots];
+        let index = bits.into_iter().fold(0, |index, bit| index * 2 + usize::from(bit));
+        let make = || {
+            let mut meta = RequestMetaObject::new();
+            meta.set_client_capabilities(self.capabilities());
+            meta
+        };
+        SAID[index].get_or_init(make).clone()
+    }
+}
+
+/// Questions to our model that a server may ask in one call.
 pub(super) const MAX_SAMPLES_PER_CALL: u32 = 8;
 
-/// How long an answer of our model a server may ask for; more is asked for as this much.
+/// Tokens of our model's answer that a server may ask for; larger requests are reduced to this.
 const MAX_SAMPLE_TOKENS: u32 = 8192;
 
-/// How large a question to our model may be, as JSON.
+/// Maximum size of a question to our model, as JSON.
 const MAX_SAMPLE_BYTES: usize = 1024 * 1024;
 
-/// How many questions to the person, or about folders, a server may ask in one call.
+/// Questions to the person, or about folders, that a server may ask in one call.
 const MAX_QUESTIONS_PER_CALL: u32 = 32;
 
-/// How many questions of a call may be open at once, or come in one round.
+/// Questions of a call that may be open at once, or come in one round.
 const MAX_OPEN_QUESTIONS: usize = 16;
 
-/// How large a question to the person may be: its text, and its form as JSON.
+/// Maximum size of a question to the person: its text, and its form as JSON.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 const MAX_FORM_BYTES: usize = 256 * 1024;
 
-/// How much of a problem an error quotes.
+/// Characters of a problem that an error quotes.
 const MAX_QUOTE_CHARS: usize = 200;
 
-/// What the questions of one call have used up.
+/// The remaining questions of one call.
 #[derive(Clone)]
 pub(super) struct Budget {
     used: Arc<Used>,
-    /// How many more may be open at once.
+    /// Permits for open questions.
     room: Arc<Semaphore>,
 }
 
@@ -95,7 +250,7 @@ fn too_many_at_once() -> ToolError {
     ))
 }
 
-/// Whether this many questions may be asked in one round.
+/// Returns whether this many questions may be asked in one round.
 pub(super) fn check_round(questions: usize) -> ToolResult<()> {
     if questions > MAX_OPEN_QUESTIONS { Err(too_many_at_once()) } else { Ok(()) }
 }
@@ -104,7 +259,7 @@ pub(super) fn check_round(questions: usize) -> ToolResult<()> {
 ///
 /// # Errors
 ///
-/// Where the question is not one that may be passed on, and where the answer does not fit it.
+/// If the question is not one that may be passed on, and where the answer does not fit it.
 pub(super) async fn ask(
     context: &CallContext,
     key: &str,
@@ -184,7 +339,7 @@ fn check_address(address: &str) -> ToolResult<()> {
         return Ok(());
     }
     Err(ToolError::InvalidParameters(format!(
-        "The server wants the person to open `{}`, which is no web page. Only http and https addresses are passed on.",
+        "The server wants the person to open `{}`, which is not a web page. Only http and https addresses are passed on.",
         address.escape_debug().take(MAX_QUOTE_CHARS).collect::<String>()
     )))
 }

@@ -1,14 +1,97 @@
-//! Where secrets may travel, and which login servers may be asked.
+//! Addresses that a login may use, and the challenges of servers that want one.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use rmcp::transport::auth::AuthorizationMetadata;
+use rmcp::transport::auth::{AuthorizationMetadata, WWWAuthenticateParams};
 use url::{Host, Url};
 
-use super::account::failed;
+use super::credentials::failed;
 use crate::client::http::HttpError;
 
-/// Whether what is sent there is encrypted, or stays on this machine.
+/// A request that was refused for want of a login (HTTP 401) or of a scope (403).
+#[derive(Clone)]
+pub(in crate::client) struct Challenge {
+    /// The server's explanation.
+    pub(in crate::client) header: Option<String>,
+    /// The token that was not enough.
+    pub(in crate::client) rejected: Option<String>,
+    /// The scope that is wanted.
+    pub(in crate::client) scope: Option<String>,
+    /// Logins that had failed when the request was made. One that failed since is the answer to this, too.
+    pub(super) failures: u64,
+}
+
+impl Challenge {
+    pub(in crate::client) fn login(header: Option<String>, rejected: Option<String>) -> Self {
+        Self { header, rejected, scope: None, failures: 0 }
+    }
+
+    /// A refusal that a wider login can help: only one that names the scope.
+    pub(in crate::client) fn scope(
+        header: Option<String>,
+        rejected: Option<String>,
+        server: &Url,
+    ) -> Option<Self> {
+        let params = WWWAuthenticateParams::parse(header.as_deref()?, server);
+        let scope = params.scope.clone().filter(|_| params.is_insufficient_scope())?;
+        Some(Self { header, rejected, scope: Some(scope), failures: 0 })
+    }
+
+    /// The same for a request that was made after so many failed logins.
+    pub(in crate::client) fn after(self, failures: u64) -> Self {
+        Self { failures, ..self }
+    }
+
+    /// The error where there is nothing to log in with.
+    pub(in crate::client) fn unanswered(&self, server: &Url) -> HttpError {
+        if !is_private_way(server) {
+            return HttpError::LoginUnsafe;
+        }
+        match &self.scope {
+            None => HttpError::LoginNeeded { hint: "OAuth is not set up here.".to_owned() },
+            Some(scope) => {
+                HttpError::Forbidden(format!(": the scope `{scope}` is needed, and OAuth is not set up here"))
+            }
+        }
+    }
+
+    /// The error if no caller waits who could log in.
+    pub(in crate::client) fn unattended(&self) -> HttpError {
+        let hint =
+            "The request was made in the background, so no login page was shown; the next call shows it.";
+        match &self.scope {
+            None => HttpError::LoginNeeded { hint: hint.to_owned() },
+            Some(scope) => {
+                HttpError::Forbidden(format!(": the scope `{scope}` is needed; the next call asks for it"))
+            }
+        }
+    }
+
+    /// The error where there is nobody to ask.
+    pub(super) fn unseen(&self) -> HttpError {
+        match &self.scope {
+            None => HttpError::LoginNeeded { hint: "There is no browser here to log in with.".to_owned() },
+            Some(scope) => HttpError::Forbidden(format!(
+                ": the scope `{scope}` is needed, and there is no browser here to log in again with"
+            )),
+        }
+    }
+
+    /// The error where a login did not help.
+    pub(in crate::client) fn in_vain(&self) -> HttpError {
+        match &self.scope {
+            None => {
+                HttpError::LoginFailed("the server refuses the token that was just issued for it".to_owned())
+            }
+            Some(scope) => HttpError::Forbidden(format!(
+                ": it wants the scope `{scope}` although the login has it or cannot get it. Ask the owner of the \
+                 server for access"
+            )),
+        }
+    }
+}
+
+/// Returns whether what is sent there is encrypted, or stays on this machine.
 pub(in crate::client) fn is_private_way(url: &Url) -> bool {
     match (url.scheme(), url.host()) {
         ("https", Some(_)) => true,
@@ -38,7 +121,7 @@ fn is_loopback(host: &Host<&str>) -> bool {
     }
 }
 
-/// Whether a server is on this machine or in a private network, and so may have its login server there. One whose name
+/// Returns whether a server is on this machine or in a private network, and so may have its login server there. One whose name
 /// has a public address too is not.
 pub(super) async fn is_internal(server: &Url) -> bool {
     match server.host() {

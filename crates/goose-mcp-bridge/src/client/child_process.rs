@@ -17,18 +17,18 @@ use tokio::{
 
 use super::{
     connect::{Failed, Opened, greet, unreachable_server},
-    handler::ClientSide,
     options::{ConnectOptions, Lifecycle},
-    routes::{Routes, Tap},
+    routing::{Routes, RoutingTransport},
+    server_requests::ClientSide,
 };
 
-/// How long a server may take to end after its input was closed.
+/// Time that a server has to end after its input was closed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long we look for the reason why a server is gone.
+/// Time to wait for the reason why a server ended.
 const LOOK_TIME: Duration = Duration::from_millis(500);
 
-/// How much of a server's standard error an error shows.
+/// Lines and bytes of a server's standard error that an error shows.
 const SHOWN_LINES: usize = 10;
 const SHOWN_BYTES: usize = 2048;
 
@@ -42,7 +42,7 @@ pub(super) async fn open(
     let mut lifecycle = options.lifecycle;
     loop {
         let Started { program, input, output } = Program::start(&mut command)?;
-        let transport = Tap::lines(output, input, routes);
+        let transport = RoutingTransport::lines(output, input, routes);
         let closed = transport.closed();
         match greet(side(), transport, lifecycle, options).await {
             Ok(service) => {
@@ -65,17 +65,17 @@ pub(super) async fn open(
 
 /// A running program. When this is dropped, it and whatever it started are killed.
 pub(super) struct Program {
-    /// What it is called where the extension has no name yet.
+    /// The program's name, for errors before the extension has one.
     command: String,
-    /// `None` when it was stopped. Whoever stops it holds this until nothing is left.
+    /// `None` when it was stopped. Held while it is stopped, until nothing is left.
     process: Mutex<Option<Process>>,
     stderr: Tail,
-    fate: OnceLock<Fate>,
+    reason: OnceLock<ExitReason>,
 }
 
 /// Why a program is not there any more.
 #[derive(Clone, Copy)]
-enum Fate {
+enum ExitReason {
     Stopped,
     Ended(ExitStatus),
 }
@@ -99,12 +99,12 @@ impl Program {
             command: name,
             process: Mutex::new(Some(process)),
             stderr: Tail::follow(stderr),
-            fate: OnceLock::new(),
+            reason: OnceLock::new(),
         };
         Ok(Started { program, input, output })
     }
 
-    /// What it said last on standard error.
+    /// The last output on standard error.
     pub(super) fn stderr(&self) -> String {
         self.stderr.text()
     }
@@ -114,11 +114,11 @@ impl Program {
         let ended =
             self.process.try_lock().ok().and_then(|mut place| place.as_mut()?.try_wait().ok().flatten());
         // It may be known already.
-        let _ = self.fate.set(ended.map_or(Fate::Stopped, Fate::Ended));
+        let _ = self.reason.set(ended.map_or(ExitReason::Stopped, ExitReason::Ended));
     }
 
-    /// Ends it and whatever it started; its input should be closed by now. When this returns, nothing is left, whoever
-    /// else stops it too.
+    /// Ends it and whatever it started; its input should be closed by now. When this returns, nothing is left, also
+    /// if it is stopped twice.
     pub(super) async fn stop(&self) {
         self.is_stopping();
         let mut place = self.process.lock().await;
@@ -128,7 +128,7 @@ impl Program {
         }
     }
 
-    /// Kills it and whatever it started, now, unless somebody is ending it already.
+    /// Kills it and whatever it started, now, unless it is being stopped already.
     pub(super) fn kill(&self) {
         if let Ok(mut place) = self.process.try_lock() {
             drop(place.take());
@@ -138,10 +138,11 @@ impl Program {
     /// A lost connection, with what the program had to say about it.
     pub(super) async fn explain(&self, name: &str, error: ToolError) -> ToolError {
         let ToolError::Disconnected(text) = error else { return error };
-        match self.find_fate().await {
-            Some(fate) => {
-                let text = format!("The server `{name}` is gone: {fate}. Try again later, or do without it.");
-                ToolError::Disconnected(text + &self.last_words(Some(fate)))
+        match self.find_exit_reason().await {
+            Some(reason) => {
+                let text =
+                    format!("The server `{name}` is gone: {reason}. Try again later, or do without it.");
+                ToolError::Disconnected(text + &self.last_words(Some(reason)))
             }
             None => ToolError::Disconnected(text + &self.last_words(None)),
         }
@@ -150,46 +151,46 @@ impl Program {
     async fn explain_greeting(&self, failed: &Failed, options: &ConnectOptions) -> ToolError {
         let name = options.name.as_ref().unwrap_or(&self.command);
         // One that was late is ending now because we have hung up; that is not the reason.
-        let fate = if failed.is_late { None } else { self.find_fate().await };
-        let error = match fate {
-            Some(fate) => unreachable_server(name, &format_args!("{fate} before it had greeted")),
+        let reason = if failed.is_late { None } else { self.find_exit_reason().await };
+        let error = match reason {
+            Some(reason) => unreachable_server(name, &format_args!("{reason} before it had greeted")),
             None => unreachable_server(name, &failed.reason),
         };
         match error {
-            ToolError::Disconnected(text) => ToolError::Disconnected(text + &self.last_words(fate)),
+            ToolError::Disconnected(text) => ToolError::Disconnected(text + &self.last_words(reason)),
             other => other,
         }
     }
 
     /// Why it is gone, where that shows soon.
-    async fn find_fate(&self) -> Option<Fate> {
-        if self.fate.get().is_none() {
+    async fn find_exit_reason(&self) -> Option<ExitReason> {
+        if self.reason.get().is_none() {
             let looking = async {
                 let status = self.process.lock().await.as_mut()?.wait().await.ok()?;
-                self.fate.set(Fate::Ended(status)).ok()
+                self.reason.set(ExitReason::Ended(status)).ok()
             };
             // Where it shows later, it is not known yet.
             let _ = timeout(LOOK_TIME, looking).await;
         }
-        let fate = self.fate.get().copied();
-        if let Some(Fate::Ended(_)) = fate {
+        let reason = self.reason.get().copied();
+        if let Some(ExitReason::Ended(_)) = reason {
             // Its last words may still be on their way; a process that it started may hold the stream open.
             let _ = timeout(LOOK_TIME, self.stderr.ended()).await;
         }
-        fate
+        reason
     }
 
-    /// What it last said, fit to be shown; nothing of one that we stopped.
-    fn last_words(&self, fate: Option<Fate>) -> String {
+    /// The last output on standard error, fit to be shown; empty if we stopped it.
+    fn last_words(&self, reason: Option<ExitReason>) -> String {
         let words = shown(&self.stderr.last_lines(SHOWN_LINES));
-        if words.is_empty() || matches!(fate, Some(Fate::Stopped)) {
+        if words.is_empty() || matches!(reason, Some(ExitReason::Stopped)) {
             return String::new();
         }
         format!(" It last said on standard error:\n{words}")
     }
 }
 
-impl std::fmt::Display for Fate {
+impl std::fmt::Display for ExitReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Stopped => write!(f, "it was stopped"),

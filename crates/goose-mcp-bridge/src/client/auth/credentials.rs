@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use async_trait::async_trait;
@@ -12,34 +12,31 @@ use rmcp::transport::auth::{
     AuthError, AuthorizationManager, CredentialRefreshGuard, CredentialStore, OAuthClientConfig,
     StoredCredentials,
 };
-use tokio::sync::MutexGuard;
+use tokio::sync::{Mutex, MutexGuard};
 use url::Url;
 
 use super::{
-    Settings, addresses,
-    challenge::Challenge,
-    clock::LoginClock,
-    gate::Gate,
-    login,
+    LoginClock, Settings, login,
     store::{StoredLogin, TokenStore},
+    url_policy::{self, Challenge},
 };
 use crate::client::http::HttpError;
 
-/// What login servers say where a refresh token will never work again.
+/// Error codes of login servers for a refresh token that will never work again.
 const REFUSALS: [&str; 5] =
     ["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "unsupported_grant_type"];
 
 /// The login at one server.
 #[derive(Clone)]
-pub(in crate::client) struct Account {
+pub(in crate::client) struct Credentials {
     pub(super) settings: Arc<Settings>,
-    pub(super) gate: Arc<Gate>,
+    pub(super) login_lock: Arc<LoginLock>,
     pub(super) clock: Arc<LoginClock>,
     pub(super) is_connected: Arc<AtomicBool>,
     pub(super) server: Url,
 }
 
-impl Account {
+impl Credentials {
     /// The token to send, where there is one; renewed first where it is about to end.
     ///
     /// # Errors
@@ -51,10 +48,10 @@ impl Account {
             Stored::None => return Ok(None),
             Stored::Old => {}
         }
-        let gate = self.gate.renewal().await;
+        let login_lock = self.login_lock.renewal().await;
         match self.stored().await? {
             Stored::Fresh(token) => Ok(Some(token)),
-            Stored::Old => self.refresh(&gate, None).await,
+            Stored::Old => self.refresh(&login_lock, None).await,
             Stored::None => Ok(None),
         }
     }
@@ -65,23 +62,23 @@ impl Account {
     ///
     /// As for [`token`](Self::token); or no login can help.
     pub(in crate::client) async fn renew(&self, challenge: &Challenge) -> Result<bool, HttpError> {
-        let gate = self.gate.renewal().await;
+        let login_lock = self.login_lock.renewal().await;
         if self.is_answered(challenge).await? {
             return Ok(true);
         }
         if challenge.scope.is_some() {
             return Ok(false);
         }
-        let token = self.refresh(&gate, challenge.header.as_deref()).await?;
+        let token = self.refresh(&login_lock, challenge.header.as_deref()).await?;
         Ok(token.is_some_and(|token| Some(&token) != challenge.rejected.as_ref()))
     }
 
-    /// Has a person log in, unless somebody has done so meanwhile. Where somebody tried in vain meanwhile, that is the
+    /// Has a person log in, unless another connection has done so meanwhile. If another one failed meanwhile, that is the
     /// answer for all who waited.
     ///
     /// # Errors
     ///
-    /// Nobody can be asked, or the login failed.
+    /// No person can be asked, or the login failed.
     pub(in crate::client) fn log_in<'a>(
         &'a self,
         challenge: &'a Challenge,
@@ -89,32 +86,32 @@ impl Account {
         Box::pin(async move {
             // Waiting for the login of another connection is waiting for a person, too.
             let _under_way = self.clock.begin();
-            let mut last = self.gate.login().await;
+            let mut last = self.login_lock.login().await;
             if self.is_answered(challenge).await? {
                 return Ok(());
             }
-            if let Some(error) = last.of(challenge) {
+            if let Some(error) = last.for_challenge(challenge) {
                 return Err(error);
             }
             let result = login::through_browser(self, challenge).await;
             if let Err(error) = &result {
-                self.gate.note(&mut last, challenge, error);
+                self.login_lock.note(&mut last, challenge, error);
             }
             result
         })
     }
 
-    /// How many logins have failed so far; see [`Challenge::failures`].
+    /// The number of logins that have failed so far; see [`Challenge::failures`].
     pub(in crate::client) fn failures(&self) -> u64 {
-        self.gate.failures()
+        self.login_lock.failures()
     }
 
-    /// Whether connecting is over: as long as it is not, somebody waits for it.
+    /// Returns whether connecting is over: until then, a caller waits for it.
     pub(in crate::client) fn is_connected(&self) -> bool {
         self.is_connected.load(Ordering::Acquire)
     }
 
-    /// Whether the store has what a challenge wants by now.
+    /// Returns whether the store has what a challenge wants by now.
     async fn is_answered(&self, challenge: &Challenge) -> Result<bool, HttpError> {
         let Some(login) = self.load().await? else { return Ok(false) };
         let Some(token) = login.token() else { return Ok(false) };
@@ -156,7 +153,7 @@ impl Account {
         if !resolution.source.is_discovered() || !self.is_issuer_of(&login, issuer) {
             return Ok(None);
         }
-        addresses::check(&resolution.metadata)?;
+        url_policy::check(&resolution.metadata)?;
         manager.set_metadata(resolution.metadata);
         let client = OAuthClientConfig::new(login.credentials.client_id, self.server.as_str());
         let client = match login.client_secret {
@@ -171,7 +168,7 @@ impl Account {
         }
     }
 
-    /// Whether a login server is the one that gave a login, and the one that was configured, if one was.
+    /// Returns whether a login server is the one that gave a login, and the one that was configured, if one was.
     fn is_issuer_of(&self, login: &StoredLogin, issuer: Option<&str>) -> bool {
         let Some(issuer) = issuer.filter(|issuer| login.credentials.issuer.as_deref() == Some(issuer)) else {
             return false;
@@ -179,21 +176,21 @@ impl Account {
         self.settings.issuer.as_deref().is_none_or(|configured| is_same_issuer(configured, issuer))
     }
 
-    /// What speaks OAuth for us.
+    /// The OAuth client.
     pub(super) async fn manager(&self, secret: Option<String>) -> Result<AuthorizationManager, AuthError> {
         let server = self.server.clone();
-        let mut manager = if self.settings.private_addresses || addresses::is_internal(&server).await {
+        let mut manager = if self.settings.private_addresses || url_policy::is_internal(&server).await {
             AuthorizationManager::new_allowing_private_addresses(server).await?
         } else {
             AuthorizationManager::new(server).await?
         };
-        manager.set_credential_store(self.shelf(secret));
+        manager.set_credential_store(self.token_cache(secret));
         Ok(manager)
     }
 
-    pub(super) fn shelf(&self, secret: Option<String>) -> Shelf {
+    pub(super) fn token_cache(&self, secret: Option<String>) -> TokenCache {
         let (store, server) = (Arc::clone(&self.settings.store), self.server.clone());
-        Shelf { store, server, secret }
+        TokenCache { store, server, secret }
     }
 }
 
@@ -212,7 +209,7 @@ fn unrenewed(error: AuthError) -> HttpError {
     HttpError::LoginUnrenewed(error.to_string().trim_end_matches('.').to_owned())
 }
 
-/// Whether a refresh token will never work again.
+/// Returns whether a refresh token will never work again.
 fn is_refusal(error: &AuthError) -> bool {
     match error {
         AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) => true,
@@ -229,14 +226,14 @@ pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
 }
 
 /// The place of one login in a [`TokenStore`], as rmcp wants it.
-pub(super) struct Shelf {
+pub(super) struct TokenCache {
     store: Arc<dyn TokenStore>,
     server: Url,
     secret: Option<String>,
 }
 
 #[async_trait]
-impl CredentialStore for Shelf {
+impl CredentialStore for TokenCache {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         Ok(self.store.load(&self.server).await.map_err(unkept)?.map(|login| login.credentials))
     }
@@ -257,4 +254,53 @@ impl CredentialStore for Shelf {
 
 fn unkept(error: ToolError) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
+}
+
+/// Passed by one at a time: by those who have a person log in, and by those who renew or replace a token.
+#[derive(Default)]
+pub(super) struct LoginLock {
+    login: Mutex<LastFailure>,
+    renewal: Mutex<()>,
+    failures: AtomicU64,
+}
+
+/// The last login that failed, if any did.
+#[derive(Default)]
+pub(super) struct LastFailure(Option<Failure>);
+
+struct Failure {
+    /// The number of failed logins, with this one.
+    nth: u64,
+    scope: Option<String>,
+    error: HttpError,
+}
+
+impl LoginLock {
+    /// The number of logins that have failed so far.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Acquire)
+    }
+
+    /// Held while a person logs in, which may take long.
+    pub(super) async fn login(&self) -> MutexGuard<'_, LastFailure> {
+        self.login.lock().await
+    }
+
+    /// Held while a token is renewed or replaced, which never waits for a person.
+    pub(super) async fn renewal(&self) -> MutexGuard<'_, ()> {
+        self.renewal.lock().await
+    }
+
+    pub(super) fn note(&self, last: &mut LastFailure, challenge: &Challenge, error: &HttpError) {
+        let nth = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
+        last.0 = Some(Failure { nth, scope: challenge.scope.clone(), error: error.clone() });
+    }
+}
+
+impl LastFailure {
+    /// Why the login that a challenge waited for failed.
+    pub(super) fn for_challenge(&self, challenge: &Challenge) -> Option<HttpError> {
+        let shared = |it: &&Failure| it.nth > challenge.failures && it.scope == challenge.scope;
+        self.0.as_ref().filter(shared).map(|it| it.error.clone())
+    }
 }

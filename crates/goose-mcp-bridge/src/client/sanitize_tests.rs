@@ -1,4 +1,4 @@
-//! What becomes of strangers' texts, pictures and sounds.
+//! Untrusted texts, pictures and sounds.
 
 use super::*;
 

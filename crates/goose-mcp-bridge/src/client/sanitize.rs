@@ -1,14 +1,14 @@
-//! What strangers send, made fit to be passed on: no NUL, no endless texts, no media that are none.
+//! Untrusted results, made fit to be passed on: no NUL, no endless texts, no invalid media.
 //!
 //! A model's provider refuses a whole conversation for one bad block in it, so what is bad becomes a text that says so.
 
 use goose_extension::{MAX_MEDIA_BYTES, MediaFault, check_media, media_type_for_message};
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 
-/// How long a description or an instruction may be.
+/// Maximum length of a description or an instruction.
 pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
 
-/// What stands at the end of a text that was cut.
+/// The end of a text that was cut.
 const CUT: &str = "\n[… cut: the server's text is too long]";
 
 /// A server's description or instruction, cut where it is too long.
@@ -66,7 +66,7 @@ fn fit_block(block: &mut ContentBlock) {
     }
 }
 
-/// What to say instead of a resource that cannot be passed on. An empty file is none of those.
+/// The text in place of a resource that cannot be passed on. An empty file can be.
 fn fault_of_contents(contents: &mut ResourceContents) -> Option<String> {
     match contents {
         ResourceContents::TextResourceContents { text, .. } => {
@@ -86,7 +86,7 @@ fn remove_nul(text: &mut String) {
     }
 }
 
-/// What to say instead of a picture or sound that cannot be shown. Line breaks within base64 are common, and removed.
+/// The text in place of a picture or sound that cannot be shown. Line breaks within base64 are common, and removed.
 fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<String> {
     if data.len() <= MAX_MEDIA_BYTES && data.contains(|c: char| c.is_ascii_whitespace()) {
         data.retain(|c| !c.is_ascii_whitespace());
@@ -103,5 +103,5 @@ fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<Stri
 }
 
 #[cfg(test)]
-#[path = "strangers_tests.rs"]
+#[path = "sanitize_tests.rs"]
 mod tests;

@@ -11,7 +11,7 @@ use goose::{
     config::{Paths, Profile, Settings, SettingsSource},
     exchange::Exchange,
     permission::Permissions,
-    session::{NewSession, Opened, Session, SessionStore},
+    session::{LoadedSession, NewSession, Session, SessionStore},
 };
 use serde_json::Value;
 
@@ -205,7 +205,11 @@ async fn session(
     Ok((store.create(new).await.map_err(explained)?.into(), None))
 }
 
-async fn resume(store: &SessionStore, folder: &Path, args: &ConversationArgs) -> anyhow::Result<Opened> {
+async fn resume(
+    store: &SessionStore,
+    folder: &Path,
+    args: &ConversationArgs,
+) -> anyhow::Result<LoadedSession> {
     let named = args.session_id.as_deref().or(args.name.as_deref());
     let session = match named {
         Some(name) => store.find(name).await.map_err(explained)?,

@@ -11,7 +11,7 @@ use crate::{
     agents::manifest::{AgentManifest, AgentMode},
     config::{ExtensionConfig, Profile},
     permission::Permissions,
-    session::{Opened, Session, StoredStep},
+    session::{LoadedSession, Session, StoredStep},
 };
 
 /// The session that a conversation is kept in: a new one, or one that is resumed.
@@ -28,8 +28,8 @@ impl From<Session> for SessionState {
     }
 }
 
-impl From<Opened> for SessionState {
-    fn from(opened: Opened) -> Self {
+impl From<LoadedSession> for SessionState {
+    fn from(opened: LoadedSession) -> Self {
         Self { session: opened.session, steps: opened.steps, is_unfinished: opened.unfinished }
     }
 }

@@ -1,8 +1,8 @@
-//! Hints: the files in which people write what goose should know, `.goosehints` and `AGENTS.md`.
+//! Hints: files with the user's instructions for goose, `.goosehints` and `AGENTS.md`.
 //!
 //! They are looked for in goose's config folder and in each folder from the git root down to the working folder. A line
-//! (or a word) `@path` imports another file, as long as that lies within the same root, and that root is not the person's
-//! home or above it: a repository of somebody else must not pull files of the person's into what the model sees.
+//! (or a word) `@path` imports another file, as long as that lies within the same root, and that root is not the user's home
+//! or above it: a foreign repository must not pull the user's files into the context.
 
 use std::{
     collections::HashSet,
@@ -11,55 +11,55 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The files that are looked for where nobody names others.
+/// The default names of hint files.
 pub const DEFAULT_NAMES: &[&str] = &[".goosehints", "AGENTS.md"];
-/// How much of one file is read.
+/// The maximum size of one file.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
-/// How much all of them may have together.
+/// The maximum size of all files together.
 const MAX_TOTAL_BYTES: usize = 128 * 1024;
-/// How many files there may be, imports included.
+/// The maximum number of files, imports included.
 const MAX_FILES: usize = 64;
-/// How deep imports go.
+/// The maximum depth of imports.
 const MAX_DEPTH: usize = 4;
-/// How far up a git root is looked for.
+/// The maximum number of folders between the working folder and the git root.
 const MAX_FOLDERS: usize = 64;
-/// How many imports of one file are looked at.
+/// The maximum number of imports in one file.
 const MAX_IMPORTS: usize = 64;
-/// How many problems are told one by one.
+/// The maximum number of problems that are reported one by one.
 const MAX_PROBLEMS: usize = 10;
 
-/// What was found.
+/// The hints that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
     found: Vec<Hint>,
-    /// What was left out, and why, for the person.
+    /// Messages for the user about files that were left out.
     pub problems: Vec<String>,
 }
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// Where it is, as the person would name it.
+    /// Its path as shown to the user.
     pub shown_path: String,
-    /// What it says, imports put in.
+    /// Its text, with imports.
     pub text: String,
 }
 
 impl Hints {
-    /// The files, the most general first.
+    /// Returns the files, the most general first.
     pub fn iter(&self) -> impl Iterator<Item = &Hint> {
         self.found.iter()
     }
 }
 
-/// Where hints are looked for.
+/// The folders in which hints are looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
     /// goose's config folder. Nothing is imported from it, except by the hints in it.
     pub config_dir: &'a Path,
-    /// The folder where the work happens.
+    /// The working folder.
     pub working_dir: &'a Path,
-    /// The person's home, where it is known.
+    /// The user's home folder, if it is known.
     pub home: Option<&'a Path>,
 }
 
@@ -73,7 +73,7 @@ pub fn load<S: AsRef<str>>(places: Places<'_>, names: &[S]) -> Hints {
     let folders = folders(places.working_dir);
     let root = folders.first().map_or(places.working_dir, PathBuf::as_path);
     let bounds = |folder: &Path| Bounds {
-        // Where all of the person's home is one repository, a file speaks for its own folder alone.
+        // If the whole home folder is one repository, a file may only import from its own folder.
         root: resolved(if holds_home(root, places.home) { folder } else { root }),
         forbidden: Some(resolved(config)),
     };
@@ -85,7 +85,7 @@ pub fn load<S: AsRef<str>>(places: Places<'_>, names: &[S]) -> Hints {
     reader.finish()
 }
 
-/// What a file may import.
+/// Limits what a file may import.
 struct Bounds {
     /// Only what is in here,
     root: PathBuf,
@@ -108,7 +108,7 @@ fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// The folders from the git root down to the working folder; only the latter where there is no git root.
+/// Returns the folders from the git root down to the working folder; only the latter if there is no git root.
 fn folders(working_dir: &Path) -> Vec<PathBuf> {
     let up: Vec<&Path> = working_dir.ancestors().take(MAX_FOLDERS).collect();
     let depth = up.iter().position(|folder| folder.join(".git").exists()).unwrap_or(0);
@@ -120,7 +120,7 @@ struct Reader {
     hints: Hints,
     seen: Vec<PathBuf>,
     total: usize,
-    /// How many problems there were beyond those that are told.
+    /// The number of problems that are not reported one by one.
     untold: usize,
 }
 
@@ -134,35 +134,35 @@ impl Reader {
         }
     }
 
-    /// A file's text with its imports; nothing where it was read before or may not be read.
+    /// Returns a file's text with its imports; nothing if it was read before or may not be read.
     fn text(&mut self, bounds: &Bounds, resolved: &Path, shown: &Path, depth: usize) -> Option<String> {
         if self.seen.iter().any(|seen| seen == resolved) {
             return None;
         }
         if !bounds.allow(resolved) {
-            self.problem(shown, "it lies outside the project, and is left out");
+            self.problem(shown, "it lies outside the project and is left out");
             return None;
         }
         if self.seen.len() >= MAX_FILES {
-            self.problem(shown, &format!("there are more than {MAX_FILES} files of hints; it is left out"));
+            self.problem(shown, &format!("there are more than {MAX_FILES} hint files; it is left out"));
             return None;
         }
         self.seen.push(resolved.to_path_buf());
         let text = match read_capped(resolved) {
             Ok(text) => text,
             Err(error) => {
-                self.problem(shown, &format!("it cannot be read ({error}), and is left out"));
+                self.problem(shown, &format!("it cannot be read ({error}) and is left out"));
                 return None;
             }
         };
         if text.len() as u64 > MAX_FILE_BYTES {
-            self.problem(shown, &format!("it is larger than {MAX_FILE_BYTES} bytes, and is left out"));
+            self.problem(shown, &format!("it is larger than {MAX_FILE_BYTES} bytes and is left out"));
             return None;
         }
         if self.total + text.len() > MAX_TOTAL_BYTES {
             self.problem(
                 shown,
-                &format!("all hints together have more than {MAX_TOTAL_BYTES} bytes; it is left out"),
+                &format!("all hint files together exceed {MAX_TOTAL_BYTES} bytes; it is left out"),
             );
             return None;
         }
@@ -178,7 +178,7 @@ impl Reader {
         let imports: Vec<PathBuf> = new.map(|import| folder.join(import)).collect();
         let mut whole = text;
         for import in imports.iter().filter(|_| depth < MAX_DEPTH) {
-            // A word with an @ that names no file is no import.
+            // Not every word with an @ is an import.
             let Ok(resolved) = import.canonicalize() else { continue };
             if resolved.is_file()
                 && let Some(text) = self.text(bounds, &resolved, import, depth + 1)
@@ -199,13 +199,13 @@ impl Reader {
 
     fn finish(mut self) -> Hints {
         if self.untold > 0 {
-            self.hints.problems.push(format!("{} more files of hints were left out.", self.untold));
+            self.hints.problems.push(format!("{} more hint files were left out.", self.untold));
         }
         self.hints
     }
 }
 
-/// The files that a text imports: words that begin with an @.
+/// Returns the files that a text imports: words that begin with an @.
 fn imports(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
     words.map(|path| path.trim_end_matches([',', ';', ':', ')', ']', '.'])).filter(|path| !path.is_empty())
@@ -213,9 +213,9 @@ fn imports(text: &str) -> impl Iterator<Item = &str> {
 
 /// Reads a regular file, up to a byte more than is allowed.
 fn read_capped(path: &Path) -> io::Result<String> {
-    // Looked at before it is opened: opening a pipe would wait for its other end.
+    // Checked before it is opened: opening a pipe would wait for its other end.
     if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is no ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;

@@ -151,5 +151,5 @@ fn thousands_of_imports_are_a_few_problems() {
     let hints = world.load(&world.project, DEFAULT_NAMES);
 
     assert_eq!(hints.problems.len(), MAX_PROBLEMS + 1);
-    assert_eq!(hints.problems[MAX_PROBLEMS], "30 more files of hints were left out.");
+    assert_eq!(hints.problems[MAX_PROBLEMS], "30 more hint files were left out.");
 }

@@ -1,24 +1,24 @@
-//! The names of the files in a folder, in short, for a model that is too small to find its way by itself.
+//! A short list of the files in a folder, for models that are too small to explore it themselves.
 
 use std::{collections::VecDeque, fs, path::Path};
 
-/// How many names are listed.
+/// The maximum number of names in the list.
 const MAX_NAMES: usize = 40;
 
-/// How many entries of one folder are looked at.
+/// The maximum number of entries that are read from one folder.
 const MAX_LOOKED_AT: usize = 400;
 
-/// How deep folders are looked into.
+/// The maximum depth.
 const MAX_DEPTH: usize = 3;
 
-/// How long a name may be that is worth listing, in bytes.
+/// The maximum length of a listed name, in bytes.
 const MAX_NAME_BYTES: usize = 120;
 
-/// Folders full of what nobody wrote by hand.
+/// Folders with generated or downloaded files.
 const NOT_LOOKED_INTO: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "dist"];
 
-/// One line with the names, folders with a slash; the upper ones first where there are many. None where nothing can be
-/// seen.
+/// Returns one line with the names, folders with a slash, the upper levels first if there are many. None if the folder cannot
+/// be read.
 pub(crate) fn brief(folder: &Path) -> Option<String> {
     fs::read_dir(folder).ok()?;
     let mut names = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn brief(folder: &Path) -> Option<String> {
     })
 }
 
-/// What is in a folder, by name, without hidden folders.
+/// Returns the entries of a folder by name, without hidden folders.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let named = entries.take(MAX_LOOKED_AT).flatten().filter_map(|entry| {

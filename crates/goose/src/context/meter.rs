@@ -1,23 +1,23 @@
-//! [`Meter`]: how full the context is.
+//! [`Meter`]: measures how full the context is; [`Budget`]: says how full it may get.
 
 use goose_extension::{Message, MessageContent};
 use goose_providers::Usage;
 
 use super::tokens;
 
-/// What is believed of a service's count: wilder relations to the estimate are a mistake of the service.
+/// The plausible relation of a service's count to the estimate; others are taken for mistakes of the service.
 const LEAST_RATIO: f64 = 0.5;
 const MOST_RATIO: f64 = 3.0;
 
-/// Counts the tokens of a conversation: what the service counted last, and an estimate of what has come since. Counting
-/// costs nothing that grows with the conversation.
+/// Counts the tokens of a conversation: the service's last count, and an estimate of what has come since. The cost of counting
+/// does not grow with the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Meter {
     /// The system prompt and the tools, estimated.
     fixed: u64,
     /// All messages, estimated.
     estimated: u64,
-    /// What the service counted, and what was estimated of the same.
+    /// The service's last count, and the estimate for the same messages.
     counted: Option<Counted>,
 }
 
@@ -28,23 +28,22 @@ struct Counted {
 }
 
 impl Meter {
-    /// Notes what every request has: the system prompt and the tools.
+    /// Sets the tokens of the system prompt and the tools, which every request has.
     pub fn set_fixed(&mut self, fixed: u64) {
         self.fixed = fixed;
     }
 
-    /// Notes a further message.
+    /// Adds a message.
     pub fn add(&mut self, message: &Message) {
         self.add_parts(&message.content);
     }
 
-    /// Notes what was added to a message.
+    /// Adds parts of a message.
     pub fn add_parts(&mut self, parts: &[MessageContent]) {
         self.estimated += tokens::of_parts(parts);
     }
 
-    /// Notes what the service counted for the last request and its answer. The answer is to be
-    /// [added](Self::add) first.
+    /// Sets the service's count for the last request and its answer. The answer must be [added](Self::add) first.
     pub fn count(&mut self, usage: &Usage) {
         // Some services count nothing, or leave out what they had in a cache.
         if usage.input > 0 {
@@ -55,7 +54,7 @@ impl Meter {
         }
     }
 
-    /// Begins anew with other messages, as after compaction. What was learnt of the service's way to count stays.
+    /// Restarts with other messages, as after compaction. The relation of count and estimate is kept.
     pub fn restart<'a>(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
         let ratio = self.ratio();
         self.estimated = messages.into_iter().map(tokens::of_message).sum();
@@ -63,7 +62,7 @@ impl Meter {
         self.counted = self.counted.map(|_| Counted { tokens: scaled(estimated, ratio), estimated });
     }
 
-    /// How many tokens the next request has, about.
+    /// Returns the approximate number of tokens of the next request.
     pub fn used(&self) -> u64 {
         let estimated = self.fixed + self.estimated;
         match self.counted {
@@ -74,19 +73,19 @@ impl Meter {
         }
     }
 
-    /// How many tokens these messages would have, with everything around them, by this service's way to count.
+    /// Returns the tokens of a request with these messages, by this service's way of counting.
     pub fn would_use<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> u64 {
         let mut meter = self.clone();
         meter.restart(messages);
         meter.used()
     }
 
-    /// How many tokens a message has by itself, by this service's way to count.
+    /// Returns the tokens of a message by itself, by this service's way of counting.
     pub fn weight(&self, message: &Message) -> u64 {
         scaled(tokens::of_message(message), self.ratio())
     }
 
-    /// How the service's count relates to the estimate.
+    /// Returns the relation of the service's count to the estimate.
     #[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
     fn ratio(&self) -> f64 {
         match self.counted {
@@ -95,6 +94,47 @@ impl Meter {
             }
             _ => 1.0,
         }
+    }
+}
+
+/// The default threshold.
+const DEFAULT_THRESHOLD: f64 = 0.8;
+/// The maximum reserve for an answer, also if the model could write more.
+const MAX_RESERVE: u64 = 32_000;
+/// The share of the limit that is filled after room was made: less would lose more than necessary, more would soon be over.
+const GOAL: f64 = 0.5;
+
+/// A model's limit, and the part of it that the conversation may use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// The maximum number of tokens of a request with its answer.
+    pub limit: u64,
+    /// The tokens that are kept free for the answer.
+    pub reserve: u64,
+    /// The share of the limit that may be used before room is made. 0 or 1 switches that off.
+    pub threshold: f64,
+}
+
+impl Budget {
+    /// Returns a budget for a model that may write `answer` tokens.
+    pub fn new(limit: u64, answer: Option<u64>, threshold: Option<f64>) -> Self {
+        let reserve = answer.unwrap_or(limit / 10).min(MAX_RESERVE).min(limit / 4);
+        Self { limit, reserve, threshold: threshold.unwrap_or(DEFAULT_THRESHOLD) }
+    }
+
+    /// Returns true if room must be made before the next request.
+    pub fn is_over(&self, used: u64) -> bool {
+        let switched_off = self.threshold <= 0.0 || self.threshold >= 1.0;
+        !switched_off && used > self.share(self.threshold).min(self.limit - self.reserve)
+    }
+
+    /// Returns the tokens that the conversation should have after room was made.
+    pub fn goal(&self) -> u64 {
+        self.share(GOAL.min(if self.threshold > 0.0 { self.threshold } else { GOAL }))
+    }
+
+    fn share(&self, part: f64) -> u64 {
+        scaled(self.limit, part)
     }
 }
 
@@ -161,5 +201,22 @@ mod tests {
         meter.count(&usage(0, 0));
 
         assert_eq!(meter.used(), 104);
+    }
+
+    #[test]
+    fn room_is_made_at_the_threshold_or_where_the_answer_would_not_fit() {
+        let budget = Budget::new(100_000, Some(8_000), None);
+        assert!(!budget.is_over(80_000));
+        assert!(budget.is_over(80_001));
+
+        let large_answers = Budget::new(100_000, Some(64_000), Some(0.95));
+        assert_eq!(large_answers.reserve, 25_000);
+        assert!(large_answers.is_over(75_001));
+    }
+
+    #[test]
+    fn people_can_switch_it_off() {
+        assert!(!Budget::new(1_000, None, Some(0.0)).is_over(5_000));
+        assert!(!Budget::new(1_000, None, Some(1.0)).is_over(5_000));
     }
 }

@@ -6,18 +6,18 @@ use goose_extension::Tool;
 
 use super::hints::Hints;
 
-/// What the system prompt is made of.
+/// The parts of the system prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptParts<'a> {
-    /// Where the work happens.
+    /// The working folder.
     pub working_dir: &'a Path,
     /// Today, as `2026-11-15`. No time of day: the prompt should stay the same for the services' caches.
     pub today: &'a str,
-    /// What people wrote for goose to know.
+    /// The user's hint files.
     pub hints: &'a Hints,
-    /// What this run is about, where whoever started it says so.
+    /// Instructions for this run.
     pub instructions: Option<&'a str>,
-    /// What extensions say about how to use them, by name.
+    /// The instructions of extensions, by name.
     pub extensions: &'a [(String, String)],
     /// The tools that the model is offered.
     pub tools: &'a [Tool],
@@ -41,7 +41,7 @@ const PLAN: &str =
 
 const SEARCH: &str = "- To find things in files, `rg` in the shell is fast; so is `rg --files`.";
 
-/// The whole prompt.
+/// Returns the system prompt.
 pub fn system(parts: &PromptParts<'_>) -> String {
     let mut prompt = vec![WHO.to_owned(), surroundings(parts)];
     prompt.push(if parts.tools.is_empty() { WITHOUT_TOOLS.to_owned() } else { habits(parts.tools) });
@@ -57,12 +57,12 @@ pub fn system(parts: &PromptParts<'_>) -> String {
     prompt.join("\n\n")
 }
 
-/// How much of what people wrote a small model is told, in characters.
+/// The maximum length of a hint file or instructions in a small model's prompt, in characters.
 const MAX_BRIEF_CHARS: usize = 1_200;
 
-/// The prompt for a small model: what people want it to know, and nothing else. How it works with its tools is told by
-/// whoever knows the model; the folder's own path would only find its way into the paths that it writes, and the day would make
-/// it read a conversation of yesterday anew.
+/// Returns the prompt for a small model: hints and instructions only. Its provider explains the tools. The working folder is
+/// left out because the model would copy it into the paths that it writes; the day, because a new one would invalidate the
+/// model's cache of a conversation.
 pub fn brief(parts: &PromptParts<'_>) -> String {
     let mut prompt: Vec<String> = parts
         .hints
@@ -86,7 +86,7 @@ fn surroundings(parts: &PromptParts<'_>) -> String {
     format!("Working folder: {folder}\nSystem: {}\nToday: {}", std::env::consts::OS, parts.today)
 }
 
-/// How to work, as far as the tools allow it.
+/// Returns working rules that fit the tools.
 fn habits(tools: &[Tool]) -> String {
     let has = |name: &str| tools.iter().any(|tool| tool.name().ends_with(name));
     let mut habits = vec![HOW];

@@ -1,31 +1,32 @@
-//! How many tokens something has, about. No table of tokens is loaded: the services count for us, and between two of
-//! their counts an estimate is good enough.
+//! Token estimates. No tokenizer is loaded: services report their counts, and between two reports an estimate is good
+//! enough.
 
 use goose_extension::{ContentBlock, Message, MessageContent, Tool, ToolOutput};
 
-/// What a picture counts as, whatever its size: services scale it down to about this.
+/// The tokens of an image, whatever its size: services scale it down to about this.
 const IMAGE_TOKENS: u64 = 1_600;
-/// What surrounds each part of a message.
+/// The overhead of each part of a message.
 const PART_TOKENS: u64 = 4;
 
-/// A text's tokens: four letters of English or of code each, but about one for each sign of a larger script.
+/// Estimates the tokens of a text: one for four letters of English or code, about one for each character of a larger
+/// script.
 pub fn of_text(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.len() - ascii;
     (ascii.div_ceil(4) + other.div_ceil(3)) as u64
 }
 
-/// A message's tokens.
+/// Estimates the tokens of a message.
 pub fn of_message(message: &Message) -> u64 {
     of_parts(&message.content)
 }
 
-/// The tokens of parts of a message.
+/// Estimates the tokens of parts of a message.
 pub fn of_parts(parts: &[MessageContent]) -> u64 {
     parts.iter().map(|part| PART_TOKENS + of_part(part)).sum()
 }
 
-/// The tokens of what tools say of themselves.
+/// Estimates the tokens of tool definitions.
 pub fn of_tools(tools: &[Tool]) -> u64 {
     tools.iter().map(of_tool).sum()
 }

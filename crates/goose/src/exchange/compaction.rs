@@ -13,7 +13,7 @@ use super::{
 use crate::{
     context::{
         Budget, Meter, Moderator,
-        moderate::{Making, Pressure, make_room},
+        moderate::{CompactionRequest, Pressure, make_room},
     },
     session::{Conversation, Step},
 };
@@ -112,7 +112,7 @@ impl ReplyTask {
         let before = self.state.context_usage.used();
         let accelerator = core.accelerator();
         let book = |usage| core.usage.add(accelerator.as_ref(), usage);
-        let making = Making {
+        let making = CompactionRequest {
             moderator: match (core.moderator, reason) {
                 (Moderator::Passive, Reason::Asked) => Moderator::Summarize,
                 (moderator, _) => moderator,

@@ -110,7 +110,7 @@ impl History {
     /// Folds the steps of a session. `is_unfinished` says whether goose was ended in the middle of its last reply.
     pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool) -> Self {
         let usage = UsageLedger::from_steps(steps.iter().map(|stored| &stored.step));
-        let conversation = Conversation::of(steps.into_iter().map(|stored| stored.step));
+        let conversation = Conversation::from_steps(steps.into_iter().map(|stored| stored.step));
         Self { conversation, usage, is_unfinished }
     }
 

@@ -19,7 +19,7 @@ use crate::{
         tokens,
     },
     services::{Phase, ServiceChange, ServiceEvent},
-    session::aside,
+    session::synthetic,
 };
 
 impl ReplyTask {
@@ -97,7 +97,7 @@ impl Core {
         if self.processor().model().prompt_style == PromptStyle::Brief
             && let Some(files) = listing::brief(&self.working_dir)
         {
-            message.content.insert(0, aside(files));
+            message.content.insert(0, synthetic(files));
         }
         message
     }

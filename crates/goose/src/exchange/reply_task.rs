@@ -24,7 +24,7 @@ use super::{
     final_output,
     repetition::Repetition,
 };
-use crate::session::{GO_ON, Step, StoreError, aside_message, says_nothing};
+use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
 
 /// Reminders that a model gets to say something before the reply ends.
 const MAX_REMINDERS: u32 = 2;
@@ -153,7 +153,7 @@ impl ReplyTask {
         let message = match (message, last) {
             (Some(message), _) if says_nothing(&message) => return Err(empty()),
             (Some(message), _) => self.core.with_surroundings(message),
-            (None, Some(Role::Assistant)) => aside_message(GO_ON),
+            (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
             (None, Some(_)) => return Ok(()),
             (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
         };
@@ -271,7 +271,7 @@ impl ReplyTask {
             };
         }
         self.reminders += 1;
-        self.record(Step::Message { message: aside_message(words) }).await?;
+        self.record(Step::Message { message: synthetic_message(words) }).await?;
         Ok(Next::Ask)
     }
 

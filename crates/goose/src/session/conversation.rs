@@ -1,7 +1,6 @@
-//! [`Conversation`]: what a model is shown, folded from a session's steps.
+//! [`Conversation`]: the messages that a model is shown, folded from a session's steps.
 //!
-//! The loop and whoever opens a session use the same fold, so what is resumed is what was there. Whatever the steps are,
-//! and wherever they end, [`Conversation::messages`] is valid for every provider:
+//! A running reply and a resumed session use the same fold. Whatever the steps are, and wherever they end, [`Conversation::messages`] is valid for every provider:
 //!
 //! - the first message is the user's, and the roles alternate;
 //! - each tool call has exactly one result, in the message after it, and its id occurs once;
@@ -9,15 +8,17 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use goose_extension::{ExchangeHistory, ExchangeView, Message, MessageContent, Role, ToolOutput};
+use goose_extension::{
+    ContentBlock, ExchangeHistory, ExchangeView, Message, MessageContent, Role, ToolOutput,
+};
 
-use super::{Step, aside::aside};
+use super::Step;
 
-/// What the model reads where a call has no result.
+/// The result for a call that has none.
 const UNFINISHED: &str = "Not finished: the work was interrupted before this call had a result. \
                           It may have been carried out in part; look before you repeat it.";
 
-/// What stands where the user would have to speak and did not.
+/// The text for a place where the user would have to speak and did not.
 pub(crate) const GO_ON: &str = "Go on.";
 
 /// The messages of a session, as they are now.
@@ -48,14 +49,14 @@ struct OpenCall {
 }
 
 impl Conversation {
-    /// What the steps amount to.
-    pub fn of(steps: impl IntoIterator<Item = Step>) -> Self {
+    /// Folds steps into a conversation.
+    pub fn from_steps(steps: impl IntoIterator<Item = Step>) -> Self {
         let mut conversation = Self::default();
         steps.into_iter().for_each(|step| conversation.apply(step));
         conversation
     }
 
-    /// Takes the next step.
+    /// Applies the next step.
     pub fn apply(&mut self, step: Step) {
         match step {
             Step::Message { message } => self.say(message),
@@ -70,13 +71,13 @@ impl Conversation {
         }
     }
 
-    /// The messages that a provider may be sent, oldest first. Without the last message of the model while calls of it
+    /// Returns the messages that a provider may be sent, oldest first. Without the model's last message while calls in it
     /// have no result, see [`open_calls`](Self::open_calls).
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// The calls that have no result yet, in order.
+    /// Returns the calls that have no result yet, in order.
     pub fn open_calls(&self) -> impl Iterator<Item = &str> {
         let calls = self.open.iter().flat_map(|open| &open.calls);
         calls.filter(|call| call.output.is_none()).map(|call| call.id.as_str())
@@ -87,18 +88,18 @@ impl Conversation {
         self.open.as_ref().map(|open| &open.message)
     }
 
-    /// The newest message, complete or not.
+    /// Returns the newest message, complete or not.
     pub fn last(&self) -> Option<&Arc<Message>> {
         self.waiting().or(self.messages.last())
     }
 
-    /// What tools see of it. It follows the conversation.
+    /// Returns the view that tools get. It follows the conversation.
     pub fn view(&self) -> ExchangeView {
         self.history.view()
     }
 
-    /// The message with ids for its calls that no earlier call has. Made before it is stored, so that everybody calls
-    /// a call the same.
+    /// Returns the message with call ids that no earlier call has. Applied before the message is stored, so that the log,
+    /// events and the model use the same ids.
     pub(crate) fn with_own_ids(&self, mut message: Message) -> Message {
         let mut new = HashSet::new();
         for part in &mut message.content {
@@ -139,7 +140,7 @@ impl Conversation {
             return;
         }
         if self.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            self.push_user(vec![aside(GO_ON)]);
+            self.push_user(vec![synthetic(GO_ON)]);
         }
         let stored: Vec<String> = message.call_ids().map(str::to_owned).collect();
         let message = Arc::new(self.with_own_ids(message));
@@ -155,7 +156,7 @@ impl Conversation {
         self.open = Some(Open { message, calls });
     }
 
-    /// Takes the result of a call. One that nobody waits for, or a second one, is not taken.
+    /// Records the result of a call. A result without a call, or a second one, is ignored.
     fn answer(&mut self, id: &str, output: ToolOutput) {
         let Some(open) = &mut self.open else { return };
         let mut waiting = open.calls.iter_mut().filter(|call| call.output.is_none());
@@ -167,7 +168,7 @@ impl Conversation {
         }
     }
 
-    /// Gives every call that has no result one that says so.
+    /// Gives every call without a result one that says so.
     fn close(&mut self) {
         let Some(Open { message, calls }) = self.open.take() else { return };
         let results = calls.into_iter().map(|call| {
@@ -180,7 +181,7 @@ impl Conversation {
         self.messages.push(results);
     }
 
-    /// The user says something; after something else that the user said, it becomes one message with it.
+    /// Adds content of the user, to the last message if that is the user's too.
     fn push_user(&mut self, content: Vec<MessageContent>) {
         match self.messages.last_mut().filter(|last| last.role != Role::Assistant) {
             Some(last) => {
@@ -205,7 +206,22 @@ impl Conversation {
     }
 }
 
-/// The id, or the first one made of it that is not taken.
+/// Returns a text for the model that goose itself puts in the user's place. MCP's mark for "not for the user" tells it from
+/// what the user said.
+pub(crate) fn synthetic(text: impl Into<String>) -> MessageContent {
+    let mut block = ContentBlock::text(text);
+    if let ContentBlock::Text(text) = &mut block {
+        text.annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
+    }
+    MessageContent::Block(block)
+}
+
+/// Returns a message with a [`synthetic`] text.
+pub(crate) fn synthetic_message(text: impl Into<String>) -> Message {
+    Message::new(Role::User, [synthetic(text)])
+}
+
+/// Returns the id, or the first one made of it that is not taken.
 fn unique(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut candidate = id.to_owned();
     let mut number = 1_u64;
@@ -216,12 +232,12 @@ fn unique(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// Whether a part is a text without anything in it, which some services refuse.
+/// Returns true for a text of spaces only, which some services refuse.
 fn is_blank(part: &MessageContent) -> bool {
     part.as_text().is_some_and(|text| text.trim().is_empty())
 }
 
-/// Whether there is nothing in a message of the user's that a model could be told.
+/// Returns true if a message has nothing that a model could be told.
 pub(crate) fn says_nothing(message: &Message) -> bool {
     message.content.iter().all(is_blank)
 }

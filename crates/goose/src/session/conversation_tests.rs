@@ -74,13 +74,13 @@ fn check(messages: &[Arc<Message>]) -> Result<(), String> {
 #[test]
 fn results_stand_in_the_order_of_the_calls() {
     let steps = [said("go".into()), asked(&["a", "b"]), result("b", "two"), result("a", "one")];
-    let conversation = Conversation::of(steps);
+    let conversation = Conversation::from_steps(steps);
     assert_eq!(lines(&conversation), ["User: go", "Assistant: call a, call b", "User: a = one, b = two"]);
 }
 
 #[test]
 fn while_results_are_missing_the_calls_are_not_sent_but_tools_see_them() {
-    let conversation = Conversation::of([said("go".into()), asked(&["a", "b"]), result("a", "one")]);
+    let conversation = Conversation::from_steps([said("go".into()), asked(&["a", "b"]), result("a", "one")]);
     assert_eq!(lines(&conversation), ["User: go"]);
     assert_eq!(conversation.open_calls().collect::<Vec<_>>(), ["b"]);
     let seen = conversation.view().processor.messages.last().unwrap();
@@ -118,7 +118,7 @@ fn calls_without_result_are_closed_by_what_comes_next() {
         Step::ReplyEnded { outcome: "done".into() },
     ] {
         let steps = [said("go".into()), asked(&["a", "b"]), result("a", "one"), next];
-        let conversation = Conversation::of(steps);
+        let conversation = Conversation::from_steps(steps);
         assert_eq!(check(conversation.messages()), Ok(()));
         assert!(line(&conversation.messages()[2]).starts_with("User: a = one, b = Not finished"));
     }
@@ -134,7 +134,7 @@ fn the_same_id_again_is_another_call() {
         asked(&["a"]),
         result("a", "three"),
     ];
-    let conversation = Conversation::of(steps);
+    let conversation = Conversation::from_steps(steps);
     assert_eq!(
         lines(&conversation)[1..],
         [
@@ -148,7 +148,7 @@ fn the_same_id_again_is_another_call() {
 
 #[test]
 fn what_the_user_says_twice_is_one_message() {
-    let conversation = Conversation::of([said("one".into()), said("two".into())]);
+    let conversation = Conversation::from_steps([said("one".into()), said("two".into())]);
     assert_eq!(lines(&conversation), ["User: one, two"]);
     assert_eq!(conversation.view().processor.messages.snapshot(), conversation.messages());
 }
@@ -157,7 +157,7 @@ fn what_the_user_says_twice_is_one_message() {
 fn a_model_that_only_thinks_has_said_nothing() {
     let thought = MessageContent::Reasoning(Reasoning { text: "hm".into(), opaque: None });
     let thought = Message::new(Role::Assistant, [thought, MessageContent::text(" ")]);
-    let conversation = Conversation::of([said("go".into()), said(thought)]);
+    let conversation = Conversation::from_steps([said("go".into()), said(thought)]);
     assert_eq!(lines(&conversation), ["User: go"]);
 }
 
@@ -175,7 +175,7 @@ fn compaction_takes_the_place_of_everything_before() {
         Step::Compacted { messages: kept },
         said(Message::assistant("done")),
     ];
-    let conversation = Conversation::of(steps);
+    let conversation = Conversation::from_steps(steps);
     assert_eq!(
         lines(&conversation),
         ["User: so far: nothing", "Assistant: call a", "User: a = one", "Assistant: done"]
@@ -230,7 +230,7 @@ proptest! {
     /// Ids that were made unique before they were stored are kept.
     #[test]
     fn ids_are_made_unique_once(steps in prop::collection::vec(any_step(), 0..16), message in any_message()) {
-        let mut conversation = Conversation::of(steps);
+        let mut conversation = Conversation::from_steps(steps);
         let stored = conversation.with_own_ids(Message::new(Role::Assistant, message.content));
         let ids: Vec<String> = stored.call_ids().map(str::to_owned).collect();
         conversation.apply(said(stored));

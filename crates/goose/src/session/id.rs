@@ -1,4 +1,4 @@
-//! [`SessionId`]: what people call a session by, such as `20261115_3`.
+//! [`SessionId`]: the id of a session, such as `20261115_3`.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The longest id.
 const MAX_BYTES: usize = 64;
 
-/// The highest number that is believed: an id may come from anywhere, and others are counted up from it.
+/// The highest number that new ids are counted up from: an imported id may have any number.
 const MAX_NUMBER: i64 = 1_000_000_000;
 
 /// A session's id: letters, digits, `_`, `-` and `.`. New ones are the day (UTC) and a number that counts up from 1.
@@ -16,10 +16,10 @@ const MAX_NUMBER: i64 = 1_000_000_000;
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
-/// A text that cannot be a session's id.
+/// The error for a text that cannot be a session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no session id: one has up to {MAX_BYTES} letters, digits, '_', '-' and '.', such as 20261115_3"
+    "'{0}' is not a session id: ids have up to {MAX_BYTES} letters, digits, '_', '-' and '.', such as 20261115_3"
 )]
 pub struct BadSessionId(String);
 
@@ -28,20 +28,20 @@ impl SessionId {
         Self(format!("{day}_{number}"))
     }
 
-    /// The day and the number, where the id has them.
+    /// Returns the day and the number, if the id has them.
     pub(super) fn day_and_number(&self) -> Option<(&str, i64)> {
         let (day, number) = self.0.split_once('_')?;
         let is_day = day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit());
         Some((day, number.parse().ok().filter(|number| is_day && (1..=MAX_NUMBER).contains(number))?))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The day of a moment as ids have it.
+/// Formats the day of a moment for an id.
 pub(super) fn day(at: Timestamp) -> String {
     let date = at.to_zoned(TimeZone::UTC).date();
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn invalid_ids_are_refused() {
         for text in ["", "a b", "../x", "ä", &"x".repeat(65)] {
             assert!(text.parse::<SessionId>().is_err(), "{text}");
         }

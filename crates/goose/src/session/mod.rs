@@ -1,4 +1,4 @@
-//! What is kept of a conversation: an append-only log of [`Step`]s, in a database of the user's.
+//! Sessions: append-only logs of [`Step`]s in the user's database.
 //!
 //! ```text
 //! SessionStore ── create / open_session ──▶ Session ── append(step) ──▶ committed, has a number
@@ -6,24 +6,20 @@
 //!      └── list, find, latest, search, fork, rename, remove, export, import
 //! ```
 //!
-//! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point. What the
-//! log means to a model is a [`Conversation`].
+//! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point. A
+//! [`Conversation`] is what a model sees of the log.
 
-mod aside;
 mod conversation;
 pub mod export;
 mod id;
 pub mod import;
-mod opened;
 mod step;
 mod store;
 mod summary;
 
-pub(crate) use aside::{aside, aside_message};
 pub use conversation::Conversation;
-pub(crate) use conversation::{GO_ON, says_nothing};
+pub(crate) use conversation::{GO_ON, says_nothing, synthetic, synthetic_message};
 pub use id::{BadSessionId, SessionId};
-pub use opened::{Opened, SkippedStep, Steps, StoredStep};
-pub use step::Step;
+pub use step::{LoadedSession, SkippedStep, Step, Steps, StoredStep};
 pub use store::{FILE_NAME, Found, Session, SessionStore, StoreError};
 pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};

@@ -1,10 +1,12 @@
-//! [`Step`]: one entry of a session's log. Steps are only ever appended.
+//! [`Step`]: one entry of a session's log, and what is read from the log. Steps are only ever appended.
 
 use goose_extension::{Message, RichRenderable, ToolOutput, stored_output};
 use goose_providers::Usage;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{Session, SessionSummary};
 use crate::permission::Mode;
 
 /// Something that happened in a session. Its JSON form is what the store holds.
@@ -12,28 +14,28 @@ use crate::permission::Mode;
 #[serde(tag = "step", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Step {
-    /// The person or the model said something, complete.
+    /// The user or the model said something, complete.
     Message {
-        /// What was said.
+        /// The message.
         message: Message,
     },
-    /// A tool has answered one call. Stored as soon as it has, whatever its neighbours do.
+    /// A tool has answered one call. Stored at once, even if other calls of the same message are still running.
     ToolResult {
         /// The call.
         id: String,
-        /// What came back.
+        /// The result.
         #[serde(with = "stored_output")]
         output: ToolOutput,
     },
-    /// A question to a model was paid for.
+    /// A request to a model has cost something.
     Cost {
-        /// The service.
+        /// The provider.
         provider: String,
         /// The model.
         model: String,
         /// The tokens.
         usage: Usage,
-        /// The price in US dollars, where it is known.
+        /// The price in US dollars, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dollars: Option<f64>,
     },
@@ -44,12 +46,12 @@ pub enum Step {
     },
     /// A reply ended before it was done: cancelled, or goose was ended, which is noticed when the session is opened.
     Interrupted {
-        /// What happened.
+        /// The reason.
         reason: String,
     },
     /// A reply is over.
     ReplyEnded {
-        /// How, in a word.
+        /// The outcome, in a word.
         outcome: String,
     },
     /// An entry that a tool or goose has written for the user. The model does not see it.
@@ -93,7 +95,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The name of its kind, as in its JSON form.
+    /// Returns the name of its kind, as in its JSON form.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Message { .. } => "message",
@@ -108,4 +110,63 @@ impl Step {
             Self::NestedResult { .. } => "nested_result",
         }
     }
+}
+
+/// A step with its place in the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredStep {
+    /// Its number; the first is 1.
+    pub seq: u64,
+    /// The time at which it was stored.
+    pub at: Timestamp,
+    /// The step.
+    pub step: Step,
+}
+
+/// A step that is in the log and cannot be read. It stays there as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedStep {
+    /// Its number.
+    pub seq: u64,
+    /// The problem.
+    pub reason: String,
+}
+
+/// The log of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Steps {
+    /// The steps that can be read, in order.
+    pub steps: Vec<StoredStep>,
+    /// The steps that cannot; worth telling the user.
+    pub skipped: Vec<SkippedStep>,
+}
+
+impl Steps {
+    /// Returns true if the last reply neither ended nor was marked as interrupted: goose was ended in the middle of it.
+    pub fn is_unfinished(&self) -> bool {
+        let last = self.steps.iter().rev().find_map(|stored| match stored.step {
+            Step::ReplyEnded { .. } | Step::Interrupted { .. } => Some(false),
+            Step::Message { .. } | Step::ToolResult { .. } => Some(true),
+            // These also come between two replies.
+            _ => None,
+        });
+        last.unwrap_or(false)
+    }
+}
+
+/// A session that was read from the store, ready to be resumed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LoadedSession {
+    /// The handle to append to it.
+    pub session: Session,
+    /// Its summary.
+    pub summary: SessionSummary,
+    /// Its log.
+    pub steps: Vec<StoredStep>,
+    /// The steps that could not be read; worth telling the user.
+    pub skipped: Vec<SkippedStep>,
+    /// True if goose was ended in the middle of the last reply. The log does not say so yet.
+    pub unfinished: bool,
 }

@@ -1,4 +1,4 @@
-//! What is known of a session without reading its steps, and how to ask for sessions.
+//! [`SessionSummary`]: a session without its steps; and the options to create and list sessions.
 
 use std::path::PathBuf;
 
@@ -66,12 +66,12 @@ pub struct NewSession {
 }
 
 impl NewSession {
-    /// A session that works in this folder.
+    /// Returns a session that works in this folder.
     pub fn in_folder(working_dir: impl Into<PathBuf>) -> Self {
         Self { working_dir: working_dir.into(), ..Self::default() }
     }
 
-    /// With a name.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -100,11 +100,11 @@ impl NewSession {
     }
 }
 
-/// Which sessions to list. The newest come first.
+/// The sessions to list. The newest come first.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ListOptions {
-    /// No more than so many.
+    /// The maximum number.
     pub limit: Option<u32>,
     /// Only those that work in this folder.
     pub working_dir: Option<PathBuf>,
@@ -113,12 +113,12 @@ pub struct ListOptions {
 }
 
 impl ListOptions {
-    /// The newest so many.
+    /// Returns options for the newest sessions, at most `limit`.
     pub fn newest(limit: u32) -> Self {
         Self { limit: Some(limit), ..Self::default() }
     }
 
-    /// Only those that work in this folder.
+    /// Restricts the list to sessions that work in this folder.
     #[must_use]
     pub fn in_folder(mut self, working_dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(working_dir.into());
@@ -133,13 +133,13 @@ impl ListOptions {
     }
 }
 
-/// A session at a glance.
+/// A session without its steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionSummary {
     /// Its id.
     pub id: SessionId,
-    /// The name that the person gave it.
+    /// The name that the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_name: Option<String>,
     /// The first words that were said in it.
@@ -147,20 +147,19 @@ pub struct SessionSummary {
     pub title: Option<String>,
     /// The folder it works in.
     pub working_dir: PathBuf,
-    /// When it began.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// When its newest step was made.
+    /// The time of its newest step.
     pub updated_at: Timestamp,
-    /// How many steps it has, which is the number of the newest.
+    /// The number of steps, which is also the number of the newest.
     pub steps: u64,
-    /// How many messages there are among them.
+    /// The number of messages among them.
     pub messages: u64,
-    /// The tokens that were paid for.
+    /// The tokens that were used.
     pub usage: Usage,
-    /// What they cost in US dollars, as far as prices are known.
+    /// Their cost in US dollars, as far as prices are known.
     pub dollars: f64,
-    /// Where it comes from, if not from a conversation of its own: `fork:ID@STEP`, `import:ID` or
-    /// `legacy:ID`.
+    /// Its origin, if it was not started as a new session: `fork:ID@STEP`, `import:ID` or `legacy:ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// The reason it exists.
@@ -175,7 +174,7 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// What to call it: the given name, the first words, or the id.
+    /// Returns the given name, the first words, or the id.
     pub fn name(&self) -> &str {
         let name = self.given_name.as_deref().or(self.title.as_deref());
         name.filter(|name| !name.is_empty()).unwrap_or(self.id.as_str())

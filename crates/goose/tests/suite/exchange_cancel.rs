@@ -217,7 +217,7 @@ async fn wherever_the_log_ends_the_session_goes_on() -> anyhow::Result<()> {
         let is_marked = after.iter().any(|step| matches!(step, Step::Interrupted { .. }));
         assert_eq!(is_marked, end < whole, "after {end} steps: {after:?}");
         // What was going on is what a restart would make of it.
-        assert_eq!(Conversation::of(after).messages(), resumed.messages(), "after {end} steps");
+        assert_eq!(Conversation::from_steps(after).messages(), resumed.messages(), "after {end} steps");
     }
     Ok(())
 }

@@ -140,12 +140,12 @@ async fn play(moves: Vec<Vec<Move>>, cancels: Vec<usize>) -> anyhow::Result<()> 
     }
     let steps = stage.steps().await?;
     for end in 0..=steps.len() {
-        let mut conversation = Conversation::of(steps[..end].iter().cloned());
+        let mut conversation = Conversation::from_steps(steps[..end].iter().cloned());
         conversation.apply(Step::Interrupted { reason: "killed".to_owned() });
         let found = problem(conversation.messages());
         anyhow::ensure!(found.is_none(), "after {end} steps: {found:?} {steps:?}");
     }
-    let whole = Conversation::of(steps);
+    let whole = Conversation::from_steps(steps);
     anyhow::ensure!(whole.messages() == stage.exchange.messages(), "what is stored is what is there");
     for asked in stage.model.asked() {
         let found = request_problem(&asked);

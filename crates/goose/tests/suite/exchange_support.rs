@@ -238,7 +238,7 @@ pub(crate) fn problem(messages: &[Arc<Message>]) -> Option<String> {
 }
 
 /// The session of an exchange, opened again as after a restart.
-pub(crate) async fn reopened(stage: &Stage) -> anyhow::Result<goose::session::Opened> {
+pub(crate) async fn reopened(stage: &Stage) -> anyhow::Result<goose::session::LoadedSession> {
     let store = SessionStore::at(stage.store.path());
     Ok(store.open_session(stage.exchange.session_id()).await?)
 }

@@ -430,7 +430,7 @@ async fn a_session_can_be_read_as_markdown() -> anyhow::Result<()> {
     b.rs
     ````
 
-    > The conversation so far was made shorter for the model.
+    > The conversation so far was shortened for the model.
 
     > Interrupted: cancelled
 

@@ -155,7 +155,10 @@ async fn full_once(program: PathBuf, fault: String) -> anyhow::Result<usize> {
     let said = lines(&output);
     assert_eq!(last(&said, "steps"), Some(7), "{fault}: {said:?}");
     let errors: Vec<&String> = said.iter().filter(|line| line.starts_with("error")).collect();
-    ensure!(errors.len() <= 1 && errors.iter().all(|error| error.contains("no room")), "{fault}: {errors:?}");
+    ensure!(
+        errors.len() <= 1 && errors.iter().all(|error| error.contains("no space left")),
+        "{fault}: {errors:?}"
+    );
     let store = SessionStore::open(&file).await?;
     let latest = store.latest(None).await?.context("there is a session")?;
     assert_eq!(store.steps(&latest.id).await?.steps.len(), 7);

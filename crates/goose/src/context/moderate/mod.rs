@@ -1,20 +1,17 @@
-//! Making room: what becomes of older messages when the context is full.
+//! Compaction: shortens older messages when the context is full.
 //!
 //! ```text
-//! units     the conversation in pieces that can be taken out without breaking it
-//! opening   what is known of the pieces that are gone: the task, a summary, the last request, the plan
-//! shrink    older results of tools become a line; the recent ones stay
-//! truncate  the oldest pieces go, the task and the plan stay
-//! summarize a model writes down what the oldest pieces were about
+//! units            the conversation in pieces that can be removed without breaking it; removal of the oldest
+//! summary_message  stands for the pieces that are gone: the task, a summary, the last request, the plan
+//! shrink           shortens results of tools, the older ones first
+//! summarize        has a model summarize the oldest pieces
 //! ```
 //!
-//! The recent pieces stay as they are, word for word, whatever happens to the older ones.
+//! The recent pieces stay word for word, whatever happens to the older ones.
 
-mod opening;
-mod plan;
 mod shrink;
 mod summarize;
-mod truncate;
+mod summary_message;
 mod units;
 
 use std::{fmt, str::FromStr, sync::Arc};
@@ -25,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Budget, Meter};
-use units::Units;
+use units::{Units, truncate};
 
-/// How a profile wants room to be made.
+/// The way in which a profile wants room to be made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moderator {
@@ -41,7 +38,7 @@ pub enum Moderator {
 }
 
 impl Moderator {
-    /// All of them, as people write them.
+    /// The names in a profile.
     pub const NAMES: [&'static str; 3] = ["passive", "truncate", "summarize"];
 }
 
@@ -68,33 +65,33 @@ impl FromStr for Moderator {
     }
 }
 
-/// A conversation that fits.
+/// A shortened conversation.
 #[derive(Debug, Clone)]
 pub struct Room {
-    /// What the model sees from now on.
+    /// The messages that the model sees from now on.
     pub messages: Vec<Arc<Message>>,
-    /// What did not go as it should have, for the person.
+    /// A problem to tell the user.
     pub notice: Option<String>,
 }
 
-/// Why no room could be made.
+/// The reason why no room could be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NoRoom {
     /// The profile does not want it.
     #[error("the conversation is too long for the model, and the moderator `passive` shortens nothing")]
     Passive,
-    /// What must stay is too long already.
+    /// The part that must stay is too long already.
     #[error("the last message alone is too long for the model: about {needed} tokens, at most {limit} fit")]
     TooLong {
-        /// What the shortest conversation would have.
+        /// The tokens of the shortest conversation.
         needed: u64,
-        /// What fits.
+        /// The tokens that fit.
         limit: u64,
     },
 }
 
-/// Why room is made.
+/// The reason why room is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
     /// The context will soon be full: the recent pieces stay as long as they fit.
@@ -104,59 +101,59 @@ pub enum Pressure {
     Now,
 }
 
-/// What making room needs to know.
+/// The parameters of a compaction.
 #[derive(Clone, Copy)]
-pub struct Making<'a> {
-    /// How to go about it.
+pub struct CompactionRequest<'a> {
+    /// The way to make room.
     pub moderator: Moderator,
-    /// Why.
+    /// The reason.
     pub pressure: Pressure,
-    /// How full the context is.
+    /// Measures how full the context is.
     pub meter: &'a Meter,
-    /// How full it may be.
+    /// Says how full it may be.
     pub budget: Budget,
-    /// Who summarizes.
+    /// The model that summarizes.
     pub summarizer: &'a dyn Provider,
-    /// How often the summarizer is asked.
+    /// The retry policy for the summarizer.
     pub retry: &'a RetryPolicy,
-    /// Is told what asking a model cost, whatever came of it.
+    /// Receives the tokens of each request to the summarizer, also of failed ones.
     pub book: &'a (dyn Fn(Usage) + Sync),
 }
 
-/// Makes room: the conversation becomes shorter, and stays valid. Where there is nothing to take out, it is given back as
-/// it was. Dropping the future leaves everything as it was.
+/// Makes room: the conversation becomes shorter, and stays valid. If nothing can be removed, it is returned unchanged. The
+/// future may be dropped at any time.
 ///
 /// # Errors
 ///
-/// Where that cannot be done.
-pub async fn make_room(messages: &[Arc<Message>], making: Making<'_>) -> Result<Room, NoRoom> {
-    if making.moderator == Moderator::Passive {
+/// Fails if the conversation cannot be made short enough.
+pub async fn make_room(messages: &[Arc<Message>], request: CompactionRequest<'_>) -> Result<Room, NoRoom> {
+    if request.moderator == Moderator::Passive {
         return Err(NoRoom::Passive);
     }
-    let mut units = Units::of(messages);
-    let goal = Goal { meter: making.meter, tokens: making.budget.goal() };
+    let mut units = Units::new(messages);
+    let goal = Goal { meter: request.meter, tokens: request.budget.goal() };
     let has_shrunk = shrink::older_results(&mut units, &goal);
     let mut notice = None;
     if !has_shrunk || !goal.is_met(&units.messages()) {
-        match making.moderator {
-            Moderator::Summarize => notice = summarize::oldest(&mut units, &goal, &making).await,
-            Moderator::Truncate | Moderator::Passive => truncate::oldest(&mut units, &goal),
+        match request.moderator {
+            Moderator::Summarize => notice = summarize::oldest(&mut units, &goal, &request).await,
+            Moderator::Truncate | Moderator::Passive => truncate(&mut units, &goal),
         }
     }
-    let shorter = fitting(units.messages(), &goal, &making)?;
-    // What is known of a few short pieces can be longer than they were.
+    let shorter = fitting(units.messages(), &goal, &request)?;
+    // The summary of a few short pieces can be longer than they were.
     let is_shorter = goal.used(&shorter) < goal.used(messages);
     Ok(Room { messages: if is_shorter { shorter } else { messages.to_vec() }, notice })
 }
 
-/// What must fit, fits: where the recent results are too long themselves, they are cut too. Or it is said.
+/// Cuts the recent results too if they are too long themselves.
 fn fitting(
     messages: Vec<Arc<Message>>,
     goal: &Goal<'_>,
-    making: &Making<'_>,
+    request: &CompactionRequest<'_>,
 ) -> Result<Vec<Arc<Message>>, NoRoom> {
-    let limit = match making.pressure {
-        Pressure::Ahead => making.budget.limit.saturating_sub(making.budget.reserve),
+    let limit = match request.pressure {
+        Pressure::Ahead => request.budget.limit.saturating_sub(request.budget.reserve),
         Pressure::Now => goal.tokens,
     };
     if goal.used(&messages) <= limit {
@@ -164,43 +161,43 @@ fn fitting(
     }
     let messages = shrink::all_results(&messages);
     match goal.used(&messages) {
-        needed if needed > limit && making.pressure == Pressure::Ahead => {
+        needed if needed > limit && request.pressure == Pressure::Ahead => {
             Err(NoRoom::TooLong { needed, limit })
         }
         _ => Ok(messages),
     }
 }
 
-/// How short a conversation should become.
+/// The length that a conversation should have.
 struct Goal<'a> {
     meter: &'a Meter,
     tokens: u64,
 }
 
-/// How long a part of an opening may be, in characters: no more than this,
-const MAX_OPENING_CHARS: u64 = 8_000;
-/// and no more than a share of the goal, but never less than this.
-const MIN_OPENING_CHARS: u64 = 800;
+/// The maximum length of a part of the summary message, in characters: a share of the goal, but not more than this
+const MAX_SUMMARY_PART_CHARS: u64 = 8_000;
+/// and not less than this.
+const MIN_SUMMARY_PART_CHARS: u64 = 800;
 
 impl Goal<'_> {
     fn is_met(&self, messages: &[Arc<Message>]) -> bool {
         self.used(messages) <= self.tokens
     }
 
-    /// How many tokens these messages have, with everything around them.
+    /// Returns the tokens of these messages, with the system prompt and the tools.
     fn used(&self, messages: &[Arc<Message>]) -> u64 {
         self.meter.would_use(messages.iter().map(AsRef::as_ref))
     }
 
-    /// How many tokens a message has by itself, by the same measure.
+    /// Returns the tokens of a message by itself, by the same measure.
     fn weight(&self, message: &Message) -> u64 {
         self.meter.weight(message)
     }
 
-    /// How many characters a part of an opening may have: all four together leave a third of the goal to the rest.
+    /// Returns the maximum length of a part: all four together leave a third of the goal to the rest.
     fn max_part_chars(&self) -> usize {
         let share = self.tokens / 6 * 4;
-        usize::try_from(share.clamp(MIN_OPENING_CHARS, MAX_OPENING_CHARS)).unwrap_or(usize::MAX)
+        usize::try_from(share.clamp(MIN_SUMMARY_PART_CHARS, MAX_SUMMARY_PART_CHARS)).unwrap_or(usize::MAX)
     }
 }
 

@@ -50,7 +50,7 @@ fn goal(meter: &Meter, limit: u64) -> Goal<'_> {
 }
 
 fn shrunk(messages: &[Arc<Message>], limit: u64, ratio: u64) -> Vec<Arc<Message>> {
-    let (meter, mut units) = (meter(messages, ratio), Units::of(messages));
+    let (meter, mut units) = (meter(messages, ratio), Units::new(messages));
     shrink::older_results(&mut units, &goal(&meter, limit));
     units.messages()
 }
@@ -70,9 +70,16 @@ async fn made(
         model.booked.fetch_add(usage.total(), Ordering::Relaxed);
     };
     let budget = Budget::new(limit, None, None);
-    let making =
-        Making { moderator, pressure, meter: &meter, budget, summarizer: model, retry: &retry, book: &book };
-    make_room(messages, making).await
+    let request = CompactionRequest {
+        moderator,
+        pressure,
+        meter: &meter,
+        budget,
+        summarizer: model,
+        retry: &retry,
+        book: &book,
+    };
+    make_room(messages, request).await
 }
 
 const TRUNCATE: (Moderator, Pressure) = (Moderator::Truncate, Pressure::Ahead);
@@ -158,7 +165,7 @@ async fn a_request_beside_results_outlives_them() {
 #[tokio::test]
 async fn a_reminder_is_no_request() {
     let mut messages = long_work(12, 4_000);
-    Arc::make_mut(&mut messages[4]).content.push(crate::session::aside("Your last answer was empty."));
+    Arc::make_mut(&mut messages[4]).content.push(crate::session::synthetic("Your last answer was empty."));
 
     let room = made(&messages, 9_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap();
 

@@ -1,5 +1,5 @@
-//! Older results of tools become a line that says what they were. They are what fills most contexts, and what is
-//! needed least: the model has drawn its conclusions, and can look again.
+//! Shortening of tool results. Older results fill most contexts and are needed least: the model has drawn its conclusions,
+//! and can call the tool again.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use goose_fs::head_tail_chars;
 
 use super::{Goal, units::Units};
 
-/// What stays of a result.
+/// The part of a result that stays.
 #[derive(Clone, Copy)]
 struct Kept {
     /// Characters from its beginning.
@@ -19,10 +19,10 @@ struct Kept {
 
 /// An older result: enough to know what it was.
 const OLDER: Kept = Kept { head: 160, tail: 0 };
-/// A recent one that does not fit otherwise: enough to go on with.
+/// A recent one that does not fit otherwise: enough to continue with.
 const RECENT: Kept = Kept { head: 2_000, tail: 2_000 };
 
-/// Shrinks results, the oldest first, as many as the goal needs; never the recent ones. Tells whether there were any.
+/// Shrinks results, the oldest first, as many as the goal needs; never the recent ones. Returns true if there were any.
 pub(super) fn older_results(units: &mut Units, goal: &Goal<'_>) -> bool {
     let mut excess = goal.used(&units.messages()).saturating_sub(goal.tokens);
     let mut has_shrunk = false;
@@ -39,13 +39,13 @@ pub(super) fn older_results(units: &mut Units, goal: &Goal<'_>) -> bool {
     has_shrunk
 }
 
-/// The conversation with every long result cut.
+/// Returns the conversation with every long result cut.
 pub(super) fn all_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let cut = |message: &Arc<Message>| shrunk(message, RECENT).map_or_else(|| Arc::clone(message), Arc::new);
     messages.iter().map(cut).collect()
 }
 
-/// The message with its long results cut, where it has any.
+/// Returns the message with its long results cut, if it has any.
 fn shrunk(message: &Message, kept: Kept) -> Option<Message> {
     let cut: Vec<Option<ToolOutput>> = message.content.iter().map(|part| shortened(part, kept)).collect();
     if cut.iter().all(Option::is_none) {
@@ -60,7 +60,7 @@ fn shrunk(message: &Message, kept: Kept) -> Option<Message> {
     Some(Message::new(message.role.clone(), parts.collect::<Vec<_>>()))
 }
 
-/// The result, shorter; nothing where it is short, or no result.
+/// Returns a shorter result; nothing if the part is short or not a result.
 fn shortened(part: &MessageContent, kept: Kept) -> Option<ToolOutput> {
     let MessageContent::ToolResult { output, .. } = part else { return None };
     let text = output.as_text();

@@ -1,24 +1,24 @@
-//! [`Units`]: a conversation in the smallest pieces that can be taken out without breaking it. A call of a tool and its
-//! result are one piece.
+//! [`Units`]: a conversation in the smallest pieces that can be removed without breaking it, and the removal of the oldest
+//! ones. A tool call and its result are one piece.
 
 use std::sync::Arc;
 
 use goose_extension::{Message, MessageContent, Role};
 
-use super::opening::Opening;
+use super::{Goal, summary_message::SummaryMessage};
 
-/// How many of the last pieces stay as they are, whatever their size.
+/// The number of last pieces that stay as they are, whatever their size.
 const RECENT: usize = 4;
 
-/// What stands for a part of a request that is no text.
+/// The text for a part of a request that is not text.
 const ATTACHMENT: &str = "(an attachment)";
 
 /// A piece.
 pub(super) type Unit = Vec<Arc<Message>>;
 
-/// What is known of the pieces that went before, and the pieces that are there, oldest first.
+/// A summary of the pieces that are gone, and the pieces that are there, oldest first.
 pub(super) struct Units {
-    pub(super) opening: Option<Opening>,
+    pub(super) summary: Option<SummaryMessage>,
     units: Vec<Unit>,
 }
 
@@ -27,14 +27,14 @@ pub(super) struct Units {
 pub(super) struct Pieces<'a>(&'a [Unit]);
 
 impl Units {
-    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+    pub(super) fn new(messages: &[Arc<Message>]) -> Self {
         let mut units = Vec::new();
         let mut rest = messages;
-        let mut opening = None;
+        let mut summary = None;
         if let Some((first, others)) = messages.split_first()
-            && let Some((found, words)) = Opening::split(first)
+            && let Some((found, words)) = SummaryMessage::split(first)
         {
-            (opening, rest) = (Some(found), others);
+            (summary, rest) = (Some(found), others);
             if !words.is_empty() {
                 units.push(vec![Arc::new(Message::new(Role::User, words.to_vec()))]);
             }
@@ -49,50 +49,50 @@ impl Units {
             units.push(unit.to_vec());
             rest = others;
         }
-        Self { opening, units }
+        Self { summary, units }
     }
 
-    /// How many pieces are older than the recent ones, which stay.
+    /// Returns the number of pieces that are older than the recent ones, which stay.
     pub(super) fn older(&self) -> usize {
         self.units.len().saturating_sub(RECENT)
     }
 
-    /// The pieces before one, and from it on.
+    /// Splits the pieces before `first` from the others.
     pub(super) fn at(&self, first: usize) -> (Pieces<'_>, Pieces<'_>) {
         let (before, from) = self.units.split_at(first);
         (Pieces(before), Pieces(from))
     }
 
-    /// The messages of the pieces that are older than the recent ones.
+    /// Returns the messages of the pieces that are older than the recent ones.
     pub(super) fn older_messages(&mut self) -> impl Iterator<Item = &mut Arc<Message>> {
         let older = self.older();
         self.units[..older].iter_mut().flatten()
     }
 
-    /// Takes out the pieces before one; the opening says what is known of them.
-    pub(super) fn replace(&mut self, first: usize, opening: Opening) {
+    /// Replaces the pieces before `first` by a summary.
+    pub(super) fn replace(&mut self, first: usize, summary: SummaryMessage) {
         self.units.drain(..first);
-        self.opening = Some(opening);
+        self.summary = Some(summary);
     }
 
-    /// The whole as a conversation.
+    /// Returns the conversation.
     pub(super) fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages = self.units.concat();
-        let Some(opening) = &self.opening else { return messages };
+        let Some(summary) = &self.summary else { return messages };
         match messages.first().filter(|first| first.role != Role::Assistant) {
             // The user speaks once at a time.
             Some(first) => {
-                let parts = opening.parts().chain(first.content.iter().cloned());
+                let parts = summary.parts().chain(first.content.iter().cloned());
                 messages[0] = Arc::new(Message::new(Role::User, parts));
             }
-            None => messages.insert(0, Arc::new(opening.message())),
+            None => messages.insert(0, Arc::new(summary.message())),
         }
         messages
     }
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces one by one.
+    /// Returns the pieces one by one.
     pub(super) fn iter(self) -> impl DoubleEndedIterator<Item = &'a Unit> {
         self.0.iter()
     }
@@ -101,23 +101,23 @@ impl<'a> Pieces<'a> {
         self.0.iter().flatten()
     }
 
-    /// What the person asked for first in these pieces.
+    /// Returns the user's first request in these pieces.
     pub(super) fn first_request(self) -> Option<String> {
         self.messages().find_map(|message| request(message))
     }
 
-    /// What the person asked for last in these pieces.
+    /// Returns the user's last request in these pieces.
     pub(super) fn last_request(self) -> Option<String> {
         self.messages().rev().find_map(|message| request(message))
     }
 
-    /// Whether the person asks for something in these pieces.
+    /// Returns true if the user asks for something in these pieces.
     pub(super) fn has_request(self) -> bool {
         self.messages().any(|message| request(message).is_some())
     }
 }
 
-/// What the person says in a message, also beside results of tools.
+/// Returns what the user says in a message, also beside results of tools.
 fn request(message: &Message) -> Option<String> {
     if message.role == Role::Assistant {
         return None;
@@ -130,7 +130,32 @@ fn request(message: &Message) -> Option<String> {
     (!words.is_empty()).then(|| words.join("\n"))
 }
 
-/// Whether a message carries results of tools.
+/// Returns true if a message carries results of tools.
 fn is_results(message: &Message) -> bool {
     message.content.iter().any(|part| matches!(part, MessageContent::ToolResult { .. }))
+}
+
+/// Removes the oldest pieces. The task, the last request and the plan stay in the summary.
+pub(super) fn truncate(units: &mut Units, goal: &Goal<'_>) {
+    let first = first_kept(units, goal);
+    if first > 0 {
+        units.replace(first, SummaryMessage::without(units, first, None, goal.max_part_chars()));
+    }
+}
+
+/// Returns the first piece that stays: as many from the end as the goal allows, the recent ones in any case.
+pub(super) fn first_kept(units: &Units, goal: &Goal<'_>) -> usize {
+    let (older, recent) = units.at(units.older());
+    let summary = units.summary.as_ref().map_or(0, |summary| goal.weight(&summary.message()));
+    let mut used =
+        goal.used(&[]) + summary + recent.messages().map(|message| goal.weight(message)).sum::<u64>();
+    let mut first = units.older();
+    for unit in older.iter().rev() {
+        used += unit.iter().map(|message| goal.weight(message)).sum::<u64>();
+        if used > goal.tokens {
+            break;
+        }
+        first -= 1;
+    }
+    first
 }

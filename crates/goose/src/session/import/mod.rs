@@ -1,11 +1,6 @@
-//! Sessions from elsewhere: our own JSON exports, and what goose 1.x has left on this machine.
-//!
-//! The files of goose 1.x are only read.
+//! Imports: JSON exports, and the sessions of goose 1.x.
 
 mod legacy;
-mod legacy_content;
-mod legacy_db;
-mod legacy_lines;
 
 pub use legacy::{Imported, NotImported, legacy};
 

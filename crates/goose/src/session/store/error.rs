@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use crate::session::SessionId;
 
-/// What the store could not do. Nothing that was committed before is lost by any of these.
+/// An error of the store. Nothing that was committed before is lost.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The folder or the file cannot be made or opened.
+    /// The folder or the file cannot be created or opened.
     #[error("the session store {} cannot be opened: {reason}", path.display())]
     CannotOpen {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
     /// The file may only be read.
@@ -22,8 +22,8 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// There is no room left.
-    #[error("there is no room left on the disk for the session store {}", path.display())]
+    /// The disk is full.
+    #[error("no space left on the disk for the session store {}", path.display())]
     Full {
         /// The file.
         path: PathBuf,
@@ -33,11 +33,11 @@ pub enum StoreError {
     Disk {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
     /// Some other program's file is where the store should be. It is left as it is.
-    #[error("{} is not a goose session store: it is no database", path.display())]
+    #[error("{} is not a goose session store: it is not a database", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         reason: String,
     },
     /// A newer goose has changed the store.
@@ -69,22 +69,22 @@ pub enum StoreError {
         /// The newest version that is understood.
         known: i64,
     },
-    /// Others kept the store locked for too long.
+    /// Other processes kept the store locked for too long.
     #[error("the session store {} is locked by another program", path.display())]
     Locked {
         /// The file.
         path: PathBuf,
     },
-    /// Someone else has appended to the session since it was opened here.
+    /// Another writer has appended to the session since it was opened here.
     #[error("session {id} is being written by another goose")]
     SessionBusy {
         /// The session.
         id: SessionId,
     },
-    /// There is no such session; perhaps not any more.
+    /// The session does not exist, or was removed.
     #[error("there is no session '{wanted}'")]
     NoSuchSession {
-        /// What was asked for.
+        /// The id or name that was asked for.
         wanted: String,
     },
     /// Several sessions have that name.
@@ -103,36 +103,36 @@ pub enum StoreError {
         /// The cap.
         limit: usize,
     },
-    /// A file that should be imported does not hold what it should.
+    /// A file that should be imported cannot be understood.
     #[error("{what} cannot be imported: {reason}")]
     NotImportable {
-        /// What was to be imported.
+        /// The file or session.
         what: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// Something else.
+    /// Any other error.
     #[error("the session store failed: {reason}")]
     Other {
-        /// What the database said.
+        /// The database's message.
         reason: String,
     },
 }
 
 impl StoreError {
-    /// What the person can do about it.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::CannotOpen { path, .. } | Self::ReadOnly { path } => format!(
-                "check that you may write to {}, set GOOSE_PATH_ROOT to another folder, or go on with --no-session",
+                "check that you may write to {}, set GOOSE_PATH_ROOT to another folder, or use --no-session",
                 folder(path).display()
             ),
             Self::Full { path } | Self::Disk { path, .. } => format!(
-                "make room on the disk that holds {}, then go on with the session; or use --no-session",
+                "free some space on the disk that holds {}, then resume the session; or use --no-session",
                 folder(path).display()
             ),
             Self::NotADatabase { path } | Self::NotOurs { path } => {
-                format!("move {} somewhere else; goose then begins a new store in its place", path.display())
+                format!("move {} somewhere else; goose then creates a new store in its place", path.display())
             }
             Self::Damaged { path, .. } => format!(
                 "`sqlite3 {0} .recover | sqlite3 recovered.db` saves what can be read; then move {0} away, together \
@@ -141,15 +141,15 @@ impl StoreError {
             ),
             Self::Newer { .. } => "update goose, or set GOOSE_PATH_ROOT to another folder".to_owned(),
             Self::Locked { .. } => {
-                "end the program that holds it, perhaps a backup, and try again".to_owned()
+                "close the program that holds it, perhaps a backup, and try again".to_owned()
             }
             Self::SessionBusy { id } => {
                 format!(
-                    "leave the other one first, or go on with a copy: goose session --resume --fork --session-id {id}"
+                    "quit the other one first, or resume a copy: goose session --resume --fork --session-id {id}"
                 )
             }
             Self::NoSuchSession { .. } => "`goose session list` shows all sessions".to_owned(),
-            Self::Ambiguous { .. } => "say which by its id".to_owned(),
+            Self::Ambiguous { .. } => "use the id instead of the name".to_owned(),
             Self::StepTooLarge { .. } | Self::NotImportable { .. } | Self::Other { .. } => return None,
         };
         Some(hint)

@@ -1,4 +1,4 @@
-//! Making, copying, naming and removing whole sessions.
+//! Creating, copying, renaming, removing and importing sessions.
 
 use super::{
     Session, SessionStore, StepRow, StoreError,
@@ -11,7 +11,7 @@ use crate::session::{NewSession, SessionId, Step, id};
 use goose_providers::Usage;
 use jiff::Timestamp;
 
-/// The longest name that is kept.
+/// The maximum length of a name.
 const MAX_NAME_CHARS: usize = 200;
 
 const NEXT_NUMBER: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, 1) \
@@ -64,11 +64,11 @@ pub(in crate::session) struct ImportedSession {
 }
 
 impl SessionStore {
-    /// A new session. Its id is reserved now; it is stored with its first step, so one that stays empty leaves nothing.
+    /// Creates a session. Its id is reserved now; it is stored with its first step, so an empty session leaves nothing.
     ///
     /// # Errors
     ///
-    /// Where the store cannot be written.
+    /// Fails if the store cannot be written.
     pub async fn create(&self, mut new: NewSession) -> Result<Session, StoreError> {
         let now = Timestamp::now();
         let mut lease = self.database().write().await?;
@@ -83,7 +83,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and where the store cannot be written.
+    /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn fork(&self, id: &SessionId, upto: Option<u64>) -> Result<Session, StoreError> {
         let mut lease = self.database().begin().await?;
         let now = Timestamp::now();
@@ -97,16 +97,16 @@ impl SessionStore {
         }
         let steps = Statement::new(COPY_STEPS).bind(&copy).bind(id).bind(upto);
         lease.change(steps).await?;
-        let last = count_again(&mut lease, &copy).await?;
+        let last = recount(&mut lease, &copy).await?;
         lease.commit().await?;
         Ok(Session::existing(self.clone(), copy, last))
     }
 
-    /// Gives a session a name; an empty one takes the name away.
+    /// Renames a session; an empty name removes the name.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and where the store cannot be written.
+    /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn rename(&self, id: &SessionId, name: &str) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
         let rename = Statement::new(RENAME).bind(id).bind(clean_name(name));
@@ -122,7 +122,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and where the store cannot be written.
+    /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn remove(&self, id: &SessionId) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
         lease.run(lease.sql().begin_removal).await?;
@@ -143,7 +143,7 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Stores a session that comes from elsewhere, under its own id where that is free.
+    /// Stores an imported session, under its own id if that is free.
     pub(in crate::session) async fn insert_imported(
         &self,
         imported: ImportedSession,
@@ -164,7 +164,7 @@ impl SessionStore {
         Ok(id)
     }
 
-    /// Whether a session was imported from there before.
+    /// Returns true if a session with this origin was imported before.
     pub(in crate::session) async fn has_origin(&self, origin: &str) -> Result<bool, StoreError> {
         let mut lease = self.database().read().await?;
         let found = lease.number(Statement::new(BY_ORIGIN).bind(origin)).await?;
@@ -173,7 +173,7 @@ impl SessionStore {
     }
 }
 
-/// An id that nobody has or gets.
+/// Reserves an unused id.
 async fn reserve(lease: &mut Lease, at: Timestamp) -> Result<SessionId, StoreError> {
     let day = id::day(at);
     loop {
@@ -194,8 +194,8 @@ async fn keep_number(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError
     lease.change(Statement::new(NUMBER_IS_TAKEN).bind(day).bind(number)).await.map(drop)
 }
 
-/// Sets the counters of a session from its steps, and gives the number of the last.
-async fn count_again(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
+/// Sets the counters of a session from its steps, and returns the number of the last.
+async fn recount(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
     let last = lease.number(Statement::new(LAST_STEP).bind(id)).await?;
     let messages = lease.number(Statement::new(COUNT_MESSAGES).bind(id)).await?;
     let costs = Statement::new(COSTS).bind(id);
@@ -220,7 +220,7 @@ async fn count_again(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreErro
     Ok(count(last))
 }
 
-/// A name on one line, where something is left of it.
+/// Returns the name on one line, unless nothing is left of it.
 fn clean_name(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split_whitespace().collect();
     let name: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();

@@ -1,4 +1,4 @@
-//! Reading: lists from the table of sessions alone, and a session's steps.
+//! Reading: lists, which need the table of sessions alone, and the steps of a session.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,9 @@ use super::{
     dialect::{Row, Statement},
     row::{count, moment, stored_count},
 };
-use crate::session::{ListOptions, Opened, SessionId, SessionSummary, SkippedStep, Step, Steps, StoredStep};
+use crate::session::{
+    ListOptions, LoadedSession, SessionId, SessionSummary, SkippedStep, Step, Steps, StoredStep,
+};
 
 macro_rules! summary_where {
     ($rest:literal) => {
@@ -41,10 +43,10 @@ const ONE_STEP: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 AN
 
 const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) AS number FROM steps WHERE session_id = $1";
 
-/// How many steps of a damaged session are looked up: how many it has can be damaged too.
+/// The maximum number of steps that are looked up in a damaged session: its counter may be damaged too.
 const MAX_LOOKED_UP: u64 = 200_000;
 
-/// How many sessions of one name are told apart.
+/// The maximum number of sessions with the same name that an error lists.
 const MAX_NAMESAKES: i64 = 20;
 
 impl SessionStore {
@@ -52,7 +54,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// Where the store cannot be read.
+    /// Fails if the store cannot be read.
     pub async fn list(&self, options: ListOptions) -> Result<Vec<SessionSummary>, StoreError> {
         let folder = options.working_dir.map(|folder| folder.to_string_lossy().into_owned());
         let limit = options.limit.map_or(i64::MAX, i64::from);
@@ -71,18 +73,18 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// Where the store cannot be read.
+    /// Fails if the store cannot be read.
     pub async fn latest(&self, working_dir: Option<&Path>) -> Result<Option<SessionSummary>, StoreError> {
         let working_dir = working_dir.map(Path::to_owned);
         let options = ListOptions { working_dir, ..ListOptions::newest(1) };
         Ok(self.list(options).await?.pop())
     }
 
-    /// The session with this id.
+    /// Returns the session with this id.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and where the store cannot be read.
+    /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
         let mut lease = self.database().read().await?;
         let found = summary(&mut lease, id).await?;
@@ -94,8 +96,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`]; [`StoreError::Ambiguous`] where several have the name; and where the store cannot
-    /// be read.
+    /// [`StoreError::NoSuchSession`]; [`StoreError::Ambiguous`] if several have the name; and errors of the store.
     pub async fn find(&self, name_or_id: &str) -> Result<SessionSummary, StoreError> {
         let mut lease = self.database().read().await?;
         if let Ok(id) = name_or_id.parse()
@@ -115,28 +116,28 @@ impl SessionStore {
         Err(StoreError::Ambiguous { name: name_or_id.to_owned(), ids })
     }
 
-    /// The log of a session. A step that cannot be read is left out and named.
+    /// Returns the log of a session. A step that cannot be read is listed apart.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and where the store cannot be read.
+    /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn steps(&self, id: &SessionId) -> Result<Steps, StoreError> {
         Ok(self.summary_and_steps(id).await?.1)
     }
 
-    /// A session to go on with.
+    /// Loads a session to resume it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and where the store cannot be read.
-    pub async fn open_session(&self, id: &SessionId) -> Result<Opened, StoreError> {
+    /// [`StoreError::NoSuchSession`], and errors of the store.
+    pub async fn open_session(&self, id: &SessionId) -> Result<LoadedSession, StoreError> {
         let (summary, steps) = self.summary_and_steps(id).await?;
         let session = Session::existing(self.clone(), id.clone(), summary.steps);
         let unfinished = steps.is_unfinished();
-        Ok(Opened { session, summary, steps: steps.steps, skipped: steps.skipped, unfinished })
+        Ok(LoadedSession { session, summary, steps: steps.steps, skipped: steps.skipped, unfinished })
     }
 
-    /// Both as of the same moment.
+    /// Returns both as of the same moment.
     pub(in crate::session) async fn summary_and_steps(
         &self,
         id: &SessionId,
@@ -146,7 +147,7 @@ impl SessionStore {
         let summary = summary(&mut lease, id).await?.ok_or_else(|| StoreError::missing(id))?;
         let mut steps = Steps::default();
         match read_steps(&mut lease, id, &mut steps).await {
-            // The connection has seen too much to be given back.
+            // The connection is not given back: the transaction is still open, and its cache may be damaged.
             Err(StoreError::Damaged { .. }) => {
                 let saved = one_by_one(&mut lease, id, summary.steps).await?;
                 return Ok((summary, saved));
@@ -201,7 +202,7 @@ async fn read_steps(lease: &mut Lease, id: &SessionId, into: &mut Steps) -> Resu
     }
 }
 
-/// For a damaged file: each step is looked up on its own, and what the damage does not reach is saved.
+/// Reads a damaged session: each step is looked up on its own, so that only damaged ones are lost.
 async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Steps, StoreError> {
     let mut steps = Steps::default();
     let known = lease.number(Statement::new(LAST_STEP).bind(id)).await.map_or(u64::MAX, count);

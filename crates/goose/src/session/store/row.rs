@@ -129,13 +129,13 @@ pub(super) fn moment(stored: i64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{aside, aside_message};
+    use crate::session::{synthetic, synthetic_message};
 
     #[test]
     fn what_goose_says_itself_is_no_title() {
         let title_of = |message: Message| CounterDelta::from_step(&Step::Message { message }).title;
-        assert_eq!(title_of(aside_message("go on")), None);
-        let beside = Message::new(Role::User, [aside("a summary"), MessageContent::text("fix the bug")]);
+        assert_eq!(title_of(synthetic_message("go on")), None);
+        let beside = Message::new(Role::User, [synthetic("a summary"), MessageContent::text("fix the bug")]);
         assert_eq!(title_of(beside), Some("fix the bug".to_owned()));
         assert_eq!(title_of(Message::user("go on")), Some("go on".to_owned()));
     }

@@ -1,7 +1,7 @@
-//! Full-text search over what was said and what tools gave back, with SQLite's FTS5.
+//! Full-text search over messages, tool calls, results and log entries.
 //!
 //! Appending does not touch the index, which would cost several times as much as the append itself. Each session knows
-//! up to which step it is indexed; [`SessionStore::index`] goes on from there, at the end of a reply and before a search.
+//! up to which step it is indexed; [`SessionStore::index`] continues there, at the end of a reply and before a search.
 
 use goose_extension::{Message, MessageContent, ToolOutput};
 use jiff::Timestamp;
@@ -13,16 +13,16 @@ use super::{
 };
 use crate::session::{SessionId, Step};
 
-/// How much of a step can be found.
+/// The part of a step that is searchable.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// How many steps are indexed in one write, so that others get their turn.
+/// The number of steps that are indexed in one transaction, so that other writers get their turn.
 const BATCH: usize = 200;
 
-/// How many words of a question count.
+/// The maximum number of words in a query.
 const MAX_WORDS: usize = 16;
 
-/// How long a word of a question may be.
+/// The maximum length of a word in a query.
 const MAX_WORD_CHARS: usize = 64;
 
 const UNINDEXED_SESSIONS: &str = "SELECT id FROM sessions WHERE indexed_seq < last_seq ORDER BY updated_at";
@@ -33,17 +33,17 @@ const NEXT_STEP: &str = "SELECT seq, body FROM steps WHERE session_id = $1 AND s
 
 const SET_INDEXED: &str = "UPDATE sessions SET indexed_seq = $2 WHERE id = $1";
 
-/// A step that has the words.
+/// A step that matches a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Found {
     /// The session.
     pub session: SessionId,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The step in it.
     pub seq: u64,
-    /// When it was stored.
+    /// The time at which it was stored.
     pub at: Timestamp,
     /// Its kind, as [`Step::kind`] has it.
     pub kind: String,
@@ -56,7 +56,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// Where the store cannot be read or the index not brought up to date.
+    /// Fails if the store cannot be read or the index not updated.
     pub async fn search(&self, text: &str, limit: u32) -> Result<Vec<Found>, StoreError> {
         let words = words(text);
         if words.is_empty() {
@@ -84,13 +84,13 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// Where the store cannot be written.
+    /// Fails if the store cannot be written.
     pub async fn index(&self, id: &SessionId) -> Result<(), StoreError> {
         while self.index_some(id).await? == BATCH {}
         Ok(())
     }
 
-    /// Indexes some steps and tells how many. Each is read on its own: one with pictures takes many megabytes.
+    /// Indexes some steps and returns their number. Each is read on its own: one with images takes many megabytes.
     async fn index_some(&self, id: &SessionId) -> Result<usize, StoreError> {
         let mut lease = self.database().begin().await?;
         let mut last = lease.number(Statement::new(INDEXED_UP_TO).bind(id)).await?;
@@ -135,7 +135,7 @@ fn words(text: &str) -> Vec<String> {
     words.take(MAX_WORDS).map(|word| word.chars().take(MAX_WORD_CHARS).collect()).collect()
 }
 
-/// What of a step can be found.
+/// Returns the searchable text of a step.
 fn searchable_text(step: &Step) -> Option<String> {
     let text = match step {
         Step::Message { message } => message_text(message),

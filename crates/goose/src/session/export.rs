@@ -1,18 +1,74 @@
-//! A session as a page of Markdown.
+//! Exports of a session: JSON with everything, Markdown to read.
+//!
+//! The JSON form, which [`import::json`](super::import::json) takes back:
+//!
+//! ```text
+//! {
+//!   "format": "goose-session",
+//!   "version": 1,
+//!   "session": { "id": "20261115_3", "given_name": …, "title": …, "working_dir": …, "created_at": …, … },
+//!   "steps":   [ { "seq": 1, "at": "2026-11-15T08:00:00Z", "step": { "step": "message", "message": … } }, … ],
+//!   "skipped": [ { "seq": 7, "reason": … } ]
+//! }
+//! ```
 
 use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Role, ToolOutput};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::session::{SessionSummary, Step, Steps};
+use super::{SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError};
 
-/// How much of a tool's arguments or result is shown.
+/// The name of the format.
+pub(super) const FORMAT: &str = "goose-session";
+
+/// The version of the format. Raised if an older goose cannot read the new one.
+pub(super) const VERSION: u32 = 1;
+
+/// The part of a tool's arguments or result that is shown.
 const MAX_SHOWN_BYTES: usize = 20_000;
 
 /// Marks a call that a tool has made.
 const NESTED: &str = " (nested)";
 
-/// The whole page.
-pub(super) fn page(session: &SessionSummary, steps: &Steps) -> String {
+/// The JSON form. An import reads each step on its own.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Document<S> {
+    pub(super) format: String,
+    pub(super) version: u32,
+    pub(super) session: SessionSummary,
+    pub(super) steps: Vec<S>,
+    #[serde(default)]
+    pub(super) skipped: Vec<SkippedStep>,
+}
+
+/// Returns a session with all its steps, as JSON.
+///
+/// # Errors
+///
+/// [`StoreError::NoSuchSession`], and errors of the store.
+pub async fn json(store: &SessionStore, id: &SessionId) -> Result<String, StoreError> {
+    let (session, steps) = store.summary_and_steps(id).await?;
+    let document = Document {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        session,
+        steps: steps.steps,
+        skipped: steps.skipped,
+    };
+    serde_json::to_string_pretty(&document).map_err(|error| StoreError::Other { reason: error.to_string() })
+}
+
+/// Returns a session as Markdown.
+///
+/// # Errors
+///
+/// [`StoreError::NoSuchSession`], and errors of the store.
+pub async fn markdown(store: &SessionStore, id: &SessionId) -> Result<String, StoreError> {
+    let (session, steps) = store.summary_and_steps(id).await?;
+    Ok(markdown_page(&session, &steps))
+}
+
+fn markdown_page(session: &SessionSummary, steps: &Steps) -> String {
     let mut page = Page::default();
     page.head(session);
     for stored in &steps.steps {
@@ -54,7 +110,7 @@ impl Page {
                 let agent = agent.as_ref().map(|agent| format!("Agent: {agent}"));
                 self.note(&[permission, agent].into_iter().flatten().collect::<Vec<_>>().join("\n"));
             }
-            Step::Compacted { .. } => self.note("The conversation so far was made shorter for the model."),
+            Step::Compacted { .. } => self.note("The conversation so far was shortened for the model."),
             Step::Interrupted { reason } => self.note(&format!("Interrupted: {reason}")),
             Step::Cost { .. } | Step::ReplyEnded { .. } => {}
         }
@@ -117,19 +173,19 @@ impl Page {
         match block {
             ContentBlock::Text(text) => self.block(&text.text),
             ContentBlock::Image(image) => self.block(&format!("*(an image, {})*", image.mime_type)),
-            ContentBlock::Audio(audio) => self.block(&format!("*(a sound, {})*", audio.mime_type)),
+            ContentBlock::Audio(audio) => self.block(&format!("*(audio, {})*", audio.mime_type)),
             ContentBlock::ResourceLink(link) => self.block(&format!("*(a resource: {})*", link.uri)),
             _ => self.block("*(a resource)*"),
         }
     }
 
-    /// Something about the conversation that nobody said.
+    /// Adds a remark about the conversation.
     fn note(&mut self, text: &str) {
         let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
         self.block(&lines.join("\n"));
     }
 
-    /// Text that is not Markdown, whatever is in it.
+    /// Adds text that is not Markdown.
     fn fenced(&mut self, language: &str, text: &str) {
         let shown = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)];
         let fence = "`".repeat(longest_run(shown).max(2) + 1);
@@ -152,7 +208,7 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// The longest run of backticks.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

@@ -1,11 +1,13 @@
-//! [`Opening`]: what stands in the place of the pieces that are gone. Each of its parts is a block of its own, marked as
-//! goose's words, so that the next time it is carried on as it is and not read anew.
+//! [`SummaryMessage`]: the first message of a shortened conversation, in place of the pieces that are gone. Each of its parts
+//! is a block of its own, marked as synthetic, so that the next compaction carries it over instead of summarizing it again.
+
+use std::sync::Arc;
 
 use goose_extension::{Message, MessageContent, Role};
 use goose_fs::head_tail_chars;
 
-use super::{plan, units::Units};
-use crate::session::aside;
+use super::units::Units;
+use crate::session::synthetic;
 
 const SUMMARIZED: &str = "[The earlier part of this conversation was summarized to make room.]";
 const LEFT_OUT: &str = "[The earlier part of this conversation was left out to make room.]";
@@ -15,76 +17,81 @@ const SUMMARY: &str = "What has happened so far:\n";
 const REQUEST: &str = "What the user asked last:\n";
 const PLAN: &str = "The plan as it stands:\n";
 
-/// What stands between the beginning and the end of a part that is too long.
+/// The mark between the beginning and the end of a part that is too long.
 const GAP: &str = "\n…\n";
 
-/// What is known of the pieces that are gone.
+/// The suffix of the tool that keeps the plan, whatever extension it comes from.
+const PLAN_TOOL: &str = "__plan";
+/// The argument that holds the plan.
+const PLAN_ARGUMENT: &str = "plan";
+
+/// The content of the message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Opening {
-    /// What the person asked for first.
+pub(super) struct SummaryMessage {
+    /// The user's first request.
     task: Option<String>,
-    /// What a model wrote down.
+    /// The summary that a model wrote.
     summary: Option<String>,
-    /// What the person asked for last, where that is another thing and gone too.
+    /// The user's last request, if it is another one and gone too.
     request: Option<String>,
-    /// The newest plan, where it is gone too.
+    /// The newest plan, if it is gone too.
     plan: Option<String>,
 }
 
-impl Opening {
-    /// The opening that a message begins with, and what else the message says.
+impl SummaryMessage {
+    /// Splits a message into the summary that it begins with and the rest.
     pub(super) fn split(message: &Message) -> Option<(Self, &[MessageContent])> {
         let (first, mut rest) = message.content.split_first()?;
         if !first.is_aside() || !first.as_text().is_some_and(|text| [SUMMARIZED, LEFT_OUT].contains(&text)) {
             return None;
         }
-        let mut opening = Self::default();
+        let mut summary = Self::default();
         while let [part, others @ ..] = rest
-            && opening.take(part)
+            && summary.read_part(part)
         {
             rest = others;
         }
-        Some((opening, rest))
+        Some((summary, rest))
     }
 
-    /// The opening once the pieces before `first` are gone, too: each part with at most so many characters.
+    /// Returns the message for a conversation without the pieces before `first`. Each part has at most `max_chars`.
     pub(super) fn without(units: &Units, first: usize, summary: Option<String>, max_chars: usize) -> Self {
         let (gone, kept) = units.at(first);
-        let old = units.opening.clone().unwrap_or_default();
+        let old = units.summary.clone().unwrap_or_default();
         let cut = |text: Option<String>| text.map(|text| cut(text.trim(), max_chars));
         let task = cut(old.task.or_else(|| gone.first_request()));
         let request = match kept.has_request() {
             true => None,
             false => cut(gone.last_request().or(old.request)),
         };
-        let plan = match plan::newest(kept.messages()) {
+        let plan = match newest_plan(kept.messages()) {
             Some(_) => None,
-            None => cut(plan::newest(gone.messages()).map(str::to_owned).or(old.plan)),
+            None => cut(newest_plan(gone.messages()).map(str::to_owned).or(old.plan)),
         };
         let request = if request == task { None } else { request };
         Self { task, summary: cut(summary.or(old.summary)), request, plan }
     }
 
-    /// As the model reads it.
+    /// Returns the content blocks.
     pub(super) fn parts(&self) -> impl Iterator<Item = MessageContent> {
         let lead = if self.summary.is_some() { SUMMARIZED } else { LEFT_OUT };
-        std::iter::once(aside(lead)).chain(self.texts().map(aside))
+        std::iter::once(synthetic(lead)).chain(self.texts().map(synthetic))
     }
 
-    /// As a message.
+    /// Returns the message.
     pub(super) fn message(&self) -> Message {
         Message::new(Role::User, self.parts())
     }
 
-    /// What is known, part by part.
+    /// Returns the parts with their headings.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         let parts =
             [(TASK, &self.task), (SUMMARY, &self.summary), (REQUEST, &self.request), (PLAN, &self.plan)];
         parts.into_iter().filter_map(|(heading, text)| Some(format!("{heading}{}", text.as_ref()?)))
     }
 
-    /// Takes a part of an opening. Says no where it is none.
-    fn take(&mut self, part: &MessageContent) -> bool {
+    /// Reads a part back. Returns false if it is not one.
+    fn read_part(&mut self, part: &MessageContent) -> bool {
         let Some(text) = part.as_text().filter(|_| part.is_aside()) else { return false };
         let fields = [
             (TASK, &mut self.task),
@@ -104,7 +111,7 @@ impl Opening {
     }
 }
 
-/// The beginning and the end of a text, with at most so many characters in all.
+/// Returns the beginning and the end of a text, with at most `max` characters in all.
 fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -113,6 +120,20 @@ fn cut(text: &str, max: usize) -> String {
     let head = kept / 4 * 3;
     let parts = head_tail_chars(text, head, kept - head);
     parts.map_or_else(|| text.to_owned(), |parts| [parts.head, GAP, parts.tail].concat())
+}
+
+/// Returns the newest plan in some messages.
+fn newest_plan<'a>(messages: impl DoubleEndedIterator<Item = &'a Arc<Message>>) -> Option<&'a str> {
+    messages.rev().find_map(|message| message.content.iter().rev().find_map(plan))
+}
+
+fn plan(part: &MessageContent) -> Option<&str> {
+    match part {
+        MessageContent::ToolCall { name, arguments, .. } if name.ends_with(PLAN_TOOL) => {
+            arguments.get(PLAN_ARGUMENT)?.as_str()
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -128,19 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn an_opening_is_read_back_as_it_was_and_the_persons_words_are_not_part_of_it() {
+    fn a_summary_is_read_back_and_the_users_words_are_not_part_of_it() {
         let some = |text: &str| Some(text.to_owned());
-        let opening = Opening {
+        let summary = SummaryMessage {
             task: some("a"),
             summary: None,
             request: some("The plan as it stands:\nb"),
             plan: some("c"),
         };
-        let mut message = opening.message();
+        let mut message = summary.message();
         let words = MessageContent::text("What has happened so far:\nnothing");
         message.content.push(words.clone());
 
-        assert_eq!(Opening::split(&message), Some((opening, [words].as_slice())));
-        assert_eq!(Opening::split(&Message::user(LEFT_OUT)), None);
+        assert_eq!(SummaryMessage::split(&message), Some((summary, [words].as_slice())));
+        assert_eq!(SummaryMessage::split(&Message::user(LEFT_OUT)), None);
     }
 }

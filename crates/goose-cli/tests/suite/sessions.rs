@@ -56,11 +56,32 @@ fn conversations_are_listed_and_found() -> anyhow::Result<()> {
     assert_eq!(ids(&home, &["--search", "bird"])?, ["20261101_1"]);
     let shown = home.run(&["session", "list"])?.stdout;
     ensure!(shown.contains("20261102_1  ports") && shown.contains("2 messages  /work"), "{shown}");
+    ensure!(!shown.contains("--limit"), "{shown}");
+    let one = home.run(&["session", "list", "--limit", "1"])?.stdout;
+    ensure!(one.lines().count() == 3 && one.contains("there are more. Use --limit N"), "{one}");
 
     let found = home.run(&["session", "search", "goose", "--json"])?.json()?;
     assert_eq!(found["found"].as_array().map(Vec::len), Some(2));
     let shown = home.run(&["session", "search", "nothing-like-it"])?;
-    assert_eq!((shown.code, shown.stdout.as_str()), (Some(0), "Nothing was found.\n"));
+    assert_eq!((shown.code, shown.stdout.as_str()), (Some(0), "No matches found.\n"));
+    Ok(())
+}
+
+#[test]
+fn delegated_sessions_are_listed_only_on_request() -> anyhow::Result<()> {
+    let home = with_two()?;
+    let mut child = exported("20261103_1", None, "Which bird is delegated?");
+    child["session"]["kind"] = "delegate".into();
+    child["session"]["parent"] = "20261101_1".into();
+    std::fs::write(home.path().join("child.json"), child.to_string())?;
+    assert_eq!(home.run(&["session", "import", "child.json"])?.code, Some(0));
+    assert_eq!(ids(&home, &[])?.len(), 2);
+    assert_eq!(ids(&home, &["--search", "bird"])?, ["20261101_1"]);
+    assert_eq!(ids(&home, &["--all"])?[0], "20261103_1");
+    let exported = home.run(&["session", "export", "20261103_1"])?.json()?;
+    assert_eq!(exported["session"]["parent"], "20261101_1");
+    let latest = home.run(&["session", "export"])?.json()?;
+    assert_eq!(latest["session"]["kind"], "user");
     Ok(())
 }
 
@@ -83,7 +104,8 @@ fn a_conversation_can_be_exported_and_nothing_in_it_moves_the_cursor() -> anyhow
 #[test]
 fn a_conversation_can_be_renamed_copied_and_removed() -> anyhow::Result<()> {
     let home = with_two()?;
-    assert_eq!(home.run(&["session", "rename", "20261101_1", "birds"])?.code, Some(0));
+    let renamed = home.run(&["session", "rename", "20261101_1", "birds"])?;
+    assert_eq!((renamed.code, renamed.stdout.as_str()), (Some(0), "Renamed 20261101_1 to 'birds'.\n"));
     assert_eq!(home.run(&["session", "fork", "birds"])?.code, Some(0));
     assert_eq!(ids(&home, &[])?.len(), 3);
 

@@ -110,6 +110,9 @@ pub(crate) struct ListArgs {
     /// Only sessions of this folder
     #[arg(long)]
     pub(crate) here: bool,
+    /// Include the sessions of delegated tasks
+    #[arg(long, conflicts_with = "search")]
+    pub(crate) all: bool,
     /// Only sessions that contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,

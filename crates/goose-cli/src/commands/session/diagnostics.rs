@@ -1,5 +1,5 @@
-//! `goose session diagnostics`: a folder with what helps to find a fault. Secrets are not in it: of the settings only
-//! names are written, but the conversation is written as it is.
+//! `goose session diagnostics`: a folder with information for a bug report. It has the names of settings but not their
+//! values, so no secrets; the conversation is written in full.
 
 use std::{
     fs,
@@ -24,12 +24,12 @@ pub(super) async fn write(
 ) -> anyhow::Result<ExitCode> {
     let session = chosen(store, which).await?;
     let folder = output.unwrap_or_else(|| PathBuf::from(format!("goose-diagnostics-{}", session.id)));
-    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
     let session_json = export::json(store, &session.id).await.map_err(explained)?;
     put(&folder, "session.json", &session_json)?;
     put(&folder, "report.txt", &report(paths))?;
     say(&format!(
-        "{} has report.txt and session.json. The conversation in it is as it was: look at it before you send it.",
+        "Wrote report.txt and session.json to {}. It contains the full conversation; review it before sharing.",
         folder.display()
     ))
 }

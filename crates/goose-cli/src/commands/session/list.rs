@@ -18,38 +18,50 @@ use crate::{
     visible,
 };
 
-/// How wide names are shown.
+/// The width of a name.
 const NAME_WIDTH: usize = 60;
 
-/// How many places a search looks at to name so many sessions.
+/// The number of matches that a search reads for each session it lists.
 const FOUND_PER_SESSION: u32 = 8;
 
 /// Lists sessions, the newest first.
 pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result<ExitCode> {
     let json = args.form.json || args.format == Some(ListFormat::Json);
-    let sessions = match &args.search {
-        Some(text) => searched(store, text, args.limit).await?,
+    // One more than is shown tells whether there are more.
+    let enough = args.limit.saturating_add(1);
+    let mut sessions = match &args.search {
+        Some(text) => searched(store, text, enough).await?,
         None => {
-            let mut options = ListOptions::newest(args.limit);
+            let mut options = ListOptions::newest(enough);
             if args.here {
                 options = options.in_folder(env::current_dir()?);
+            }
+            if args.all {
+                options = options.all_kinds();
             }
             store.list(options).await.map_err(explained)?
         }
     };
+    let has_more = sessions.len() > args.limit as usize;
+    sessions.truncate(args.limit as usize);
     let mut out = Output::new();
     if json {
-        out.json(&json!({ "sessions": sessions.iter().map(Row::of).collect::<Vec<_>>() }))?;
+        out.json(&json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() }))?;
     } else if sessions.is_empty() {
-        out.line("There is no such session. `goose session` begins one.")?;
+        out.line("No sessions found. Run `goose session` to start one.")?;
     } else {
         print(&mut out, &sessions)?;
+        if has_more {
+            let note = format!("Only {} shown; there are more. Use --limit N to list more.", args.limit);
+            let note = out.paint(FAINT, note);
+            out.line(note)?;
+        }
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A session as programs read it.
+/// A session in JSON output.
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
@@ -58,12 +70,12 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(session: &'a SessionSummary) -> Self {
+    fn new(session: &'a SessionSummary) -> Self {
         Self { name: session.name(), session }
     }
 }
 
-/// The sessions in which something was said, the best first.
+/// Returns the sessions that contain the text, the best match first.
 async fn searched(store: &SessionStore, text: &str, limit: u32) -> anyhow::Result<Vec<SessionSummary>> {
     let found = store.search(text, limit.saturating_mul(FOUND_PER_SESSION)).await.map_err(explained)?;
     let mut seen: HashSet<SessionId> = HashSet::new();
@@ -94,12 +106,12 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A moment as people here read it.
+/// Formats a moment in the local time zone.
 pub(super) fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Finds what was said.
+/// Searches the content of sessions.
 pub(super) async fn search(
     store: &SessionStore,
     text: &str,
@@ -111,7 +123,7 @@ pub(super) async fn search(
     if form.json {
         out.json(&json!({ "found": found.iter().map(found_json).collect::<Vec<_>>() }))?;
     } else if found.is_empty() {
-        out.line("Nothing was found.")?;
+        out.line("No matches found.")?;
     }
     for found in found.iter().filter(|_| !form.json) {
         let id = out.paint(NAME, &found.session);

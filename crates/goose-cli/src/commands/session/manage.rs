@@ -13,7 +13,7 @@ use crate::{
     visible,
 };
 
-/// Removes a session, after asking.
+/// Removes a session after confirmation.
 pub(super) async fn remove(
     paths: &Paths,
     store: &SessionStore,
@@ -21,11 +21,11 @@ pub(super) async fn remove(
     yes: bool,
 ) -> anyhow::Result<ExitCode> {
     if which.named().is_none() {
-        bail!("Say which session: its id or its name (`goose session list` shows them).");
+        bail!("No session given. Use its id or its name; `goose session list` shows both.");
     }
     let session = chosen(store, which).await?;
     let called = format!("{} ({}, {} messages)", session.id, visible::line(session.name()), session.messages);
-    if !yes && !agreed(&format!("Remove {called} for good? (y/n) ")).await? {
+    if !yes && !agreed(&format!("Permanently remove {called}? (y/n) ")).await? {
         return Ok(ExitCode::FAILURE);
     }
     // First what can only be found by the session.
@@ -36,17 +36,17 @@ pub(super) async fn remove(
 
 async fn agreed(question: &str) -> anyhow::Result<bool> {
     if !aside::can_ask() {
-        bail!("Nobody can be asked whether to remove it. Say --yes to remove it without being asked.");
+        bail!("No terminal available to confirm the removal. Use --yes to remove it without confirmation.");
     }
     let typed = Arc::new(Input::new(None)).turn().await.answer(question).await;
     Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
 }
 
-/// Gives a session another name.
+/// Renames a session.
 pub(super) async fn rename(store: &SessionStore, session: &str, name: &str) -> anyhow::Result<ExitCode> {
     let session = store.find(session).await.map_err(explained)?;
     store.rename(&session.id, name).await.map_err(explained)?;
-    say(&format!("{} is called '{}' now.", session.id, visible::line(name)))
+    say(&format!("Renamed {} to '{}'.", session.id, visible::line(name)))
 }
 
 /// Copies a session.
@@ -54,9 +54,9 @@ pub(super) async fn fork(store: &SessionStore, which: &WhichSession) -> anyhow::
     let session = chosen(store, which).await?;
     let copy = store.fork(&session.id, None).await.map_err(explained)?;
     say(&format!(
-        "{} is a copy of {}. Go on with: goose session --resume --session-id {0}",
-        copy.id(),
-        session.id
+        "Copied {} to {}. Resume the copy with: goose session --resume --session-id {1}",
+        session.id,
+        copy.id()
     ))
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The session that was named, or the last one.
+/// Returns the named session, or the last one.
 async fn chosen(store: &SessionStore, which: &WhichSession) -> anyhow::Result<SessionSummary> {
     match which.named() {
         Some(name) => store.find(name).await.map_err(explained),
@@ -58,10 +58,10 @@ async fn chosen(store: &SessionStore, which: &WhichSession) -> anyhow::Result<Se
 }
 
 fn none_yet() -> anyhow::Error {
-    anyhow!("There is no session yet. `goose session` begins one.")
+    anyhow!("No sessions yet. Run `goose session` to start one.")
 }
 
-/// An error of the store with what to do about it.
+/// Adds the hint to an error of the store.
 pub(crate) fn explained(error: StoreError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),

@@ -20,7 +20,7 @@ use crate::{aside, visible};
 /// The largest export that is read.
 const MAX_IMPORT_BYTES: u64 = 512 * 1024 * 1024;
 
-/// What databases of SQLite begin with.
+/// The first bytes of an SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// Writes a session to a file, or to standard output.
@@ -42,10 +42,10 @@ pub(super) async fn export(
         return Ok(ExitCode::SUCCESS);
     };
     fs::write(path, text + "\n").with_context(|| format!("{} cannot be written", path.display()))?;
-    say(&format!("{} is written to {}.", session.id, path.display()))
+    say(&format!("Exported {} to {}.", session.id, path.display()))
 }
 
-/// Nothing that was said moves a cursor when it is shown.
+/// Escapes control characters: content must not move the cursor.
 fn shown(text: &str, format: ExportFormat) -> String {
     match format {
         ExportFormat::Json => visible::json(text),
@@ -53,7 +53,7 @@ fn shown(text: &str, format: ExportFormat) -> String {
     }
 }
 
-/// Adds sessions from a file: an export of goose's, or what another goose has kept.
+/// Imports sessions from a file: an export, or the sessions of goose 1.x.
 pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<ExitCode> {
     if is_foreign(file)? {
         let imported = import::legacy(store, file).await.map_err(explained)?;
@@ -61,7 +61,7 @@ pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<
             aside::line(format_args!("{}: {}", visible::line(&not.what), visible::line(&not.reason)));
         }
         return say(&format!(
-            "{} sessions are added, {} were here already, {} cannot be read.",
+            "Imported {} sessions ({} already present, {} unreadable).",
             imported.sessions.len(),
             imported.already_here,
             imported.failed.len()
@@ -69,10 +69,10 @@ pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<
     }
     let text = read(file)?;
     let id = import::json(store, &text).await.map_err(explained)?;
-    say(&format!("The session is added as {id}. Go on with: goose session --resume --session-id {id}"))
+    say(&format!("Imported the session as {id}. Resume it with: goose session --resume --session-id {id}"))
 }
 
-/// Whether it is no export but a database or a log of another goose.
+/// Returns true for a database or a log of goose 1.x, false for an export.
 fn is_foreign(file: &Path) -> anyhow::Result<bool> {
     if file.is_dir() || file.extension().is_some_and(|extension| extension == "jsonl") {
         return Ok(true);

@@ -129,7 +129,7 @@ fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     let mut unhashed = good.clone();
     unhashed.sha256.truncate(10);
     for (text, expected) in [
-        ("{".to_owned(), "cannot be used"),
+        ("{".to_owned(), "is invalid"),
         (serde_json::to_string(&[outside])?, "is not a valid name"),
         (serde_json::to_string(&[unhashed])?, "sha256"),
         (serde_json::to_string(&[&good])?.replace("maker/models", "a/--b"), "not a plain path"),

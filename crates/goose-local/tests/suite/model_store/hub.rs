@@ -280,7 +280,7 @@ async fn what_is_fetched_now_is_not_removed() -> anyhow::Result<()> {
         refused = refused => refused,
     };
     let error = refused.err().context("it was removed under a download")?;
-    let process = format!("is being fetched by another goose (process {})", std::process::id());
+    let process = format!("is being downloaded by another goose process (process {})", std::process::id());
     ensure!(error.to_string().contains(&process) && error.hint().is_some(), "{error}");
     assert_eq!(fs::metadata(bench.part())?.len(), 120_000);
     assert_eq!(bench.store.remove(NAME)?, 120_000, "nobody fetches it any more");

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ACTIVE_PROVIDER, ConfigError, ExtensionConfig, MAX_CONFIG_BYTES, MAX_SECRETS_BYTES, Paths, Place, Secret,
-    edit::{self, EditError},
     save::{self, Audience},
-    wire::FIELDS,
+    serde_repr::FIELDS,
+    yaml_edit::{self, EditError},
 };
 
 /// The key of the mapping with extensions.
@@ -53,23 +53,25 @@ impl ConfigEditor {
 
     /// Sets a top-level key.
     pub fn set(&self, key: &str, value: &Value) -> Result<bool, ConfigError> {
-        self.edit(|text| edit::set(text, &[key], value))
+        self.edit(|text| yaml_edit::set(text, &[key], value))
     }
 
     /// Sets the provider and, if given, the model. `active_provider`, which goose 1.52 writes and which would take
     /// precedence, is removed.
     pub fn set_model(&self, provider: &str, model: Option<&str>) -> Result<bool, ConfigError> {
         self.edit(|text| {
-            let text = edit::remove(text, &[ACTIVE_PROVIDER])?;
-            let text = edit::set(&text, &["GOOSE_PROVIDER"], &json!(provider))?;
-            model.map_or(Ok(text.clone()), |model| edit::set(&text, &["GOOSE_MODEL"], &json!(model)))
+            let text = yaml_edit::remove(text, &[ACTIVE_PROVIDER])?;
+            let text = yaml_edit::set(&text, &["GOOSE_PROVIDER"], &json!(provider))?;
+            model.map_or(Ok(text.clone()), |model| yaml_edit::set(&text, &["GOOSE_MODEL"], &json!(model)))
         })
     }
 
     /// Sets several top-level keys, all of them or none.
     pub fn set_all(&self, values: &[(&str, Value)]) -> Result<bool, ConfigError> {
         self.edit(|text| {
-            values.iter().try_fold(text.to_owned(), |text, (key, value)| edit::set(&text, &[*key], value))
+            values
+                .iter()
+                .try_fold(text.to_owned(), |text, (key, value)| yaml_edit::set(&text, &[*key], value))
         })
     }
 
@@ -80,7 +82,7 @@ impl ConfigEditor {
 
     /// Takes a top-level key away.
     pub fn unset(&self, key: &str) -> Result<bool, ConfigError> {
-        self.edit(|text| edit::remove(text, &[key]))
+        self.edit(|text| yaml_edit::remove(text, &[key]))
     }
 
     /// Adds an extension under its key, or changes the one that is there.
@@ -90,13 +92,13 @@ impl ConfigEditor {
         let key = config.key();
         self.edit(|text| {
             let path = [EXTENSIONS, key.as_str()];
-            edit::set(text, &path, &with_unknown(edit::mapping(text, &path)?, entry.clone()))
+            yaml_edit::set(text, &path, &with_unknown(yaml_edit::mapping(text, &path)?, entry.clone()))
         })
     }
 
     /// Takes an extension away.
     pub fn remove_extension(&self, key: &str) -> Result<bool, ConfigError> {
-        self.edit(|text| edit::remove(text, &[EXTENSIONS, key]))
+        self.edit(|text| yaml_edit::remove(text, &[EXTENSIONS, key]))
     }
 
     /// Switches an extension on or off. One that is not there is an error, unless it comes with goose: then it is
@@ -106,15 +108,15 @@ impl ConfigEditor {
         let builtin = goose_mcp::BUILTINS.iter().find(|builtin| builtin.name == key);
         let added = entry(&ExtensionConfig::builtin(key), switch)?;
         self.edit(|text| {
-            if edit::mapping(text, &[EXTENSIONS, key])?.is_some() {
-                return edit::set(text, &[EXTENSIONS, key, "enabled"], &json!(is_on));
+            if yaml_edit::mapping(text, &[EXTENSIONS, key])?.is_some() {
+                return yaml_edit::set(text, &[EXTENSIONS, key, "enabled"], &json!(is_on));
             }
             if builtin.is_none() {
                 return Err(EditError::Refused(format!(
                     "there is no extension '{key}' under '{EXTENSIONS}:'; add it first"
                 )));
             }
-            edit::set(text, &[EXTENSIONS, key], &added)
+            yaml_edit::set(text, &[EXTENSIONS, key], &added)
         })
     }
 

@@ -15,7 +15,7 @@ use super::{
     ConfigError, Place,
     extension::ExtensionConfig,
     platform,
-    wire::Wire,
+    serde_repr::Wire,
     yaml::{self, Pick},
 };
 

@@ -1,15 +1,15 @@
-//! What people configure: extensions, secrets, and where the files are.
+//! The configuration: settings in layers, extensions, secrets, folders.
 //!
 //! | where | what for |
 //! | --- | --- |
-//! | `settings.rs`, `source.rs`, `scalar.rs`, `lookup.rs` | the layers: defaults < user < project < environment < command line |
-//! | `profile.rs`, `profile_layers.rs` | which models, extensions and limits an exchange is set up with |
-//! | `project.rs`, `trust.rs` | a project's own file, which counts only after consent |
-//! | `file.rs`, `outline.rs`, `entries.rs`, `yaml.rs` | `config.yaml`: read as it is, with lines in every error |
-//! | `editor.rs`, `edit.rs`, `splice.rs`, `tree.rs`, `render.rs`, `save.rs` | changing it in one place, with everything else as it is, all or nothing |
-//! | `extension.rs`, `wire.rs`, `check.rs`, `command_line.rs` | one extension: its type, its written form, what makes sense, the `--with-extension` form |
-//! | `secrets.rs`, `secrets_file.rs`, `keyring.rs`, `keyring_program.rs`, `setting_secrets.rs` | values by name: the environment, `secrets.yaml`, `config.yaml`, the keyring |
-//! | `environment.rs`, `looks_secret.rs`, `substitute.rs` | what a child process and a remote server are given |
+//! | `settings.rs`, `source.rs` | the layers: defaults < user < project < environment < command line |
+//! | `profile.rs`, `profile_layers.rs` | the models, extensions and limits of an exchange |
+//! | `project.rs`, `trust.rs` | a project's own file, used only after consent |
+//! | `file.rs`, `entries.rs`, `yaml.rs`, `yaml_tree.rs` | `config.yaml`, read as it is, with lines in every error |
+//! | `editor.rs`, `yaml_edit.rs`, `save.rs` | edits that keep everything else as it is, all or nothing |
+//! | `extension.rs`, `serde_repr.rs`, `command_line.rs`, `platform.rs` | one extension: its type, its written form, its checks, the `--with-extension` form, entries of other versions |
+//! | `secrets.rs`, `keyring.rs` | values by name: the environment, `secrets.yaml`, `config.yaml`, the keyring |
+//! | `environment.rs`, `looks_secret.rs` | the environment of a child process, the headers of a remote server |
 //! | `fingerprint.rs` | the hash of what would run |
 //! | `paths.rs` | goose's folders |
 //!
@@ -17,9 +17,7 @@
 //! [`EnvSecrets::from_process`], [`BaseEnvironment::from_process`], [`SettingsSource::of_this_process`]); programs call
 //! them.
 
-mod check;
 mod command_line;
-mod edit;
 mod editor;
 mod entries;
 mod environment;
@@ -28,34 +26,25 @@ mod extension;
 mod file;
 mod fingerprint;
 mod keyring;
-mod keyring_program;
 mod looks_secret;
-mod lookup;
-mod outline;
 mod paths;
 mod platform;
 mod profile;
 mod profile_layers;
 mod project;
-mod render;
 mod save;
-mod scalar;
 mod secrets;
-mod secrets_file;
-mod setting_secrets;
+mod serde_repr;
 mod settings;
 mod source;
-mod splice;
-mod substitute;
-mod text_file;
-mod tree;
 mod trust;
-mod values;
-mod wire;
 mod yaml;
+mod yaml_edit;
+mod yaml_tree;
 
 pub use editor::{ConfigEditor, Switch};
 pub use entries::{ConfiguredExtension, MAX_ENTRIES};
+pub use environment::substitute;
 pub use environment::{BaseEnvironment, Resolved};
 pub use error::{ConfigError, Place};
 pub use extension::{DEFAULT_TIMEOUT, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, OAuthConfig};
@@ -67,11 +56,9 @@ pub use paths::Paths;
 pub use profile::{DEFAULT_EXTENSIONS, Missing, Moderator, Profile, ProfileExtension};
 pub use profile_layers::ACTIVE_PROVIDER;
 pub use project::ProjectFile;
-pub use scalar::written_value;
-pub use secrets::{EnvSecrets, Secret, SecretChain, Secrets};
-pub use secrets_file::{FileSecrets, MAX_SECRETS_BYTES};
+pub use secrets::{EnvSecrets, FileSecrets, MAX_SECRETS_BYTES, Secret, SecretChain, Secrets};
+pub use serde_repr::Values;
 pub use settings::Settings;
 pub use source::{Origin, SettingsSource};
-pub use substitute::substitute;
 pub use trust::{Trust, TrustStore};
-pub use values::Values;
+pub use yaml::written_value;

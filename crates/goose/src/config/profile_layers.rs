@@ -11,7 +11,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, DEFAULT_EXTENSIONS, ExtensionConfig, Missing, Moderator,
     Origin, Profile, ProfileExtension, Settings,
-    text_file::read_capped,
+    file::read_capped,
     yaml::{self, Pick},
 };
 

@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::{ConfigError, ConfigFile, MAX_CONFIG_BYTES, text_file::read_capped};
+use super::{ConfigError, ConfigFile, MAX_CONFIG_BYTES, file::read_capped};
 
 /// The file, from the project's folder.
 const PROJECT_CONFIG: &str = ".goose/config.yaml";

@@ -14,7 +14,7 @@ use std::{
 
 use goose_fs::{AtomicFile, Draft, FileLock, create_private_dir, sync_dir};
 
-use super::{ConfigError, text_file::read_capped};
+use super::{ConfigError, file::read_capped};
 
 /// The longest wait for another process. One change takes milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);

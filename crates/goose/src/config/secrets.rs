@@ -1,8 +1,21 @@
-//! Values that must not be seen, by name.
+//! Secrets by name: from the environment, `secrets.yaml`, `config.yaml` and the keyring, in that order.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use super::ConfigError;
+use super::{
+    ConfigError, ConfigFile, KeyringSecrets, Place, SettingsSource,
+    file::read_capped,
+    keyring::Keyring,
+    yaml::{self, Pick},
+};
 
 /// A value that never prints. Its only way out is [`expose`](Self::expose).
 #[derive(Clone, PartialEq, Eq)]
@@ -101,5 +114,96 @@ impl Secrets for SecretChain {
             }
         }
         Ok(None)
+    }
+}
+
+/// The largest `secrets.yaml` that is read.
+pub const MAX_SECRETS_BYTES: u64 = 1024 * 1024;
+
+/// Secrets in a file. It is read each time, so that a changed secret counts from the next start on, and never
+/// written. Messages about it show names and lines, never values.
+#[derive(Debug)]
+pub struct FileSecrets {
+    path: PathBuf,
+    warned: AtomicBool,
+}
+
+impl FileSecrets {
+    /// The secrets in a file, which need not exist.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), warned: AtomicBool::new(false) }
+    }
+
+    /// Whether others on this machine may read the file.
+    pub fn is_readable_by_others(&self) -> bool {
+        readable_by_others(&self.path)
+    }
+
+    fn warn_once(&self) {
+        if self.is_readable_by_others() && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                path = %self.path.display(),
+                "others on this machine can read the secrets in this file; run 'chmod 600' on it"
+            );
+        }
+    }
+
+    fn malformed(&self, name: &str, error: &serde_saphyr::Error) -> ConfigError {
+        let message = format!(
+            "cannot look up '{name}': expected 'NAME: value' lines, each with a text; fix this line, goose leaves the \
+             file as it is"
+        );
+        ConfigError::malformed(Place::new(&self.path, yaml::position(error)), message)
+    }
+}
+
+impl Secrets for FileSecrets {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        let Some(text) = read_capped(&self.path, MAX_SECRETS_BYTES)? else { return Ok(None) };
+        self.warn_once();
+        let found: Option<Option<String>> =
+            yaml::read(&text, Pick::value(name)).map_err(|error| self.malformed(name, &error))?;
+        Ok(found.flatten().map(Secret::new))
+    }
+}
+
+fn readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+
+    const GROUP_AND_OTHERS: u32 = 0o077;
+    path.metadata().is_ok_and(|found| found.permissions().mode() & GROUP_AND_OTHERS != 0)
+}
+
+/// The key that switches the keyring off.
+const DISABLE_KEYRING: &str = "GOOSE_DISABLE_KEYRING";
+
+/// The environment, `secrets.yaml`, `config.yaml`, the keyring. Nothing is read yet.
+pub(super) fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> SecretChain {
+    let variables = source.environment.iter().chain(&source.flags);
+    let chain = SecretChain::default()
+        .then(variables.map(|(name, value)| (name.as_str(), value.as_str())).collect::<EnvSecrets>())
+        .then(FileSecrets::new(source.paths.secrets_file()))
+        .then(InConfig(Arc::clone(user)));
+    if is_keyring_disabled(source, user) {
+        return chain;
+    }
+    chain.then(KeyringSecrets::new(Keyring::of_system(&source.environment)))
+}
+
+/// `true`, `1` and everything else that is not a clear no: whoever names it does not want the keyring.
+pub(super) fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
+    let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
+    let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
+    let written = written.or_else(in_file);
+    written
+        .is_some_and(|text| !matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off"))
+}
+
+/// People do write keys into `config.yaml`.
+struct InConfig(Arc<ConfigFile>);
+
+impl Secrets for InConfig {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        Ok(self.0.get::<String>(name)?.map(Secret::new))
     }
 }

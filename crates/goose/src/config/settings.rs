@@ -6,15 +6,15 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use goose_providers::Registry;
+use goose_providers::{ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, Registry};
 use serde::de::DeserializeOwned;
 
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Origin, Paths, SecretChain, Secrets as _,
     SettingsSource,
     looks_secret::{holds_password, looks_secret},
-    scalar,
-    setting_secrets::{is_keyring_disabled, secret_chain},
+    secrets::{is_keyring_disabled, secret_chain},
+    yaml,
 };
 
 /// Keys that hold mappings and lists of them. They are read from files alone: others use variables of these names.
@@ -62,7 +62,7 @@ impl Settings {
     /// where the value is and what was expected.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         match self.find(key) {
-            Some(Found::Text(text, origin)) => scalar::read(text).map(Some).map_err(|message| {
+            Some(Found::Text(text, origin)) => yaml::read_value(text).map(Some).map_err(|message| {
                 ConfigError::Setting { key: key.to_owned(), origin: origin.to_string(), message }
             }),
             Some(Found::File(file)) => file.get(key),
@@ -200,4 +200,45 @@ fn merged(user: &[ConfiguredExtension], project: Option<&[ConfiguredExtension]>)
     let is_new = |own: &&ConfiguredExtension| !user.iter().any(|entry| entry.key == own.key);
     entries.extend(project.iter().filter(is_new).cloned());
     entries
+}
+
+impl Lookup for Settings {
+    fn value(&self, name: &str) -> LookedUp<String> {
+        self.get::<String>(name).map_err(unknown)
+    }
+
+    fn secret(&self, name: &str) -> LookedUp<ApiKey> {
+        let found = self.secrets().get(name).map_err(unknown)?;
+        Ok(found.map(|secret| ApiKey::new(secret.expose())))
+    }
+}
+
+/// The keyring is asked last: one that does not answer has hidden nothing that is known to be there.
+fn unknown(error: ConfigError) -> LookupError {
+    match error {
+        ConfigError::Keyring(_) => LookupError::NoAnswer(error.to_string()),
+        error => LookupError::Unreadable(error.to_string()),
+    }
+}
+
+impl SettingsSource {
+    /// Reads the user's descriptions of services.
+    pub(super) fn registry(&self) -> Registry {
+        let custom = CustomProviders::load(&self.paths.custom_providers());
+        for problem in &custom.problems {
+            tracing::warn!(%problem, "a custom provider is left out");
+        }
+        let registry = Registry::new(custom);
+        self.factories.iter().fold(registry, |registry, factory| registry.with_factory(Arc::clone(factory)))
+    }
+}
+
+impl Settings {
+    /// What the user says of models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
+    pub fn model_overrides(&self) -> Result<ModelOverrides, ConfigError> {
+        Ok(ModelOverrides {
+            context_limit: self.get("GOOSE_CONTEXT_LIMIT")?,
+            models: self.get("models")?.unwrap_or_default(),
+        })
+    }
 }

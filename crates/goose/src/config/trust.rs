@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError, Paths, Place, ProjectFile,
+    file::read_capped,
     save::{self, Audience},
-    text_file::read_capped,
     yaml,
 };
 

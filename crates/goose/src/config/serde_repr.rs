@@ -3,13 +3,18 @@
 //! A tagged enum would read the same files, but serde would look at each value before it knows what it is for, and
 //! `VERSION: 1.10` would become the number 1.1. Here every field has its type from the start.
 
+use std::{
+    collections::BTreeMap,
+    fmt,
+    ops::{Deref, DerefMut},
+};
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{
     ConfigError,
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
-    values::Values,
 };
 
 /// The kinds that `type:` can name. The old `sse` is understood too, but nobody should be led to it.
@@ -202,5 +207,46 @@ impl Wire {
         let envs = Some(envs).filter(|envs| !envs.is_empty());
         let env_keys = Some(env_keys).filter(|keys| !keys.is_empty());
         Self { envs, env_keys, ..self }
+    }
+}
+
+/// Names with values, in the order of the names. Its `Debug` form shows the names only, because people do write
+/// secrets into their configuration.
+///
+/// In YAML a value may be any scalar and is taken as it is written: `PORT: 8080` is `"8080"`, `VERSION: 1.10` is
+/// `"1.10"`, and nothing is `""`.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, Option<String>>")]
+pub struct Values(BTreeMap<String, String>);
+
+impl From<BTreeMap<String, Option<String>>> for Values {
+    fn from(written: BTreeMap<String, Option<String>>) -> Self {
+        Self(written.into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect())
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Values {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl Deref for Values {
+    type Target = BTreeMap<String, String>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Values {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }

@@ -1,0 +1,463 @@
+//! Edits of YAML text that keep comments and order: a path is set or removed, and everything else stays byte for byte.
+
+use std::{fmt::Write as _, marker::PhantomData, ops::Range};
+
+use serde_json::{Map, Value};
+use serde_saphyr::granit_parser::ScalarStyle;
+
+use super::{
+    serde_repr::FIELDS,
+    yaml,
+    yaml_tree::{self, Entry, Kind, Node},
+};
+
+/// How deep the values of a document may be looked into.
+const MAX_KEYS: usize = 64;
+
+/// Why a change is not made. The text is as it was.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum EditError {
+    /// The text cannot be read: where, and what is wrong.
+    Malformed(Option<(u64, u64)>, String),
+    /// The text can be read, but the change cannot be made without harm.
+    Refused(String),
+}
+
+/// Sets the value at a path of keys. Where both the old and the new value are mappings, only what differs is touched.
+pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
+    let before = values(text)?;
+    if at(&before, path) == Some(value) {
+        return Ok(text.to_owned());
+    }
+    match (at(&before, path), value) {
+        (Some(Value::Object(old)), Value::Object(new))
+            if !old.is_empty() && !new.is_empty() && path.len() < MAX_KEYS =>
+        {
+            set_each(text, path, old, new)
+        }
+        _ => set_whole(text, path, value, before),
+    }
+}
+
+/// Takes the key at a path away, where it is there.
+pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
+    let mut expected = values(text)?;
+    if at(&expected, path).is_none() {
+        return Ok(text.to_owned());
+    }
+    if let Some((last, before)) = path.split_last()
+        && let Some(Value::Object(entries)) = at_mut(&mut expected, before)
+    {
+        entries.remove(*last);
+    }
+    let after = splice_remove(text, path).map_err(|why| refused(path, &why))?;
+    checked(after, &expected, path)
+}
+
+fn set_each(
+    text: &str,
+    path: &[&str],
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    for (key, value) in new {
+        text = set(&text, &[path, &[key.as_str()]].concat(), value)?;
+    }
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        text = remove(&text, &[path, &[key.as_str()]].concat())?;
+    }
+    Ok(text)
+}
+
+fn set_whole(text: &str, path: &[&str], value: &Value, before: Value) -> Result<String, EditError> {
+    let mut expected = before;
+    put(&mut expected, path, value).map_err(|why| refused(path, &why))?;
+    let after = splice_set(text, path, value).map_err(|why| refused(path, &why))?;
+    checked(after, &expected, path)
+}
+
+/// The new text, where it says what it should.
+fn checked(after: String, expected: &Value, path: &[&str]) -> Result<String, EditError> {
+    match values(&after) {
+        Ok(found) if normal(&found) == normal(expected) => Ok(after),
+        _ => Err(refused(path, "the way it is written does not allow it")),
+    }
+}
+
+fn refused(path: &[&str], why: &str) -> EditError {
+    EditError::Refused(format!(
+        "'{}' cannot be changed without harm to the rest ({why}); change it by hand",
+        path.join(".")
+    ))
+}
+
+/// All that a document says. An empty one is an empty mapping.
+fn values(text: &str) -> Result<Value, EditError> {
+    let read = yaml::read(text, PhantomData::<Option<Value>>);
+    match read.map_err(|error| EditError::Malformed(yaml::position(&error), yaml::message(&error)))? {
+        None | Some(Value::Null) => Ok(Value::Object(Map::new())),
+        Some(mapping @ Value::Object(_)) => Ok(mapping),
+        Some(_) => {
+            Err(EditError::Malformed(Some((1, 1)), "expected a mapping ('name: value' lines)".to_owned()))
+        }
+    }
+}
+
+/// The same with nothing and an empty mapping alike: a block whose last entry is taken away is nothing.
+fn normal(value: &Value) -> Value {
+    match value {
+        Value::Object(entries) if entries.is_empty() => Value::Null,
+        Value::Object(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (key.clone(), normal(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(normal).collect()),
+        scalar => scalar.clone(),
+    }
+}
+
+fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, key| value.get(*key))
+}
+
+fn at_mut<'v>(value: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
+    path.iter().try_fold(value, |value, key| value.get_mut(*key))
+}
+
+/// Puts a value at a path, and mappings on the way to it.
+fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), String> {
+    let mut place = root;
+    for key in path {
+        if place.is_null() {
+            *place = Value::Object(Map::new());
+        }
+        let Value::Object(entries) = place else {
+            return Err(format!("there is a value where '{key}' needs a mapping"));
+        };
+        place = entries.entry((*key).to_owned()).or_insert(Value::Null);
+    }
+    *place = value.clone();
+    Ok(())
+}
+
+/// The mapping at a path, where there is one.
+pub(super) fn mapping(text: &str, path: &[&str]) -> Result<Option<Map<String, Value>>, EditError> {
+    Ok(at(&values(text)?, path).and_then(Value::as_object).cloned())
+}
+
+/// How much deeper a mapping is set than its key.
+const STEP: usize = 2;
+
+/// Why a text cannot be changed.
+pub(super) type Refused = String;
+
+/// The text with a value at a path of keys. Mappings on the way are made where they are missing.
+fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Refused> {
+    let Some(root) = yaml_tree::parse(text)?.filter(|root| !root.is_unwritten()) else {
+        return Ok(Splice::new(text).append(&nested(path, value)));
+    };
+    let splice = Splice::new(text);
+    let (mut node, mut rest) = (&root, path);
+    while let Some((key, deeper)) = rest.split_first() {
+        let Some(entry) = node.entry(key) else {
+            return splice.insert(node, key, &within(deeper, value));
+        };
+        match (deeper.is_empty(), splice.is_nothing(&entry.value)) {
+            (true, _) => return splice.replace(node, entry, value),
+            (false, true) => return splice.replace(node, entry, &within(deeper, value)),
+            (false, false) => (node, rest) = (&entry.value, deeper),
+        }
+    }
+    Err("no key is named".to_owned())
+}
+
+/// The text without the key at a path; it has to be there.
+fn splice_remove(text: &str, path: &[&str]) -> Result<String, Refused> {
+    let root = yaml_tree::parse(text)?.ok_or("it is empty")?;
+    let (last, before) = path.split_last().ok_or("no key is named")?;
+    let mut node = &root;
+    for key in before {
+        node = &node.entry(key).ok_or_else(|| format!("there is no '{key}'"))?.value;
+    }
+    let entries = node.entries().ok_or("it is no mapping")?;
+    let index = entries.iter().position(|entry| entry.key.as_deref() == Some(last));
+    Splice::new(text).remove(node, entries, index.ok_or_else(|| format!("there is no '{last}'"))?)
+}
+
+/// A value inside of mappings with one key each.
+fn nested(path: &[&str], value: &Value) -> Map<String, Value> {
+    match path.split_first() {
+        Some((key, deeper)) => Map::from_iter([((*key).to_owned(), within(deeper, value))]),
+        None => Map::new(),
+    }
+}
+
+fn within(path: &[&str], value: &Value) -> Value {
+    if path.is_empty() { value.clone() } else { Value::Object(nested(path, value)) }
+}
+
+struct Splice<'t> {
+    text: &'t str,
+    line_end: &'static str,
+}
+
+impl<'t> Splice<'t> {
+    fn new(text: &'t str) -> Self {
+        let first = text.find('\n').and_then(|at| text.get(..at));
+        let line_end = if first.is_some_and(|line| line.ends_with('\r')) { "\r\n" } else { "\n" };
+        Self { text, line_end }
+    }
+
+    /// Nothing is written there, or a word for nothing, or an empty mapping.
+    fn is_nothing(&self, node: &Node) -> bool {
+        let is_word = || {
+            let written = self.text.get(node.range.clone()).unwrap_or_default();
+            matches!(node.kind, Kind::Scalar(ScalarStyle::Plain))
+                && matches!(written, "~" | "null" | "Null" | "NULL")
+        };
+        node.is_unwritten()
+            || is_word()
+            || matches!(&node.kind, Kind::FlowMapping(entries) if entries.is_empty())
+    }
+
+    fn append(&self, entries: &Map<String, Value>) -> String {
+        let lines = block_entries(entries, 0, self.line_end);
+        self.put_line(self.text.len(), &lines)
+    }
+
+    fn insert(&self, mapping: &Node, key: &str, value: &Value) -> Result<String, Refused> {
+        match &mapping.kind {
+            Kind::BlockMapping(entries) => {
+                let first = entries.first().ok_or("it has no entries")?;
+                let indent = self.indent_of(first.key_range.start)?;
+                let lines = block(key, value, indent, self.line_end);
+                let end = self.past_comments(self.line_end_after(mapping.range.end), indent);
+                Ok(self.put_line(end, &lines))
+            }
+            Kind::FlowMapping(entries) => {
+                let (at, comma) = match entries.last() {
+                    Some(last) => (last.value.range.end.max(last.key_range.end), ", "),
+                    None => (mapping.range.start + 1, ""),
+                };
+                Ok(self.put(at..at, &format!("{comma}{}: {}", text(key), flow(value))))
+            }
+            _ => Err(format!("there is a value where '{key}' needs a mapping")),
+        }
+    }
+
+    /// Puts a value in the place of another.
+    fn replace(&self, mapping: &Node, entry: &Entry, value: &Value) -> Result<String, Refused> {
+        let old = &entry.value;
+        let is_block = matches!(mapping.kind, Kind::BlockMapping(_));
+        if is_block && is_large(value) {
+            return self.replace_by_block(entry, value);
+        }
+        let behind_colon = || self.colon_after(entry).map(|at| at..at.max(old.range.end));
+        match (&old.kind, value) {
+            (_, _) if old.is_unwritten() => {
+                let at = self.colon_after(entry)?;
+                Ok(self.put(at..at, &format!(" {}", flow(value))))
+            }
+            (Kind::Scalar(ScalarStyle::Literal | ScalarStyle::Folded) | Kind::BlockMapping(_), _) => {
+                Ok(self.put(behind_colon()?, &format!(" {}", flow(value))))
+            }
+            (Kind::Sequence, _) if !self.is_flow(old) => {
+                Ok(self.put(behind_colon()?, &format!(" {}", flow(value))))
+            }
+            (Kind::Scalar(style), Value::String(string)) => {
+                Ok(self.put(old.range.clone(), &text_like(*style, string)))
+            }
+            _ => Ok(self.put(old.range.clone(), &flow(value))),
+        }
+    }
+
+    /// The new value begins on the line below its key. What follows the old one on its line, a comment, stays.
+    fn replace_by_block(&self, entry: &Entry, value: &Value) -> Result<String, Refused> {
+        let indent = self.indent_of(entry.key_range.start)?;
+        let colon = self.colon_after(entry)?;
+        let lines = match value {
+            Value::Object(entries) => block_entries(entries, indent + STEP, self.line_end),
+            list => {
+                let lines = block("x", list, indent, self.line_end);
+                lines.split_once(self.line_end).map(|(_, items)| items.to_owned()).unwrap_or_default()
+            }
+        };
+        let old = colon..colon.max(entry.value.range.end);
+        let without = self.put(old, "");
+        let below = Splice { text: &without, line_end: self.line_end };
+        Ok(below.put_line(below.line_end_after(colon), &lines))
+    }
+
+    fn remove(&self, mapping: &Node, entries: &[Entry], index: usize) -> Result<String, Refused> {
+        let entry = entries.get(index).ok_or("it is gone")?;
+        let end_of = |entry: &Entry| entry.value.range.end.max(entry.key_range.end);
+        if matches!(mapping.kind, Kind::BlockMapping(_)) {
+            let indent = self.indent_of(entry.key_range.start)?;
+            let start = self.line_start(entry.key_range.start);
+            let end = self.past_comments(self.line_end_after(end_of(entry)), indent + 1);
+            return Ok(self.put(start..end, ""));
+        }
+        let before = index.checked_sub(1).and_then(|index| entries.get(index));
+        let range = match (entries.get(index + 1), before) {
+            (Some(next), _) => entry.key_range.start..next.key_range.start,
+            (None, Some(before)) => end_of(before)..end_of(entry),
+            (None, None) => entry.key_range.start..end_of(entry),
+        };
+        Ok(self.put(range, ""))
+    }
+
+    fn is_flow(&self, node: &Node) -> bool {
+        self.text.get(node.range.clone()).is_some_and(|written| written.starts_with('['))
+    }
+
+    /// The place behind the colon of an entry.
+    fn colon_after(&self, entry: &Entry) -> Result<usize, Refused> {
+        let rest = self.text.get(entry.key_range.end..).unwrap_or_default();
+        let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        if rest.get(spaces..).is_some_and(|rest| rest.starts_with(':')) {
+            return Ok(entry.key_range.end + spaces + 1);
+        }
+        Err("its key is written in an unusual way".to_owned())
+    }
+
+    /// How far right something is that begins its line.
+    fn indent_of(&self, at: usize) -> Result<usize, Refused> {
+        let before = self.text.get(self.line_start(at)..at).unwrap_or_default();
+        let before = before.strip_prefix('\u{feff}').unwrap_or(before);
+        if before.bytes().all(|byte| byte == b' ') {
+            return Ok(before.len());
+        }
+        Err("it shares its line with something else".to_owned())
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+    }
+
+    /// The begin of the line after the one that something is on, or the end of the text.
+    fn line_end_after(&self, at: usize) -> usize {
+        self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |found| at + found + 1)
+    }
+
+    /// Behind the comment lines that follow and are at least that far right: they belong to what is before them.
+    fn past_comments(&self, at: usize, indent: usize) -> usize {
+        let rest = self.text.get(at..).unwrap_or_default();
+        let belongs = |line: &&str| {
+            let comment = line.trim_start_matches(' ');
+            comment.starts_with('#') && line.len() - comment.len() >= indent
+        };
+        at + rest.split_inclusive('\n').take_while(belongs).map(str::len).sum::<usize>()
+    }
+
+    fn put(&self, range: Range<usize>, new: &str) -> String {
+        let (before, after) = (self.text.get(..range.start), self.text.get(range.end..));
+        [before.unwrap_or_default(), new, after.unwrap_or_default()].concat()
+    }
+
+    /// Puts lines at the begin of a line.
+    fn put_line(&self, at: usize, lines: &str) -> String {
+        let before = self.text.get(..at).unwrap_or_default();
+        let is_open = !before.is_empty() && !before.ends_with('\n') && before != "\u{feff}";
+        let break_before = if is_open { self.line_end } else { "" };
+        self.put(at..at, &format!("{break_before}{lines}{}", self.line_end))
+    }
+}
+
+/// Whether a value takes lines of its own in a block.
+fn is_large(value: &Value) -> bool {
+    match value {
+        Value::Object(entries) => !entries.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Words that YAML takes for something else than text.
+const SPECIAL_WORDS: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
+
+/// A text as a scalar: plain where it can be taken for nothing else.
+fn text(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { quoted(text) }
+}
+
+fn is_plain(text: &str) -> bool {
+    let inside = |c: char| c.is_ascii_alphanumeric() || "_-./@+".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
+        && text.chars().all(inside)
+        && !SPECIAL_WORDS.contains(&text.to_ascii_lowercase().as_str())
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            // Writing into a string cannot fail.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A value on one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(string) => text(string),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(flow).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(entries) => {
+            let entries: Vec<String> =
+                entries.iter().map(|(key, value)| format!("{}: {}", text(key), flow(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// `key: value` as lines of a block, without the last line break.
+fn block(key: &str, value: &Value, indent: usize, line_end: &str) -> String {
+    let start = format!("{:indent$}{}:", "", text(key));
+    match value {
+        Value::Object(entries) if !entries.is_empty() => {
+            format!("{start}{line_end}{}", block_entries(entries, indent + STEP, line_end))
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let lines = items.iter().map(|item| format!("{:indent$}- {}", "", flow(item)));
+            let lines: Vec<String> = lines.collect();
+            format!("{start}{line_end}{}", lines.join(line_end))
+        }
+        other => format!("{start} {}", flow(other)),
+    }
+}
+
+/// The entries of a mapping as lines of a block, an extension's in the order that people know, without the last line break.
+fn block_entries(entries: &Map<String, Value>, indent: usize, line_end: &str) -> String {
+    let mut sorted: Vec<_> = entries.iter().collect();
+    let rank = |key: &str| FIELDS.iter().position(|field| *field == key).unwrap_or(FIELDS.len());
+    sorted.sort_by_key(|(key, _)| (rank(key), *key));
+    let lines: Vec<String> =
+        sorted.into_iter().map(|(key, value)| block(key, value, indent, line_end)).collect();
+    lines.join(line_end)
+}
+
+/// A text in the quotes that another one had.
+fn text_like(style: ScalarStyle, string: &str) -> String {
+    match style {
+        ScalarStyle::SingleQuoted if !string.contains(char::is_control) => {
+            format!("'{}'", string.replace('\'', "''"))
+        }
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => quoted(string),
+        _ => text(string),
+    }
+}

@@ -60,10 +60,12 @@ impl Exchange {
     /// the extensions of the earlier agent back. Made by [`AgentManager::agent`](crate::agent_manager::AgentManager::agent).
     pub async fn set_agent(&self, agent: Agent) {
         let extensions = Arc::clone(&agent.extensions);
+        let name = format!("{}/{}", agent.manifest.name, agent.mode.name);
         let mut state = self.core.state.lock().await;
         state.services = extensions.events();
         state.offer = Offer::default();
         let earlier = self.core.replace_agent(agent);
+        self.core.events.store_later(Step::ModeChanged { permission: None, agent: Some(name) });
         drop(state);
         if !Arc::ptr_eq(&earlier.extensions, &extensions) {
             earlier.extensions.close().await;

@@ -26,7 +26,7 @@ impl ReplyTask {
     /// Prepares the next question to the model.
     pub(super) async fn prepare(&mut self) -> StepResult<()> {
         self.refresh_offer().await?;
-        self.tell_notices().await;
+        self.report_notices();
         self.keep_within_budget().await?;
         self.turn += 1;
         self.emit(Event::Asking { turn: self.turn });
@@ -76,7 +76,7 @@ impl ReplyTask {
     }
 
     /// Reports notices: from the start of the session, and about changes of the extensions since.
-    pub(super) async fn tell_notices(&mut self) {
+    fn report_notices(&mut self) {
         let mut found = std::mem::take(&mut self.state.notices);
         found.extend(self.core.permissions.problem());
         for notice in found {

@@ -7,7 +7,7 @@ use goose::{
     agents::manifest::AgentMode,
     config::{ExtensionConfig, Profile, ProfileExtension},
     exchange::Exchange,
-    session::Session,
+    session::{NewSession, Session, SessionStore, Step},
 };
 use goose_extension::{Requirements, prelude::*};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
@@ -169,6 +169,8 @@ async fn an_agent_is_replaced_between_two_replies() -> anyhow::Result<()> {
     let folder = world.file("");
     let first =
         options(&model, profile(&["developer"]))?.with_working_dir(&folder).with_instructions("Be quick.");
+    let store = SessionStore::at(world.file("sessions.db"));
+    let first = first.with_session(store.create(NewSession::in_folder(&folder)).await?);
     let exchange = agents.open(first).await?;
     assert_eq!(outcome(&all(exchange.reply_to("Hi")).await?)?, &done());
     let earlier = exchange.extensions();
@@ -196,6 +198,9 @@ async fn an_agent_is_replaced_between_two_replies() -> anyhow::Result<()> {
     assert_eq!((&asked[0].body["temperature"], &asked[1].body["temperature"]), (&Value::Null, &json!(0.5)));
     assert!(asked[1].body.to_string().contains("One."), "the conversation goes on");
     assert_eq!(asked[2].tool_results().len(), 1);
+    let steps = store.steps(exchange.session_id()).await?.steps;
+    let is_change = |step: &Step| matches!(step, Step::ModeChanged { agent: Some(agent), .. } if agent.ends_with("/scribe"));
+    assert!(steps.iter().any(|stored| is_change(&stored.step)), "the log says so: {steps:?}");
     exchange.close().await;
     Ok(())
 }

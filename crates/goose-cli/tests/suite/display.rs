@@ -122,7 +122,7 @@ fn nothing_moves_while_the_answer_goes_through_a_pipe() -> anyhow::Result<()> {
     let server = ModelServer::scripted([shell("sleep 1"), Turn::text("It is done.")])?;
     let piped = format!("{} run -t Work | cat; echo over", env!("CARGO_BIN_EXE_goose"));
     let environment = environment(&home, &server, "auto")?;
-    let terminal = Terminal::start(Path::new("/bin/sh"), &["-c", &piped], environment, home.path())?;
+    let terminal = Terminal::start(Path::new("/bin/sh"), ["-c", &piped], environment, home.path())?;
     let moved = Cell::new(false);
     terminal.wait_until("the end is", |screen| {
         moved.set(moved.get() || screen.contains("thinking") || screen.contains("runs"));

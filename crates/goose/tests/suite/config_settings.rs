@@ -146,7 +146,7 @@ fn a_projects_extensions_join_the_users() -> Result<()> {
     ensure!(format!("{:?}", b.checked()?).contains("projects"));
     ensure!(b.place.path.ends_with("project/.goose/config.yaml"));
     let profile = settings.profile(None)?;
-    assert_eq!(profile.extensions, ["a", "b", "d"].map(ProfileExtension::new));
+    assert_eq!(profile.extensions, ["developer", "memory", "a", "b", "d"].map(ProfileExtension::new));
     Ok(())
 }
 
@@ -231,7 +231,7 @@ fn profiles_are_found_in_their_places() -> Result<()> {
 
     let here = settings.profile(Some("here"))?;
     assert_eq!((here.processor, here.moderator), (Some(model("openai:small")?), Moderator::Truncate));
-    assert_eq!(here.extensions, [ProfileExtension::new("developer")]);
+    assert_eq!(here.extensions, ["developer", "memory"].map(ProfileExtension::new));
 
     let mine = settings.profile(file.to_str())?;
     assert_eq!((mine.mode.as_deref(), mine.extensions.len()), (Some("chat"), 0));

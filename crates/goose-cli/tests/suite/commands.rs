@@ -218,11 +218,11 @@ fn extensions_are_added_to_the_running_conversation() -> anyhow::Result<()> {
     ])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "First", "One.")?;
-    ensure!(!offers(&last(&server)?, "workbench") && !offers(&last(&server)?, "memory"));
-    say(&terminal, "/builtin memory", "memory is added")?;
+    ensure!(!offers(&last(&server)?, "workbench") && !offers(&last(&server)?, "tutorial"));
+    say(&terminal, "/builtin tutorial", "tutorial is added")?;
     say(&terminal, "/builtin nonsense", "There is no built-in extension 'nonsense'.")?;
     say(&terminal, "Second", "Two.")?;
-    ensure!(offers(&last(&server)?, "memory"), "{:?}", last(&server)?.tool_names());
+    ensure!(offers(&last(&server)?, "tutorial"), "{:?}", last(&server)?.tool_names());
     say(&terminal, &format!("/extension {}", program("workbench", "")?), "workbench is added")?;
     say(&terminal, "Third", "Three.")?;
     let asked = last(&server)?;

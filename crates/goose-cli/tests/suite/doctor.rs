@@ -80,7 +80,7 @@ fn what_is_broken_is_named_with_its_mending() -> anyhow::Result<()> {
 
 #[test]
 fn a_home_without_a_model_or_with_a_broken_file_is_not_healthy() -> anyhow::Result<()> {
-    let nowhere = Home::with_config("GOOSE_MODEL: some-model\n")?;
+    let nowhere = Home::with_config("GOOSE_PROVIDER: anthropic\n")?;
     let (run, json) = examined(&nowhere, &[])?;
     assert_eq!((run.code, &check(&json, "model")?["state"]), (Some(1), &Value::from("bad")));
     ensure!(check(&json, "model")?["mend"].as_str().is_some_and(|it| it.contains("goose configure")));

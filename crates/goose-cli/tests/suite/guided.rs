@@ -45,7 +45,7 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     terminal.send("smart_approve\r")?;
     terminal.wait_for("Switch:")?;
     terminal.send("memory\r")?;
-    terminal.wait_until("memory is not on", |screen| screen.matches("Switch:").count() == 2)?;
+    terminal.wait_until("memory is not off", |screen| screen.matches("Switch:").count() == 2)?;
     terminal.send("\r")?;
     ensure!(terminal.wait()?.success(), "{}", terminal.screen());
     ensure!(!terminal.screen().contains("very-hush"), "{}", terminal.screen());
@@ -58,9 +58,8 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
         "{config}"
     );
     ensure!(
-        config.contains("  developer:\n    enabled: true\n")
-            && config.contains("  memory:\n    enabled: true\n"),
-        "{config}"
+        config.contains("  memory:\n    enabled: false\n") && !config.contains("developer"),
+        "only the switched extension is written: {config}"
     );
     assert_eq!(fs::read_to_string(home.path().join("config/secrets.yaml"))?, "OPENAI_API_KEY: very-hush\n");
     let asked = server.asked();

@@ -46,22 +46,23 @@ fn configured_extensions_and_other_built_ins_are_shown() -> anyhow::Result<()> {
     assert_eq!(
         home.normal(&run.stdout)?,
         "\
-notes   on   stdio            npx -y @example/notes --title 'My notes'
+notes      on   stdio            npx -y @example/notes --title 'My notes'
     Keeps notes
-remote  off  streamable_http  https://example.com/mcp
-old     on   sse              https://example.com/sse
+remote     off  streamable_http  https://example.com/mcp
+old        on   sse              https://example.com/sse
     error: HOME/config/config.yaml:17:3: extension 'old': the type 'sse' is no longer supported; change it to \
 'type: streamable_http' and 'uri' to the server's streamable HTTP address (often https://example.com/sse with /mcp in \
 place of /sse)
-wrong   on   ?
+wrong      on   ?
     error: HOME/config/config.yaml:22:3: extension 'wrong': there is no type 'carrier_pigeon'; use one of builtin, \
 platform, stdio, streamable_http, frontend, inline_python
-memory  on   builtin
+memory     on   builtin
     facts and preferences across conversations
+developer  on   builtin
+    files, commands and a plan, for work on code
 
 Built-ins that are not configured (they work by name, or with --with-builtin):
-developer  files, commands and a plan, for work on code
-tutorial   guided, step-by-step tutorials
+tutorial  guided, step-by-step tutorials
 "
     );
     Ok(())
@@ -97,9 +98,10 @@ fn an_empty_home_has_built_ins() -> anyhow::Result<()> {
         "\
 developer  on   builtin
     files, commands and a plan, for work on code
+memory     on   builtin
+    facts and preferences across conversations
 
 Built-ins that are not configured (they work by name, or with --with-builtin):
-memory    facts and preferences across conversations
 tutorial  guided, step-by-step tutorials
 "
     );

@@ -135,7 +135,7 @@ fn a_command_line_that_says_nothing_to_do_exits_with_2() -> anyhow::Result<()> {
     let home = Home::new()?;
     for (arguments, expected) in [
         (vec!["run"], "No task given"),
-        (vec!["run", "--recipe", "x"], "Recipes are not a part of goose yet"),
+        (vec!["run", "--recipe", "x"], "Recipes are not supported yet"),
         (vec!["run", "x", "--output-format", "xml"], "possible values: text, json, stream-json"),
         (vec!["run", "x", "--no-session", "--resume"], "cannot be used with"),
     ] {

@@ -39,6 +39,7 @@ extensions:
     enabled: true
     type: builtin
     name: memory
+  developer: {enabled: false, type: builtin, name: developer}
 ";
 
 #[test]
@@ -121,7 +122,7 @@ fn a_server_that_does_not_exist_says_so() -> anyhow::Result<()> {
 
 #[test]
 fn without_anything_enabled_it_says_what_to_do() -> anyhow::Result<()> {
-    let nothing = "extensions:\n  developer:\n    type: builtin\n    name: developer\n    enabled: false\n";
+    let nothing = "extensions:\n  developer: {type: builtin, enabled: false}\n  memory: {type: builtin, enabled: false}\n";
     let run = Home::with_config(nothing)?.run(&["extension", "status"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     ensure!(run.stderr.starts_with("error: No extension is enabled. Name one"), "{}", run.stderr);

@@ -14,6 +14,8 @@ extensions:
     cmd: '{misbehave}'
     args: [--starts, '{home}/starts']
     available_tools: [echo, sleep]
+  developer: {enabled: false, type: builtin}
+  memory: {enabled: false, type: builtin}
 ";
 
 fn starts(home: &Home) -> usize {
@@ -63,7 +65,8 @@ fn a_known_service_is_listed_without_a_start() -> anyhow::Result<()> {
 #[test]
 fn one_that_fails_does_not_hide_the_others() -> anyhow::Result<()> {
     let home = Home::with_config(
-        "extensions:\n  dying: {enabled: true, type: stdio, name: dying, cmd: '{misbehave}', args: [--die-on-start]}\n",
+        "extensions:\n  dying: {enabled: true, type: stdio, name: dying, cmd: '{misbehave}', args: [--die-on-start]}\n  \
+         developer: {enabled: false, type: builtin}\n  memory: {enabled: false, type: builtin}\n",
     )?;
     let arguments = ["extension", "tools", "--with-builtin", "tutorial"];
     let run = home.run(&arguments)?;

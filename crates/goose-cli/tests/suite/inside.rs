@@ -117,7 +117,7 @@ fn a_conversation_goes_on_with_the_model_inside() -> anyhow::Result<()> {
     say(&terminal, "/model antropic:claude-x", "there is no provider `antropic`")?;
     say(&terminal, "/model local:no-such", "there is no model `no-such`")?;
     say(&terminal, "/model local:text.gguf", "is not a model that goose can run")?;
-    say(&terminal, "/model local:", "Fetch it with `goose models pull qwen2.5-coder-1.5b`")?;
+    say(&terminal, "/model local:", "Download it with `goose models pull qwen2.5-coder-1.5b`")?;
     say(&terminal, "Who is it?", "Still me.")?;
     say(&terminal, "/model local:mine", "The model is local:mine now.")?;
     say(&terminal, "/model other.gguf", "The model is local:other.gguf now.")?;

@@ -45,7 +45,7 @@ fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
     tiny_model::write(&home.path().join("data/models/mine.gguf"), 1)?;
     let named: Run =
         home.goose(&["models", "use", "mine"]).env("GOOSE_PROVIDER", "openai").output()?.try_into()?;
-    ensure!(named.stdout.starts_with("local:mine is used from now on"), "{named:?}");
+    ensure!(named.stdout.starts_with("Using local:mine from now on"), "{named:?}");
     ensure!(named.stderr.contains("GOOSE_PROVIDER overrides this"), "{named:?}");
     let listed = home.run(&["models", "list"])?.stdout;
     ensure!(listed.lines().any(|line| line.starts_with("mine") && line.ends_with("in use")), "{listed}");

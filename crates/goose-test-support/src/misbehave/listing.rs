@@ -1,22 +1,18 @@
 //! The list of tools: in pages or at once, true or without end. Made while it is written, so that a million tools take
 //! no memory.
 
-use std::{
-    io::{self, Write},
-    ops::Range,
-    sync::atomic::Ordering,
-    thread,
-};
+use std::io::Write;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::{io, thread};
 
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::{
-    bad_tools, greeting,
-    message::{INVALID_PARAMS, Reply, Request},
-    options::{Cursors, Options, Wire},
-    server::Server,
-    strange, tools,
-};
+use super::message::{INVALID_PARAMS, Reply, Request};
+use super::options::{Cursors, Options, Wire};
+use super::server::Server;
+use super::{call, server};
 
 /// One page of the list.
 struct Page {
@@ -69,7 +65,7 @@ impl Server {
     fn odd_page(&self, cursor: Option<&str>, own: String, next: String) -> Page {
         let named = match cursor {
             None => named_tools(&self.options, self.grown.load(Ordering::SeqCst)),
-            Some(_) => vec![tools::plain(&format!("page_{own}"))],
+            Some(_) => vec![call::plain(&format!("page_{own}"))],
         };
         let range = 0..named.len() as u64;
         Page { named, range, next: Some(next), wire: self.options.wire }
@@ -91,7 +87,7 @@ impl Page {
         }
         if self.wire == Wire::New {
             output.write_all(br#","resultType":"complete""#)?;
-            for (name, value) in greeting::freshness() {
+            for (name, value) in server::freshness() {
                 write!(output, r#","{name}":{value}"#)?;
             }
         }
@@ -104,7 +100,7 @@ impl Page {
             Some(tool) => Ok(serde_json::to_writer(output, tool)?),
             None => {
                 let number = position - self.named.len() as u64;
-                Ok(serde_json::to_writer(output, &tools::plain(&format!("tool_{number}")))?)
+                Ok(serde_json::to_writer(output, &call::plain(&format!("tool_{number}")))?)
             }
         }
     }
@@ -112,20 +108,81 @@ impl Page {
 
 /// The tools that are always there, and those that flags speak of.
 fn named_tools(options: &Options, grown: u64) -> Vec<Value> {
-    let mut all = tools::defaults();
+    let mut all = call::defaults();
     let mut names: Vec<&str> = options.named_tools().collect();
     if options.strange_results {
-        names.extend(strange::NAMES);
+        names.extend(call::NAMES);
     }
     names.extend(options.list.changing.then_some("grow"));
     names.extend(options.notify_flood.map(|_| "flood"));
     names.extend(options.start.grandchildren.then_some("grandchildren"));
     for name in names {
         if !all.iter().any(|tool| tool["name"] == name) {
-            all.push(tools::plain(name));
+            all.push(call::plain(name));
         }
     }
-    all.extend((0..grown).map(|number| tools::plain(&format!("grown_{number}"))));
-    all.extend(options.list.bad.iter().map(|kind| bad_tools::make(kind)));
+    all.extend((0..grown).map(|number| call::plain(&format!("grown_{number}"))));
+    all.extend(options.list.bad.iter().map(|kind| make(kind)));
     all
+}
+
+/// How long a name that is too long is.
+const LONG_NAME: usize = 10_000;
+
+/// How deep a schema that is too deep is nested.
+const DEPTH: usize = 500;
+
+const KINDS: &[&str] = &[
+    "empty",
+    "duplicate",
+    "long",
+    "control",
+    "space",
+    "not-object",
+    "string-type",
+    "wrong-keyword",
+    "deep",
+    "no-schema",
+];
+
+/// All kinds of bad tools.
+pub(super) fn kinds() -> impl Iterator<Item = String> {
+    KINDS.iter().map(|kind| (*kind).to_owned())
+}
+
+/// Checks that there is such a kind.
+pub(super) fn kind(name: &str) -> Result<String> {
+    let known = KINDS.contains(&name).then(|| name.to_owned());
+    known.with_context(|| format!("`{name}` is no kind of bad tool; there are {}", KINDS.join(", ")))
+}
+
+/// A bad tool of a kind.
+pub(super) fn make(kind: &str) -> Value {
+    let good = json!({ "type": "object" });
+    match kind {
+        "empty" => tool("", good),
+        "duplicate" => tool("echo", good),
+        "long" => tool(&"n".repeat(LONG_NAME), good),
+        "control" => tool("bell\u{7}\u{1b}[31m\nname", good),
+        "space" => tool("two words", good),
+        "not-object" => tool("schema_not_object", json!(["an", "array"])),
+        "string-type" => tool("schema_string_type", json!({ "type": "string" })),
+        "wrong-keyword" => {
+            let properties = json!({ "value": { "type": 12, "minLength": "many" } });
+            tool("schema_wrong_keyword", json!({ "type": "object", "properties": properties }))
+        }
+        "deep" => tool("schema_deep", deep()),
+        _ => json!({ "name": "no_schema", "description": "A tool without a schema." }),
+    }
+}
+
+fn tool(name: &str, schema: Value) -> Value {
+    json!({ "name": name, "description": "A tool that should not be listed so.", "inputSchema": schema })
+}
+
+fn deep() -> Value {
+    (0..DEPTH).fold(
+        json!({ "type": "object" }),
+        |inner, _| json!({ "type": "object", "properties": { "a": inner } }),
+    )
 }

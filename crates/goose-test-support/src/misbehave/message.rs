@@ -1,13 +1,12 @@
 //! JSON-RPC messages, and the answers to requests.
 
-use std::{
-    io::{self, Write},
-    sync::Arc,
-};
+use std::io;
+use std::io::Write;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{options::Wire, outlet::Outlet};
+use super::options::Wire;
 
 pub(super) const PARSE_ERROR: i32 = -32700;
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
@@ -100,4 +99,61 @@ pub(super) fn error(id: &Value, code: i32, text: &str, data: Option<Value>) -> V
 
 pub(super) fn notification(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+/// Writes one message, as JSON without a line end.
+pub(super) type Writing<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
+
+/// A way to the client. One message does not get mixed up with another.
+pub(super) trait Outlet: Send + Sync {
+    /// Sends what `writing` writes.
+    fn send(&self, writing: Writing<'_>) -> io::Result<()>;
+}
+
+impl dyn Outlet {
+    /// Sends an ordinary message.
+    pub(super) fn message(&self, message: &Value) -> io::Result<()> {
+        self.send(&mut |output| Ok(serde_json::to_writer(output, message)?))
+    }
+}
+
+/// Where the filling goes in a message.
+pub(super) const FILLING: &str = "<filling>";
+
+/// How much is written at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// A message with a long middle.
+pub(super) struct Padded {
+    head: String,
+    tail: String,
+    fill: u64,
+}
+
+impl Padded {
+    /// A message with `fill` bytes where it says [`FILLING`].
+    pub(super) fn new(message: &Value, fill: u64) -> Self {
+        let text = message.to_string();
+        let (head, tail) = text.split_once(FILLING).unwrap_or((&text, ""));
+        Self { head: head.to_owned(), tail: tail.to_owned(), fill }
+    }
+
+    /// A message that is `bytes` long as a whole, or as long as it is without the filling.
+    pub(super) fn of_length(message: &Value, bytes: u64) -> Self {
+        let mut padded = Self::new(message, 0);
+        padded.fill = bytes.saturating_sub((padded.head.len() + padded.tail.len()) as u64);
+        padded
+    }
+
+    pub(super) fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+        let chunk = [b'A'; CHUNK];
+        output.write_all(self.head.as_bytes())?;
+        let mut rest = self.fill;
+        while rest > 0 {
+            let part = usize::try_from(rest).unwrap_or(CHUNK).min(CHUNK);
+            output.write_all(&chunk[..part])?;
+            rest -= part as u64;
+        }
+        output.write_all(self.tail.as_bytes())
+    }
 }

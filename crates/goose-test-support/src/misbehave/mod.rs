@@ -5,33 +5,23 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `options`, `flags` | what can be asked for, and how |
-//! | `start`, `death` | faults before the first message, and ends |
-//! | `stdio`, `http` | the two ways to reach it; each gives the server an `outlet` for its messages |
-//! | `server`, `greeting`, `listeners`, `cancelled`, `questions` | requests and what they share |
-//! | `listing`, `bad_tools` | the list of tools |
-//! | `call`, `tools`, `strange` | calls |
-//! | `message`, `padded` | messages as they are written; long ones are never held in memory |
+//! | `options` | what can be asked for, and how |
+//! | `start` | faults before the first message, and ends |
+//! | `stdio`, `http` | the two ways to reach it; each gives the server an `Outlet` for its messages |
+//! | `server`, `questions` | requests and what they share |
+//! | `listing` | the list of tools |
+//! | `call` | calls |
+//! | `message` | messages as they are written; long ones are never held in memory |
 
-mod bad_tools;
 mod call;
-mod cancelled;
-mod death;
-mod flags;
-mod greeting;
 mod http;
-mod listeners;
 mod listing;
 mod message;
 mod options;
-mod outlet;
-mod padded;
 mod questions;
 mod server;
 mod start;
 mod stdio;
-mod strange;
-mod tools;
 
 use std::{io::Write as _, sync::Arc};
 
@@ -44,9 +34,9 @@ use server::Server;
 /// Where a flag is not known or its value makes no sense, and where a file or socket cannot be used.
 pub fn run(arguments: Vec<String>) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "--help") {
-        return Ok(std::io::stdout().write_all(flags::help().as_bytes())?);
+        return Ok(std::io::stdout().write_all(options::help().as_bytes())?);
     }
-    let options = flags::parse(&arguments)?;
+    let options = options::parse(&arguments)?;
     let grandchildren = start::begin(&options, &arguments)?;
     let serves_http = options.http.on;
     let server = Arc::new(Server::new(options, grandchildren));

@@ -1,21 +1,17 @@
 //! The server: takes messages, answers requests side by side, and keeps what they share.
 
-use std::{
-    sync::{Arc, atomic::AtomicU64},
-    thread,
-};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use std::{io, thread};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{
-    cancelled::Cancelled,
-    greeting,
-    listeners::Listeners,
-    message::{METHOD_NOT_FOUND, Refusal, Reply, Request},
-    options::{Options, Wire},
-    outlet::Outlet,
-    questions::Questions,
+use super::message::{
+    INVALID_PARAMS, METHOD_NOT_FOUND, Outlet, Refusal, Reply, Request, UNSUPPORTED_VERSION, notification,
 };
+use super::options::{Options, Wire};
+use super::questions::Questions;
 
 /// The methods that each wire has.
 const COMMON: &[&str] = &["tools/list", "tools/call", "resources/list", "prompts/list"];
@@ -98,13 +94,13 @@ impl Server {
         if !COMMON.contains(&method) && !own.contains(&method) {
             return Some(Refusal::new(METHOD_NOT_FOUND, format!("There is no method `{method}`.")));
         }
-        (wire == Wire::New).then(|| greeting::check_meta(params)).flatten()
+        (wire == Wire::New).then(|| check_meta(params)).flatten()
     }
 
     fn reply(&self, request: &Request) -> Reply {
         match request.method.as_str() {
-            "initialize" => Reply::Result(greeting::initialized()),
-            "server/discover" => Reply::Result(greeting::discovered()),
+            "initialize" => Reply::Result(initialized()),
+            "server/discover" => Reply::Result(discovered()),
             "subscriptions/listen" => self.listen(request),
             "tools/list" => self.list_tools(request),
             "tools/call" => self.call(request),
@@ -117,8 +113,150 @@ impl Server {
     fn empty_list(&self, name: &str) -> Reply {
         let mut result = json!({ name: [] });
         if let (Wire::New, Some(result)) = (self.options.wire, result.as_object_mut()) {
-            result.extend(greeting::freshness());
+            result.extend(freshness());
         }
         Reply::Result(result)
+    }
+}
+
+const NAME: &str = "misbehave";
+const INSTRUCTIONS: &str = "Expect anything.";
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The answer to `initialize`.
+pub(super) fn initialized() -> Value {
+    json!({
+        "protocolVersion": Wire::Old.version(),
+        "capabilities": capabilities(),
+        "serverInfo": server_info(),
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+/// The answer to `server/discover`.
+pub(super) fn discovered() -> Value {
+    json!({
+        "supportedVersions": [Wire::New.version()],
+        "capabilities": capabilities(),
+        "instructions": INSTRUCTIONS,
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": { SERVER_INFO_KEY: server_info() },
+    })
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "logging": {} })
+}
+
+fn server_info() -> Value {
+    json!({ "name": NAME, "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// How long lists of the newer wire may be kept.
+pub(super) fn freshness() -> Map<String, Value> {
+    Map::from_iter([("ttlMs".to_owned(), json!(0)), ("cacheScope".to_owned(), json!("private"))])
+}
+
+/// What is wrong with the `_meta` of a request on the newer wire.
+pub(super) fn check_meta(params: &Value) -> Option<Refusal> {
+    let meta = &params["_meta"];
+    let Some(version) = meta[VERSION_KEY].as_str().filter(|_| meta[CAPABILITIES_KEY].is_object()) else {
+        let text = format!("`_meta` needs {VERSION_KEY} and {CAPABILITIES_KEY}.");
+        return Some(Refusal::new(INVALID_PARAMS, text));
+    };
+    let supported = Wire::New.version();
+    (version != supported).then(|| Refusal {
+        data: Some(json!({ "requested": version, "supported": [supported] })),
+        ..Refusal::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
+    })
+}
+
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The streams that get news.
+#[derive(Default)]
+pub(super) struct Listeners(Mutex<Vec<Listener>>);
+
+#[derive(Clone)]
+struct Listener {
+    outlet: Arc<dyn Outlet>,
+    /// On the newer wire: the request that opened the stream.
+    subscription: Option<Value>,
+}
+
+impl Listeners {
+    pub(super) fn add(&self, outlet: Arc<dyn Outlet>, subscription: Option<Value>) {
+        let listener = Listener { outlet, subscription };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+    }
+
+    pub(super) fn remove(&self, subscription: &Value) {
+        let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| listener.subscription.as_ref() != Some(subscription));
+    }
+
+    /// Says that the tools have changed; forgets those who are gone. Nobody is kept out while a slow one is told.
+    pub(super) fn tools_changed(&self) {
+        let listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for gone in listeners.iter().filter(|listener| listener.tell().is_err()) {
+            let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            listeners.retain(|listener| !Arc::ptr_eq(&listener.outlet, &gone.outlet));
+        }
+    }
+}
+
+impl Listener {
+    fn tell(&self) -> io::Result<()> {
+        let params = match &self.subscription {
+            Some(id) => json!({ "_meta": { SUBSCRIPTION_KEY: id } }),
+            None => json!({}),
+        };
+        self.outlet.message(&notification("notifications/tools/list_changed", params))
+    }
+}
+
+impl Server {
+    /// Opens a stream of news on the newer wire. The request stays open; it gets no answer.
+    pub(super) fn listen(&self, request: &Request) -> Reply {
+        let wanted = request.params["notifications"]["toolsListChanged"] == true;
+        let granted = if wanted { json!({ "toolsListChanged": true }) } else { json!({}) };
+        let params = json!({ "_meta": { SUBSCRIPTION_KEY: request.id }, "notifications": granted });
+        let acknowledged = notification("notifications/subscriptions/acknowledged", params);
+        // Whoever has read that it is listening is told of the next change; nothing is told before.
+        let _ = request.outlet.send(&mut |output| {
+            if wanted {
+                self.listeners.add(Arc::clone(&request.outlet), Some(request.id.clone()));
+            }
+            Ok(serde_json::to_writer(output, &acknowledged)?)
+        });
+        Reply::Nothing
+    }
+}
+
+/// The ids of the requests that were cancelled.
+#[derive(Default)]
+pub(super) struct Cancelled {
+    ids: Mutex<Vec<Value>>,
+    more: Condvar,
+}
+
+impl Cancelled {
+    pub(super) fn note(&self, id: Value) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.more.notify_all();
+    }
+
+    pub(super) fn ids(&self) -> Vec<Value> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for that long. Says whether the request was cancelled meanwhile.
+    pub(super) fn wait(&self, id: &Value, time: Duration) -> bool {
+        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.more.wait_timeout_while(ids, time, |ids| !ids.contains(id));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }

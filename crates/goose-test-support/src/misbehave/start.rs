@@ -1,20 +1,15 @@
 //! What happens before the first message.
 
-use std::{
-    fs::OpenOptions,
-    io::Write as _,
-    path::Path,
-    process::{Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{
-    death,
-    options::{Options, Start},
-};
+use super::options::{DieHow, Options, Start};
 
 /// However it misbehaves, it ends after this time, and so does what it has started.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -35,7 +30,7 @@ pub(super) fn begin(options: &Options, arguments: &[String]) -> anyhow::Result<V
     }
     if start.dies || dies_this_time(start)? {
         complain("misbehave: this start fails on purpose");
-        death::die(options.death.how);
+        die(options.death.how);
     }
     if start.stderr_flood {
         thread::spawn(|| {
@@ -103,4 +98,20 @@ fn leave(launcher: &str) -> anyhow::Result<u32> {
     shell.args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null());
     let output = shell.output().context("a grandchild could not be started")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?)
+}
+
+/// Ends the program, now.
+pub(super) fn die(how: DieHow) -> ! {
+    match how {
+        DieHow::Exit(code) => std::process::exit(code),
+        DieHow::Abort => std::process::abort(),
+        DieHow::Kill9 => kill(),
+    }
+}
+
+/// The signal comes from a shell; it may arrive before the shell has ended.
+fn kill() -> ! {
+    let script = format!("kill -9 {}", std::process::id());
+    let _ = Command::new("sh").args(["-c", &script]).status();
+    std::process::abort()
 }

@@ -9,9 +9,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    message,
+    message::{self, Outlet, Writing},
     options::{Noise, Wire},
-    outlet::{Outlet, Writing},
     server::Server,
 };
 

@@ -21,9 +21,8 @@ use super::{
     stream::{self, Framing},
 };
 use crate::misbehave::{
-    message::{self, METHOD_NOT_FOUND, Refusal, response, text_result},
+    message::{self, FILLING, METHOD_NOT_FOUND, Padded, Refusal, response, text_result},
     options::Wire,
-    padded::{FILLING, Padded},
     server::Server,
 };
 

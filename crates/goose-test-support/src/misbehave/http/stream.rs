@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::misbehave::{
-    outlet::{Outlet, Writing},
+    message::{Outlet, Writing},
     server::Server,
 };
 

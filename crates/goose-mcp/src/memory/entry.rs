@@ -1,4 +1,35 @@
-//! [`Entry`]: one memory, in the form it has everywhere except on disk.
+//! [`Entry`]: one memory, and the text format of a category, read and changed as bytes.
+//!
+//! A file is a list of entries with blank lines between them. An entry is a line `# tag tag …`, which may be
+//! missing, and one or more lines of data:
+//!
+//! ```text
+//! # rust style
+//! Prefer `?` over `unwrap`.
+//!
+//! The staging server is called heron.
+//! ```
+//!
+//! # What data may contain
+//!
+//! Two things would be misread, so they are written in another way. Readers that know nothing of it show the
+//! text with a space or a lone `#` more, and still keep the entries apart:
+//!
+//! | in the data | in the file |
+//! | --- | --- |
+//! | a line of *n* spaces, above all the empty line (*n* = 0) | *n* + 1 spaces |
+//! | a first line that begins with `#`, and no tags | a line `#`, a list of no tags, before it |
+//!
+//! Everything else is written as it is. An entry that is only a `#` line has no data after its tags, so that
+//! line *is* the data.
+//!
+//! # Why bytes
+//!
+//! People edit these files, and some contain bytes that are not UTF-8. Those are shown with replacement
+//! characters, but a change never goes through that text: [`append`] adds bytes and [`cut`] takes bytes out, so
+//! whatever else is in the file stays as it was, including its line ends.
+
+use std::ops::Range;
 
 use goose_extension::{ToolError, ToolResult};
 
@@ -85,4 +116,119 @@ fn clean_tags(tags: &[String]) -> ToolResult<Vec<String>> {
         cleaned.push(tag);
     }
     Ok(cleaned)
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// An entry and where it stands in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Located {
+    pub(super) entry: Entry,
+    /// Its lines, and the blank lines after them.
+    span: Range<usize>,
+}
+
+/// The entries of a file, in order.
+pub(super) fn parse(bytes: &[u8]) -> Vec<Located> {
+    let mut entries: Vec<Located> = Vec::new();
+    let mut group: Vec<&[u8]> = Vec::new();
+    let mut start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let mut position = start;
+    for line in bytes[start..].split_inclusive(|byte| *byte == b'\n') {
+        let content = without_line_end(line);
+        if content.is_empty() {
+            finish(&mut entries, &mut group, start..position);
+            // Blank lines belong to the entry before them.
+            if let Some(last) = entries.last_mut().filter(|last| last.span.end == position) {
+                last.span.end += line.len();
+            }
+        } else {
+            if group.is_empty() {
+                start = position;
+            }
+            group.push(content);
+        }
+        position += line.len();
+    }
+    finish(&mut entries, &mut group, start..position);
+    entries
+}
+
+fn finish(entries: &mut Vec<Located>, group: &mut Vec<&[u8]>, span: Range<usize>) {
+    let entry = decode(group);
+    group.clear();
+    if !entry.data.is_empty() {
+        entries.push(Located { entry, span });
+    }
+}
+
+fn decode(lines: &[&[u8]]) -> Entry {
+    let (tags, data) = match lines {
+        [first, rest @ ..] if first.starts_with(b"#") && !rest.is_empty() => (&first[1..], rest),
+        lines => (&[][..], lines),
+    };
+    let tags = String::from_utf8_lossy(tags).split_whitespace().map(str::to_owned).collect();
+    let data: Vec<_> = data.iter().map(|line| String::from_utf8_lossy(decode_line(line))).collect();
+    Entry { tags, data: tidy(&data.join("\n")) }
+}
+
+fn decode_line(line: &[u8]) -> &[u8] {
+    if line.iter().all(|byte| *byte == b' ') { &line[1.min(line.len())..] } else { line }
+}
+
+fn without_line_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The file with an entry added at its end.
+pub(super) fn append(bytes: &[u8], entry: &Entry) -> Vec<u8> {
+    let line_end = if uses_crlf(bytes) { "\r\n" } else { "\n" };
+    let mut file = bytes.to_vec();
+    for _ in 0..missing_line_ends(bytes) {
+        file.extend_from_slice(line_end.as_bytes());
+    }
+    for line in encode(entry) {
+        file.extend_from_slice(line.as_bytes());
+        file.extend_from_slice(line_end.as_bytes());
+    }
+    file.extend_from_slice(line_end.as_bytes());
+    file
+}
+
+/// The file without an entry. All other bytes stay.
+pub(super) fn cut(bytes: &[u8], located: &Located) -> Vec<u8> {
+    [&bytes[..located.span.start], &bytes[located.span.end..]].concat()
+}
+
+fn encode(entry: &Entry) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !entry.tags.is_empty() {
+        lines.push(format!("# {}", entry.tags.join(" ")));
+    } else if entry.data.starts_with('#') {
+        lines.push("#".to_owned());
+    }
+    lines.extend(entry.data.split('\n').map(encode_line));
+    lines
+}
+
+fn encode_line(line: &str) -> String {
+    if line.bytes().all(|byte| byte == b' ') { format!("{line} ") } else { line.to_owned() }
+}
+
+fn uses_crlf(bytes: &[u8]) -> bool {
+    let first_end = bytes.iter().position(|byte| *byte == b'\n');
+    first_end.is_some_and(|end| end > 0 && bytes[end - 1] == b'\r')
+}
+
+/// How many line ends it takes until the file ends in a blank line. An empty file needs none.
+fn missing_line_ends(bytes: &[u8]) -> usize {
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    match lines.next_back() {
+        None => 0,
+        Some(last) if !last.ends_with(b"\n") => 2,
+        Some(last) if without_line_end(last).is_empty() => 0,
+        Some(_) => 1,
+    }
 }

@@ -8,12 +8,11 @@
 //! | --- | --- |
 //! | `tools.rs` | the tools, as the model sees them |
 //! | `store.rs` | what they do |
-//! | `format.rs` | the text format, and how nothing in a file is lost |
-//! | `entry.rs`, `category.rs` | what a memory and a category may be |
+//! | `entry.rs`, `category.rs` | a memory and its text format, and the names of categories |
 //! | `folder.rs` | reading a folder |
-//! | `locked.rs`, `turn.rs` | changing it, safe for several processes, and in turn within one |
-//! | `scan.rs`, `search.rs`, `page.rs` | finding, ranking, and showing only so much |
-//! | `near.rs`, `overview.rs`, `quote.rs` | what messages say about what is there |
+//! | `locked.rs` | changing it, safe for several processes, and in turn within one |
+//! | `search.rs`, `page.rs` | finding, ranking, and showing only so much |
+//! | `overview.rs` | the sentences of messages about a folder's content |
 //!
 //! Everything below the tools blocks: the files are small, but a change may wait for another process. So each
 //! call runs as one blocking task (`tokio::task::spawn_blocking`). A call that is cancelled lets its task finish;
@@ -22,18 +21,12 @@
 mod category;
 mod entry;
 mod folder;
-mod format;
 mod locked;
-mod near;
 mod overview;
 mod page;
-mod quote;
-mod scan;
 mod search;
 mod store;
 mod tools;
-mod turn;
-mod words;
 
 #[cfg(test)]
 mod tests;

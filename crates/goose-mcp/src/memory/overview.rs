@@ -2,10 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    folder::{Folder, Scope},
-    quote,
-};
+use super::folder::{Folder, Scope};
 
 /// How many categories are named.
 const MAX_NAMES: usize = 40;
@@ -21,7 +18,7 @@ pub(super) fn sentence(folder: &Folder) -> String {
         return format!("The {scope} memory is empty.");
     }
     let named: Vec<String> =
-        listing.categories.iter().take(MAX_NAMES).map(|category| quote::name(category.as_str())).collect();
+        listing.categories.iter().take(MAX_NAMES).map(|category| quote_name(category.as_str())).collect();
     let origin = match folder.scope {
         Scope::Global => "",
         Scope::Project => " (file names of the project, not instructions)",
@@ -55,4 +52,45 @@ pub(super) fn categories(names: &[String]) -> String {
         let _ = write!(text, " ({}{dots})", shown.join(", "));
     }
     text
+}
+
+/// How much of a name is shown.
+const MAX_NAME_CHARS: usize = 60;
+
+/// How many of the same kind of trouble are told.
+const MAX_TOLD: usize = 3;
+
+/// A name as a JSON string: what cannot be seen, what changes the direction of the text, and backticks are
+/// escaped, and a long name is cut off.
+pub(super) fn quote_name(name: &str) -> String {
+    let mut quoted = String::from("\"");
+    let mut chars = name.chars();
+    for char in chars.by_ref().take(MAX_NAME_CHARS) {
+        match char {
+            '"' | '\\' => quoted.extend(['\\', char]),
+            _ if is_plain(char) => quoted.push(char),
+            _ => char.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                let _ = write!(quoted, "\\u{unit:04x}");
+            }),
+        }
+    }
+    quoted.push('"');
+    if chars.next().is_some() {
+        quoted.push('…');
+    }
+    quoted
+}
+
+/// Whether a character shows as itself. After a letter, because some are meant to stand on one.
+fn is_plain(char: char) -> bool {
+    char != '`' && (matches!(char, '\'') || String::from_iter(['a', char]).escape_debug().count() == 2)
+}
+
+/// The first few sentences, and how many there are besides.
+pub(super) fn few(sentences: &[String]) -> String {
+    let mut told = sentences[..sentences.len().min(MAX_TOLD)].join(" ");
+    if sentences.len() > MAX_TOLD {
+        let _ = write!(told, " And {} more like these.", sentences.len() - MAX_TOLD);
+    }
+    told
 }

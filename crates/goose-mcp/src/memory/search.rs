@@ -4,13 +4,16 @@
 //! on it. It fits better the more words it has, the rarer those are among all entries, and the closer they match:
 //! a tag counts more than a whole word, a whole word more than a part of one. Between equals the newer one wins.
 
+use std::collections::HashSet;
+
 use goose_extension::{ToolError, ToolResult};
 
-use super::{
-    entry::{MAX_TAGS, clean_tag},
-    page::Found,
-    words::words,
-};
+use super::category::{Category, Selection};
+use super::entry::Located;
+use super::entry::{MAX_TAGS, clean_tag};
+use super::folder::{Folder, MAX_CATEGORIES, MAX_FILE_BYTES};
+use super::page::Found;
+use super::{entry, overview};
 
 /// How long the words of a query may be, all together.
 pub(super) const MAX_QUERY_CHARS: usize = 2_000;
@@ -162,5 +165,179 @@ fn closeness(word: &str, candidate: &str) -> f64 {
         PART
     } else {
         0.0
+    }
+}
+
+/// The words of a text, in order.
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// How many bytes of one folder are read for one call. A single category always fits.
+const MAX_SCAN_BYTES: usize = MAX_FILE_BYTES;
+
+/// What was found, and what could not be looked at.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// By category, each from its oldest entry to its newest.
+    pub(super) found: Vec<Found>,
+    /// A sentence for everything that is missing from `found`.
+    pub(super) notes: Vec<String>,
+}
+
+impl Scan {
+    /// Reads one category or all.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder, or the one category, cannot be read. When all are asked for, a category that cannot be
+    /// read is a note.
+    pub(super) fn of(folder: &Folder, selection: &Selection) -> ToolResult<Self> {
+        let mut scan = Self::default();
+        match selection {
+            Selection::One(category) => {
+                let bytes = folder.read(category)?.unwrap_or_default();
+                scan.add(folder, category, &bytes);
+            }
+            Selection::All => scan.add_all(folder)?,
+        }
+        Ok(scan)
+    }
+
+    fn add_all(&mut self, folder: &Folder) -> ToolResult<()> {
+        let listing = folder.categories()?;
+        let mut room = MAX_SCAN_BYTES;
+        let mut skipped: Vec<String> = Vec::new();
+        let mut unreadable: Vec<String> = Vec::new();
+        for category in &listing.categories {
+            match read_within(folder, category, room) {
+                Ok(Reading::Bytes(bytes)) => {
+                    room = room.saturating_sub(bytes.len());
+                    self.add(folder, category, &bytes);
+                }
+                Ok(Reading::TooMuch) => skipped.push(overview::quote_name(category.as_str())),
+                Ok(Reading::Nothing) => {}
+                Err(error) => unreadable.push(error.to_string()),
+            }
+        }
+        if !skipped.is_empty() {
+            self.notes.push(format!(
+                "One call looks at {} MiB of the {} memory, so it skipped {}. Name a category to look there.",
+                MAX_SCAN_BYTES >> 20,
+                folder.scope.name(),
+                overview::categories(&skipped)
+            ));
+        }
+        if !unreadable.is_empty() {
+            self.notes.push(overview::few(&unreadable));
+        }
+        if listing.is_cut {
+            self.notes
+                .push(format!("Only the first {MAX_CATEGORIES} categories were looked at: name a category."));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, folder: &Folder, category: &Category, bytes: &[u8]) {
+        self.found.extend(entry::parse(bytes).into_iter().map(|located| Found {
+            scope: folder.scope,
+            category: category.clone(),
+            entry: located.entry,
+        }));
+    }
+
+    /// Adds what another scan found.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.found.extend(other.found);
+        self.notes.extend(other.notes);
+    }
+}
+
+enum Reading {
+    Bytes(Vec<u8>),
+    /// There is no such file any more.
+    Nothing,
+    /// There is no room for it.
+    TooMuch,
+}
+
+/// Reads a category unless it is larger than `room`, which is not more than any category may have.
+fn read_within(folder: &Folder, category: &Category, room: usize) -> ToolResult<Reading> {
+    let Some(file) = folder.locate(category)? else { return Ok(Reading::Nothing) };
+    // What is larger than any category may be is not short of room, but an error, which reading gives.
+    if (room as u64 + 1..=MAX_FILE_BYTES as u64).contains(&file.metadata.len()) {
+        return Ok(Reading::TooMuch);
+    }
+    Ok(folder.read(category)?.map_or(Reading::Nothing, Reading::Bytes))
+}
+
+/// How many near entries are shown.
+const MAX_NEAR: usize = 3;
+
+/// How much of each is shown.
+const MAX_NEAR_BYTES: usize = 1024;
+
+/// From which share of common words on an entry is near.
+const MIN_LIKENESS: f64 = 0.2;
+
+/// How many entries are compared, the newest ones, and how much of each text.
+const MAX_COMPARED: usize = 2_000;
+const MAX_COMPARED_BYTES: usize = 16 * 1024;
+
+/// The message for an entry that is not there.
+pub(super) fn explain_missing(place: &str, content: &str, entries: &[Located]) -> String {
+    let near = nearest(content, entries);
+    if near.is_empty() {
+        return format!(
+            "None of the {} in {place} is this text, or resembles it. Look with retrieve_memories and pass the \
+             `data` of the entry exactly as it is shown there.",
+            overview::entries(entries.len())
+        );
+    }
+    let shown: Vec<String> = near.iter().map(|data| quote(data)).collect();
+    format!(
+        "None of the {} in {place} is exactly this text. Call again with `memory_content` as one of these (JSON \
+         strings):\n{}",
+        overview::entries(entries.len()),
+        shown.join("\n")
+    )
+}
+
+fn nearest<'a>(content: &str, entries: &'a [Located]) -> Vec<&'a str> {
+    let content = clip(content);
+    let wanted: HashSet<String> = words(content).collect();
+    let mut likely: Vec<(f64, &str)> = entries
+        .iter()
+        .skip(entries.len().saturating_sub(MAX_COMPARED))
+        .map(|located| (likeness(content, &wanted, &located.entry.data), located.entry.data.as_str()))
+        .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
+        .collect();
+    likely.sort_by(|one, other| other.0.total_cmp(&one.0));
+    likely.dedup_by_key(|(_, data)| *data);
+    likely.into_iter().take(MAX_NEAR).map(|(_, data)| data).collect()
+}
+
+/// The share of words that both have; a text that contains the other is nearer than any other.
+fn likeness(content: &str, wanted: &HashSet<String>, data: &str) -> f64 {
+    let data = clip(data);
+    let has: HashSet<String> = words(data).collect();
+    let both = wanted.intersection(&has).count();
+    let either = wanted.len() + has.len() - both;
+    let content = content.trim();
+    let contains = !content.is_empty() && (data.contains(content) || content.contains(data));
+    both as f64 / either.max(1) as f64 + if contains { 1.0 } else { 0.0 }
+}
+
+fn clip(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_COMPARED_BYTES)]
+}
+
+fn quote(data: &str) -> String {
+    let end = data.floor_char_boundary(MAX_NEAR_BYTES);
+    let text = serde_json::Value::from(&data[..end]);
+    if end == data.len() {
+        format!("- {text}")
+    } else {
+        format!("- {text} and {} bytes more", data.len() - end)
     }
 }

@@ -6,15 +6,12 @@ use goose_extension::{ToolError, ToolResult};
 
 use super::{
     category::{Category, Selection},
-    entry::{Entry, tidy},
+    entry::{self, Entry, Located, tidy},
     folder::{Folder, MAX_FILE_BYTES},
-    format::{self, Located},
     locked::Locked,
-    near, overview,
+    overview,
     page::Page,
-    quote,
-    scan::Scan,
-    search::Query,
+    search::{self, Query, Scan},
 };
 
 /// Adds an entry to a category and says so.
@@ -29,12 +26,12 @@ pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> T
         category.check_new()?;
     }
     let bytes = file.unwrap_or_default();
-    let entries = format::parse(&bytes);
+    let entries = entry::parse(&bytes);
     let place = place(folder, category);
     if entries.iter().any(|known| known.entry == *entry) {
         return Ok(format!("This is already remembered, word for word, in {place}; nothing was changed."));
     }
-    let file = format::append(&bytes, entry);
+    let file = entry::append(&bytes, entry);
     if file.len() > MAX_FILE_BYTES {
         return Err(ToolError::ExecutionError(format!(
             "There is no room for it: {place} would grow beyond {} MiB. Use another category, or remove what is no \
@@ -126,7 +123,7 @@ pub(super) fn remove_categories(folder: &Folder, selection: &Selection) -> ToolR
     let locked = Locked::new(folder)?;
     match selection {
         Selection::One(category) => {
-            let count = format::parse(&folder.read(category)?.unwrap_or_default()).len();
+            let count = entry::parse(&folder.read(category)?.unwrap_or_default()).len();
             let linked = locked.remove(category)?;
             let answer = format!("Removed {} with {}.", place(folder, category), overview::entries(count));
             Ok(match linked {
@@ -147,7 +144,7 @@ fn remove_all(folder: &Folder, locked: &Locked<'_>) -> ToolResult<String> {
         // What cannot be read is not known to be a memory: it stays.
         match folder.read(category).and_then(|_| locked.remove(category)) {
             Ok(linked) => {
-                removed.push(quote::name(category.as_str()));
+                removed.push(overview::quote_name(category.as_str()));
                 kept.extend(linked.map(|file| left_behind(&file)));
             }
             Err(error) => failures.push(error.to_string()),
@@ -156,7 +153,7 @@ fn remove_all(folder: &Folder, locked: &Locked<'_>) -> ToolResult<String> {
     let scope = folder.scope.name();
     let mut answer = format!("Removed {} of the {scope} memory.", overview::categories(&removed));
     if !kept.is_empty() {
-        let _ = write!(answer, " {}", quote::few(&kept));
+        let _ = write!(answer, " {}", overview::few(&kept));
     }
     if listing.is_cut {
         answer.push_str(" There are more: call again to remove them too.");
@@ -164,7 +161,7 @@ fn remove_all(folder: &Folder, locked: &Locked<'_>) -> ToolResult<String> {
     if failures.is_empty() {
         return Ok(answer);
     }
-    Err(ToolError::ExecutionError(format!("{answer} The rest is still there. {}", quote::few(&failures))))
+    Err(ToolError::ExecutionError(format!("{answer} The rest is still there. {}", overview::few(&failures))))
 }
 
 fn left_behind(file: &Path) -> String {
@@ -189,15 +186,15 @@ pub(super) fn remove_entry(
     }
     let locked = Locked::new(folder)?;
     let bytes = folder.read(category)?.unwrap_or_default();
-    let entries = format::parse(&bytes);
+    let entries = entry::parse(&bytes);
     let matching: Vec<&Located> =
         entries.iter().filter(|located| located.entry.data.trim() == content.trim()).collect();
     let Some(first) = matching.first() else {
         drop(locked);
-        let reason = near::explain(&place(folder, category), &content, &entries);
+        let reason = search::explain_missing(&place(folder, category), &content, &entries);
         return Err(not_found(other, category, &content, &reason));
     };
-    let rest = format::cut(&bytes, first);
+    let rest = entry::cut(&bytes, first);
     let is_linked = folder.locate(category)?.is_some_and(|file| file.is_linked);
     if rest.trim_ascii().is_empty() && !is_linked {
         locked.remove(category)?;
@@ -216,7 +213,7 @@ pub(super) fn remove_entry(
 
 fn not_found(other: &Folder, category: &Category, content: &str, reason: &str) -> ToolError {
     let elsewhere = matches!(other.read(category), Ok(Some(bytes))
-        if format::parse(&bytes).iter().any(|located| located.entry.data.trim() == content.trim()));
+        if entry::parse(&bytes).iter().any(|located| located.entry.data.trim() == content.trim()));
     let hint = if elsewhere {
         format!(
             " It is in the {} memory: call again with the other value of `is_global`.",

@@ -6,12 +6,11 @@ use proptest::prelude::*;
 
 use super::{
     category::Category,
-    entry::{Entry, clean_tag, tidy},
+    entry::{Entry, append, clean_tag, cut, parse, tidy},
     folder::Scope,
-    format::{append, cut, parse},
+    locked::{Turn, in_line},
     page::{Found, Page},
     search::Query,
-    turn::{Turn, in_line},
 };
 
 fn entry(tags: &[&str], data: &str) -> Entry {

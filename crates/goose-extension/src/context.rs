@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    backend::Backend,
     caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind, unanswerable},
     error::{ToolError, ToolResult},
     exchange_view::ExchangeView,
@@ -57,6 +58,7 @@ struct Inner {
     caller: Option<Arc<dyn Caller>>,
     notifier: Option<Arc<dyn Notifier>>,
     model: Option<Arc<dyn Model>>,
+    backend: Option<Arc<dyn Backend>>,
     working_dir: Option<PathBuf>,
     session_id: Option<String>,
     exchange_view: ExchangeView,
@@ -99,6 +101,11 @@ impl CallContext {
     /// Gives the call a model to ask.
     pub fn with_model(self, model: Arc<dyn Model>) -> Self {
         self.with(|inner| inner.model = Some(model))
+    }
+
+    /// Gives the call other files and programs than those of this machine.
+    pub fn with_backend(self, backend: Arc<dyn Backend>) -> Self {
+        self.with(|inner| inner.backend = Some(backend))
     }
 
     /// Says in which folder the work is done.
@@ -148,6 +155,11 @@ impl CallContext {
     /// The folder that the caller named, where it named one.
     pub fn own_working_dir(&self) -> Option<&Path> {
         self.0.working_dir.as_deref()
+    }
+
+    /// The files and programs to use; `None` for those of this machine.
+    pub fn backend(&self) -> Option<&Arc<dyn Backend>> {
+        self.0.backend.as_ref()
     }
 
     /// The session in which the call happens.

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod backend;
 mod caller;
 mod changes;
 mod context;
@@ -53,6 +54,9 @@ mod subscriptions;
 mod tool;
 
 pub use arguments::{Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH};
+pub use backend::{
+    Backend, CommandSpec, FileError, FileKind, FileRead, FileVersion, RunningCommand, StartedCommand,
+};
 pub use caller::{Answer, Caller, CallerId, LogEntry, Progress, Question, QuestionKind};
 pub use changes::{Change, ChangeFeed};
 pub use context::{CallContext, Model};
@@ -76,7 +80,7 @@ pub use rmcp::model::{
     PromptMessage, Reference, ResourceTemplate,
 };
 pub use subscriptions::Subscriptions;
-pub use tool::{JsonObject, Tool, ToolAnnotations, ToolGroup};
+pub use tool::{JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
 
 /// Checks and errors that adapters share with this crate, so that a call ends the same way on every path. Not for
 /// authors of extensions.

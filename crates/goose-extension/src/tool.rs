@@ -63,6 +63,46 @@ impl FromStr for ToolGroup {
     }
 }
 
+/// The effect of a call, read from its arguments. The permissions judge a call by it; only tools of goose's own declare one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolAction {
+    /// Runs the shell command line in an argument.
+    Command(Cow<'static, str>),
+    /// Runs the script, of another language, in an argument.
+    Script(Cow<'static, str>),
+    /// Reads the files or folders that these arguments name.
+    Reads(Vec<Cow<'static, str>>),
+    /// Writes the files or folders that these arguments name.
+    Writes(Vec<Cow<'static, str>>),
+    /// Fetches the URL in an argument.
+    Fetches(Cow<'static, str>),
+    /// Does what the operation in an argument says; each operation belongs to a group.
+    ByOperation {
+        /// The argument with the operation.
+        argument: Cow<'static, str>,
+        /// The group of each operation. An operation that is not listed belongs to none.
+        groups: Vec<(Cow<'static, str>, ToolGroup)>,
+    },
+}
+
+impl ToolAction {
+    /// Runs the command line in this argument.
+    pub fn command(argument: &'static str) -> Self {
+        Self::Command(argument.into())
+    }
+
+    /// Reads the path in this argument.
+    pub fn reads(argument: &'static str) -> Self {
+        Self::Reads(vec![argument.into()])
+    }
+
+    /// Writes the path in this argument.
+    pub fn writes(argument: &'static str) -> Self {
+        Self::Writes(vec![argument.into()])
+    }
+}
+
 /// The description of one tool. Cheap to clone: schemas and the compiled validator are shared.
 #[derive(Clone)]
 pub struct Tool {
@@ -73,6 +113,7 @@ pub struct Tool {
     output_schema: Option<Arc<JsonObject>>,
     annotations: Option<ToolAnnotations>,
     groups: Vec<ToolGroup>,
+    action: Option<Arc<ToolAction>>,
     timeout: Option<Duration>,
     meta: Option<MetaObject>,
     validator: Arc<OnceLock<arguments::Validator>>,
@@ -94,6 +135,7 @@ impl Tool {
             output_schema: None,
             annotations: None,
             groups: Vec::new(),
+            action: None,
             timeout: None,
             meta: None,
             validator: Arc::default(),
@@ -138,6 +180,12 @@ impl Tool {
         self
     }
 
+    /// Declares the effect of a call.
+    pub fn with_action(mut self, action: ToolAction) -> Self {
+        self.action = Some(Arc::new(action));
+        self
+    }
+
     /// Limits how long a call may take.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -177,6 +225,11 @@ impl Tool {
     /// The semantic groups the tool declares.
     pub fn groups(&self) -> &[ToolGroup] {
         &self.groups
+    }
+
+    /// The effect of a call, where the tool declares it.
+    pub fn action(&self) -> Option<&ToolAction> {
+        self.action.as_deref()
     }
 
     /// The time limit of a call.
@@ -239,6 +292,7 @@ impl Tool {
             output_schema: tool.output_schema,
             annotations: tool.annotations,
             groups: groups.as_ref().map(parse_groups).unwrap_or_default(),
+            action: None,
             timeout: None,
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
             validator: Arc::default(),

@@ -19,6 +19,7 @@ pub use client::{
     Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth,
     RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
 };
+pub use goose_process::{ProcessSpec, Stream};
 pub use http::{HttpOptions, HttpServer, http_router};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub use server::{ExtensionServer, ServeOptions};

@@ -5,18 +5,25 @@
 //! - [`Memory`]: facts and preferences across conversations, in text files
 //! - [`Tutorial`]: tutorials that the model guides a person through
 //!
+//! Files and programs are reached through a [`Backend`](goose_extension::Backend); [`LocalBackend`] is this machine.
 //! Nothing here reads the environment: a program computes where things are ([`paths`]), puts it into
 //! [`Settings`], and asks [`builtin()`] for a service by name.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")
+)]
 
 mod builtin;
 mod developer;
+mod local_backend;
 mod memory;
 pub mod paths;
 mod tutorial;
 
 pub use builtin::{BUILTINS, Builtin, Settings, builtin};
 pub use developer::Developer;
+pub use local_backend::LocalBackend;
 pub use memory::Memory;
 pub use tutorial::Tutorial;

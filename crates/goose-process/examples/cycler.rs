@@ -2,10 +2,9 @@
 //!
 //! The argument says how often. Prints `files N children [PID …]` after a few rounds to warm up, and at the end.
 
-use std::{io::Write as _, process::Stdio, time::Duration};
+use std::{io::Write as _, time::Duration};
 
-use goose_process::{Process, Tail};
-use tokio::process::Command;
+use goose_process::{Process, ProcessSpec, Stream, Tail};
 
 const WARM_UP: usize = 5;
 
@@ -35,9 +34,9 @@ async fn cycle(rounds: usize) -> std::io::Result<()> {
 }
 
 fn start() -> std::io::Result<Process> {
-    let mut command = Command::new("sh");
-    command.args(["-c", "sleep 600 & setsid sleep 600 & exec sleep 600"]);
-    goose_process::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+    let mut spec = ProcessSpec::new("sh");
+    spec.args(["-c", "sleep 600 & setsid sleep 600 & exec sleep 600"]);
+    goose_process::spawn(spec.stdin(Stream::Piped).stdout(Stream::Piped).stderr(Stream::Piped))
 }
 
 /// Those that were dropped are reaped in the background.

@@ -6,10 +6,8 @@
 
 use std::io::Write as _;
 
-use tokio::{
-    io::{AsyncBufReadExt as _, BufReader},
-    process::Command,
-};
+use goose_process::ProcessSpec;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
@@ -17,12 +15,12 @@ async fn main() -> std::io::Result<()> {
     let mode = std::env::args().nth(1);
     let mut scripts = BufReader::new(tokio::io::stdin()).lines();
     while let Some(script) = scripts.next_line().await? {
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]);
-        let process = match mode.as_deref() {
-            Some("no-terminal") => goose_process::spawn_without_terminal(&mut command)?,
-            _ => goose_process::spawn(&mut command)?,
-        };
+        let mut spec = ProcessSpec::new("sh");
+        spec.args(["-c", &script]);
+        if mode.as_deref() == Some("no-terminal") {
+            spec.without_terminal();
+        }
+        let process = goose_process::spawn(&spec)?;
         writeln!(std::io::stdout(), "{}", process.id())?;
         match mode.as_deref() {
             Some("release") => drop(tokio::spawn(process.release())),

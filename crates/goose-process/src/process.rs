@@ -1,6 +1,12 @@
 //! [`Process`]: a started program and everything it starts in turn.
 
-use std::{io, process::ExitStatus, time::Duration};
+use std::{
+    io,
+    process::ExitStatus,
+    sync::{OnceLock, mpsc},
+    thread,
+    time::Duration,
+};
 
 use rustix::{io::Errno, process::Pid};
 use tokio::{
@@ -8,7 +14,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{ending, exit, marker, terminal, tree::Tree, watcher};
+use crate::{
+    exit, marker,
+    spec::ProcessSpec,
+    tree::{self, Tree},
+    watcher,
+};
 
 /// How long a process that was killed may take to be gone.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -16,8 +27,11 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// How often we look whether a group that has lost its leader is empty. Numbers are not given anew that fast.
 const LINGER_PAUSE: Duration = Duration::from_millis(500);
 
-/// Starts a program as the leader of its own process group, marked in its environment, and known to the watcher. Its
-/// standard streams are as the command says; a Ctrl-C in our terminal does not reach it.
+/// The pause between two looks at a program in the foreground.
+const FOREGROUND_PAUSE: Duration = Duration::from_millis(50);
+
+/// Starts a program as the leader of its own process group, marked in its environment, and known to the watcher. A Ctrl-C in our
+/// terminal does not reach it.
 ///
 /// # Errors
 ///
@@ -26,51 +40,9 @@ const LINGER_PAUSE: Duration = Duration::from_millis(500);
 /// # Panics
 ///
 /// Outside of a tokio runtime.
-pub fn spawn(command: &mut Command) -> io::Result<Process> {
-    start(command.process_group(0))
-}
-
-/// The same, and the program has no terminal, not even where we have one: it can neither write on it nor ask there.
-///
-/// # Errors
-///
-/// Where the program cannot be started.
-///
-/// # Panics
-///
-/// Outside of a tokio runtime.
-pub fn spawn_without_terminal(command: &mut Command) -> io::Result<Process> {
-    if terminal::is_there() {
-        terminal::leave(command);
-    } else {
-        // A session of its own costs a fork, which is slow for a large program; nothing is gained by it here.
-        command.process_group(0);
-    }
-    start(command)
-}
-
-/// Starts a program that is the person's own, such as their browser: it outlives goose, and a Ctrl-C in our terminal does
-/// not reach it.
-///
-/// # Errors
-///
-/// The program cannot be started.
-///
-/// # Panics
-///
-/// Outside of a tokio runtime.
-pub fn spawn_detached(command: &mut Command) -> io::Result<Child> {
-    command.process_group(0).spawn()
-}
-
-/// Has the watcher run before the first program is started, which is then faster. Blocks for a millisecond or so.
-pub fn prepare() {
-    watcher::prepare();
-}
-
-/// Starts a command that becomes the leader of a group.
-fn start(command: &mut Command) -> io::Result<Process> {
+pub fn spawn(spec: &ProcessSpec) -> io::Result<Process> {
     let mark = marker::next();
+    let mut command = Command::from(spec.group_command()?);
     command.env(marker::VARIABLE, &mark).kill_on_drop(true);
     watcher::prepare();
     let child = command.spawn()?;
@@ -79,6 +51,47 @@ fn start(command: &mut Command) -> io::Result<Process> {
     let leader = id.try_into().ok().and_then(Pid::from_raw).ok_or_else(gone)?;
     watcher::register(id);
     Ok(Process { child: Some(child), leader, id, tree: Tree::new(id, mark), status: None })
+}
+
+/// Runs a program of the user's in the foreground of our terminal, such as an editor, and blocks until it has ended. It is killed,
+/// and `None` returned, once `keep_waiting` says no.
+///
+/// It is not marked: an editor may start a server that the user keeps.
+///
+/// # Errors
+///
+/// Where the program cannot be started or waited for.
+pub fn run_in_foreground(
+    spec: &ProcessSpec,
+    keep_waiting: impl Fn() -> bool,
+) -> io::Result<Option<ExitStatus>> {
+    let mut child = spec.command()?.spawn()?;
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(Some(status)),
+            None if keep_waiting() => thread::sleep(FOREGROUND_PAUSE),
+            None => {
+                child.kill()?;
+                return child.wait().map(|_| None);
+            }
+        }
+    }
+}
+
+/// Starts a program of the user's that outlives us, such as a browser, and waits for at most `limit`. Returns its status where it ended
+/// within that time.
+///
+/// # Errors
+///
+/// Where the program cannot be started.
+pub async fn start_detached(spec: &ProcessSpec, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut child = Command::from(spec.group_command()?).spawn()?;
+    timeout(limit, child.wait()).await.ok().transpose()
+}
+
+/// Starts the watcher before the first program, which is then started faster. Blocks for about a millisecond.
+pub fn prepare() {
+    watcher::prepare();
 }
 
 /// A started program. When this is dropped, the program and everything that it started are killed.
@@ -181,7 +194,7 @@ impl Process {
             // Late or not, the rest is the same.
             let _ = timeout(grace, self.wait()).await;
         }
-        ending::end(self.tree.clone()).await;
+        tree::terminate(self.tree.clone()).await;
         let status = timeout(LAST_WAIT, self.wait()).await.map_err(|_| unending(self.id))??;
         if let Some(mut child) = self.child.take() {
             watcher::forget(self.id);
@@ -214,11 +227,39 @@ fn unending(id: u32) -> io::Error {
 impl Drop for Process {
     fn drop(&mut self) {
         if let Some(child) = self.child.take() {
-            self.tree.kill();
-            watcher::forget(self.id);
-            // The runtime reaps a child that has not ended yet.
-            drop(child);
+            Abandoned { child, tree: self.tree.clone(), id: self.id }.kill_in_background();
         }
+    }
+}
+
+/// A program whose handle was dropped while it, or what it started, may still run.
+struct Abandoned {
+    child: Child,
+    tree: Tree,
+    id: u32,
+}
+
+impl Abandoned {
+    /// Hands the work to a thread: a search of the process table takes milliseconds, and a handle is often dropped on a thread of
+    /// the runtime. If goose ends before the thread is done, the watcher does the rest, because the group is still registered.
+    fn kill_in_background(self) {
+        static QUEUE: OnceLock<Option<mpsc::Sender<Abandoned>>> = OnceLock::new();
+        let start = || {
+            let (sender, receiver) = mpsc::channel::<Self>();
+            let work = move || receiver.into_iter().for_each(Self::kill);
+            thread::Builder::new().name("goose-kill".to_owned()).spawn(work).ok().map(|_| sender)
+        };
+        match QUEUE.get_or_init(start) {
+            Some(queue) => drop(queue.send(self).map_err(|unsent| unsent.0.kill())),
+            None => self.kill(),
+        }
+    }
+
+    fn kill(mut self) {
+        self.tree.kill();
+        watcher::forget(self.id);
+        // The runtime reaps a child that has not ended yet.
+        drop(self.child);
     }
 }
 

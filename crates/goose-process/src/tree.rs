@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::{
@@ -14,15 +14,27 @@ use rustix::{
     process::{Pid, Signal},
 };
 
+use tokio::time::{Instant, sleep};
+
 use crate::table::{self, Entry};
 
 /// How often the tree is searched for newcomers while it is killed.
 const MAX_ROUNDS: usize = 32;
-/// How many searches in a row find nobody new before all are believed to be struck. One search is not enough: whoever
+/// How many searches in a row find nobody new before all are believed to be signalled. One search is not enough: whoever
 /// starts the next one and ends can be gone, and the next one not yet there, at the moment each of them is looked at.
 const QUIET_ROUNDS: usize = 2;
 /// How long the newest processes of the machine are watched between two searches.
-const CHASE_TIME: Duration = Duration::from_millis(4);
+const KILL_NEWEST_TIME: Duration = Duration::from_millis(4);
+
+/// How long those who are asked to end may take.
+const TERM_TIME: Duration = Duration::from_secs(1);
+
+/// How long those who were killed may take; the kernel may have much to clean up.
+const KILL_TIME: Duration = Duration::from_secs(5);
+
+/// How often we look whether they are gone.
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The tree of one process.
 #[derive(Clone)]
@@ -78,44 +90,44 @@ impl Tree {
     }
 
     /// Asks members to end.
-    pub(crate) fn terminate(&self, members: &BTreeSet<u32>) {
+    pub(crate) fn ask_to_end(&self, members: &BTreeSet<u32>) {
         members.iter().for_each(|&pid| send(pid, Signal::TERM));
     }
 
-    /// Kills everybody, and looks again until nobody new is found. Returns when all have been struck; a moment later
+    /// Kills everybody, and looks again until nobody new is found. Returns when all have been signalled; a moment later
     /// they are gone.
     pub(crate) fn kill(&mut self) {
-        let mut struck = BTreeSet::new();
+        let mut signalled = BTreeSet::new();
         let mut quiet = 0;
         for _ in 0..MAX_ROUNDS {
-            let fresh: Vec<u32> = self.search().difference(&struck).copied().collect();
-            if fresh.is_empty() && struck.is_empty() {
+            let fresh: Vec<u32> = self.search().difference(&signalled).copied().collect();
+            if fresh.is_empty() && signalled.is_empty() {
                 return;
             }
             self.kill_group();
             fresh.iter().for_each(|&pid| send(pid, Signal::KILL));
-            let has_chased = self.chase();
-            quiet = if fresh.is_empty() && !has_chased { quiet + 1 } else { 0 };
+            let has_killed_newest = self.kill_newest();
+            quiet = if fresh.is_empty() && !has_killed_newest { quiet + 1 } else { 0 };
             if quiet == QUIET_ROUNDS {
                 return;
             }
-            struck.extend(fresh);
+            signalled.extend(fresh);
         }
         tracing::warn!(leader = self.leader, "a process starts others faster than they can be ended");
     }
 
     /// Kills those who carry the mark among the newest processes, which are quicker to look at than all of them: who
     /// lives only to start the next one is caught here. Says whether there was anybody.
-    fn chase(&self) -> bool {
+    fn kill_newest(&self) -> bool {
         let began = Instant::now();
-        let mut has_struck = false;
-        while began.elapsed() < CHASE_TIME {
+        let mut has_killed = false;
+        while began.elapsed() < KILL_NEWEST_TIME {
             for pid in table::newest(&self.mark).into_iter().filter(|&pid| may_be_signalled(pid)) {
                 send(pid, Signal::KILL);
-                has_struck = true;
+                has_killed = true;
             }
         }
-        has_struck
+        has_killed
     }
 
     /// The whole group at once: nobody in it can start another one meanwhile.
@@ -126,6 +138,51 @@ impl Tree {
         {
             tracing::debug!(leader = self.leader, %error, "a group was not killed");
         }
+    }
+}
+
+/// Asks all members to end, then kills them, without blocking the runtime. When this returns, none is left, except those that even
+/// the kernel cannot end.
+pub(crate) async fn terminate(tree: Tree) {
+    let tree = in_background(tree, |mut tree| {
+        let members = tree.search();
+        tree.ask_to_end(&members);
+        (tree, members.is_empty())
+    });
+    let (tree, is_empty) = tree.await;
+    if is_empty {
+        return;
+    }
+    gone(&tree, TERM_TIME).await;
+    let tree = in_background(tree, |mut tree| {
+        tree.kill();
+        tree
+    });
+    if !gone(&tree.await, KILL_TIME).await {
+        tracing::warn!("a process could not be ended");
+    }
+}
+
+/// Waits until everybody who was seen is gone; `false` where that takes too long.
+async fn gone(tree: &Tree, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    let mut pause = FIRST_LOOK;
+    while tree.is_seen_alive() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    true
+}
+
+/// Does work that reads many files on a thread where it may block; here, where the runtime is going away.
+async fn in_background<T: Send + 'static>(tree: Tree, work: fn(Tree) -> T) -> T {
+    let copy = tree.clone();
+    match tokio::task::spawn_blocking(move || work(copy)).await {
+        Ok(done) => done,
+        Err(_) => work(tree),
     }
 }
 

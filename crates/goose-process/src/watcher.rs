@@ -1,6 +1,7 @@
 //! The watcher: one small process per goose process that ends what goose started, however goose ended.
 //!
-//! It is a shell script (`watcher.sh`), because a library cannot start its host program again. It holds the reading end
+//! It is a POSIX shell script (`watcher.sh`): a library cannot start its host program again, tests and embedders have no `goose`
+//! program to start, and the script works from any program on any Unix. It holds the reading end
 //! of a pipe of which only we have the writing end: when we are gone, it reads the end. It is started with the first
 //! child and again by the next one where it has died. It is no child of ours (its starter ends at once), so it can
 //! neither become a zombie nor be taken for a member of the tree when a goose runs inside a goose.
@@ -96,6 +97,10 @@ impl Watcher {
 }
 
 /// Starts the script and reaps its starter. The script gets nothing of our environment but the path.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the watcher itself must outlive goose, so it cannot be one of its processes"
+)]
 fn start() -> io::Result<ChildStdin> {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(MORE_PATH);

@@ -1,5 +1,7 @@
 //! The programs of this crate start, speak and end.
 
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
+
 #[path = "programs/calls.rs"]
 mod calls;
 #[path = "programs/connected.rs"]

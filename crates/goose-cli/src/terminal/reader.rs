@@ -1,18 +1,18 @@
 //! The thread that reads what the person types: messages with a line editor, answers as the terminal gives them.
 
 use std::{
-    env, fs, io,
+    env, fs,
+    io::{self, Write as _},
     path::PathBuf,
-    process::{Child, Command},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
         mpsc::Receiver,
     },
-    thread,
     time::Duration,
 };
 
+use goose_process::ProcessSpec;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -274,24 +274,12 @@ fn edited(text: &str, asker: &Asker<'_>) -> Option<String> {
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
     let mut words = command.split_whitespace();
     let file = tempfile::Builder::new().prefix("goose-").suffix(".json").tempfile().ok()?;
-    fs::write(file.path(), text).ok()?;
-    let mut child = Command::new(words.next()?).args(words).arg(file.path()).spawn().ok()?;
-    let is_done = ended_well(&mut child, asker);
+    file.as_file().write_all(text.as_bytes()).ok()?;
+    let mut spec = ProcessSpec::new(words.next()?);
+    spec.args(words).arg(file.path());
+    // It is ended where the answer is not wanted any more.
+    let status = goose_process::run_in_foreground(&spec, || !asker.is_gone()).ok()?;
+    let is_done = status.is_some_and(|status| status.success());
     let is_small = file.path().metadata().ok()?.len() <= MAX_EDITED_BYTES;
     if is_done && is_small { fs::read_to_string(file.path()).ok() } else { None }
-}
-
-/// Waits for the editor's end. It is ended where nobody waits for the text any more.
-fn ended_well(child: &mut Child, asker: &Asker<'_>) -> bool {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) if !asker.is_gone() => thread::sleep(LOOK),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return false;
-            }
-        }
-    }
 }

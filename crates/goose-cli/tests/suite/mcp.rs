@@ -4,7 +4,7 @@ use std::{process::Stdio, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use goose_extension::{Extension as _, hashmap};
-use goose_mcp_bridge::{ConnectOptions, Lifecycle, connect};
+use goose_mcp_bridge::{ConnectOptions, Lifecycle, ProcessSpec, connect};
 use serde_json::json;
 
 use crate::support::{Home, wait_until};
@@ -12,8 +12,20 @@ use crate::support::{Home, wait_until};
 /// How long a server may take to end.
 const LIMIT: Duration = Duration::from_secs(5);
 
-fn memory(home: &Home) -> tokio::process::Command {
-    home.goose(&["mcp", "memory"]).into()
+fn memory(home: &Home) -> ProcessSpec {
+    let command = home.goose(&["mcp", "memory"]);
+    let mut spec = ProcessSpec::new(command.get_program());
+    spec.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => spec.env(name, value),
+            None => spec.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        spec.current_dir(folder);
+    }
+    spec
 }
 
 #[tokio::test]

@@ -79,6 +79,10 @@ impl PartialFile {
     }
 
     /// Gives the file its own name, for good: what it holds is on the disk before.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the partial file outlives processes, so that a download can be resumed"
+    )]
     pub(super) fn finish(self, path: &Path) -> Result<(), ModelStoreError> {
         self.file.sync_all().map_err(|error| ModelStoreError::io("save", &self.path, error))?;
         fs::rename(&self.path, path).map_err(|error| ModelStoreError::io("make", path, error))?;

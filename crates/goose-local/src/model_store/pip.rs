@@ -4,15 +4,12 @@ use std::{
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::ExitStatus,
     time::Duration,
 };
 
-use goose_process::Tail;
-use tokio::{
-    process::Command,
-    time::{Instant, interval, timeout, timeout_at},
-};
+use goose_process::{ProcessSpec, Stream, Tail};
+use tokio::time::{Instant, interval, timeout, timeout_at};
 
 use super::{
     error::ModelStoreError,
@@ -113,7 +110,7 @@ impl Pip<'_> {
         events: Events<'_>,
     ) -> Result<Ran, String> {
         let Some((program, words)) = command.split_first() else { return Ok(Ran::NotThere) };
-        let mut command = Command::new(program);
+        let mut command = ProcessSpec::new(program);
         command
             .args(words)
             .args(["download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir"])
@@ -126,10 +123,11 @@ impl Pip<'_> {
             // that goose was started in.
             .current_dir(folder.join(TEMPORARY))
             .env("PYTHONSAFEPATH", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut process = match goose_process::spawn_without_terminal(&mut command) {
+            .without_terminal()
+            .stdin(Stream::Null)
+            .stdout(Stream::Null)
+            .stderr(Stream::Piped);
+        let mut process = match goose_process::spawn(&command) {
             Ok(process) => process,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ran::NotThere),
             Err(error) => return Err(format!("{} cannot be started: {error}", program.display())),

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use goose_extension::{JsonObject, prelude::*};
-use goose_mcp_bridge::{ConnectOptions, HttpOptions, Lifecycle, Target, connect, serve};
-use tokio::process::Command;
+use goose_mcp_bridge::{ConnectOptions, HttpOptions, Lifecycle, ProcessSpec, Target, connect, serve};
 
 use crate::{Contender, Wire};
 
@@ -35,7 +34,7 @@ pub(crate) async fn over(wire: Wire) -> anyhow::Result<Contender> {
     let (target, lifecycle, calls) = match wire {
         Wire::Duplex(lifecycle) => (Target::from(serve(Echo).duplex()), lifecycle, 500),
         Wire::Stdio(lifecycle) => {
-            let mut command = Command::new(std::env::current_exe()?);
+            let mut command = ProcessSpec::new(std::env::current_exe()?);
             command.arg("serve-goose");
             (Target::from(command), lifecycle, 500)
         }

@@ -6,6 +6,8 @@
 //! - a direct call is at least 50 times faster than one over the in-process duplex;
 //! - duplex, stdio and HTTP take at most 5 % longer than rmcp's own server and client.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
+
 mod contender;
 mod goose_echo;
 mod report;

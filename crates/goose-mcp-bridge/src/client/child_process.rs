@@ -2,15 +2,15 @@
 
 use std::{
     os::unix::process::ExitStatusExt as _,
-    process::{ExitStatus, Stdio},
+    process::ExitStatus,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use goose_extension::{ToolError, ToolResult};
-use goose_process::{Process, Tail};
+use goose_process::{Process, ProcessSpec, Stream, Tail};
 use tokio::{
-    process::{ChildStdin, ChildStdout, Command},
+    process::{ChildStdin, ChildStdout},
     sync::Mutex,
     time::timeout,
 };
@@ -34,14 +34,14 @@ const SHOWN_BYTES: usize = 2048;
 
 /// Starts a program and greets it.
 pub(super) async fn open(
-    mut command: Command,
+    mut spec: ProcessSpec,
     side: impl Fn() -> ClientSide,
     routes: &Arc<Routes>,
     options: &ConnectOptions,
 ) -> ToolResult<Opened> {
     let mut lifecycle = options.lifecycle;
     loop {
-        let Started { program, input, output } = Program::start(&mut command)?;
+        let Started { program, input, output } = Program::start(&mut spec)?;
         let transport = RoutingTransport::lines(output, input, routes);
         let closed = transport.closed();
         match greet(side(), transport, lifecycle, options).await {
@@ -87,10 +87,10 @@ struct Started {
 }
 
 impl Program {
-    fn start(command: &mut Command) -> ToolResult<Started> {
-        let name = command.as_std().get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = goose_process::spawn(command).map_err(|error| unreachable_server(&name, &error))?;
+    fn start(spec: &mut ProcessSpec) -> ToolResult<Started> {
+        let name = spec.program.to_string_lossy().into_owned();
+        spec.stdin(Stream::Piped).stdout(Stream::Piped).stderr(Stream::Piped);
+        let mut process = goose_process::spawn(spec).map_err(|error| unreachable_server(&name, &error))?;
         let streams = (process.take_stdin(), process.take_stdout(), process.take_stderr());
         let (Some(input), Some(output), Some(stderr)) = streams else {
             return Err(unreachable_server(&name, &"its streams are not ours"));

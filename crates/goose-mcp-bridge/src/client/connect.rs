@@ -151,7 +151,7 @@ async fn open(
             let remote = false;
             open_transport(transport, side(), options, remote).await
         }
-        Target::Command(command) => child_process::open(command, side, routes, options).await,
+        Target::Program(spec) => child_process::open(spec, side, routes, options).await,
         Target::Http(url) => open_http(&url, side, routes, options).await,
     }
 }

@@ -3,10 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use goose_extension::{CallContext, LogLevel};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, DuplexStream},
-    process::Command,
-};
+use goose_process::ProcessSpec;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
 use super::auth::{LoginClock, OAuth};
 use crate::{BoxTransport, Interceptor};
@@ -20,7 +18,7 @@ pub enum Target {
     /// At the other end of a pair of streams.
     Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
     /// A program to start; it speaks on its standard input and output, and ends with the connection.
-    Command(Command),
+    Program(ProcessSpec),
     /// A URL that speaks streamable HTTP.
     Http(String),
     /// A transport of your own.
@@ -34,9 +32,9 @@ impl From<DuplexStream> for Target {
     }
 }
 
-impl From<Command> for Target {
-    fn from(command: Command) -> Self {
-        Self::Command(command)
+impl From<ProcessSpec> for Target {
+    fn from(spec: ProcessSpec) -> Self {
+        Self::Program(spec)
     }
 }
 

@@ -312,7 +312,7 @@ async fn what_a_server_calls_itself_is_made_fit_to_be_a_name() {
 async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
     let program =
         tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
-    let mut command = tokio::process::Command::new("sh");
+    let mut command = goose_mcp_bridge::ProcessSpec::new("sh");
     command.args(["-c", "sleep 11; exec \"$0\""]).arg(program);
     let extension = connect(command, ConnectOptions::default()).await.unwrap();
     assert_eq!(extension.name(), "workbench");
@@ -336,7 +336,7 @@ async fn a_server_ends_with_its_extension_by_itself_or_by_force() {
         tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
     // The second one goes on after its input was closed.
     for script in ["exec \"$0\"", "\"$0\"; exec sleep 1000"] {
-        let mut command = tokio::process::Command::new("sh");
+        let mut command = goose_mcp_bridge::ProcessSpec::new("sh");
         command.args(["-c", script]).arg(&program);
         let extension = connect(command, ConnectOptions::default()).await.unwrap();
         let processes = extension.call_tool("processes", HashMap::new()).await.unwrap();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use goose_extension::Extension;
-use goose_mcp_bridge::{ConnectOptions, HttpOptions, HttpServer, Lifecycle, Target, connect, serve};
+use goose_mcp_bridge::{
+    ConnectOptions, HttpOptions, HttpServer, Lifecycle, ProcessSpec, Target, connect, serve,
+};
 use goose_test_support::{Workbench, binary};
-use tokio::process::Command;
 
 /// A path, and on it an era of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Door {
             Self::Duplex(lifecycle) => (Target::from(serve(Workbench::new()).duplex()), lifecycle, None),
             Self::Stdio(lifecycle) => {
                 let program = tokio::task::spawn_blocking(|| binary("workbench")).await.unwrap().unwrap();
-                (Target::from(Command::new(program)), lifecycle, None)
+                (Target::from(ProcessSpec::new(program)), lifecycle, None)
             }
             Self::Http(lifecycle) => {
                 let server = serve(Workbench::new()).http(HttpOptions::default()).await.unwrap();

@@ -8,10 +8,9 @@ use std::{
 };
 
 use goose_extension::{Answer, Caller, Extension, JsonObject, Question, QuestionKind, prelude::*};
-use goose_mcp_bridge::{ConnectOptions, Lifecycle, RemoteExtension, connect};
+use goose_mcp_bridge::{ConnectOptions, Lifecycle, ProcessSpec, RemoteExtension, connect};
 use goose_test_support::is_alive;
 use tempfile::TempDir;
-use tokio::process::Command;
 
 /// How long something that has to happen may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,12 +55,12 @@ impl Server {
         self.folder.path().join("pids")
     }
 
-    fn command(&self) -> Command {
+    fn command(&self) -> ProcessSpec {
         self.command_of(SERVER)
     }
 
-    fn command_of(&self, script: &str) -> Command {
-        let mut command = Command::new("sh");
+    fn command_of(&self, script: &str) -> ProcessSpec {
+        let mut command = ProcessSpec::new("sh");
         command.args(["-c", script]).env("NOTES", self.notes());
         command.env("START", &self.start).env("WORK", &self.work).env("END", &self.end);
         command
@@ -303,7 +302,7 @@ async fn the_way_of_greeting_that_worked_is_known() {
         tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
     for lifecycle in [Lifecycle::Auto, Lifecycle::Discover] {
         let options = ConnectOptions::default().with_lifecycle(lifecycle);
-        let extension = connect(Command::new(&program), options).await.unwrap();
+        let extension = connect(ProcessSpec::new(&program), options).await.unwrap();
         assert_eq!(extension.lifecycle(), lifecycle);
         assert!(extension.is_program());
         extension.stop().await;

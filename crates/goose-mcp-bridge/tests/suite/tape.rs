@@ -9,7 +9,7 @@ use std::{
 use goose_extension::{
     ArgumentInfo, CallContext, Change, CompleteRequestParams, Extension, JsonObject, Reference, prelude::*,
 };
-use goose_mcp_bridge::{ConnectOptions, Lifecycle, connect, serve};
+use goose_mcp_bridge::{ConnectOptions, Lifecycle, ProcessSpec, connect, serve};
 use goose_test_support::{Tape, Witness, Workbench, binary};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -41,8 +41,8 @@ async fn recorded(tape: &Tape, lifecycle: Lifecycle) -> Arc<dyn Extension> {
     connect(serve(Workbench::new()).duplex(), options(lifecycle, tape)).await.unwrap()
 }
 
-async fn workbench() -> Command {
-    Command::new(tokio::task::spawn_blocking(|| binary("workbench")).await.unwrap().unwrap())
+async fn workbench() -> ProcessSpec {
+    ProcessSpec::new(tokio::task::spawn_blocking(|| binary("workbench")).await.unwrap().unwrap())
 }
 
 async fn echo(extension: &Arc<dyn Extension>, message: &str) -> ToolResult<Value> {
@@ -169,7 +169,7 @@ async fn nothing_is_started_for_a_replay() {
     let (_folder, file) = echoes(Lifecycle::Auto, &["hello"]).await;
     let tape = Tape::replay(&file).unwrap();
     let options = options(Lifecycle::Auto, &tape);
-    let extension: Arc<dyn Extension> = connect(Command::new("/no/such/program"), options).await.unwrap();
+    let extension: Arc<dyn Extension> = connect(ProcessSpec::new("/no/such/program"), options).await.unwrap();
     assert_eq!(echo(&extension, "hello").await, Ok(json!({ "response": "hello" })));
     tape.finish().unwrap();
 }
@@ -289,8 +289,7 @@ async fn the_same_traffic_makes_the_same_file() {
         assert_eq!(hide(first.clone(), "one.json"), hide(second, "two.json"));
         assert!(first.contains("\"server\": \"program workbench\""), "{first}");
         let program = workbench().await;
-        let program =
-            Path::new(program.as_std().get_program()).parent().unwrap().to_str().unwrap().to_owned();
+        let program = Path::new(&program.program).parent().unwrap().to_str().unwrap().to_owned();
         assert!(!first.contains(&program), "{first}");
         // A new version of the client does not make recordings worthless.
         assert!(first.contains("\"version\": \"*\""), "{first}");

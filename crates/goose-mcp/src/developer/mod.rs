@@ -7,8 +7,8 @@
 //! | `files/` | `read`, `write`, `edit` | files, with their encoding, line ends and permissions kept |
 //! | `find/` | `tree`, `search` | what is in a folder, and where something is |
 //! | `analyze/` | `analyze` | a map of code |
-//! | `place.rs` | | what a path in an argument means |
-//! | `slim.rs` | | descriptions that cost the model little |
+//! | `resolve_path.rs` | | the meaning of a path in an argument |
+//! | `trim_schema.rs` | | schemas that cost the model little |
 //!
 //! Each tool is a `#[tool]` method of [`Developer`] in its own file and is registered in [`TOOLS`]. What blocks runs
 //! as one blocking task ([`blocking`]).
@@ -16,20 +16,20 @@
 mod analyze;
 mod files;
 mod find;
-mod place;
 mod plan;
+mod resolve_path;
 mod shell;
-mod slim;
+mod trim_schema;
 
 use std::{
     path::PathBuf,
     sync::{Arc, LazyLock, Mutex},
 };
 
-use goose_extension::{JsonObject, prelude::*};
+use goose_extension::{Backend, JsonObject, ToolAction, ToolDef, prelude::*};
 
-use self::{plan::Plans, shell::Shell, slim::slim};
-use crate::Settings;
+use self::{plan::Plans, shell::Shell, trim_schema::trim_schema};
+use crate::{LocalBackend, Settings};
 
 const INSTRUCTIONS: &str = "\
 For work of several steps, keep a plan. Look before you change: search with `rg` in the shell, read what you will \
@@ -38,15 +38,23 @@ edit. Afterwards check the result: run the tests, read the diff.";
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
     ToolRegistry::new()
-        .with(slim(Developer::plan_tool()))
-        .with(slim(Developer::shell_tool()))
-        .with(slim(Developer::read_tool()))
-        .with(slim(Developer::write_tool()))
-        .with(slim(Developer::edit_tool()))
-        .with(slim(Developer::tree_tool()))
-        .with(slim(Developer::search_tool()))
-        .with(slim(Developer::analyze_tool()))
+        .with(declare(Developer::plan_tool(), None))
+        .with(declare(Developer::shell_tool(), Some(ToolAction::command("command"))))
+        .with(declare(Developer::read_tool(), Some(ToolAction::reads("path"))))
+        .with(declare(Developer::write_tool(), Some(ToolAction::writes("path"))))
+        .with(declare(Developer::edit_tool(), Some(ToolAction::writes("path"))))
+        .with(declare(Developer::tree_tool(), Some(ToolAction::reads("path"))))
+        .with(declare(Developer::search_tool(), Some(ToolAction::reads("path"))))
+        .with(declare(Developer::analyze_tool(), Some(ToolAction::reads("path"))))
 });
+
+/// A tool with a short schema and what the permissions judge it by.
+fn declare(tool: ToolDef<Developer>, action: Option<ToolAction>) -> ToolDef<Developer> {
+    tool.map_tool(|tool| match action {
+        Some(action) => trim_schema(tool).with_action(action),
+        None => trim_schema(tool),
+    })
+}
 
 /// The `developer` extension. Folder, session and caller come with each call; what is kept between calls is the
 /// sessions' plans and the files with long outputs.
@@ -55,8 +63,12 @@ pub struct Developer {
     shell: Shell,
     /// Whose turn it is to change a file.
     changes: Arc<Mutex<()>>,
-    /// What `~` means.
+    /// The folder that `~` stands for.
     home: Option<PathBuf>,
+    /// The project's folder, where the program has one.
+    working_dir: Option<PathBuf>,
+    /// The files and programs of calls that bring no others.
+    local: Arc<dyn Backend>,
 }
 
 impl Developer {
@@ -68,6 +80,30 @@ impl Developer {
             shell: Shell::new(settings),
             changes: Arc::default(),
             home: home.filter(|home| !home.is_empty()).map(PathBuf::from),
+            working_dir: settings.working_dir.clone(),
+            local: Arc::new(LocalBackend),
+        }
+    }
+
+    /// The files and programs that a call uses.
+    fn backend(&self, context: &CallContext) -> Arc<dyn Backend> {
+        Arc::clone(context.backend().unwrap_or(&self.local))
+    }
+
+    /// The same, for tools that walk through folders by themselves.
+    ///
+    /// # Errors
+    ///
+    /// Where the call's files are not files of this machine.
+    fn local_files(&self, context: &CallContext) -> ToolResult<Arc<dyn Backend>> {
+        let backend = self.backend(context);
+        match backend.is_local() {
+            true => Ok(backend),
+            false => Err(
+                "This tool needs the files on this machine, and this session works on others. Use `shell` \
+                          (`rg`, `ls`) or `read` instead."
+                    .into(),
+            ),
         }
     }
 }
@@ -91,7 +127,12 @@ impl Extension for Developer {
     }
 
     async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
-        Ok(HashMap::new())
+        let folder = self.working_dir.clone().or_else(|| std::env::current_dir().ok());
+        Ok(hashmap! {
+            "working_folder" => json!(folder),
+            "shell" => json!(self.shell.path()),
+            "running_commands" => json!(self.shell.running()),
+        })
     }
 
     async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {

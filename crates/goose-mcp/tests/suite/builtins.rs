@@ -2,8 +2,9 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use goose_extension::Tool;
 use goose_mcp::{BUILTINS, Settings, builtin, paths};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn every_builtin_is_made_by_its_name() {
@@ -45,5 +46,44 @@ fn the_config_folder_follows_the_environment() {
             environment.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
         assert_eq!(paths::config_dir(get), expected.map(PathBuf::from), "{environment:?}");
+    }
+}
+
+/// The parameters of a schema without a description, also those inside of lists and objects.
+fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    for (name, parameter) in properties {
+        let path = format!("{path}.{name}");
+        if parameter["description"].as_str().is_none_or(|text| text.trim().is_empty()) {
+            found.push(path.clone());
+        }
+        undescribed(parameter, &path, found);
+        undescribed(&parameter["items"], &path, found);
+    }
+}
+
+fn problems(tool: &Tool) -> Vec<String> {
+    let mut found = Vec::new();
+    undescribed(&Value::Object(tool.input_schema().clone()), "parameter ", &mut found);
+    let hints = tool.annotations().cloned().unwrap_or_default();
+    let has_effect = hints.read_only_hint.is_some() || hints.destructive_hint.is_some();
+    let checks = [
+        ("description", !tool.description().trim().is_empty()),
+        ("group", !tool.groups().is_empty()),
+        ("hint: read-only or destructive", has_effect),
+        ("hint: open world", hints.open_world_hint.is_some()),
+    ];
+    found.extend(checks.into_iter().filter(|(_, holds)| !holds).map(|(what, _)| what.to_owned()));
+    found
+}
+
+#[test]
+fn every_tool_has_a_description_a_group_and_hints_and_describes_each_parameter() {
+    let settings = Settings::new("/nowhere/config");
+    for known in BUILTINS {
+        for tool in builtin(known.name, &settings).unwrap().tools() {
+            let problems = problems(tool);
+            assert!(problems.is_empty(), "{}: {} lacks {problems:?}", known.name, tool.name());
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use goose_extension::{CallContext, Extension as _, ToolError};
+use goose_extension::{CallContext, Extension as _, RichRenderable, ToolError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -244,4 +244,26 @@ async fn commands_run_side_by_side() {
     };
     let (a, b) = tokio::join!(desk.ok("shell", wait_for("a", "b")), desk.ok("shell", wait_for("b", "a")));
     assert_eq!((a.as_str(), b.as_str()), ("a", "b"));
+}
+
+#[tokio::test]
+async fn a_command_is_logged_and_shows_in_the_status_while_it_runs() {
+    let desk = Desk::new();
+    let command = "touch started; while ! [ -e go ]; do sleep 0.01; done";
+    let status = async || desk.developer.status().await.unwrap();
+    assert_eq!(status().await["running_commands"], json!([]));
+    assert_eq!(status().await["shell"], json!("/bin/sh"));
+    let look = async {
+        until("it runs", PATIENCE, || desk.path("started").exists()).await;
+        let seen = status().await;
+        desk.put("go", "");
+        seen
+    };
+    let (output, seen) = tokio::join!(desk.call("shell", json!({ "command": command })), look);
+    assert!(!output.unwrap().is_error);
+    assert_eq!(seen["running_commands"], json!([command]));
+    assert_eq!(status().await["running_commands"], json!([]));
+    let logged = RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() };
+    assert_eq!(desk.watcher.take_logged(), [logged]);
+    assert_eq!(desk.watcher.statuses(), ["shell command running"]);
 }

@@ -114,11 +114,16 @@ impl Desk {
 pub(crate) struct Watcher {
     progress: Mutex<Vec<Progress>>,
     logged: Mutex<Vec<RichRenderable>>,
+    statuses: Mutex<Vec<String>>,
 }
 
 impl Watcher {
     pub(crate) fn progress(&self) -> Vec<Progress> {
         self.progress.lock().unwrap().clone()
+    }
+
+    pub(crate) fn statuses(&self) -> Vec<String> {
+        self.statuses.lock().unwrap().clone()
     }
 
     /// What was logged since the last look.
@@ -138,7 +143,9 @@ impl Notifier for Watcher {
         self.logged.lock().unwrap().push(content);
     }
 
-    fn status(&self, _message: String) {}
+    fn status(&self, message: String) {
+        self.statuses.lock().unwrap().push(message);
+    }
 }
 
 /// Waits until something holds.

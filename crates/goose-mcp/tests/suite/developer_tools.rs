@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::developer_support::Desk;
 
 /// What all tools may cost in each request, as JSON of names, descriptions and schemas.
-const MAX_LISTING_BYTES: usize = 3_200;
+const MAX_LISTING_BYTES: usize = 3_600;
 
 /// A tool as a model provider is told of it.
 fn as_sent(tool: &Tool) -> Value {

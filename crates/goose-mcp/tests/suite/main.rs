@@ -1,9 +1,11 @@
 //! The built-in extensions, through the door that everybody uses: `Extension::call` with a context.
 
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its helpers")]
 
 mod arguments;
 mod builtins;
+mod developer_backend;
 mod developer_edit;
 mod developer_files;
 mod developer_find;

@@ -1,4 +1,6 @@
 //! Integration tests with real processes, through the public door.
+
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 #![cfg(target_os = "linux")]
 
 mod cycles;

@@ -1,6 +1,6 @@
 //! A program that owns processes, for tests that end it.
 
-use std::{cell::OnceCell, collections::BTreeSet, process::Stdio};
+use std::{cell::OnceCell, collections::BTreeSet, path::PathBuf, process::Stdio};
 
 use anyhow::Context as _;
 use tokio::{
@@ -10,12 +10,9 @@ use tokio::{
 
 use crate::support::{Notes, PATIENCE, is_alive, run_id, watchers, within};
 
-/// The command that runs the example.
-pub(crate) async fn command() -> anyhow::Result<Command> {
-    let building = tokio::task::spawn_blocking(|| goose_test_support::example("goose-process", "owner"));
-    let mut command = Command::new(building.await??);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    Ok(command)
+/// The example's program.
+pub(crate) async fn program() -> anyhow::Result<PathBuf> {
+    tokio::task::spawn_blocking(|| goose_test_support::example("goose-process", "owner")).await?
 }
 
 /// How to have a running owner start processes.
@@ -74,7 +71,9 @@ impl Owner {
 
     /// An owner with an argument that says how it treats its processes.
     pub(crate) async fn start_in_mode(mode: &str, scripts: &[&str]) -> anyhow::Result<Self> {
-        let mut child = command().await?.arg(mode).kill_on_drop(true).spawn()?;
+        let mut command = Command::new(program().await?);
+        command.arg(mode).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn()?;
         let mut orders = Orders::new(child.stdin.take(), child.stdout.take())?;
         for script in scripts {
             orders.start(script).await?;

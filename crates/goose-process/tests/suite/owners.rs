@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use goose_process::{ProcessSpec, Stream};
 
 use crate::{
     owner::{self, Orders, Owner},
@@ -80,7 +81,8 @@ async fn the_watcher_ignores_signals_and_is_no_child_of_its_owner() -> anyhow::R
 /// A goose inside a goose: when the outer one ends it by force, the inner one's watcher still does its work.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_inside_an_owner_is_cared_for() -> anyhow::Result<()> {
-    let mut inner = goose_process::spawn(&mut owner::command().await?)?;
+    let mut spec = ProcessSpec::new(owner::program().await?);
+    let mut inner = goose_process::spawn(spec.stdin(Stream::Piped).stdout(Stream::Piped))?;
     let mut orders = Orders::new(inner.take_stdin(), inner.take_stdout())?;
     for script in TREES {
         orders.start(script).await?;

@@ -1,9 +1,9 @@
 //! `stop`, `kill_tree` and drop end the whole tree, whatever it does to escape.
 
-use std::{process::Stdio, time::Duration};
+use std::time::Duration;
 
 use anyhow::ensure;
-use tokio::process::Command;
+use goose_process::{ProcessSpec, Stream};
 
 use crate::support::{Notes, PATIENCE, carriers, ensure_gone, is_alive, start, within};
 
@@ -99,8 +99,8 @@ async fn a_stop_that_is_given_up_kills() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_ends_in_time_is_not_asked_twice() -> anyhow::Result<()> {
     let script = "trap 'exit 9' TERM; while read -r line; do :; done; exit 7";
-    let mut command = Command::new("sh");
-    let mut process = goose_process::spawn(command.args(["-c", script]).stdin(Stdio::piped()))?;
+    let mut spec = ProcessSpec::new("sh");
+    let mut process = goose_process::spawn(spec.args(["-c", script]).stdin(Stream::Piped))?;
     drop(process.take_stdin());
     ensure!(process.take_stdin().is_none(), "the input can be taken twice");
     let status = process.stop(PATIENCE).await?;

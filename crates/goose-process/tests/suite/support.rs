@@ -7,10 +7,9 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use goose_process::Process;
+use goose_process::{Process, ProcessSpec};
 pub(crate) use goose_test_support::is_alive;
 use tempfile::TempDir;
-use tokio::process::Command;
 
 /// How long something that has to happen may take, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -66,7 +65,7 @@ impl Notes {
 
 /// Starts a script.
 pub(crate) fn start(script: &str) -> anyhow::Result<Process> {
-    Ok(goose_process::spawn(Command::new("sh").args(["-c", script]))?)
+    Ok(goose_process::spawn(ProcessSpec::new("sh").args(["-c", script]))?)
 }
 
 pub(crate) fn ensure_gone(pids: &BTreeSet<u32>) -> anyhow::Result<()> {

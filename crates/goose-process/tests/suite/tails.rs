@@ -1,15 +1,16 @@
 //! `Tail` on real streams.
 
-use std::{process::Stdio, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use goose_process::{Process, Tail};
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use goose_process::{Process, ProcessSpec, Stream, Tail};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::support::{PATIENCE, within};
 
 fn follow(script: &str) -> anyhow::Result<(Process, Tail)> {
-    let mut process = goose_process::spawn(Command::new("sh").args(["-c", script]).stderr(Stdio::piped()))?;
+    let mut process =
+        goose_process::spawn(ProcessSpec::new("sh").args(["-c", script]).stderr(Stream::Piped))?;
     let stderr = process.take_stderr().context("the stream was piped")?;
     Ok((process, Tail::follow(stderr)))
 }

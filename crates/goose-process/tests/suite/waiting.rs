@@ -55,7 +55,7 @@ async fn many_can_be_waited_for_at_once() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn what_cannot_be_started_says_so() -> anyhow::Result<()> {
-    let error = goose_process::spawn(&mut tokio::process::Command::new("/nowhere/at/all"));
+    let error = goose_process::spawn(&goose_process::ProcessSpec::new("/nowhere/at/all"));
     ensure!(error.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound));
     Ok(())
 }

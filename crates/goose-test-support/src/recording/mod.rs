@@ -78,9 +78,9 @@ const HOW_TO_RECORD: &str = "Record again with the real server: run the test wit
 ///
 /// ```no_run
 /// # use std::sync::Arc;
-/// # use goose_mcp_bridge::{ConnectOptions, connect};
+/// # use goose_mcp_bridge::{ConnectOptions, ProcessSpec, connect};
 /// # use goose_test_support::Tape;
-/// # async fn example(records: bool, command: tokio::process::Command) -> goose_extension::ToolResult<()> {
+/// # async fn example(records: bool, command: ProcessSpec) -> goose_extension::ToolResult<()> {
 /// let file = "tests/tapes/memory.json";
 /// let tape = if records { Tape::record(file) } else { Tape::replay(file)? };
 /// let tape = tape.with_placeholder("/tmp/test-4711", "FOLDER");

@@ -45,8 +45,8 @@ impl Recording {
     /// Notes what is recorded: the kind of target and its short name, without folders, arguments or credentials.
     pub(super) fn describe(&mut self, target: &Target) {
         self.server = match target {
-            Target::Command(command) => {
-                let program = Path::new(command.as_std().get_program()).file_stem().unwrap_or_default();
+            Target::Program(spec) => {
+                let program = Path::new(&spec.program).file_stem().unwrap_or_default();
                 format!("program {}", program.to_string_lossy())
             }
             Target::Http(url) => {

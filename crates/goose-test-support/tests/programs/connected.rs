@@ -1,10 +1,10 @@
 //! Our own client reaches `misbehave`, on both wires and both ways.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use goose_extension::{Extension as _, hashmap};
-use goose_mcp_bridge::{ConnectOptions, RemoteExtension, connect};
+use goose_mcp_bridge::{ConnectOptions, ProcessSpec, RemoteExtension, connect};
 use goose_test_support::binary;
 use serde_json::json;
 use tokio::{
@@ -16,14 +16,19 @@ use crate::raw::PATIENCE;
 
 const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-async fn command(arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new(tokio::task::spawn_blocking(|| binary("misbehave")).await??);
-    command.args(arguments).kill_on_drop(true);
+async fn program() -> Result<PathBuf> {
+    tokio::task::spawn_blocking(|| binary("misbehave")).await?
+}
+
+async fn command(arguments: &[&str]) -> Result<ProcessSpec> {
+    let mut command = ProcessSpec::new(program().await?);
+    command.args(arguments);
     Ok(command)
 }
 
 async fn served(arguments: &[&str]) -> Result<(Child, String)> {
-    let mut command = command(&[&["--http"], arguments].concat()).await?;
+    let mut command = Command::new(program().await?);
+    command.arg("--http").args(arguments).kill_on_drop(true);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("stdout is ours")?).lines();
     let url = tokio::time::timeout(PATIENCE, lines.next_line()).await??.context("no URL")?;

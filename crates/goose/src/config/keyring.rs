@@ -10,15 +10,14 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    process::Stdio,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+use goose_process::{ProcessSpec, Stream};
 use serde_json::{Map, Value};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    process::Command,
     time::timeout,
 };
 
@@ -261,10 +260,10 @@ pub(super) fn run(
     input: Option<String>,
     patience: Duration,
 ) -> Result<Answer, String> {
-    let mut command = Command::new(program);
+    let mut command = ProcessSpec::new(program);
     command.args(arguments).env_clear().envs(environment);
-    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(if input.is_some() { Stream::Piped } else { Stream::Null });
+    command.stdout(Stream::Piped).stderr(Stream::Piped);
     let name = program.display().to_string();
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| block_on(command, input, patience));
@@ -273,15 +272,15 @@ pub(super) fn run(
     .map_err(|why| format!("{why} ({name})"))
 }
 
-fn block_on(command: Command, input: Option<String>, patience: Duration) -> Result<Answer, String> {
+fn block_on(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("could not be asked: {error}"))?;
     runtime.block_on(answer(command, input, patience))
 }
 
-async fn answer(mut command: Command, input: Option<String>, patience: Duration) -> Result<Answer, String> {
+async fn answer(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, String> {
     let failed = |error: std::io::Error| format!("could not be asked: {error}");
-    let mut process = goose_process::spawn(&mut command).map_err(failed)?;
+    let mut process = goose_process::spawn(&command).map_err(failed)?;
     let stdin = process.take_stdin();
     let (stdout, stderr) = (process.take_stdout(), process.take_stderr());
     let talk = async {

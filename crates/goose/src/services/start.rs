@@ -10,8 +10,8 @@ use std::{
 use goose_extension::{Extension, ToolError, ToolResult};
 use goose_fs::AtomicFile;
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
+use goose_process::ProcessSpec;
 use sha2::{Digest as _, Sha256};
-use tokio::process::Command;
 
 use super::{
     launch::{Http, LaunchKind, Program, Script},
@@ -105,8 +105,8 @@ fn unknown(what: &str, name: &str, known: &[String]) -> ToolError {
     ToolError::Disconnected(format!("this goose has no {what} `{name}`. It has: {known}."))
 }
 
-fn command(program: &Program) -> Command {
-    let mut command = Command::new(&program.program);
+fn command(program: &Program) -> ProcessSpec {
+    let mut command = ProcessSpec::new(&program.program);
     command.args(&program.arguments).env_clear().envs(&program.environment);
     if let Some(dir) = &program.working_dir {
         command.current_dir(dir);

@@ -5,7 +5,6 @@ use std::{
     env,
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
-    process::Stdio,
     time::Duration,
 };
 
@@ -13,7 +12,8 @@ use goose::{
     config::{Keyring, Paths, Settings},
     session::SessionStore,
 };
-use tokio::{process::Command, time::timeout};
+use goose_process::{ProcessSpec, Stream};
+use tokio::time::timeout;
 
 use super::check::Check;
 
@@ -49,11 +49,11 @@ async fn shell(settings: Option<&Settings>) -> Check {
 
 /// What the shell says.
 async fn said(shell: &str) -> Result<String, String> {
-    let mut command = Command::new(shell);
+    let mut command = ProcessSpec::new(shell);
     command.args(["-c", &format!("echo {WORD}")]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(Stream::Null).stdout(Stream::Piped).stderr(Stream::Null);
     let failed = |error: std::io::Error| format!("cannot be started: {error}");
-    let mut process = goose_process::spawn(&mut command).map_err(failed)?;
+    let mut process = goose_process::spawn(&command).map_err(failed)?;
     let output = process.take_stdout().map(goose_process::Tail::follow);
     let ended = timeout(SHELL_TIME, async {
         if let Some(output) = &output {

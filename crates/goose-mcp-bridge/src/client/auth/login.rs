@@ -2,7 +2,6 @@
 
 use std::{
     net::Ipv4Addr,
-    process::Stdio,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -16,8 +15,9 @@ use axum::{
     routing::get,
 };
 use goose_extension::{ToolError, ToolResult};
+use goose_process::{ProcessSpec, Stream};
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
-use tokio::{net::TcpListener, process::Command, sync::oneshot};
+use tokio::{net::TcpListener, sync::oneshot};
 use tokio_util::sync::CancellationToken;
 use url::{Url, form_urlencoded};
 
@@ -201,13 +201,7 @@ pub trait Browser: Send + Sync {
 pub struct SystemBrowser;
 
 /// The program that opens a URL.
-const STARTER: &str = if cfg!(target_os = "macos") {
-    "open"
-} else if cfg!(windows) {
-    "explorer"
-} else {
-    "xdg-open"
-};
+const STARTER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 #[async_trait]
 impl Browser for SystemBrowser {
@@ -215,15 +209,12 @@ impl Browser for SystemBrowser {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(unshown(server, &"its address is not of the web"));
         }
-        let mut command = Command::new(STARTER);
-        command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child =
-            goose_process::spawn_detached(&mut command).map_err(|error| unshown(server, &error))?;
-        match tokio::time::timeout(START_TIME, child.wait()).await {
-            // Windows' starter fails also when it worked.
-            Ok(Ok(status)) if !status.success() && !cfg!(windows) => Err(unshown(server, &status)),
-            Ok(Err(error)) => Err(unshown(server, &error)),
-            // Still there: it is the browser itself.
+        let mut spec = ProcessSpec::new(STARTER);
+        spec.arg(url.as_str()).stdin(Stream::Null).stdout(Stream::Null).stderr(Stream::Null);
+        match goose_process::start_detached(&spec, START_TIME).await {
+            Ok(Some(status)) if !status.success() => Err(unshown(server, &status)),
+            Err(error) => Err(unshown(server, &error)),
+            // A program that still runs is the browser itself.
             _ => Ok(()),
         }
     }

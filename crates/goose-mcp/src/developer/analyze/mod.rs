@@ -1,6 +1,6 @@
 //! `analyze`: a map of code. The outline of a file, an overview of a folder, or who calls a symbol and whom it calls.
 //!
-//! - `language`: what is understood; `tame`: what of a file its parser may get; `symbols`: what a file defines and calls;
+//! - `language`: what is understood; `parser_guard`: what of a file its parser may get; `symbols`: what a file defines and calls;
 //!   `code`: all files of a folder;
 //! - `outline`, `overview`, `focus`: the three maps.
 
@@ -9,8 +9,8 @@ mod focus;
 mod language;
 mod outline;
 mod overview;
+mod parser_guard;
 mod symbols;
-mod tame;
 
 use goose_extension::prelude::*;
 use goose_fs::truncate_lines;
@@ -35,6 +35,7 @@ impl Developer {
     #[tool(group = "read", read_only, open_world = false)]
     pub(super) async fn analyze(
         &self,
+        /// File or folder
         path: &str,
         /// A symbol's name
         focus: Option<&str>,
@@ -46,18 +47,18 @@ impl Developer {
         force: Option<bool>,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let place = self.place(path, context)?;
+        let place = self.resolve_path(path, context)?;
         let focus = focus.map(str::to_owned).filter(|focus| !focus.trim().is_empty());
         let depth = max_depth.unwrap_or(DEFAULT_DEPTH);
         let follow = follow_depth.unwrap_or(DEFAULT_FOLLOW).min(MAX_FOLLOW);
-        let walk = Walk::of(context);
+        let (walk, backend) = (Walk::of(context), self.local_files(context)?);
         let map = blocking(move || {
             let path = must_be_there(&place)?;
             let map = match focus {
                 Some(symbol) => focus::map(&Code::about(&path, symbol.trim(), &walk), symbol.trim(), follow)?,
                 None if path.is_dir() => overview::map(&Code::under(&path, Some(depth), &walk)),
                 None => {
-                    check_readable(&place)?;
+                    check_readable(&*backend, &place)?;
                     let symbols = Symbols::of_file(&path).ok_or_else(|| not_understood(&place.given))?;
                     outline::map(&symbols)
                 }

@@ -9,7 +9,8 @@ use std::{
 
 use tree_sitter::{Node, ParseOptions, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree};
 
-use super::{super::files::open_regular, language::Grammar, tame::tame};
+use super::{language::Grammar, parser_guard::sanitize};
+use crate::local_backend::open_regular;
 
 /// A larger file is not code that people write.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -55,7 +56,7 @@ impl Symbols {
     /// Reads a file; nothing where it is no code that is understood, too large, or not fit for its parser.
     pub(super) fn of_file(file: &Path) -> Option<Self> {
         let grammar = Grammar::of(file)?;
-        Self::of_code(grammar, &tame(grammar.name, &bytes(file)?)?)
+        Self::of_code(grammar, &sanitize(grammar.name, &bytes(file)?)?)
     }
 
     /// Whether a file may define or call a symbol: its name stands there.

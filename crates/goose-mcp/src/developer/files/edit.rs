@@ -1,17 +1,16 @@
 //! `edit`: replaces text in a file, exactly and all or nothing.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use goose_extension::prelude::*;
+use goose_extension::{Backend, prelude::*};
 
 use super::{
-    super::{Developer, blocking, place::Place},
+    super::{Developer, blocking, resolve_path::ResolvedPath},
     change::Change,
     encoding::Encoding,
     explain::explain,
     matching::{Mismatch, Places, Replacement},
-    open::{Opened, open},
-    replace::replace,
+    open::{Opened, open, replace},
 };
 
 /// How many replacements one call may make.
@@ -19,14 +18,16 @@ const MAX_EDITS: usize = 100;
 
 /// What to say about a place that cannot be named.
 const DAMAGED: &str = "a \u{FFFD} in `before` stands for a byte that is no UTF-8, and cannot be written. Give only text \
-                       before or behind it; to mend the byte, use a program in the shell (`xxd`, `sed`, `iconv`).";
+                       before or behind it; to repair the byte, use a program in the shell (`xxd`, `sed`, `iconv`).";
 
 // One of several replacements. (A doc comment would be sent to the model.)
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub(in super::super) struct Edit {
+    #[schemars(description = "Text to replace")]
     before: String,
+    #[schemars(description = "New text")]
     after: String,
 }
 
@@ -35,22 +36,26 @@ impl Developer {
     #[tool(group = "edit", destructive, open_world = false)]
     pub(in super::super) async fn edit(
         &self,
+        /// File
         path: &str,
+        /// Text to replace
         before: Option<String>,
+        /// New text
         after: Option<String>,
+        /// All places
         replace_all: Option<bool>,
         /// Several at once, all or none
         #[arg(max_items = MAX_EDITS)]
         edits: Option<Vec<Edit>>,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let place = self.place(path, context)?;
+        let place = self.resolve_path(path, context)?;
         let edits = all_edits(before, after, edits)?;
         let places = if replace_all == Some(true) { Places::All } else { Places::One };
-        let changes = std::sync::Arc::clone(&self.changes);
+        let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
         let (place, change) = blocking(move || {
             let _turn = changes.lock().unwrap_or_else(PoisonError::into_inner);
-            let change = edit_file(&place, &edits, places)?;
+            let change = edit_file(&*backend, &place, &edits, places)?;
             Ok((place, change))
         })
         .await?;
@@ -81,8 +86,13 @@ fn all_edits(
     Ok(all)
 }
 
-fn edit_file(place: &Place, edits: &[Edit], places: Places) -> ToolResult<Change> {
-    let Opened { bytes, stamp } = open(place)?;
+fn edit_file(
+    backend: &dyn Backend,
+    place: &ResolvedPath,
+    edits: &[Edit],
+    places: Places,
+) -> ToolResult<Change> {
+    let Opened { bytes, version } = open(backend, place)?;
     let Some((text, encoding)) = Encoding::decode(bytes) else { return Err(not_text(place)) };
     if let Some(letter) = edits.iter().flat_map(|edit| edit.after.chars()).find(|it| !encoding.takes(*it)) {
         return Err(unwritable(place, encoding, letter));
@@ -107,7 +117,7 @@ fn edit_file(place: &Place, edits: &[Edit], places: Places) -> ToolResult<Change
         return Err(undone(place));
     }
     let bytes = encoding.encode(&changed).map_err(|letter| unwritable(place, encoding, letter))?;
-    replace(place, &bytes, Some(stamp))?;
+    replace(backend, place, &bytes, Some(&version))?;
     Ok(Change::new(&place.given, &encoding.shown(&text), &encoding.shown(&changed)))
 }
 
@@ -116,7 +126,7 @@ fn names_damage(edit: &Edit, encoding: Encoding) -> bool {
     encoding == Encoding::DamagedUtf8 && edit.before.contains(char::REPLACEMENT_CHARACTER)
 }
 
-fn undone(place: &Place) -> ToolError {
+fn undone(place: &ResolvedPath) -> ToolError {
     ToolError::ExecutionError(format!(
         "{} was not changed: the edits undo each other. They are made one after the other; leave out those that are not \
          wanted.",
@@ -124,14 +134,14 @@ fn undone(place: &Place) -> ToolError {
     ))
 }
 
-fn not_text(place: &Place) -> ToolError {
+fn not_text(place: &ResolvedPath) -> ToolError {
     ToolError::ExecutionError(format!(
         "{} is not a text file, so it was not changed. Use a program for its format in the shell.",
         place.given
     ))
 }
 
-fn unwritable(place: &Place, encoding: Encoding, letter: char) -> ToolError {
+fn unwritable(place: &ResolvedPath, encoding: Encoding, letter: char) -> ToolError {
     ToolError::ExecutionError(format!(
         "{} was not changed: it is encoded as {}, which has no `{letter}`. Use other characters, or write the whole \
          file with `write`, which makes it UTF-8.",

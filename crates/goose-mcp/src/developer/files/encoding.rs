@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use encoding_rs::WINDOWS_1252;
 
-use super::damaged;
+use super::lossy_utf8;
 
 const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_LE_BOM: &[u8] = b"\xFF\xFE";
@@ -63,12 +63,12 @@ impl Encoding {
 
     /// The text as it is shown: what stands for a damaged byte is the sign for it.
     pub(super) fn shown(self, text: &str) -> Cow<'_, str> {
-        if self == Self::DamagedUtf8 { damaged::shown(text) } else { Cow::Borrowed(text) }
+        if self == Self::DamagedUtf8 { lossy_utf8::shown(text) } else { Cow::Borrowed(text) }
     }
 
     /// Whether a new text may have a character. One that would become a damaged byte may not come from outside.
     pub(super) fn takes(self, letter: char) -> bool {
-        self != Self::DamagedUtf8 || !damaged::is_stand_in(letter)
+        self != Self::DamagedUtf8 || !lossy_utf8::is_stand_in(letter)
     }
 
     /// The bytes of a text.
@@ -82,7 +82,7 @@ impl Encoding {
             Self::Utf8WithBom => Ok([UTF8_BOM, text.as_bytes()].concat()),
             Self::Utf16Le => Ok(to_utf16(UTF16_LE_BOM, text, u16::to_le_bytes)),
             Self::Utf16Be => Ok(to_utf16(UTF16_BE_BOM, text, u16::to_be_bytes)),
-            Self::DamagedUtf8 => Ok(damaged::encode(text)),
+            Self::DamagedUtf8 => Ok(lossy_utf8::encode(text)),
             Self::Windows1252 => match WINDOWS_1252.encode(text) {
                 (bytes, _, false) => Ok(Cow::into_owned(bytes)),
                 _ => Err(text.chars().find(|it| !has_letter(*it)).unwrap_or(char::REPLACEMENT_CHARACTER)),
@@ -97,8 +97,8 @@ fn not_unicode(bytes: &[u8]) -> Option<(String, Encoding)> {
     if !is_text || bytes.contains(&0) {
         return None;
     }
-    if damaged::is_likely(bytes) {
-        return damaged::decode(bytes).map(|text| (text, Encoding::DamagedUtf8));
+    if lossy_utf8::is_likely(bytes) {
+        return lossy_utf8::decode(bytes).map(|text| (text, Encoding::DamagedUtf8));
     }
     let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
     Some((text.into_owned(), Encoding::Windows1252))

@@ -3,11 +3,9 @@
 //! | file | what it is about |
 //! | --- | --- |
 //! | `read.rs`, `write.rs`, `edit.rs` | the tools |
-//! | `open.rs` | getting the bytes of a file, and saying why not |
-//! | `near.rs` | names that are like one that is not there |
-//! | `encoding.rs`, `damaged.rs`, `line_ends.rs` | bytes as text, and back without a loss |
-//! | `replace.rs` | putting new bytes in the place of a file, all at once |
-//! | `in_place.rs`, `attributes.rs` | what else belongs to a file and has to stay |
+//! | `open.rs` | reading and replacing through the backend, with messages where that fails |
+//! | `suggest.rs` | names similar to one that is missing |
+//! | `encoding.rs`, `lossy_utf8.rs`, `line_ends.rs` | bytes as text, and back without a loss |
 //! | `change.rs` | the difference, for the person and for the model |
 //! | `matching.rs` | where the text to be changed is |
 //! | `region.rs`, `explain.rs` | what is there instead |
@@ -16,24 +14,21 @@
 //! that calls of one turn that change the same file do not lose each other's work; what another program changes
 //! meanwhile is noticed before it is replaced.
 
-mod attributes;
 mod change;
-mod damaged;
 mod edit;
 mod encoding;
 mod explain;
-mod in_place;
 mod line_ends;
+mod lossy_utf8;
 mod matching;
-mod near;
 mod open;
 mod read;
 mod region;
-mod replace;
+mod suggest;
 mod write;
 
-pub(super) use near::hint as near_names;
-pub(super) use open::{check_readable, open_regular};
+pub(super) use open::check_readable;
+pub(super) use suggest::hint as similar_names;
 
 /// How large a file may be that is read or changed. Larger ones are for the shell.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

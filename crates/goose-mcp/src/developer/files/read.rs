@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use goose_extension::{ContentBlock, prelude::*};
+use goose_extension::{Backend, ContentBlock, prelude::*};
 
 use super::{
-    super::{Developer, blocking, place::Place},
+    super::{Developer, blocking, resolve_path::ResolvedPath},
     encoding::Encoding,
     open::open,
 };
@@ -35,6 +35,7 @@ impl Developer {
     #[tool(group = "read", read_only, open_world = false)]
     pub(in super::super) async fn read(
         &self,
+        /// File
         path: &str,
         /// First line
         #[arg(min = 1)]
@@ -44,14 +45,15 @@ impl Developer {
         limit: Option<usize>,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        let place = self.place(path, context)?;
+        let place = self.resolve_path(path, context)?;
         let first = offset.unwrap_or(1).max(1);
-        blocking(move || show(&place, first, limit.unwrap_or(DEFAULT_LINES))).await
+        let backend = self.backend(context);
+        blocking(move || show(&*backend, &place, first, limit.unwrap_or(DEFAULT_LINES))).await
     }
 }
 
-fn show(place: &Place, first: usize, limit: usize) -> ToolResult<ToolOutput> {
-    let bytes = open(place)?.bytes;
+fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize) -> ToolResult<ToolOutput> {
+    let bytes = open(backend, place)?.bytes;
     if let Some(kind) = picture(&bytes) {
         return show_picture(place, bytes, kind);
     }
@@ -76,7 +78,7 @@ fn picture(bytes: &[u8]) -> Option<&'static str> {
     (*kind != "image/webp" || is_webp()).then_some(kind)
 }
 
-fn show_picture(place: &Place, bytes: Vec<u8>, kind: &str) -> ToolResult<ToolOutput> {
+fn show_picture(place: &ResolvedPath, bytes: Vec<u8>, kind: &str) -> ToolResult<ToolOutput> {
     if bytes.len() > MAX_IMAGE_BYTES {
         return Err(ToolError::ExecutionError(format!(
             "{} is an image of {} bytes; models see at most {MAX_IMAGE_BYTES}. Make a smaller copy in the shell first.",
@@ -87,7 +89,7 @@ fn show_picture(place: &Place, bytes: Vec<u8>, kind: &str) -> ToolResult<ToolOut
     Ok(ToolOutput::content([ContentBlock::from(Image::new(bytes, kind))]))
 }
 
-fn show_lines(place: &Place, text: &str, first: usize, limit: usize) -> ToolResult<String> {
+fn show_lines(place: &ResolvedPath, text: &str, first: usize, limit: usize) -> ToolResult<String> {
     let total = text.lines().count();
     if total == 0 {
         return Ok(format!("{} is empty", place.given));

@@ -1,16 +1,15 @@
 //! `write`: makes a file, or gives one new content.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use goose_extension::prelude::*;
+use goose_extension::{Backend, FileRead, prelude::*};
 
 use super::{
-    super::{Developer, blocking, place::Place},
+    super::{Developer, blocking, resolve_path::ResolvedPath},
     change::Change,
     encoding::Encoding,
     line_ends::LineEnd,
-    open::{Found, Opened, look},
-    replace::replace,
+    open::{Opened, look, replace},
 };
 
 impl Developer {
@@ -18,20 +17,22 @@ impl Developer {
     #[tool(group = "edit", destructive, idempotent, open_world = false)]
     pub(in super::super) async fn write(
         &self,
+        /// File
         path: &str,
+        /// All of its text
         content: String,
         /// `false` spares a file that is there
         overwrite: Option<bool>,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let place = self.place(path, context)?;
-        let changes = std::sync::Arc::clone(&self.changes);
+        let place = self.resolve_path(path, context)?;
+        let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
         let (place, written) = blocking(move || {
             let _turn = changes.lock().unwrap_or_else(PoisonError::into_inner);
             if overwrite == Some(false) {
-                must_be_new(&place)?;
+                must_be_new(&*backend, &place)?;
             }
-            let written = write_file(&place, &content)?;
+            let written = write_file(&*backend, &place, &content)?;
             Ok((place, written))
         })
         .await?;
@@ -48,10 +49,10 @@ struct Written {
     change: Option<Change>,
 }
 
-fn must_be_new(place: &Place) -> ToolResult<()> {
-    match look(place)? {
-        Found::Nothing => Ok(()),
-        Found::File(_) | Found::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
+fn must_be_new(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<()> {
+    match look(backend, place)? {
+        FileRead::Missing => Ok(()),
+        FileRead::Content { .. } | FileRead::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
             "{} is there already, and was left as it is. Read it first, then change it with `edit`; to make another file, use \
              another name.",
             place.given
@@ -59,24 +60,26 @@ fn must_be_new(place: &Place) -> ToolResult<()> {
     }
 }
 
-fn write_file(place: &Place, content: &str) -> ToolResult<Written> {
+fn write_file(backend: &dyn Backend, place: &ResolvedPath, content: &str) -> ToolResult<Written> {
     if place.given.ends_with('/') {
         return Err(ToolError::ExecutionError(format!(
             "{} names a folder, so nothing was written. Name a file in it; folders are made with it.",
             place.given
         )));
     }
-    match look(place)? {
-        Found::File(old) => write_over(place, old, content),
-        Found::Nothing => {
-            replace(place, content.as_bytes(), None)?;
+    match look(backend, place)? {
+        FileRead::Content { bytes, version } => {
+            write_over(backend, place, Opened { bytes, version }, content)
+        }
+        FileRead::Missing => {
+            replace(backend, place, content.as_bytes(), None)?;
             Ok(Written {
                 message: format!("Created {} ({} lines)", place.given, content.lines().count()),
                 change: Some(Change::new(&place.given, "", content)),
             })
         }
-        Found::TooLarge { size, stamp } => {
-            replace(place, content.as_bytes(), Some(stamp))?;
+        FileRead::TooLarge { size, version } => {
+            replace(backend, place, content.as_bytes(), Some(&version))?;
             let lines = content.lines().count();
             let message = format!("Wrote {} ({lines} lines) in place of {size} bytes", place.given);
             Ok(Written { message, change: None })
@@ -84,8 +87,13 @@ fn write_file(place: &Place, content: &str) -> ToolResult<Written> {
     }
 }
 
-fn write_over(place: &Place, old: Opened, content: &str) -> ToolResult<Written> {
-    let Opened { bytes: old, stamp } = old;
+fn write_over(
+    backend: &dyn Backend,
+    place: &ResolvedPath,
+    old: Opened,
+    content: &str,
+) -> ToolResult<Written> {
+    let Opened { bytes: old, version } = old;
     let old_size = old.len();
     let known = Encoding::decode(old.clone());
     let (bytes, note) = match &known {
@@ -95,7 +103,7 @@ fn write_over(place: &Place, old: Opened, content: &str) -> ToolResult<Written> 
     if bytes == old {
         return Ok(Written { message: format!("{} had this content already", place.given), change: None });
     }
-    replace(place, &bytes, Some(stamp))?;
+    replace(backend, place, &bytes, Some(&version))?;
     let Some((text, encoding)) = known else {
         let message = format!("Wrote {} in place of {old_size} bytes that were no text", place.given);
         return Ok(Written { message, change: None });

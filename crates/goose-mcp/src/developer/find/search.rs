@@ -23,9 +23,9 @@ use ignore::{
 };
 
 use super::walk::{Walk, must_be_there};
-use crate::developer::{
-    Developer, blocking,
-    files::{check_readable, open_regular},
+use crate::{
+    developer::{Developer, blocking, files::check_readable},
+    local_backend::open_regular,
 };
 
 /// How many matches are shown where nobody says otherwise.
@@ -50,11 +50,13 @@ impl Developer {
     #[tool(group = "read", read_only, open_world = false)]
     pub(in crate::developer) async fn search(
         &self,
+        /// Regular expression
         pattern: &str,
         /// File or folder, default `.`
         path: Option<&str>,
         /// E.g. `*.rs` or `!tests/**`
         glob: Option<&str>,
+        /// Match either case
         ignore_case: Option<bool>,
         /// Lines around each match
         context_lines: Option<usize>,
@@ -62,16 +64,16 @@ impl Developer {
         limit: Option<usize>,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let place = self.place(path.unwrap_or("."), context)?;
+        let place = self.resolve_path(path.unwrap_or("."), context)?;
         let matcher = matcher(pattern, ignore_case.unwrap_or(false))?;
         let glob = glob.map(str::to_owned);
         let around = context_lines.unwrap_or(0).min(MAX_CONTEXT);
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let walk = Walk::of(context);
+        let (walk, backend) = (Walk::of(context), self.local_files(context)?);
         blocking(move || {
             let root = must_be_there(&place)?;
             if !root.is_dir() {
-                check_readable(&place)?;
+                check_readable(&*backend, &place)?;
             }
             let hunt = Hunt {
                 matcher,

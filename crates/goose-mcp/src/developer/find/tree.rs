@@ -19,13 +19,15 @@ impl Developer {
     #[tool(group = "read", read_only, open_world = false)]
     pub(in crate::developer) async fn tree(
         &self,
+        /// Folder
         path: &str,
         /// Levels, default 2
         depth: Option<usize>,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let place = self.place(path, context)?;
+        let place = self.resolve_path(path, context)?;
         let depth = depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
+        self.local_files(context)?;
         let walk = Walk::of(context);
         blocking(move || {
             let folder = must_be_there(&place)?;

@@ -14,7 +14,7 @@ use goose_extension::{CallContext, ToolError, ToolResult};
 use ignore::WalkBuilder;
 use tokio_util::sync::CancellationToken;
 
-use crate::developer::{files::near_names, place::Place};
+use crate::developer::{files::similar_names, resolve_path::ResolvedPath};
 
 /// How many files and folders one call looks at.
 const MAX_ENTRIES: usize = 200_000;
@@ -91,13 +91,13 @@ impl Walk {
 }
 
 /// The place, where there is something.
-pub(in crate::developer) fn must_be_there(place: &Place) -> ToolResult<PathBuf> {
+pub(in crate::developer) fn must_be_there(place: &ResolvedPath) -> ToolResult<PathBuf> {
     let given = &place.given;
     // Where a link leads nowhere, there is nothing.
     match place.path.metadata() {
         Ok(_) => Ok(place.path.clone()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let near = near_names(&place.path);
+            let near = similar_names(&place.path);
             Err(ToolError::ExecutionError(format!(
                 "There is no `{given}`.{near} Use `tree` on the folder above to see what is there."
             )))

@@ -2,27 +2,33 @@
 //!
 //! | file | what it is about |
 //! | --- | --- |
-//! | `program.rs` | which shell, which environment |
+//! | `program.rs` | the shell and its environment |
 //! | `run.rs` | one command from start to end |
-//! | `kept.rs` | the head and the tail of its output |
+//! | `head_tail_buffer.rs` | the head and the tail of its output |
 //! | `spill.rs` | the whole of a long output in a file |
 //! | `clean.rs` | terminal output as plain text |
-//! | `live.rs` | the output as it comes |
-//! | `outcome.rs` | what the model reads |
+//! | `stream_output.rs` | the output as it comes |
+//! | `outcome.rs` | the result for the model |
 //!
 //! What a command leaves running in the background lives on until goose ends.
 
 mod clean;
-mod kept;
-mod live;
+mod head_tail_buffer;
 mod outcome;
 mod program;
 mod run;
 mod spill;
+mod stream_output;
 
-use std::time::Duration;
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use goose_extension::prelude::*;
+use goose_fs::truncate_chars;
 
 use self::{program::Program, run::Run, spill::Scratch};
 use super::Developer;
@@ -35,10 +41,43 @@ const MAX_SECONDS: u64 = 24 * 60 * 60;
 /// How long a command may be. The system has a limit of 128 KiB for one argument.
 const MAX_COMMAND_BYTES: usize = 120 * 1024;
 
+/// The status while a command runs.
+const RUNNING: &str = "shell command running";
+
+/// The part of a command that the extension's status shows.
+const MAX_STATUS_CHARS: usize = 120;
+
 /// What runs commands.
 pub(super) struct Shell {
     program: Program,
     scratch: Option<Scratch>,
+    running: Arc<RunningCommands>,
+}
+
+/// The commands that run now, by the number of their call.
+#[derive(Default)]
+struct RunningCommands(Mutex<(u64, BTreeMap<u64, String>)>);
+
+/// One of them, until it is dropped.
+struct Registered {
+    commands: Arc<RunningCommands>,
+    number: u64,
+}
+
+impl RunningCommands {
+    fn register(self: &Arc<Self>, command: &str) -> Registered {
+        let mut commands = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        commands.0 += 1;
+        let number = commands.0;
+        commands.1.insert(number, truncate_chars(command, MAX_STATUS_CHARS).into_owned());
+        Registered { commands: Arc::clone(self), number }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.commands.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.number);
+    }
 }
 
 impl Shell {
@@ -46,7 +85,18 @@ impl Shell {
         Self {
             program: Program::new(&settings.environment),
             scratch: settings.scratch_dir.clone().map(Scratch::new),
+            running: Arc::default(),
         }
+    }
+
+    /// The shell that runs commands.
+    pub(super) fn path(&self) -> &Path {
+        self.program.path()
+    }
+
+    /// The commands that run now, oldest first.
+    pub(super) fn running(&self) -> Vec<String> {
+        self.running.0.lock().unwrap_or_else(PoisonError::into_inner).1.values().cloned().collect()
     }
 }
 
@@ -56,6 +106,7 @@ impl Developer {
     #[tool(group = "command", destructive, open_world)]
     pub(super) async fn shell(
         &self,
+        /// Script for `sh -c`
         command: &str,
         /// Default 300
         #[arg(min = 1, max = MAX_SECONDS)]
@@ -64,8 +115,11 @@ impl Developer {
     ) -> ToolResult<ToolOutput> {
         check(command)?;
         let limit = Duration::from_secs(timeout_secs.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS));
-        let started = self.shell.program.start(command, context.working_dir())?;
-        let run = Run::new(started, context, self.shell.scratch.as_ref())?;
+        let started = self.shell.program.start(&*self.backend(context), command, context.working_dir())?;
+        let _registered = self.shell.running.register(command);
+        context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
+        context.status(RUNNING);
+        let run = Run::new(started, context, self.shell.scratch.as_ref());
         run.finish(limit).await?.into_result()
     }
 }

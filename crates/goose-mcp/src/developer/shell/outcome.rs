@@ -6,7 +6,7 @@ use goose_extension::{ToolError, ToolOutput, ToolResult};
 
 use super::{
     clean::clean,
-    kept::{Cut, Kept, Shown},
+    head_tail_buffer::{Cut, HeadTailBuffer, Shown},
     spill::Spill,
 };
 
@@ -42,7 +42,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn new(ending: Ending, kept: &Kept, spill: Option<&Spill>, is_open: bool) -> Self {
+    pub(super) fn new(ending: Ending, kept: &HeadTailBuffer, spill: Option<&Spill>, is_open: bool) -> Self {
         let mut text = shown(kept, spill);
         if is_open {
             note(&mut text, &still_running(spill));
@@ -95,7 +95,7 @@ fn out_of_time(limit: Duration, stopped: io::Result<()>) -> String {
     }
 }
 
-fn shown(kept: &Kept, spill: Option<&Spill>) -> String {
+fn shown(kept: &HeadTailBuffer, spill: Option<&Spill>) -> String {
     match kept.shown() {
         Shown::Whole(head, tail) => match clean(&[head, tail].concat()) {
             Some(text) => text.trim_end().to_owned(),
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn outcome(ending: Ending) -> Outcome {
-        let mut kept = Kept::default();
+        let mut kept = HeadTailBuffer::default();
         kept.push(b"what it wrote\n");
         Outcome::new(ending, &kept, None, false)
     }

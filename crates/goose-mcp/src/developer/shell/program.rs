@@ -3,15 +3,12 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    io::{self, PipeReader},
+    io,
     path::{Path, PathBuf},
-    process::Stdio,
     sync::OnceLock,
 };
 
-use goose_extension::{ToolError, ToolResult};
-use goose_process::Process;
-use tokio::process::Command;
+use goose_extension::{Backend, CommandSpec, StartedCommand, ToolError, ToolResult};
 
 /// The shell where `GOOSE_SHELL` names none. Not bash, nor a login shell: on the way to each command, bash takes
 /// about twice as long to start as a plain `sh`, and a login shell four times.
@@ -50,34 +47,32 @@ impl Program {
         }
     }
 
-    /// Starts a command. What it writes, on both of its outputs, comes out of one pipe, in the order it was written.
+    /// Starts a command.
     ///
     /// # Errors
     ///
-    /// Where the working folder or the shell is not there.
-    pub(super) fn start(&self, command: &str, folder: &Path) -> ToolResult<(Process, PipeReader)> {
-        self.try_start(command, folder).map_err(|error| self.explain(&error, folder))
-    }
-
-    fn try_start(&self, command: &str, folder: &Path) -> io::Result<(Process, PipeReader)> {
-        let (reader, writer) = io::pipe()?;
-        let mut program = Command::new(self.path());
-        program
-            .args(["-c", command])
-            .env_clear()
-            .envs(&self.environment)
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone()?)
-            .stderr(writer);
+    /// Where the working folder or the shell is missing.
+    pub(super) fn start(
+        &self,
+        backend: &dyn Backend,
+        command: &str,
+        folder: &Path,
+    ) -> ToolResult<StartedCommand> {
+        let mut env = self.environment.clone();
         if folder.is_absolute() {
-            program.env("PWD", folder);
+            env.insert("PWD".into(), folder.into());
         }
-        Ok((goose_process::spawn_without_terminal(&mut program)?, reader))
+        let spec = CommandSpec {
+            program: self.path().to_owned(),
+            args: vec!["-c".into(), command.into()],
+            env,
+            working_dir: folder.to_owned(),
+        };
+        backend.spawn(spec).map_err(|error| self.explain(&error, folder))
     }
 
     /// The shell's path, looked up once. A program that is named by a path is started faster.
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.found.get_or_init(|| {
             let named = PathBuf::from(&self.named);
             if named.components().count() > 1 {

@@ -7,25 +7,19 @@
 //! A call that is cancelled is dropped wherever it is: then everything that the command started is asked to end, and
 //! killed a second later.
 
-use std::{
-    io::{self, PipeReader},
-    process::ExitStatus,
-    time::Duration,
-};
+use std::{io, process::ExitStatus, time::Duration};
 
-use goose_extension::{CallContext, ToolResult};
-use goose_process::Process;
+use goose_extension::{CallContext, RunningCommand, StartedCommand, ToolResult};
 use tokio::{
-    io::AsyncReadExt as _,
-    net::unix::pipe::Receiver,
+    io::{AsyncRead, AsyncReadExt as _},
     time::{Instant, sleep_until, timeout_at},
 };
 
 use super::{
-    kept::{Kept, MAX_SHOWN_BYTES},
-    live::Live,
+    head_tail_buffer::{HeadTailBuffer, MAX_SHOWN_BYTES},
     outcome::{Ending, Outcome},
     spill::{Scratch, Spill},
+    stream_output::LiveOutput,
 };
 
 /// How long after the end of a command its last output may take. A job in the background may keep the pipe open for
@@ -38,45 +32,43 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// How much is read at once of a job in the background.
 const BACKGROUND_CHUNK_BYTES: usize = 4 * 1024;
 
+/// Everything that a command writes.
+type Pipe = Box<dyn AsyncRead + Send + Unpin>;
+
 /// A command that runs.
 pub(super) struct Run<'a> {
-    process: Owned,
+    command: Owned,
     output: Output<'a>,
 }
 
 /// What comes out of a command, and what becomes of it.
 struct Output<'a> {
-    pipe: Receiver,
+    pipe: Pipe,
     chunk: Vec<u8>,
     is_open: bool,
-    kept: Kept,
-    live: Live<'a>,
+    kept: HeadTailBuffer,
+    live: LiveOutput<'a>,
     scratch: Option<&'a Scratch>,
     spill: Option<Spill>,
 }
 
 impl<'a> Run<'a> {
     /// Takes over a command that was started.
-    ///
-    /// # Errors
-    ///
-    /// Where the pipe cannot be read; the command is ended then.
     pub(super) fn new(
-        (process, pipe): (Process, PipeReader),
+        started: StartedCommand,
         context: &'a CallContext,
         scratch: Option<&'a Scratch>,
-    ) -> ToolResult<Self> {
-        let process = Owned { process: Some(process), pipe: pipe.try_clone()? };
+    ) -> Self {
         let output = Output {
-            pipe: Receiver::from_owned_fd(pipe.into())?,
+            pipe: started.output,
             chunk: vec![0; CHUNK_BYTES],
             is_open: true,
-            kept: Kept::default(),
-            live: Live::new(context),
+            kept: HeadTailBuffer::default(),
+            live: LiveOutput::new(context),
             scratch,
             spill: None,
         };
-        Ok(Self { process, output })
+        Self { command: Owned(Some(started.command)), output }
     }
 
     /// Waits for the end, but not longer than the limit. What was read is kept, whatever goes wrong with the process.
@@ -85,15 +77,15 @@ impl<'a> Run<'a> {
     ///
     /// Where there is no process.
     pub(super) async fn finish(mut self, limit: Duration) -> ToolResult<Outcome> {
-        let ended = self.output.follow(self.process.get()?, Instant::now() + limit).await;
+        let ended = self.output.follow(self.command.get()?, Instant::now() + limit).await;
         let ending = match ended {
             Ok(Some(status)) => {
                 self.output.drain(Instant::now() + DRAIN_TIME).await;
-                release(self.process.take()?).await;
+                release(self.command.take()?).await;
                 Ending::Exited(status)
             }
             Ok(None) => {
-                let stopped = self.process.take()?.stop(Duration::ZERO).await;
+                let stopped = self.command.take()?.stop(Duration::ZERO).await;
                 self.output.drain(Instant::now() + DRAIN_TIME).await;
                 Ending::TimedOut(limit, stopped.map(drop))
             }
@@ -108,16 +100,20 @@ impl<'a> Run<'a> {
 }
 
 /// Lets what the command has left in the background live on. Its own end is known by now.
-async fn release(process: Process) {
-    if let Err(error) = process.release().await {
+async fn release(command: Box<dyn RunningCommand>) {
+    if let Err(error) = command.release().await {
         tracing::warn!(%error, "what a command left behind is not watched");
     }
 }
 
 impl Output<'_> {
     /// Reads until the program has ended, or the deadline is there.
-    async fn follow(&mut self, process: &mut Process, deadline: Instant) -> io::Result<Option<ExitStatus>> {
-        let mut ended = std::pin::pin!(process.wait());
+    async fn follow(
+        &mut self,
+        command: &mut dyn RunningCommand,
+        deadline: Instant,
+    ) -> io::Result<Option<ExitStatus>> {
+        let mut ended = command.wait();
         // A stream that is always ready must not hide that the time is up.
         while Instant::now() < deadline {
             let due = self.live.due().unwrap_or(deadline).min(deadline);
@@ -176,7 +172,7 @@ impl Output<'_> {
 }
 
 /// Reads what jobs in the background write, for as long as they do.
-async fn read_on(mut pipe: Receiver, mut spill: Option<Spill>) {
+async fn read_on(mut pipe: Pipe, mut spill: Option<Spill>) {
     let mut chunk = vec![0; BACKGROUND_CHUNK_BYTES];
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
         if let Some(spill) = &mut spill {
@@ -186,20 +182,16 @@ async fn read_on(mut pipe: Receiver, mut spill: Option<Spill>) {
     }
 }
 
-/// A process that is ended gently when nobody waits for it any more.
-struct Owned {
-    process: Option<Process>,
-    /// Those who are asked to end may say something, and must not die of it before they have cleaned up.
-    pipe: PipeReader,
-}
+/// A command that is ended gently when its call is dropped.
+struct Owned(Option<Box<dyn RunningCommand>>);
 
 impl Owned {
-    fn get(&mut self) -> io::Result<&mut Process> {
-        self.process.as_mut().ok_or_else(gone)
+    fn get(&mut self) -> io::Result<&mut dyn RunningCommand> {
+        Ok(&mut **self.0.as_mut().ok_or_else(gone)?)
     }
 
-    fn take(&mut self) -> io::Result<Process> {
-        self.process.take().ok_or_else(gone)
+    fn take(&mut self) -> io::Result<Box<dyn RunningCommand>> {
+        self.0.take().ok_or_else(gone)
     }
 }
 
@@ -209,15 +201,13 @@ fn gone() -> io::Error {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let Some(process) = self.process.take() else { return };
+        let Some(command) = self.0.take() else { return };
         // Where there is no runtime the process is killed, as it is when the runtime ends before it does.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let pipe = self.pipe.try_clone();
         runtime.spawn(async move {
-            if let Err(error) = process.stop(Duration::ZERO).await {
+            if let Err(error) = command.stop(Duration::ZERO).await {
                 tracing::warn!(%error, "a cancelled command was not ended");
             }
-            drop(pipe);
         });
     }
 }

@@ -15,7 +15,7 @@ const MAX_QUOTED_CHARS: usize = 80;
 
 /// A file or folder that an argument names.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     /// As it was given, for messages.
     pub(super) given: String,
     /// Where it is. Links in it are not resolved.
@@ -28,12 +28,12 @@ impl Developer {
     /// # Errors
     ///
     /// Where it can be no path.
-    pub(super) fn place(&self, given: &str, context: &CallContext) -> ToolResult<Place> {
-        place(given, context.working_dir(), self.home.as_deref())
+    pub(super) fn resolve_path(&self, given: &str, context: &CallContext) -> ToolResult<ResolvedPath> {
+        resolve(given, context.working_dir(), self.home.as_deref())
     }
 }
 
-fn place(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<Place> {
+fn resolve(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<ResolvedPath> {
     if given.trim() != given {
         return Err(ToolError::ExecutionError(format!(
             "The path has blanks at its ends: {:?}. Nothing was done. Give it without them; for a file whose name has \
@@ -59,7 +59,7 @@ fn place(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<Place> {
         (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
         _ => folder.join(given),
     };
-    Ok(Place { given: given.to_owned(), path })
+    Ok(ResolvedPath { given: given.to_owned(), path })
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn paths_are_relative_absolute_or_at_home() {
-        let at = |given| place(given, Path::new("/work"), Some(Path::new("/home/me"))).unwrap().path;
+        let at = |given| resolve(given, Path::new("/work"), Some(Path::new("/home/me"))).unwrap().path;
         assert_eq!(at("a/b.rs"), Path::new("/work/a/b.rs"));
         assert_eq!(at("/etc/x"), Path::new("/etc/x"));
         assert_eq!(at("~"), Path::new("/home/me"));
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(at("~you/a"), Path::new("/work/~you/a"));
         let blanks = ["", " ", " /etc/x", "/etc/x ", "\t~/a", "a\n", "a\nb", "a\tb", "\u{a0}a"];
         for bad in blanks.into_iter().chain(["a\0b", &"x".repeat(MAX_PATH_BYTES + 1)]) {
-            assert!(place(bad, Path::new("/"), None).is_err(), "{bad:?}");
+            assert!(resolve(bad, Path::new("/"), None).is_err(), "{bad:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Kept`]: the head and the tail of an output, however much comes.
+//! [`HeadTailBuffer`]: the head and the tail of an output, however much comes.
 //!
 //! Cuts are made between lines where one is near, and never inside a character. How much is missing is known exactly.
 
@@ -16,7 +16,7 @@ const NEAR_BYTES: usize = 1024;
 
 /// An output as it comes in.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct HeadTailBuffer {
     head: Vec<u8>,
     /// The last bytes after the head; twice as many as are shown, before they are cut back.
     tail: Vec<u8>,
@@ -42,7 +42,7 @@ pub(super) struct Cut<'a> {
     pub(super) missing_lines: u64,
 }
 
-impl Kept {
+impl HeadTailBuffer {
     /// Adds what has come, and says how many lines end in it.
     pub(super) fn push(&mut self, chunk: &[u8]) -> u64 {
         let lines = count_lines(chunk);
@@ -128,5 +128,5 @@ fn without_broken_start(bytes: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-#[path = "kept_tests.rs"]
+#[path = "head_tail_buffer_tests.rs"]
 mod tests;

@@ -3,20 +3,18 @@
 //! Every request carries all schemas. What goes here is still checked when the arguments are read into their types:
 //! unknown arguments, and how large integers may be.
 
-use goose_extension::{JsonObject, ToolDef};
+use goose_extension::{JsonObject, Tool};
 use serde_json::Value;
 
-/// The tool with a slim schema.
-pub(super) fn slim<T>(tool: ToolDef<T>) -> ToolDef<T> {
-    tool.map_tool(|tool| {
-        let schema = slim_object(tool.input_schema());
-        tool.with_input_schema(schema)
-    })
+/// The tool without the parts of its schema that the model does not need. Descriptions stay.
+pub(super) fn trim_schema(tool: Tool) -> Tool {
+    let schema = trim_object(tool.input_schema());
+    tool.with_input_schema(schema)
 }
 
-fn slim_object(schema: &JsonObject) -> JsonObject {
+fn trim_object(schema: &JsonObject) -> JsonObject {
     let kept = schema.iter().filter(|(key, value)| is_needed(key, value));
-    kept.map(|(key, value)| (key.clone(), slim_value(key, value))).collect()
+    kept.map(|(key, value)| (key.clone(), trim_value(key, value))).collect()
 }
 
 fn is_needed(key: &str, value: &Value) -> bool {
@@ -27,9 +25,9 @@ fn is_needed(key: &str, value: &Value) -> bool {
     }
 }
 
-/// An optional argument is left out, so nobody needs to know that it may also be `null`; where it is, it counts as left
+/// An optional argument is left out, so the model need not know that it may also be `null`; where it is, it counts as left
 /// out (see `Tool::check`).
-fn slim_value(key: &str, value: &Value) -> Value {
+fn trim_value(key: &str, value: &Value) -> Value {
     match value {
         Value::Array(kinds) if key == "type" => match kinds.as_slice() {
             [kind, null] if null == "null" => kind.clone(),
@@ -37,10 +35,10 @@ fn slim_value(key: &str, value: &Value) -> Value {
         },
         // The names in here are arguments, not keywords.
         Value::Object(arguments) if key == "properties" => {
-            let slimmed = arguments.iter().map(|(name, schema)| (name.clone(), slim_value("", schema)));
-            Value::Object(slimmed.collect())
+            let trimmed = arguments.iter().map(|(name, schema)| (name.clone(), trim_value("", schema)));
+            Value::Object(trimmed.collect())
         }
-        Value::Object(schema) => Value::Object(slim_object(schema)),
+        Value::Object(schema) => Value::Object(trim_object(schema)),
         _ => value.clone(),
     }
 }

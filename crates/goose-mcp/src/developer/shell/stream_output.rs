@@ -1,4 +1,4 @@
-//! [`Live`]: the output as it comes, for whoever watches. Whole lines, a few times in a second, and never much at once.
+//! [`LiveOutput`]: the output as it comes, for whoever watches. Whole lines, a few times in a second, and never much at once.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const MAX_BYTES: usize = 4 * 1024;
 
 /// Tells the caller what comes.
-pub(super) struct Live<'a> {
+pub(super) struct LiveOutput<'a> {
     context: &'a CallContext,
     /// What was not told yet.
     pending: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Live<'a> {
     last: Instant,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveOutput<'a> {
     pub(super) fn new(context: &'a CallContext) -> Self {
         Self { context, pending: Vec::new(), lines: 0, told_lines: 0, last: Instant::now() }
     }

@@ -23,7 +23,7 @@ const MAX_INDENT_COLUMNS: usize = 380;
 const TAB_COLUMNS: usize = 8;
 
 /// The code as a parser of this language may get it, with the same number of lines; nothing where it may not.
-pub(super) fn tame<'a>(language: &str, code: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+pub(super) fn sanitize<'a>(language: &str, code: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     match language {
         "Python" => (widest_indent(code) <= MAX_INDENT_COLUMNS).then_some(Cow::Borrowed(code)),
         "Ruby" if code.windows(2).any(|pair| pair == b"<<") => Some(Cow::Owned(without_here_documents(code))),
@@ -67,7 +67,7 @@ fn without_here_documents(code: &[u8]) -> Vec<u8> {
             Some(_) => {}
             None => {
                 let ends_later = |word: &[u8]| last.get(word).is_some_and(|last| *last > number);
-                open.extend(tame_line(line, &mut tame, ends_later));
+                open.extend(sanitize_line(line, &mut tame, ends_later));
             }
         }
     }
@@ -75,7 +75,11 @@ fn without_here_documents(code: &[u8]) -> Vec<u8> {
 }
 
 /// Adds a line of Ruby, and returns the words of the here-documents that begin in it.
-fn tame_line<'a>(line: &'a [u8], tame: &mut Vec<u8>, ends_later: impl Fn(&[u8]) -> bool) -> Vec<&'a [u8]> {
+fn sanitize_line<'a>(
+    line: &'a [u8],
+    tame: &mut Vec<u8>,
+    ends_later: impl Fn(&[u8]) -> bool,
+) -> Vec<&'a [u8]> {
     let mut words = Vec::new();
     let mut rest = line;
     while let Some(at) = rest.windows(2).position(|pair| pair == b"<<") {
@@ -140,7 +144,7 @@ mod tests {
         {
             assert_eq!(widest_indent(code.as_bytes()), widest, "{code:?}");
         }
-        assert!(tame("Python", " ".repeat(381).as_bytes()).is_none());
+        assert!(sanitize("Python", " ".repeat(381).as_bytes()).is_none());
     }
 
     proptest! {

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn kept(output: &[u8], size: usize) -> Kept {
-    let mut kept = Kept::default();
+fn kept(output: &[u8], size: usize) -> HeadTailBuffer {
+    let mut kept = HeadTailBuffer::default();
     for chunk in output.chunks(size.max(1)) {
         kept.push(chunk);
     }

@@ -1,8 +1,8 @@
 //! [`CallToJudge`]: a call that wants to be made, with everything that bears on whether it may.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use goose_extension::{JsonObject, Tool, ToolGroup};
+use goose_extension::{JsonObject, Tool, ToolAction, ToolGroup};
 use serde_json::Value;
 
 use super::shell::Access;
@@ -31,7 +31,7 @@ pub struct CallToJudge<'a> {
     pub working_dir: &'a Path,
 }
 
-/// The arguments that name files or folders.
+/// The arguments that name files or folders in tools that declare nothing.
 const PATH_ARGUMENTS: [&str; 8] =
     ["path", "paths", "file", "file_path", "folder", "directory", "destination", "output_path"];
 
@@ -57,13 +57,38 @@ impl<'a> CallToJudge<'a> {
         self.tool.name()
     }
 
+    /// What the tool declares about its calls. What a server says of its own tools does not count.
+    fn declared(&self) -> Option<&'a ToolAction> {
+        self.tool.action().filter(|_| self.origin == Origin::Own)
+    }
+
+    /// The groups of this call: the operation's, where an argument decides, else the tool's.
+    fn groups(&self) -> Cow<'a, [ToolGroup]> {
+        match self.declared() {
+            Some(ToolAction::ByOperation { argument, groups }) => {
+                let operation = self.text(argument);
+                let group = groups.iter().find(|(name, _)| operation == Some(&**name));
+                Cow::Owned(group.map(|(_, group)| *group).into_iter().collect())
+            }
+            _ => Cow::Borrowed(self.tool.groups()),
+        }
+    }
+
     fn has_group(&self, group: ToolGroup) -> bool {
-        self.origin == Origin::Own && self.tool.groups().contains(&group)
+        self.origin == Origin::Own && self.groups().contains(&group)
+    }
+
+    fn text(&self, argument: &str) -> Option<&'a str> {
+        self.arguments.get(argument)?.as_str()
     }
 
     pub(super) fn action(&self) -> Action<'a> {
-        match (self.arguments.get("command"), self.access()) {
-            (Some(Value::String(command)), _) if self.has_group(ToolGroup::Command) => Action::Shell(command),
+        let script = match self.declared() {
+            Some(ToolAction::Command(argument) | ToolAction::Script(argument)) => self.text(argument),
+            _ => None,
+        };
+        match (script, self.access()) {
+            (Some(script), _) => Action::Shell(script),
             (_, Some(access)) => Action::Files(access),
             _ => Action::Other,
         }
@@ -74,14 +99,11 @@ impl<'a> CallToJudge<'a> {
         matches!(self.action(), Action::Shell(command) if command.len() > LONG_COMMAND_BYTES)
     }
 
-    /// What one of goose's own file tools does with files.
+    /// The access of one of goose's own file tools.
     pub(super) fn access(&self) -> Option<Access> {
-        let properties = self.tool.input_schema().get("properties").and_then(Value::as_object);
-        let takes_path = properties
-            .is_some_and(|properties| PATH_ARGUMENTS.iter().any(|name| properties.contains_key(*name)));
-        match takes_path && !self.has_group(ToolGroup::Command) {
-            true if self.has_group(ToolGroup::Edit) => Some(Access::Write),
-            true if self.has_group(ToolGroup::Read) => Some(Access::Read),
+        match self.declared() {
+            Some(ToolAction::Reads(_)) => Some(Access::Read),
+            Some(ToolAction::Writes(_)) => Some(Access::Write),
             _ => None,
         }
     }
@@ -89,7 +111,15 @@ impl<'a> CallToJudge<'a> {
     /// The paths in the arguments; `None` where there are too many, or one is no text.
     pub(super) fn paths(&self) -> Option<Vec<&'a str>> {
         let mut paths = Vec::new();
-        for value in PATH_ARGUMENTS.iter().filter_map(|name| self.arguments.get(*name)) {
+        let declared = match self.declared() {
+            Some(ToolAction::Reads(arguments) | ToolAction::Writes(arguments)) => Some(arguments),
+            _ => None,
+        };
+        let is_path = |name: &str| match declared {
+            Some(arguments) => arguments.iter().any(|argument| argument == name),
+            None => PATH_ARGUMENTS.contains(&name),
+        };
+        for (_, value) in self.arguments.iter().filter(|(name, _)| is_path(name)) {
             match value {
                 Value::String(path) => paths.push(path.as_str()),
                 Value::Array(several) => {
@@ -106,7 +136,7 @@ impl<'a> CallToJudge<'a> {
 
     /// Whether goose knows that the tool changes nothing. What a server says of its own tools does not count.
     pub(super) fn is_read_only(&self) -> bool {
-        let groups = self.tool.groups();
+        let groups = self.groups();
         let hint = self.tool.annotations().and_then(|annotations| annotations.read_only_hint);
         self.origin == Origin::Own
             && match groups.is_empty() {

@@ -11,7 +11,7 @@ use goose::{
     config::Paths,
     permission::{CallToJudge, Mode, Origin, PermissionOptions, Permissions, Verdict},
 };
-use goose_extension::{JsonObject, Tool, ToolAnnotations, ToolGroup};
+use goose_extension::{JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -100,14 +100,23 @@ impl Call {
 
     pub(crate) fn shell(command: &str) -> Self {
         Self::new("developer__shell", &[ToolGroup::Command], Origin::Own, json!({ "command": command }))
+            .declaring(ToolAction::command("command"))
     }
 
     pub(crate) fn read(path: &str) -> Self {
         Self::new("developer__read", &[ToolGroup::Read], Origin::Own, json!({ "path": path }))
+            .declaring(ToolAction::reads("path"))
     }
 
     pub(crate) fn write(path: &str) -> Self {
         Self::new("developer__write", &[ToolGroup::Edit], Origin::Own, json!({ "path": path, "content": "" }))
+            .declaring(ToolAction::writes("path"))
+    }
+
+    /// The same call of a tool that declares its effect.
+    pub(crate) fn declaring(mut self, action: ToolAction) -> Self {
+        self.tool = self.tool.with_action(action);
+        self
     }
 
     /// A tool of somebody's server.
@@ -266,5 +275,40 @@ fn rules_can_be_about_arguments_by_name() -> anyhow::Result<()> {
     ensure!(is_ask(&judge(json!({ "owner": "ada" }))), "the other one must be there");
     ensure!(is_ask(&judge(json!({ "owner": ["ada"], "repo": "goose" }))));
     ensure!(is_deny(&judge(json!({ "owner": "ada", "repo": "secret" }))));
+    Ok(())
+}
+
+/// A call is judged by what its tool declares, not by the names of its arguments.
+#[test]
+fn rules_apply_to_declared_actions_whatever_the_arguments_are_called() -> anyhow::Result<()> {
+    let desk = Desk::with_rules(&["deny: shell rm *", "deny: write secret.txt"])?;
+    let call = |name: &str, arguments: Value| {
+        Call::new(&format!("tools__{name}"), &[ToolGroup::Command], Origin::Own, arguments)
+    };
+    let script = call("shell", json!({ "script": "rm -rf x" }));
+    ensure!(!is_deny(&desk.judge(Mode::Auto, &script)), "nothing declares that it is a command");
+    for action in [ToolAction::command("script"), ToolAction::Script("script".into())] {
+        let script = call("shell", json!({ "script": "rm -rf x" })).declaring(action);
+        ensure!(is_deny(&desk.judge(Mode::Auto, &script)));
+    }
+    let target = call("export", json!({ "target": "secret.txt" }));
+    ensure!(!is_deny(&desk.judge(Mode::Auto, &target)));
+    let target = call("export", json!({ "target": "secret.txt" })).declaring(ToolAction::writes("target"));
+    ensure!(is_deny(&desk.judge(Mode::Auto, &target)));
+    Ok(())
+}
+
+/// A tool whose operation decides is judged by the group of the operation.
+#[test]
+fn the_operation_decides_where_a_tool_says_so() -> anyhow::Result<()> {
+    let desk = Desk::new()?;
+    let groups = vec![("view".into(), ToolGroup::Read), ("save".into(), ToolGroup::Edit)];
+    let action = ToolAction::ByOperation { argument: "operation".into(), groups };
+    let call = |operation: &str| {
+        let arguments = json!({ "operation": operation });
+        Call::new("tools__sheet", &[ToolGroup::Edit], Origin::Own, arguments).declaring(action.clone())
+    };
+    let asks = |operation: &str| is_ask(&desk.judge(Mode::SmartApprove, &call(operation)));
+    ensure!(!asks("view") && asks("save") && asks("another"));
     Ok(())
 }

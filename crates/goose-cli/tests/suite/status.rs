@@ -106,8 +106,21 @@ fn named_extensions_are_started_also_when_they_are_off() -> anyhow::Result<()> {
         "\
 ✓ off       ready in N ms · 6 tools · stdio · MCP 2025-11-25 · ping N ms
 ✓ tutorial  ready in N ms · 1 tool · builtin
+    tutorials: build-mcp-extension, first-game, rust-extension
 "
     );
+    Ok(())
+}
+
+#[test]
+fn an_extension_says_how_it_is() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let run = home.run(&["extension", "status", "developer"])?;
+    let folder = home.path().canonicalize()?;
+    let expected = format!("    shell: /bin/sh\n    working folder: {}\n", folder.display());
+    ensure!(run.code == Some(0) && run.stdout.ends_with(&expected), "{}", run.stdout);
+    let json = home.run(&["extension", "status", "developer", "--json"])?.json()?;
+    assert_eq!(json["extensions"][0]["status"]["running_commands"], json!([]));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! [`Service`]: one service of the pool, as those who use it see it. Its life is in `supervision`.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -11,7 +12,11 @@ use std::{
 use goose_extension::{CallContext, Extension, JsonObject, Subscriptions, ToolError, ToolOutput, ToolResult};
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::Serialize;
-use tokio::{sync::watch, time::Instant};
+use serde_json::Value;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 
 use super::{
     launch::{Launch, LaunchKind},
@@ -185,7 +190,7 @@ impl Service {
                 Step::WaitUntil(then) => tokio::time::sleep_until(then).await,
                 Step::Begin | Step::Retry => self.begin(),
                 Step::WaitForEnd(running) => {
-                    if tokio::time::timeout(END_TIMEOUT, moved.changed()).await.is_err() {
+                    if timeout(END_TIMEOUT, moved.changed()).await.is_err() {
                         self.lost(&running, "Its connection ended.".to_owned());
                     }
                 }
@@ -252,7 +257,7 @@ impl Service {
         // Calls of others are timed by their connection, which knows of progress and of questions.
         let output = match running.remote {
             Some(_) => call.await,
-            None => match tokio::time::timeout(self.timeout, call).await {
+            None => match timeout(self.timeout, call).await {
                 Ok(output) => output,
                 Err(_) => ToolOutput::from_error(self.too_slow(tool)),
             },
@@ -293,6 +298,18 @@ impl Service {
             Some(remote) => remote.ping(PING_TIMEOUT).await,
             None => Ok(Duration::ZERO),
         }
+    }
+
+    /// Asks the service for its own status; starts it where it is not running.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not start, or does not answer in time.
+    pub async fn extension_status(self: &Arc<Self>) -> ToolResult<HashMap<String, Value>> {
+        let extension = self.running().await?.extension();
+        let status = timeout(PING_TIMEOUT, extension.status()).await;
+        let status = status.map_err(|_| ToolError::Timeout("the status did not come in time".to_owned()))?;
+        status.map_err(ToolError::execution)
     }
 
     pub(super) fn announce(&self, change: ServiceChange) {

@@ -1,6 +1,11 @@
 //! `goose extension status`: starts extensions side by side and shows how they are.
 
-use std::{io, process::ExitCode, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    process::ExitCode,
+    time::Duration,
+};
 
 use goose::{
     agents::extension_manager::{ExtensionManager, ExtensionStatus},
@@ -9,6 +14,7 @@ use goose::{
 };
 use goose_extension::ToolResult;
 use serde::Serialize;
+use serde_json::Value;
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
@@ -49,6 +55,8 @@ struct Row {
     missing_tools: Vec<String>,
     dropped_tools: Vec<Dropped>,
     stderr: Option<String>,
+    /// What the extension says about itself.
+    status: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +70,7 @@ struct Tried {
     name: String,
     ready: ToolResult<Duration>,
     ping: Option<ToolResult<Duration>>,
+    status: BTreeMap<String, Value>,
 }
 
 /// Starts the chosen ones and shows how they are.
@@ -90,7 +99,8 @@ async fn try_all(manager: &ExtensionManager) -> Vec<Tried> {
             let begun = Instant::now();
             let ready = service.ready().await.map(|_| begun.elapsed());
             let ping = if ready.is_ok() { Some(service.ping().await) } else { None };
-            Tried { name, ready, ping }
+            let status = if ready.is_ok() { service.extension_status().await } else { Ok(HashMap::new()) };
+            Tried { name, ready, ping, status: status.unwrap_or_default().into_iter().collect() }
         });
     }
     let tried = trying.join_all().await;
@@ -132,6 +142,7 @@ impl Row {
             missing_tools: status.missing_tools,
             dropped_tools: dropped.map(|tool| Dropped { name: tool.name, reason: tool.reason }).collect(),
             stderr: service.stderr,
+            status: tried.map(|tried| tried.status.clone()).unwrap_or_default(),
         }
     }
 
@@ -150,6 +161,7 @@ impl Row {
             missing_tools: Vec::new(),
             dropped_tools: Vec::new(),
             stderr: None,
+            status: BTreeMap::new(),
         }
     }
 
@@ -203,10 +215,32 @@ fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
         let missing = row.missing_tools.join(", ");
         out.indented(INDENT, WARNING, &format!("available_tools names what is not there: {missing}"))?;
     }
+    // The line above has what is known of a connection.
+    for (name, value) in row.status.iter().filter(|_| row.protocol.is_none()) {
+        if let Some(value) = status_text(value) {
+            out.indented(INDENT, FAINT, &format!("{}: {value}", name.replace('_', " ")))?;
+        }
+    }
     if let Some(stderr) = row.stderr.as_deref().filter(|_| !row.is_ready()) {
         out.indented(INDENT, FAINT, stderr)?;
     }
     Ok(())
+}
+
+/// A value of a status for people; `None` where there is nothing to say.
+fn status_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().filter_map(status_text).collect();
+            (!items.is_empty()).then(|| items.join(", "))
+        }
+        Value::Object(fields) => {
+            fields.get("state").and_then(status_text).or_else(|| Some(value.to_string()))
+        }
+        other => Some(other.to_string()),
+    }
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -1,4 +1,4 @@
-//! [`ProjectFile`]: the configuration that comes with a project. It counts only where the person trusts it.
+//! [`ProjectFile`]: a file that a project brings: its configuration, a recipe, an agent. It counts only where the user trusts it.
 
 use std::{
     fmt,
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ConfigError, ConfigFile, MAX_CONFIG_BYTES, file::read_capped};
 
-/// The file, from the project's folder.
+/// The configuration, from the project's folder.
 const PROJECT_CONFIG: &str = ".goose/config.yaml";
 
 /// What the root of a repository has in it.
@@ -18,7 +18,10 @@ const GIT: &str = ".git";
 /// The most folders that are looked at on the way up.
 const MAX_LEVELS: usize = 64;
 
-/// A project's `.goose/config.yaml`, read once: what is judged is what is used.
+/// The most files of one folder.
+const MAX_FILES: usize = 1_000;
+
+/// A file of a project, read once: what is judged is what is used. Each file is trusted by itself, with its own hash.
 #[derive(Clone)]
 pub struct ProjectFile {
     path: PathBuf,
@@ -26,28 +29,35 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// The file that belongs to a working folder: in it, or in the nearest folder above it, up to the root of the
+    /// The project's configuration: in the working folder, or in the nearest folder above it, up to the root of the
     /// repository. Outside of a repository only the folder itself is looked at.
     pub fn find(working_dir: &Path) -> Result<Option<Self>, ConfigError> {
-        let levels: Vec<&Path> = working_dir.ancestors().take(MAX_LEVELS).collect();
-        let nearest = levels.iter().position(|folder| folder.join(PROJECT_CONFIG).is_file());
-        let Some(folder) = nearest.and_then(|at| levels.get(at)) else { return Ok(None) };
-        let root = levels.iter().position(|folder| folder.join(GIT).exists()).unwrap_or_default();
-        if nearest > Some(root) {
-            return Ok(None);
-        }
-        Self::read(folder)
+        Self::find_named(working_dir, PROJECT_CONFIG)
     }
 
-    /// The file of a project's folder.
-    fn read(folder: &Path) -> Result<Option<Self>, ConfigError> {
-        let unreadable = |error: std::io::Error| ConfigError::Unreadable {
-            path: folder.to_owned(),
-            reason: error.to_string(),
-        };
-        let path = folder.canonicalize().map_err(unreadable)?.join(PROJECT_CONFIG);
-        let text = read_capped(&path, MAX_CONFIG_BYTES)?;
-        Ok(text.map(|text| Self { path, text }))
+    /// A file by its path from the project's folder, looked for in the same way.
+    pub fn find_named(working_dir: &Path, name: &str) -> Result<Option<Self>, ConfigError> {
+        match nearest(working_dir, name, Path::is_file) {
+            Some(folder) => Self::read(&resolved(folder)?.join(name)),
+            None => Ok(None),
+        }
+    }
+
+    /// The files of a folder by its path from the project's folder, looked for in the same way; in the order of their names.
+    pub fn find_in(working_dir: &Path, folder_name: &str) -> Result<Vec<Self>, ConfigError> {
+        let Some(folder) = nearest(working_dir, folder_name, Path::is_dir) else { return Ok(Vec::new()) };
+        let folder = resolved(folder)?.join(folder_name);
+        let entries = std::fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.is_file());
+        paths.sort();
+        paths.truncate(MAX_FILES);
+        paths.iter().filter_map(|path| Self::read(path).transpose()).collect()
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
+        let text = read_capped(path, MAX_CONFIG_BYTES)?;
+        Ok(text.map(|text| Self { path: path.to_owned(), text }))
     }
 
     /// The file, in the resolved folder of the project.
@@ -73,6 +83,21 @@ impl ProjectFile {
     pub fn parse(self) -> Result<ConfigFile, ConfigError> {
         ConfigFile::from_text(&self.path, self.text)
     }
+}
+
+/// The nearest folder, from the working folder up to the root of the repository, that has something of this name.
+fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) -> Option<&'a Path> {
+    let levels: Vec<&Path> = working_dir.ancestors().take(MAX_LEVELS).collect();
+    let root = levels.iter().position(|folder| folder.join(GIT).exists()).unwrap_or_default();
+    levels.into_iter().take(root + 1).find(|folder| is_wanted(&folder.join(name)))
+}
+
+fn resolved(folder: &Path) -> Result<PathBuf, ConfigError> {
+    folder.canonicalize().map_err(|error| unreadable(folder, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
+    ConfigError::Unreadable { path: path.to_owned(), reason: error.to_string() }
 }
 
 impl fmt::Debug for ProjectFile {

@@ -108,3 +108,26 @@ fn a_list_that_cannot_be_read_trusts_nothing_and_stays() -> Result<()> {
     assert_eq!(fs::read_to_string(project.store.path())?, "trusted: [\n");
     Ok(())
 }
+
+/// Whatever a project brings is trusted file by file.
+#[test]
+fn each_file_of_a_project_is_trusted_by_itself() -> Result<()> {
+    let project = Project::new()?;
+    let folder = project.home.path().join("project");
+    let recipes = folder.join(".goose/recipes");
+    fs::create_dir_all(recipes.join("nested"))?;
+    fs::write(recipes.join("b.yaml"), "b")?;
+    fs::write(recipes.join("a.yaml"), "a")?;
+    let found = ProjectFile::find_in(&folder, ".goose/recipes")?;
+    let texts: Vec<&str> = found.iter().map(ProjectFile::text).collect();
+    assert_eq!(texts, ["a", "b"]);
+    project.store.trust(&found[0])?;
+    let named = |name: &str| ProjectFile::find_named(&folder, name)?.context("no file");
+    assert_eq!(project.store.check(&named(".goose/recipes/a.yaml")?)?, Trust::Trusted);
+    assert_eq!(project.store.check(&named(".goose/recipes/b.yaml")?)?, Trust::Unknown);
+    fs::write(recipes.join("a.yaml"), "other")?;
+    assert_eq!(project.store.check(&named(".goose/recipes/a.yaml")?)?, Trust::Changed);
+    assert_eq!(project.trust("project")?, Trust::Unknown);
+    ensure!(ProjectFile::find_in(&folder, ".goose/none")?.is_empty());
+    Ok(())
+}

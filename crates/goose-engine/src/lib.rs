@@ -9,6 +9,10 @@
 //! - `generate`: [`LoadedModel`], a model with its conversation, which writes answers within a grammar.
 
 #![expect(unsafe_code, reason = "vector instructions, threads that share slices, a memory-mapped file")]
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")
+)]
 
 mod compute;
 mod error;

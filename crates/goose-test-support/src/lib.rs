@@ -14,6 +14,10 @@
 //! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it serves tests, which prepare files and run programs by themselves"
+)]
 
 mod binaries;
 mod gguf;

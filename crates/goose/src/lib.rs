@@ -7,6 +7,10 @@
 //! - [`permission`]: who may do what; [`config`]: what people configure.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")
+)]
 
 pub mod agent_manager;
 pub mod agents;

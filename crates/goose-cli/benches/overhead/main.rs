@@ -16,6 +16,8 @@
 //! goose that people use today and codex are measured beside it (`--no-peers` leaves them out; they are installed into
 //! `target/peers`). `--rounds N` takes fewer or more rounds.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
+
 mod cpu;
 mod flat;
 mod floor;

@@ -1,5 +1,7 @@
 //! The `goose` command, run as people run it: a real program, in a home of its own.
 
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
+
 mod call;
 mod choosing;
 mod commands;

@@ -7,6 +7,8 @@
 //! thousand tokens, same threads. Ours is then asked a second time: what was read stays in mind, so the first token of
 //! that answer comes soon. Medians of the rounds are compared with the bars below; a missed bar is exit code 1.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
+
 mod peer;
 mod run;
 

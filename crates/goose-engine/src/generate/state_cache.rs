@@ -130,6 +130,7 @@ impl StateCache {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the engine depends on no other crate of goose")]
     fn write(&self, name: &str, sequence: &Sequence) -> io::Result<()> {
         private_folder(&self.folder)?;
         let state = self.folder.join(format!("{name}.{STATE}"));

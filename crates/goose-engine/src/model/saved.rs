@@ -74,6 +74,7 @@ pub(super) fn size(tokens: usize, cache: &[LayerCache]) -> u64 {
 }
 
 /// Writes to a temporary name of its own beside `path`, then renames.
+#[expect(clippy::disallowed_methods, reason = "the engine depends on no other crate of goose")]
 pub(super) fn write(
     path: &Path,
     identity: u64,

@@ -1,5 +1,6 @@
 //! Integration tests, through the public door.
 
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

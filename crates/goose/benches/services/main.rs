@@ -18,6 +18,8 @@
 //!
 //! The servers are this program, started again. Names as arguments choose what is measured, `--quick` takes few rounds.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
+
 mod counting;
 mod echo_server;
 mod home;

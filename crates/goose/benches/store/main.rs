@@ -11,6 +11,8 @@
 //!
 //! Names as arguments choose what is measured, `--quick` takes few rounds.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
+
 mod floor;
 mod large;
 mod open;

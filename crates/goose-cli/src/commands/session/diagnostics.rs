@@ -12,6 +12,7 @@ use goose::{
     config::{ConfigFile, Paths},
     session::{SessionStore, export},
 };
+use goose_fs::AtomicFile;
 
 use super::{args::WhichSession, chosen, explained, manage::say};
 
@@ -36,7 +37,10 @@ pub(super) async fn write(
 
 fn put(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
-    fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
+    AtomicFile::new(&path)
+        .shared()
+        .write(text.as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))
 }
 
 fn report(paths: &Paths) -> String {

@@ -41,7 +41,12 @@ pub(super) async fn export(
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     };
-    fs::write(path, text + "\n").with_context(|| format!("{} cannot be written", path.display()))?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the user names the target, which may be a pipe or a device"
+    )]
+    let written = fs::write(path, text + "\n");
+    written.with_context(|| format!("{} cannot be written", path.display()))?;
     say(&format!("Exported {} to {}.", session.id, path.display()))
 }
 

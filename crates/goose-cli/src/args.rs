@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, builder::PossibleValuesParser, value_parser};
-use goose_mcp::BUILTINS;
 
 /// Heading of the flags that select extensions.
 const EXTENSIONS: &str = "Extensions";
@@ -100,5 +99,5 @@ pub(crate) struct ModelArgs {
 
 /// Accepts the names of built-in extensions.
 pub(crate) fn builtins() -> PossibleValuesParser {
-    PossibleValuesParser::new(BUILTINS.iter().map(|builtin| builtin.name))
+    PossibleValuesParser::new(goose::builtins::available().map(|builtin| builtin.name))
 }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings};
-use goose_mcp::{BUILTINS, Builtin};
+use goose::{
+    builtins::{self, Builtin},
+    config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings},
+};
 use serde::Serialize;
 
 use crate::args::ExtensionArgs;
@@ -115,9 +117,9 @@ impl Selection {
             selection.put(Candidate::flag(config)?);
         }
         if !which.no_profile {
-            let missing = BUILTINS.iter().filter(|builtin| selection.find(builtin.name).is_none());
+            let missing = builtins::available().filter(|builtin| selection.find(builtin.name).is_none());
             let missing: Vec<Candidate> =
-                missing.map(|builtin| Candidate::builtin(builtin, settings)).collect();
+                missing.map(|builtin| Candidate::builtin(&builtin, settings)).collect();
             selection.candidates.extend(missing);
         }
         Ok(selection)
@@ -195,8 +197,7 @@ impl Selection {
 /// A built-in says itself what it is for, where the configuration does not.
 fn described(config: ExtensionConfig) -> ExtensionConfig {
     let is_silent = config.kind == ExtensionKind::Builtin && config.description().is_empty();
-    let known = BUILTINS.iter().find(|builtin| is_silent && builtin.name == config.key());
-    match known {
+    match builtins::find(&config.key()).filter(|_| is_silent) {
         Some(builtin) => config.with_description(builtin.summary),
         None => config,
     }

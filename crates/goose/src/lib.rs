@@ -4,7 +4,7 @@
 //! - [`services`]: layer 0, one supervised pool of services for each process;
 //! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
 //! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
-//! - [`permission`]: who may do what; [`config`]: what people configure.
+//! - [`permission`]: who may do what; [`config`]: what people configure; [`builtins`]: what comes with goose.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -14,6 +14,7 @@
 
 pub mod agent_manager;
 pub mod agents;
+pub mod builtins;
 pub mod config;
 pub mod context;
 pub mod exchange;

@@ -10,10 +10,10 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use goose::{
+    builtins,
     config::Paths,
     services::{BindingContext, builtin_settings},
 };
-use goose_mcp::builtin;
 use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,8 @@ pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
     let context = BindingContext::of_this_process(&paths).with_working_dir(folder);
     let settings = builtin_settings(&paths, &context);
-    let extension = builtin(name, &settings).ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
+    let extension = builtins::find(name).and_then(|builtin| builtin.build(&settings));
+    let extension = extension.ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
     greet_person(name);
     let runtime = supervise::runtime()?;
     let ended = runtime.block_on(serve(Serve::shared(extension)));

@@ -105,7 +105,7 @@ impl ConfigEditor {
     /// added.
     pub fn switch_extension(&self, key: &str, switch: Switch) -> Result<bool, ConfigError> {
         let is_on = switch == Switch::On;
-        let builtin = goose_mcp::BUILTINS.iter().find(|builtin| builtin.name == key);
+        let builtin = crate::builtins::find(key);
         let added = entry(&ExtensionConfig::builtin(key), switch)?;
         self.edit(|text| {
             if yaml_edit::mapping(text, &[EXTENSIONS, key])?.is_some() {

@@ -10,27 +10,15 @@
 //! | anything else | unknown; only `goose doctor` names it |
 
 use super::{ConfiguredExtension, ExtensionConfig, ExtensionKind};
+use crate::builtins;
 
-/// Names that this table knows besides the built-in services.
-const KNOWN: [&str; 11] = [
-    "analyze",
-    "todo",
-    "apps",
-    "chatrecall",
-    "summon",
-    "tom",
-    "code_execution",
-    "extensionmanager",
-    "skills",
-    "scheduler",
-    "orchestrator",
-];
+/// Names that this table knows besides those of the built-ins.
+const KNOWN: [&str; 4] = ["analyze", "skills", "scheduler", "orchestrator"];
 
 /// Turns an entry of `type: platform` that names a built-in service into that service.
 pub(super) fn resolve(mut config: ExtensionConfig) -> ExtensionConfig {
     let key = config.key();
-    let is_service = goose_mcp::BUILTINS.iter().any(|builtin| builtin.name == key);
-    if config.kind == ExtensionKind::Platform && is_service {
+    if config.kind == ExtensionKind::Platform && builtins::find(&key).is_some() {
         config.kind = ExtensionKind::Builtin;
     }
     config
@@ -44,6 +32,7 @@ impl ConfiguredExtension {
 
     /// Returns true for an entry of `type: platform` that no version of goose is known to have.
     pub fn is_unknown_platform(&self) -> bool {
-        self.is_switch() && self.config.as_ref().is_ok_and(|config| !KNOWN.contains(&config.key().as_str()))
+        let is_known = |key: &str| KNOWN.contains(&key) || builtins::all().any(|builtin| builtin.name == key);
+        self.is_switch() && self.config.as_ref().is_ok_and(|config| !is_known(&config.key()))
     }
 }

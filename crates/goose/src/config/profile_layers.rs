@@ -14,6 +14,7 @@ use super::{
     file::read_capped,
     yaml::{self, Pick},
 };
+use crate::builtins;
 
 /// The key that names the profile, where no flag does.
 const PROFILE: &str = "GOOSE_PROFILE";
@@ -135,10 +136,7 @@ impl Settings {
                     "the profile names the extension '{name}', which is switched off; set 'enabled: true'"
                 ),
             )),
-            None => {
-                let builtin = goose_mcp::BUILTINS.iter().find(|builtin| builtin.name == name);
-                Ok(builtin.map(|builtin| ExtensionConfig::builtin(builtin.name)))
-            }
+            None => Ok(builtins::find(name).map(|builtin| ExtensionConfig::builtin(builtin.name))),
         }
     }
 

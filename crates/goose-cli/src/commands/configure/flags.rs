@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use goose::config::{ConfigEditor, ExtensionConfig, Secret, Settings, Switch};
-use goose_mcp::BUILTINS;
 use goose_providers::Registry;
 use serde_json::json;
 
@@ -95,7 +94,7 @@ fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::
 fn known_extension(name: &str, settings: &Settings, added: &[ExtensionConfig]) -> anyhow::Result<()> {
     let is_known = settings.user_file().extensions().iter().any(|entry| entry.key == name)
         || added.iter().any(|config| config.key() == name)
-        || BUILTINS.iter().any(|builtin| builtin.name == name);
+        || goose::builtins::find(name).is_some();
     if !is_known {
         bail!("There is no extension '{name}' to switch. Add it with --extension-add. Nothing was changed.");
     }

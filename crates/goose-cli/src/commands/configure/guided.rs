@@ -2,7 +2,6 @@
 //! the service together with its model.
 
 use goose::config::{ConfigEditor, ConfigError, Secrets as _, Settings, Switch, looks_secret};
-use goose_mcp::BUILTINS;
 use goose_providers::{Choice, ProviderInfo, Registry};
 use serde_json::json;
 
@@ -236,8 +235,8 @@ fn toggles(settings: &Settings) -> Vec<Toggle> {
         switch: if entry.enabled { Switch::On } else { Switch::Off },
         about: entry.config.as_ref().map(|config| config.description().to_owned()).unwrap_or_default(),
     });
-    let others =
-        BUILTINS.iter().filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
+    let others = goose::builtins::available()
+        .filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
     let others = others.map(|builtin| Toggle {
         key: builtin.name.to_owned(),
         switch: if settings.is_default(builtin.name) { Switch::On } else { Switch::Off },

@@ -2,8 +2,10 @@
 
 use std::{cell::RefCell, process::ExitCode};
 
-use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings};
-use goose_mcp::BUILTINS;
+use goose::{
+    builtins,
+    config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings},
+};
 use tokio::task::JoinSet;
 
 use super::{check::Check, machine::in_path};
@@ -30,8 +32,8 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
     match &config.kind {
         ExtensionKind::Stdio { cmd, .. } => program(name, cmd),
         ExtensionKind::InlinePython { .. } => program(name, "uvx"),
-        ExtensionKind::Builtin if !BUILTINS.iter().any(|builtin| builtin.name == config.key()) => {
-            let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+        ExtensionKind::Builtin if builtins::find(&config.key()).is_none() => {
+            let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
             let says = format!("goose has no built-in '{}'", config.name());
             Check::warning(name, says, format!("remove it or rename it; there are: {}", known.join(", ")))
         }

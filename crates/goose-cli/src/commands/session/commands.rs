@@ -2,9 +2,8 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use goose::{config::ExtensionConfig, permission::Mode};
+use goose::{builtins, config::ExtensionConfig, permission::Mode};
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
-use goose_mcp::BUILTINS;
 use serde_json::Value;
 
 use super::{
@@ -141,10 +140,10 @@ impl Chat {
     }
 
     fn add_builtin(&self, name: String) {
-        if BUILTINS.iter().any(|builtin| builtin.name == name) {
+        if builtins::find(&name).is_some() {
             return self.add(Ok(ExtensionConfig::builtin(name)));
         }
-        let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+        let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
         aside::error(&format!("There is no built-in extension '{name}'. There are: {}.", known.join(", ")));
     }
 

@@ -16,9 +16,11 @@ use crate::{
     error::{ToolError, ToolResult},
     exchange_view::ExchangeView,
     notifier::{Notifier, RichRenderable},
+    output::ToolOutput,
     questions::{ElicitAction, Elicitation, Elicited, Root, Sampled, Sampling},
     requirements::Requirements,
     schema::form_schema,
+    tool::JsonObject,
 };
 
 /// Tokens that [`CallContext::ask_model`] allows for an answer.
@@ -33,6 +35,19 @@ pub trait Model: Send + Sync {
     ///
     /// An execution error that says why the model gave no answer.
     async fn sample(&self, request: Sampling) -> ToolResult<Sampled>;
+}
+
+/// The way from inside a running call to other tools: through the same toolset, permissions and approvals as a call of
+/// the model, and with the running call as its parent.
+#[async_trait]
+pub trait ToolCaller: Send + Sync {
+    /// Calls a tool by the name that the model would use.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing was run: the tool is not in the agent's toolset, the arguments do not fit, or a rule or a person
+    /// said no.
+    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput>;
 }
 
 /// The surroundings of one call. Cheap to clone; an empty one costs nothing.
@@ -63,6 +78,7 @@ struct Inner {
     session_id: Option<String>,
     exchange_view: ExchangeView,
     requirements: Requirements,
+    tool_caller: Option<Arc<dyn ToolCaller>>,
 }
 
 impl Default for CallContext {
@@ -128,6 +144,11 @@ impl CallContext {
         self.with(|inner| inner.requirements = requirements)
     }
 
+    /// Lets the call make calls of its own.
+    pub fn with_tool_caller(self, caller: Arc<dyn ToolCaller>) -> Self {
+        self.with(|inner| inner.tool_caller = Some(caller))
+    }
+
     /// Returns whether the caller has withdrawn the call.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancellation.as_ref().is_some_and(CancellationToken::is_cancelled)
@@ -175,6 +196,21 @@ impl CallContext {
     /// Handles to other extensions.
     pub fn requirements(&self) -> &Requirements {
         &self.0.requirements
+    }
+
+    /// Calls another tool of the agent, by the name that the model would use. It passes the same checks as a call of the
+    /// model; cancelling this call cancels it.
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolCaller::call_tool`]; also where this call was not made by an agent.
+    pub async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
+        match &self.0.tool_caller {
+            Some(caller) => caller.call_tool(name, arguments).await,
+            None => Err(ToolError::NotFound(format!(
+                "There is no tool `{name}` here: this call was not made by an agent, so it cannot call other tools."
+            ))),
+        }
     }
 
     /// The caller.

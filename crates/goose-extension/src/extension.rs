@@ -17,7 +17,7 @@ use crate::{
     output::{Resource, ResourceContents, ToolOutput},
     registry::unknown_tool,
     requirements::Offers,
-    tool::{JsonObject, Tool},
+    tool::{CheckedArguments, JsonObject, Tool},
 };
 
 /// A component that an agent can operate: it exposes tools and keeps its own state.
@@ -83,6 +83,21 @@ pub trait Extension: Send + Sync {
         let call =
             async { self.call_tool(tool_name, arguments.into_iter().collect()).await.map(ToolOutput::value) };
         guard::run(tool, context, call).await
+    }
+
+    /// Calls a tool as [`call`](Self::call) does, with arguments that were checked before. An extension that checks
+    /// arguments itself may override it, to do so only once for each call.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    async fn call_checked(
+        &self,
+        tool_name: &str,
+        arguments: CheckedArguments,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.call(tool_name, arguments.into_object(), context).await
     }
 
     /// The optional parts that the extension has. Only these are announced to MCP clients.

@@ -59,7 +59,7 @@ pub use backend::{
 };
 pub use caller::{Answer, Caller, CallerId, LogEntry, Progress, Question, QuestionKind};
 pub use changes::{Change, ChangeFeed};
-pub use context::{CallContext, Model};
+pub use context::{CallContext, Model, ToolCaller};
 pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, ToolResult};
 pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
@@ -80,7 +80,7 @@ pub use rmcp::model::{
     PromptMessage, Reference, ResourceTemplate,
 };
 pub use subscriptions::Subscriptions;
-pub use tool::{JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
+pub use tool::{CheckedArguments, JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
 
 /// Checks and errors that adapters share with this crate, so that a call ends the same way on every path. Not for
 /// authors of extensions.

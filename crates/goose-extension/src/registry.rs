@@ -10,7 +10,7 @@ use crate::{
     error::{ToolError, ToolResult},
     guard,
     output::ToolOutput,
-    tool::{JsonObject, Tool},
+    tool::{CheckedArguments, JsonObject, Tool},
 };
 
 /// A tool's method, called with the instance, the checked arguments and the context.
@@ -142,12 +142,42 @@ impl ToolRegistry {
         arguments: JsonObject,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        let Some(&position) = self.index.get(tool_name) else {
-            return Err(unknown_tool(tool_name, &self.tools));
-        };
-        let tool = &self.tools[position];
-        let arguments = tool.check(arguments)?;
-        guard::run(tool, context, (self.handlers[position])(owner, arguments, context)).await
+        let position = self.position(tool_name)?;
+        let arguments = self.tools[position].check(arguments)?;
+        self.enter(owner, position, arguments, context).await
+    }
+
+    /// As [`call`](Self::call), with arguments that were checked before. They are checked again only where that was for
+    /// another schema.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub async fn call_checked<T: Send + Sync + 'static>(
+        &self,
+        owner: &T,
+        tool_name: &str,
+        arguments: CheckedArguments,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        let position = self.position(tool_name)?;
+        let arguments = self.tools[position].accept(arguments)?;
+        self.enter(owner, position, arguments, context).await
+    }
+
+    fn position(&self, tool_name: &str) -> ToolResult<usize> {
+        self.index.get(tool_name).copied().ok_or_else(|| unknown_tool(tool_name, &self.tools))
+    }
+
+    async fn enter<T: Send + Sync + 'static>(
+        &self,
+        owner: &T,
+        position: usize,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        let call = (self.handlers[position])(owner, arguments, context);
+        guard::run(&self.tools[position], context, call).await
     }
 
     /// Calls a tool's method on `owner` and returns its result as one value, as

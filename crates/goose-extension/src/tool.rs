@@ -257,6 +257,25 @@ impl Tool {
         )
     }
 
+    /// Checks arguments as [`check`](Self::check) does, and keeps that they were checked, so that the call itself need
+    /// not do it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn validate(&self, arguments: JsonObject) -> ToolResult<CheckedArguments> {
+        let object = self.check(arguments)?;
+        Ok(CheckedArguments { object, validator: Arc::clone(&self.validator) })
+    }
+
+    /// The arguments, checked here where they were checked for another tool or another schema.
+    pub(crate) fn accept(&self, arguments: CheckedArguments) -> ToolResult<JsonObject> {
+        match Arc::ptr_eq(&self.validator, &arguments.validator) {
+            true => Ok(arguments.object),
+            false => self.check(arguments.object),
+        }
+    }
+
     /// Compiles the schema, which the first call does otherwise. Takes some milliseconds for the first tool of a
     /// process, and blocks; worth doing while a model thinks.
     pub fn prepare(&self) {
@@ -297,6 +316,32 @@ impl Tool {
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
             validator: Arc::default(),
         }
+    }
+}
+
+/// Arguments that fit a tool's schema. Made by [`Tool::validate`].
+#[derive(Clone)]
+pub struct CheckedArguments {
+    object: JsonObject,
+    /// The schema that they were checked with, by identity.
+    validator: Arc<OnceLock<arguments::Validator>>,
+}
+
+impl CheckedArguments {
+    /// The arguments.
+    pub fn as_object(&self) -> &JsonObject {
+        &self.object
+    }
+
+    /// The arguments, which may be changed from here on and so count as unchecked.
+    pub fn into_object(self) -> JsonObject {
+        self.object
+    }
+}
+
+impl fmt::Debug for CheckedArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.object.fmt(f)
     }
 }
 

@@ -129,6 +129,15 @@ impl Blanks<'_> {
             ) -> ::goose_extension::ToolResult<::goose_extension::ToolOutput> {
                 Self::tool_registry().call(self, tool_name, arguments, context).await
             }
+
+            async fn call_checked(
+                &self,
+                tool_name: &str,
+                arguments: ::goose_extension::CheckedArguments,
+                context: &::goose_extension::CallContext,
+            ) -> ::goose_extension::ToolResult<::goose_extension::ToolOutput> {
+                Self::tool_registry().call_checked(self, tool_name, arguments, context).await
+            }
         }
     }
 

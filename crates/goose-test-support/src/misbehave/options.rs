@@ -70,6 +70,8 @@ pub(super) struct Start {
     pub(super) state: Option<PathBuf>,
     pub(super) dies: bool,
     pub(super) die_first: Option<u64>,
+    /// The number of starts after which `echo` describes itself differently.
+    pub(super) redefine_after: Option<usize>,
     pub(super) slow: Duration,
     pub(super) stderr: Vec<String>,
     pub(super) stderr_flood: bool,
@@ -250,6 +252,8 @@ const FLAGS: &[Flag] = flags! {
     "--die-on-start" [] "die at once, with a line on stderr" => |o, _v| o.start.dies = true;
     "--die-first" ["N"] "the first N starts die at once; needs --state" => |o, v| o.start.die_first = Some(v.read(0)?);
     "--state" ["FILE"] "where --die-first counts the starts" => |o, v| o.start.state = Some(v.text(0).into());
+    "--redefine-after" ["N"] "after N starts, the tool `echo` describes itself differently; needs --starts" =>
+        |o, v| o.start.redefine_after = Some(v.read(0)?);
     "--slow-start" ["SECONDS"] "read nothing and answer nothing until then" => |o, v| o.start.slow = v.seconds(0)?;
     "--stderr" ["TEXT"] "write a line to stderr at the start" => |o, v| o.start.stderr.push(v.text(0));
     "--stderr-flood" [] "write to stderr without end" => |o, _v| o.start.stderr_flood = true;

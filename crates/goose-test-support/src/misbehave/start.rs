@@ -71,6 +71,12 @@ fn record(start: &Start) -> anyhow::Result<()> {
     Ok(file.write_all(format!("{}\n", std::process::id()).as_bytes())?)
 }
 
+/// Whether `echo` describes itself differently this time.
+pub(super) fn is_redefined(start: &Start) -> bool {
+    let (Some(after), Some(path)) = (start.redefine_after, &start.starts) else { return false };
+    std::fs::read_to_string(path).is_ok_and(|starts| starts.lines().count() > after)
+}
+
 fn dies_this_time(start: &Start) -> anyhow::Result<bool> {
     let (Some(first), Some(state)) = (start.die_first, &start.state) else { return Ok(false) };
     Ok(count(state)? <= first)

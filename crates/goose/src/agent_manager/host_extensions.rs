@@ -86,7 +86,7 @@ async fn required(
     let mut found = Vec::new();
     for name in required.filter(|name| !own.contains(name)).collect::<BTreeSet<_>>() {
         if let Ok(service) = manager.service(name)
-            && let Ok(instance) = service.instance().await
+            && let Ok(instance) = service.extension().await
         {
             found.push((name.to_owned(), instance));
         }

@@ -226,9 +226,14 @@ impl ExtensionConfig {
         &self.description
     }
 
-    /// How long a call may take: what is configured, else [`DEFAULT_TIMEOUT`], and at most [`MAX_TIMEOUT`].
+    /// The time that a call of a server may be silent: the configured one, else [`DEFAULT_TIMEOUT`].
     pub fn timeout(&self) -> Duration {
-        self.timeout_secs.map_or(DEFAULT_TIMEOUT, Duration::from_secs).min(MAX_TIMEOUT)
+        self.call_limit().unwrap_or(DEFAULT_TIMEOUT)
+    }
+
+    /// The time limit for a call that is configured, at most [`MAX_TIMEOUT`].
+    pub fn call_limit(&self) -> Option<Duration> {
+        Some(Duration::from_secs(self.timeout_secs?).min(MAX_TIMEOUT))
     }
 
     /// The only tools that may be used, or `None` where all may.

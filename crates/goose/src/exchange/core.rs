@@ -181,6 +181,8 @@ pub(super) struct Offer {
     pub(super) made_from: Option<Arc<[Tool]>>,
     pub(super) tools: Vec<Tool>,
     pub(super) system: String,
+    /// The prompts of extensions that the model has been told, by name.
+    pub(super) prompts: Vec<(String, String)>,
     /// Set once the tools are ready for their first call.
     pub(super) is_ready: bool,
 }

@@ -407,7 +407,6 @@ pub(super) struct EventSink {
 
 impl EventSink {
     /// The same reply, inside a tool call.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for calls from inside a running call"))]
     pub(super) fn inside(&self, call: &str) -> Self {
         Self { parent_call: Some(call.into()), ..self.clone() }
     }

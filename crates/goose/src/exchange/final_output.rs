@@ -85,7 +85,7 @@ fn wrapped(schema: &Value) -> JsonObject {
 fn problem(error: &jsonschema::ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     let place = if place.is_empty() { "the answer".to_owned() } else { format!("`{place}`") };
-    super::bounded::shortened(&format!("- {place}: {error}"), 300)
+    super::sanitize_output::shortened(&format!("- {place}: {error}"), 300)
 }
 
 #[cfg(test)]

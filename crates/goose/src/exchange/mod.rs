@@ -8,21 +8,22 @@
 //!
 //! - `core`: the parts of an exchange, which an agent manager puts together; `handle`: an exchange as programs hold it;
 //!   `models`: its models, which can be changed while the conversation continues;
-//! - `reply`: the handle of a reply; `reply_task`: the reply, step by step, with `prepare`, `ask_model`, `check`,
-//!   `approve` and `tools`; `compaction`: keeping the conversation within the model's limit;
-//! - `event`, `event_hub`: all that a user interface sees; `questions`, `side`: what running tools report and ask;
-//! - `stream_dedup`, `repetition`, `bounded`, `final_output`, `usage_ledger`: what the steps use.
+//! - `reply`: the handle of a reply; `reply_task`: the reply, step by step, with `prepare`, `ask_model` and `tools`;
+//!   `compaction`: keeping the conversation within the model's limit;
+//! - `call_path`: the one way to a tool, for the loop and for tools that call tools;
+//! - `extension_prompts`: prompts that change while a session is open;
+//! - `event`, `event_hub`: all that a user interface sees; `questions`: what extensions ask and show;
+//! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
 //!
 //! What happened is stored before it is reported, and a reply that ends anywhere leaves a valid history.
 
-mod approve;
 mod ask_model;
-mod bounded;
-mod check;
+mod call_path;
 mod compaction;
 mod core;
 mod event;
 mod event_hub;
+mod extension_prompts;
 mod final_output;
 mod handle;
 mod models;
@@ -31,7 +32,7 @@ mod questions;
 mod repetition;
 mod reply;
 mod reply_task;
-mod side;
+mod sanitize_output;
 mod stream_dedup;
 mod tools;
 mod usage_ledger;

@@ -47,17 +47,19 @@ impl ReplyTask {
         }
         let tools = self.core.agent().toolset.tools();
         if !self.state.offer.made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools)) {
-            self.offer(tools);
+            let prompts = self.core.agent().extensions.prompts().await;
+            self.offer(tools, prompts);
         }
         Ok(())
     }
 
-    fn offer(&mut self, tools: Arc<[Tool]>) {
+    fn offer(&mut self, tools: Arc<[Tool]>, prompts: Vec<(String, String)>) {
         let core = Arc::clone(&self.core);
         let state = &mut *self.state;
         state.offer.tools = tools.to_vec();
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
-        state.offer.system = core.system_prompt(&state.offer.tools);
+        state.offer.system = core.system_prompt(&state.offer.tools, &prompts);
+        state.offer.prompts = prompts;
         state.offer.made_from = Some(tools);
         state.offer.is_ready = false;
         let tools = tokens::of_tools(&state.offer.tools);
@@ -103,7 +105,7 @@ impl Core {
     }
 
     /// The system prompt.
-    fn system_prompt(&self, tools: &[Tool]) -> String {
+    fn system_prompt(&self, tools: &[Tool], prompts: &[(String, String)]) -> String {
         let agent = self.agent();
         let mut instructions = agent.instructions.clone();
         if self.final_output.is_some() {
@@ -111,8 +113,7 @@ impl Core {
         }
         let instructions = instructions.join("\n\n");
         let is_used = |name: &str| tools.iter().any(|tool| tool.name().starts_with(&format!("{name}__")));
-        let mut extensions = agent.extensions.instructions();
-        extensions.retain(|(name, _)| is_used(name));
+        let extensions: Vec<_> = prompts.iter().filter(|(name, _)| is_used(name)).cloned().collect();
         let parts = PromptParts {
             working_dir: &self.working_dir,
             today: &self.today,

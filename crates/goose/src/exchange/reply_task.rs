@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ask_model::ModelAnswer,
-    bounded::bounded,
     core::{Core, State},
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
     final_output,
     repetition::Repetition,
+    sanitize_output::sanitize_output,
 };
 use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
 
@@ -152,7 +152,10 @@ impl ReplyTask {
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
             (Some(message), _) if says_nothing(&message) => return Err(empty()),
-            (Some(message), _) => self.core.with_surroundings(message),
+            (Some(message), _) => {
+                let message = self.with_changed_prompts(message).await;
+                self.core.with_surroundings(message)
+            }
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
             (None, Some(_)) => return Ok(()),
             (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
@@ -225,7 +228,7 @@ impl ReplyTask {
         output: ToolOutput,
         end: ToolEnd,
     ) -> StepResult<()> {
-        let output = bounded(output);
+        let output = sanitize_output(output);
         self.record(Step::ToolResult { id: id.clone(), output: output.clone() }).await?;
         self.emit(Event::ToolFinished { id, name, output, end });
         Ok(())

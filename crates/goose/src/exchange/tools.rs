@@ -1,60 +1,194 @@
-//! Running the tools of one answer, side by side. Those that a person must allow are asked about one at a time, while
-//! the others run already. Whatever becomes of a call, it has a result in the end.
+//! The tool calls of one answer: checked one after the other, then run side by side. A person is asked about one at a
+//! time, while the others run already. Every call has a result in the end.
 
-use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use futures::FutureExt as _;
-use goose_extension::{CallContext, ContentBlock, Model, ToolError, ToolOutput, ToolResult};
-use serde_json::Value;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use futures::{FutureExt as _, future::BoxFuture};
+use goose_extension::{CallContext, JsonObject, Model, Tool, ToolError, ToolOutput, ToolResult};
+use goose_providers::{Arguments, StopReason, ToolCall};
+use tokio::{sync::Mutex, task::JoinSet};
 
 use super::{
-    approve::Pending,
-    check::{Asked, Call, Checked, Settled},
-    core::Core,
-    event::{Event, ToolEnd},
+    ask_model::{ModelAnswer, as_value},
+    call_path::{Asked, Call, CallId, CallPath, Judged, Refused, as_output},
+    event::{Event, Failure, ToolEnd},
+    final_output::{ACCEPTED, FINAL_OUTPUT},
+    repetition::Repeated,
     reply_task::{Abort, ReplyTask, StepResult},
-    side::Side,
     usage_ledger::SamplingModel,
 };
 
-/// How long tools may take to end once they were cancelled.
+/// The time limit for tools to end once they were cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
+/// The number of fields of a tool that an error names.
+const MAX_FIELDS: usize = 20;
+
+/// The calls of one answer, checked but not run.
+pub(super) struct CheckedCalls {
+    running: RunningCalls,
+    calls: Vec<Checked>,
+}
+
+/// The next step for a call.
+enum Checked {
+    Run(Call),
+    Ask(Call, Asked),
+    /// It has a result already.
+    Finished {
+        id: String,
+        name: String,
+        output: ToolOutput,
+        end: ToolEnd,
+    },
+}
+
 /// A call that has ended.
-pub(super) struct Ended {
+struct Ended {
     id: String,
     name: String,
-    result: ToolResult<ToolOutput>,
-    note: Option<String>,
+    result: Result<ToolResult<ToolOutput>, Refused>,
 }
 
 /// The calls of one answer that are under way.
-pub(super) struct Running {
+struct RunningCalls {
+    path: Arc<CallPath>,
     calls: JoinSet<Ended>,
-    /// Ends all of them, also when this is dropped.
-    cancellation: CancellationToken,
 }
 
-impl Drop for Running {
+impl Drop for RunningCalls {
     fn drop(&mut self) {
-        self.cancellation.cancel();
+        self.path.cancellation.cancel();
     }
 }
 
+/// A question to the person, with the call that it is about.
+type Approving = BoxFuture<'static, (String, String, Result<Call, Refused>)>;
+
 impl ReplyTask {
-    /// Does what was decided about each call, until all have a result.
-    pub(super) async fn run_tools(&mut self, checked: Vec<Checked>) -> StepResult<()> {
-        if checked.is_empty() {
+    /// Checks the calls of an answer. The order of the checks is fixed: repetition, toolset, arguments, permissions.
+    pub(super) async fn check(
+        &mut self,
+        answer: &ModelAnswer,
+        calls: Vec<ToolCall>,
+    ) -> StepResult<CheckedCalls> {
+        self.repetition.next_turn();
+        let running = self.running_calls();
+        let mut checked = Vec::with_capacity(calls.len());
+        for call in calls {
+            checked.push(self.check_call(answer, call, &running.path).await?);
+        }
+        Ok(CheckedCalls { running, calls: checked })
+    }
+
+    /// The way that the calls of one answer take.
+    fn running_calls(&self) -> RunningCalls {
+        let core = &self.core;
+        let model: Arc<dyn Model> =
+            Arc::new(SamplingModel { model: core.accelerator(), usage: Arc::clone(&core.usage) });
+        let context = CallContext::new()
+            .with_model(Arc::clone(&model))
+            .with_working_dir(&core.working_dir)
+            .with_session_id(core.session.id().to_string())
+            .with_exchange_view(self.state.conversation.view());
+        let path = CallPath {
+            toolset: Arc::clone(&core.agent().toolset),
+            permissions: Arc::clone(&core.permissions),
+            working_dir: core.working_dir.clone(),
+            context,
+            notifier: Arc::clone(&core.notifier),
+            caller: core.caller.clone(),
+            model,
+            events: self.events.clone(),
+            cancellation: self.cancellation.child_token(),
+            approvals: Mutex::default(),
+        };
+        RunningCalls { path: Arc::new(path), calls: JoinSet::new() }
+    }
+
+    async fn check_call(
+        &mut self,
+        answer: &ModelAnswer,
+        call: ToolCall,
+        path: &CallPath,
+    ) -> StepResult<Checked> {
+        let ToolCall { id, name, arguments, .. } = call;
+        let judged = match self.passes(answer, CallId::top_level(id.clone()), &name, arguments, path) {
+            Ok(Some(call)) => path.judge(call).await,
+            Ok(None) => {
+                let output = ToolOutput::text(ACCEPTED);
+                return Ok(Checked::Finished { id, name, output, end: ToolEnd::Ran });
+            }
+            Err(refused) => Err(refused),
+        };
+        Ok(match judged {
+            Ok(Judged::Allowed(call)) => Checked::Run(call),
+            Ok(Judged::Ask(call, asked)) => Checked::Ask(call, asked),
+            Err(refused) if refused.end == ToolEnd::Cancelled => return Err(Abort::Cancelled),
+            Err(refused) => Checked::Finished { id, name, output: refused.output(), end: refused.end },
+        })
+    }
+
+    /// Everything but the permissions. `None` is the final answer, which is recorded already.
+    fn passes(
+        &mut self,
+        answer: &ModelAnswer,
+        id: CallId,
+        name: &str,
+        arguments: Arguments,
+        path: &CallPath,
+    ) -> Result<Option<Call>, Refused> {
+        if answer.stop == StopReason::Refused {
+            return Err(Refused::rejected("Not run: the answer was refused before it was complete."));
+        }
+        self.not_again(name, &arguments).map_err(Refused::rejected)?;
+        if name == FINAL_OUTPUT
+            && let Some(output) = &self.core.final_output
+        {
+            let arguments = well_formed(answer, output.tool(), arguments).map_err(Refused::rejected)?;
+            self.structured = Some(output.accept(arguments).map_err(Refused::rejected)?);
+            return Ok(None);
+        }
+        // Before the arguments are read: the error for them describes the tool.
+        let handle = path.toolset.resolve(name).map_err(Refused::rejected)?;
+        let arguments = well_formed(answer, &handle.tool, arguments).map_err(Refused::rejected)?;
+        path.check(id, handle.tool.name(), arguments).map(Some)
+    }
+
+    fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {
+        let times = match self.repetition.count(name, &as_value(arguments)) {
+            Repeated::Fine => return Ok(()),
+            Repeated::TooOften(times) => times,
+            Repeated::Hopeless(times) => {
+                self.stuck = Some(Failure {
+                    message: format!(
+                        "The model asked for `{name}` with the same arguments {times} times in a row."
+                    ),
+                    hint: Some("Tell it what to do differently, or use another model.".to_owned()),
+                });
+                times
+            }
+        };
+        Err(format!(
+            "Not run: this is call number {times} in a row of `{name}` with exactly these arguments, and the result \
+             will be the same. Use the results that you have, do something else, or say what keeps you from going on."
+        ))
+    }
+
+    /// Runs the checked calls until all have a result.
+    pub(super) async fn run_tools(&mut self, checked: CheckedCalls) -> StepResult<()> {
+        let CheckedCalls { mut running, calls } = checked;
+        if calls.is_empty() {
             return Ok(());
         }
-        let mut running = Running::new(&self.cancellation);
         let mut to_ask = VecDeque::new();
-        for checked in checked {
+        for checked in calls {
             match checked {
                 Checked::Ask(call, asked) => to_ask.push_back((call, asked)),
-                Checked::Settled(decided) => self.begin_call(decided, &mut running).await?,
+                Checked::Run(call) => self.begin_call(call, &mut running),
+                Checked::Finished { id, name, output, end } => {
+                    self.finish_call(id, name, output, end).await?;
+                }
             }
         }
         let ended = self.until_all_ended(&mut running, to_ask).await;
@@ -67,18 +201,18 @@ impl ReplyTask {
 
     async fn until_all_ended(
         &mut self,
-        running: &mut Running,
+        running: &mut RunningCalls,
         mut to_ask: VecDeque<(Call, Asked)>,
     ) -> StepResult<()> {
-        let mut pending: Option<Pending> = None;
+        let mut approving: Option<Approving> = None;
         let cancellation = self.cancellation.clone();
         loop {
-            if pending.is_none()
+            if approving.is_none()
                 && let Some((call, asked)) = to_ask.pop_front()
             {
-                pending = Some(self.ask_person(call, asked));
+                approving = Some(approve(Arc::clone(&running.path), call, asked));
             }
-            if pending.is_none() && running.calls.is_empty() {
+            if approving.is_none() && running.calls.is_empty() {
                 return Ok(());
             }
             tokio::select! {
@@ -87,66 +221,44 @@ impl ReplyTask {
                 Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
                     self.take_ended(ended).await?;
                 }
-                decided = Pending::decided(&mut pending) => {
-                    let decided = self.after_decision(decided).await?;
-                    pending = None;
-                    self.begin_call(decided, running).await?;
+                (id, name, approved) = pending_or_never(&mut approving) => {
+                    approving = None;
+                    match approved {
+                        Ok(call) => self.begin_call(call, running),
+                        Err(refused) => {
+                            self.finish_call(id, name, refused.output(), refused.end).await?;
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Runs a call, or gives it the result that it has without running.
-    async fn begin_call(&mut self, decided: Settled, running: &mut Running) -> StepResult<()> {
-        match decided {
-            Settled::No { id, name, output, end } => self.finish_call(id, name, output, end).await,
-            Settled::Run(call) => {
-                let (id, name) = (call.id.clone(), call.name().to_owned());
-                self.emit(Event::ToolStarted { id, name, arguments: call.arguments.clone() });
-                let context = self.context(&call, running);
-                running.calls.spawn(run(Arc::clone(&self.core), call, context));
-                Ok(())
-            }
-        }
-    }
-
-    /// What surrounds a call.
-    fn context(&self, call: &Call, running: &Running) -> CallContext {
-        let core = &self.core;
-        let model: Arc<dyn Model> =
-            Arc::new(SamplingModel { model: core.accelerator(), usage: Arc::clone(&core.usage) });
-        let side = Arc::new(Side {
-            id: call.id.clone(),
-            events: self.events.clone(),
-            notifier: Arc::clone(&core.notifier),
-            caller: core.caller.clone(),
-            model: Arc::clone(&model),
-        });
-        CallContext::new()
-            .with_cancellation(running.cancellation.child_token())
-            .with_caller(Arc::clone(&side) as _)
-            .with_notifier(side)
-            .with_model(model)
-            .with_working_dir(&core.working_dir)
-            .with_session_id(core.session.id().to_string())
-            .with_exchange_view(self.state.conversation.view())
+    fn begin_call(&self, call: Call, running: &mut RunningCalls) {
+        let (id, name) = (call.id.id.clone(), call.name().to_owned());
+        let arguments = call.arguments.as_object().clone();
+        self.emit(Event::ToolStarted { id: id.clone(), name: name.clone(), arguments });
+        let (path, cancellation) = (Arc::clone(&running.path), running.path.cancellation.child_token());
+        running.calls.spawn(async move { Ended { result: path.run(call, cancellation).await, id, name } });
     }
 
     async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> StepResult<()> {
         // A task that was aborted has no result; the end of the reply gives it one.
-        let Ok(Ended { id, name, result, note }) = ended else { return Ok(()) };
-        let mut output = match result {
-            Ok(output) => output,
-            Err(ToolError::Cancelled(_)) if self.cancellation.is_cancelled() => return Ok(()),
-            Err(error) => as_output(error),
+        let Ok(Ended { id, name, result }) = ended else { return Ok(()) };
+        let is_cancelled = self.cancellation.is_cancelled();
+        let (output, end) = match result {
+            Ok(Ok(output)) => (output, ToolEnd::Ran),
+            Ok(Err(ToolError::Cancelled(_))) if is_cancelled => return Ok(()),
+            Ok(Err(error)) => (as_output(error), ToolEnd::Ran),
+            Err(refused) if is_cancelled && refused.end == ToolEnd::Cancelled => return Ok(()),
+            Err(refused) => (refused.output(), refused.end),
         };
-        output.content.extend(note.map(ContentBlock::text));
-        self.finish_call(id, name, output, ToolEnd::Ran).await
+        self.finish_call(id, name, output, end).await
     }
 
-    /// The person cancelled: what has ended all the same keeps its result, the rest is ended.
-    async fn drain_cancelled(&mut self, running: &mut Running) -> StepResult<()> {
-        running.cancellation.cancel();
+    /// The person cancelled: calls that have ended nevertheless keep their result, the others are ended.
+    async fn drain_cancelled(&mut self, running: &mut RunningCalls) -> StepResult<()> {
+        running.path.cancellation.cancel();
         let deadline = tokio::time::Instant::now() + CANCEL_GRACE;
         while let Ok(Some(ended)) = tokio::time::timeout_at(deadline, running.calls.join_next()).await {
             self.take_ended(ended).await?;
@@ -156,26 +268,52 @@ impl ReplyTask {
     }
 }
 
-impl Running {
-    fn new(reply: &CancellationToken) -> Self {
-        Self { calls: JoinSet::new(), cancellation: reply.child_token() }
+fn approve(path: Arc<CallPath>, call: Call, asked: Asked) -> Approving {
+    let (id, name) = (call.id.id.clone(), call.name().to_owned());
+    async move { (id, name, path.approve(call, asked).await) }.boxed()
+}
+
+/// Waits for the answer to the pending question, for ever where there is none.
+async fn pending_or_never(approving: &mut Option<Approving>) -> (String, String, Result<Call, Refused>) {
+    match approving {
+        Some(approving) => approving.await,
+        None => std::future::pending().await,
     }
 }
 
-/// Calls a tool. A panic on the way is a result, too.
-async fn run(core: Arc<Core>, call: Call, context: CallContext) -> Ended {
-    let Call { id, member, arguments, note } = call;
-    let name = member.tool.name().to_owned();
-    let toolset = Arc::clone(&core.agent().toolset);
-    let result =
-        AssertUnwindSafe(toolset.call(&name, Value::Object(arguments), &context)).catch_unwind().await;
-    let result = result.unwrap_or_else(|_| {
-        Err(ToolError::execution(format!("`{name}` failed because of a bug in goose. Try another way.")))
-    });
-    Ended { id, name, result, note }
+/// The arguments as an object.
+fn well_formed(answer: &ModelAnswer, tool: &Tool, arguments: Arguments) -> Result<JsonObject, String> {
+    match arguments {
+        Arguments::Object(object) => Ok(object),
+        Arguments::Malformed { .. } if answer.stop == StopReason::MaxTokens => Err(format!(
+            "Not run: your answer reached its greatest length in the middle of this call of `{}`. \
+             Do less in one call, for example write a long file in several parts.",
+            tool.name()
+        )),
+        Arguments::Malformed { why, .. } => Err(format!(
+            "Not run: the arguments of `{}` cannot be read: {why}. Call it again with one JSON object. {}",
+            tool.name(),
+            fields(tool)
+        )),
+    }
 }
 
-/// A failure as the model reads it.
-fn as_output(error: ToolError) -> ToolOutput {
-    ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()))
+/// The fields that a tool takes, in words.
+fn fields(tool: &Tool) -> String {
+    let schema = tool.input_schema();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(|names| names.as_array())
+        .map(|names| names.iter().filter_map(|name| name.as_str()).collect())
+        .unwrap_or_default();
+    let Some(properties) = schema.get("properties").and_then(|it| it.as_object()).filter(|it| !it.is_empty())
+    else {
+        return "It takes no arguments: use {}.".to_owned();
+    };
+    let fields = properties.iter().take(MAX_FIELDS).map(|(name, field)| {
+        let kind = field.get("type").and_then(|kind| kind.as_str()).unwrap_or("any");
+        let need = if required.contains(&name.as_str()) { ", required" } else { "" };
+        format!("`{name}` ({kind}{need})")
+    });
+    format!("It takes: {}.", fields.collect::<Vec<_>>().join(", "))
 }

@@ -4,7 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use goose_extension::{
-    AnyhowResult, CallContext, Extension, JsonObject, Tool, ToolError, ToolOutput, ToolResult,
+    AnyhowResult, CallContext, CheckedArguments, Extension, JsonObject, Tool, ToolError, ToolOutput,
+    ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -37,14 +38,18 @@ pub(crate) struct FrontendExtension {
 }
 
 impl FrontendExtension {
-    /// The extension of a `frontend` entry; `None` for entries of other types. Tools that MCP cannot read are left out.
-    pub(crate) fn of(config: &ExtensionConfig, frontend: Option<Arc<dyn Frontend>>) -> Option<Self> {
+    /// The extension of a `frontend` entry; `None` for entries of other types. It has tools only where a user interface is
+    /// attached that runs them. Tools that MCP cannot read are left out.
+    pub(crate) fn new(config: &ExtensionConfig, frontend: Option<Arc<dyn Frontend>>) -> Option<Self> {
         let ExtensionKind::Frontend { tools, instructions } = &config.kind else { return None };
         Some(Self {
             name: config.key(),
             description: config.description().to_owned(),
             instructions: instructions.clone().unwrap_or_default(),
-            tools: tools.iter().filter_map(|tool| read_tool(config.name(), tool)).collect(),
+            tools: match frontend.is_some() {
+                true => tools.iter().filter_map(|tool| read_tool(config.name(), tool)).collect(),
+                false => Vec::new(),
+            },
             frontend,
         })
     }
@@ -95,11 +100,20 @@ impl Extension for FrontendExtension {
         let Some(tool) = self.tools.iter().find(|tool| tool.name() == tool_name) else {
             return Err(ToolError::NotFound(format!("`{}` has no tool `{tool_name}`.", self.name)));
         };
-        let arguments = tool.check(arguments)?;
+        let arguments = tool.validate(arguments)?;
+        self.call_checked(tool_name, arguments, context).await
+    }
+
+    async fn call_checked(
+        &self,
+        tool_name: &str,
+        arguments: CheckedArguments,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
         match &self.frontend {
-            Some(frontend) => frontend.run(&self.name, tool_name, arguments, context).await,
+            Some(frontend) => frontend.run(&self.name, tool_name, arguments.into_object(), context).await,
             None => Ok(ToolOutput::error(format!(
-                "`{tool_name}` is run by a user interface, and none is attached. Do without it."
+                "`{tool_name}` runs in a user interface, and none is attached. Do without it."
             ))),
         }
     }

@@ -6,7 +6,10 @@ use goose_extension::Extension;
 use goose_mcp_bridge::OAuth;
 
 use super::options::BindingContext;
-use crate::config::{BaseEnvironment, ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret};
+use crate::{
+    config::{BaseEnvironment, ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret},
+    permission::Origin,
+};
 
 /// A service that could be started. It holds secrets, so it does not print.
 #[derive(Clone)]
@@ -14,6 +17,8 @@ pub(crate) struct Launch {
     pub(super) what: LaunchKind,
     /// The kind of service, as configurations name it.
     pub(super) kind: &'static str,
+    /// Whether it is a part of goose, whose description of itself can be believed.
+    pub(super) origin: Origin,
     /// The key for sharing a running service; none for one that belongs to a single agent.
     pub(super) running_key: Option<RunningKey>,
     /// The hash under which its listing is kept on disk; none for what costs nothing to start.
@@ -88,11 +93,12 @@ impl Launch {
                 let what = LaunchKind::new(config, resolved, context);
                 let folder = context.folder();
                 let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder).to_string());
-                Self { what, kind, running_key: Some(running_key), listing_key }
+                Self { what, kind, origin: origin(config), running_key: Some(running_key), listing_key }
             }
             Err(error) => Self {
                 what: LaunchKind::Invalid(error.to_string()),
                 kind,
+                origin: origin(config),
                 running_key: None,
                 listing_key: None,
             },
@@ -105,8 +111,21 @@ impl Launch {
     }
 
     /// An extension of this program.
-    pub(crate) fn given(extension: Arc<dyn Extension>, kind: &'static str) -> Self {
-        Self { what: LaunchKind::InProcess(extension), kind, running_key: None, listing_key: None }
+    pub(crate) fn in_process(extension: Arc<dyn Extension>) -> Self {
+        let what = LaunchKind::InProcess(extension);
+        Self { what, kind: "in_process", origin: Origin::Own, running_key: None, listing_key: None }
+    }
+
+    /// The tools of a user interface. They are described by the configuration, and not a part of goose.
+    pub(crate) fn frontend(extension: Arc<dyn Extension>) -> Self {
+        Self { kind: "frontend", origin: Origin::Foreign, ..Self::in_process(extension) }
+    }
+}
+
+fn origin(config: &ExtensionConfig) -> Origin {
+    match config.kind {
+        ExtensionKind::Builtin | ExtensionKind::Platform => Origin::Own,
+        _ => Origin::Foreign,
     }
 }
 

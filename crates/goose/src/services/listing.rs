@@ -1,29 +1,49 @@
-//! [`Listing`]: what is known of a service without asking it.
+//! [`Listing`]: what a service said about itself when it was last asked, in memory and on disk.
+//!
+//! On disk it lies under the hash of what would run, so that a known service is listed without being started. A file
+//! that cannot be read or parsed counts as missing: the service is started and the file is written again.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use goose_extension::{Extension, Features, Tool};
-use goose_mcp_bridge::DroppedTool;
+use goose_fs::AtomicFile;
+use goose_mcp_bridge::{DroppedTool, Lifecycle};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-/// What a service said about itself when it was last asked.
+/// Raised when the format changes; files of other formats are ignored.
+const FORMAT: u32 = 2;
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The number of listings that are kept.
+const MAX_FILES: usize = 500;
+
+/// A service's description of itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Listing {
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
-    /// How the model should use it.
+    /// Instructions for the model.
     pub instructions: String,
     /// Its version.
     pub version: String,
     /// Its tools.
     pub tools: Vec<Tool>,
-    /// Which optional parts it has.
+    /// The optional parts that it has.
     pub features: Features,
     /// The tools that could not be used, and why.
     pub dropped: Vec<DroppedTool>,
 }
 
 impl Listing {
-    /// What an extension says now.
-    pub(super) fn of(extension: &dyn Extension, dropped: Vec<DroppedTool>) -> Self {
+    /// The listing of an extension as it is now.
+    pub(super) fn new(extension: &dyn Extension, dropped: Vec<DroppedTool>) -> Self {
         Self {
             description: extension.description().to_owned(),
             instructions: extension.instructions().to_owned(),
@@ -32,5 +52,174 @@ impl Listing {
             features: extension.features(),
             dropped,
         }
+    }
+}
+
+/// A folder of listings.
+#[derive(Debug, Clone)]
+pub(super) struct ListingCache {
+    folder: PathBuf,
+}
+
+/// A listing as it is kept on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CachedListing {
+    pub(super) listing: Listing,
+    /// The handshake that the service wanted the last time.
+    pub(super) lifecycle: Lifecycle,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    format: u32,
+    /// The program that wrote it: another version may read tools differently.
+    goose: String,
+    initialize_only: bool,
+    description: String,
+    instructions: String,
+    version: String,
+    features: [bool; 4],
+    tools: Vec<Value>,
+    /// Name and reason.
+    dropped: Vec<DroppedTool>,
+}
+
+impl ListingCache {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(key).with_extension("json")
+    }
+
+    pub(super) fn load(&self, key: &str) -> Option<CachedListing> {
+        let path = self.path(key);
+        let bytes = read_capped(&path).ok()?;
+        let kept = serde_json::from_slice(&bytes).ok().and_then(from_file);
+        if kept.is_none() {
+            tracing::debug!(path = %path.display(), "a kept tool list could not be used");
+        }
+        kept
+    }
+
+    /// Writes a listing where it is another than the one on disk. Blocking.
+    pub(super) fn save(&self, key: &str, kept: &CachedListing) -> io::Result<()> {
+        let bytes = serde_json::to_vec(&to_file(kept))?;
+        if read_capped(&self.path(key)).is_ok_and(|old| old == bytes) {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.folder)?;
+        AtomicFile::new(&self.path(key)).write(&bytes)?;
+        self.prune()
+    }
+
+    /// Removes the oldest listings where there are too many.
+    fn prune(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            files.push((entry.metadata()?.modified()?, entry.path()));
+        }
+        files.sort();
+        let too_many = files.len().saturating_sub(MAX_FILES);
+        files.into_iter().take(too_many).try_for_each(|(_, path)| std::fs::remove_file(path))
+    }
+}
+
+fn read_capped(path: &Path) -> io::Result<Vec<u8>> {
+    if path.metadata()?.len() > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the kept tool list is too large"));
+    }
+    std::fs::read(path)
+}
+
+fn to_file(kept: &CachedListing) -> File {
+    let CachedListing { listing, lifecycle } = kept;
+    let features = listing.features;
+    File {
+        format: FORMAT,
+        goose: env!("CARGO_PKG_VERSION").to_owned(),
+        initialize_only: *lifecycle == Lifecycle::Initialize,
+        description: listing.description.clone(),
+        instructions: listing.instructions.clone(),
+        version: listing.version.clone(),
+        features: [features.resources, features.subscriptions, features.prompts, features.completions],
+        tools: listing.tools.iter().map(|tool| json!(tool.to_mcp())).collect(),
+        dropped: listing.dropped.clone(),
+    }
+}
+
+fn from_file(file: File) -> Option<CachedListing> {
+    if file.format != FORMAT || file.goose != env!("CARGO_PKG_VERSION") {
+        return None;
+    }
+    let mut features = Features::default();
+    [features.resources, features.subscriptions, features.prompts, features.completions] = file.features;
+    let tools: Option<Vec<Tool>> =
+        file.tools.into_iter().map(|tool| Some(Tool::from_mcp(serde_json::from_value(tool).ok()?))).collect();
+    let listing = Listing {
+        description: file.description,
+        instructions: file.instructions,
+        version: file.version,
+        tools: tools?,
+        features,
+        dropped: file.dropped,
+    };
+    let lifecycle = if file.initialize_only { Lifecycle::Initialize } else { Lifecycle::Auto };
+    Some(CachedListing { listing, lifecycle })
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::ToolGroup;
+
+    use super::*;
+
+    fn kept() -> CachedListing {
+        let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+        let schema = schema.as_object().cloned().unwrap_or_default();
+        let mut listing = Listing { description: "Says it again".to_owned(), ..Listing::default() };
+        listing.tools.push(Tool::new("echo", "Echoes", schema).with_groups([ToolGroup::Read]));
+        listing.features.prompts = true;
+        CachedListing { listing, lifecycle: Lifecycle::Initialize }
+    }
+
+    #[test]
+    fn saved_listings_are_loaded() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let cache = ListingCache::new(folder.path().join("not/there/yet"));
+        assert_eq!(cache.load("a"), None);
+        cache.save("a", &kept())?;
+        assert_eq!(cache.load("a"), Some(kept()));
+        assert_eq!(cache.load("b"), None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_broken_or_foreign_file_counts_as_missing() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let cache = ListingCache::new(folder.path().to_owned());
+        let mut foreign = json!(to_file(&kept()));
+        foreign["format"] = json!(FORMAT + 1);
+        for text in ["", "{", "[]", &foreign.to_string()] {
+            std::fs::write(cache.path("a"), text)?;
+            assert_eq!(cache.load("a"), None);
+        }
+        cache.save("a", &kept())?;
+        assert_eq!(cache.load("a"), Some(kept()));
+        Ok(())
+    }
+
+    #[test]
+    fn an_unchanged_listing_is_not_written_again() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let cache = ListingCache::new(folder.path().to_owned());
+        cache.save("a", &kept())?;
+        let inode = || std::fs::metadata(cache.path("a")).and_then(|file| file.modified());
+        let before = inode()?;
+        cache.save("a", &kept())?;
+        assert_eq!(inode()?, before);
+        Ok(())
     }
 }

@@ -8,25 +8,21 @@
 //! ```
 //!
 //! - `launch`: what would run, and its hash; `start`: running it;
-//! - `service`: one service; `supervision`: its starts and ends; `life`: its state machine; `patience`: when to try again
-//!   and when to give up; `subscriptions`: who wants to hear of its resources;
-//!   `phase`: the states, and the events that tell of them; `running`, `follow`: a started one, and looking after it;
-//! - `listing`: what is known of a service without asking it; `listing_cache`: the same on disk;
-//! - `pool`: all services of a process, and bindings to them; `options`: what the pool is told, and what each binding brings.
+//! - `service`: one service; `supervision`: its starts and stops; `state_machine`: its states and the pauses between
+//!   failures; `state`: their names, and the events that report them; `instance`: a started service;
+//! - `subscriptions`: subscriptions to its resources; `listing`: its tools and instructions, in memory and on disk;
+//! - `pool`: all services of a process, and bindings to them; `options`: settings of the pool and of each binding.
 
-mod follow;
 mod frontend;
+mod instance;
 mod launch;
-mod life;
 mod listing;
-mod listing_cache;
 mod options;
-mod patience;
-mod phase;
 mod pool;
-mod running;
 mod service;
 mod start;
+mod state;
+mod state_machine;
 mod subscriptions;
 mod supervision;
 
@@ -36,6 +32,7 @@ pub(crate) use launch::Launch;
 pub use listing::Listing;
 pub(crate) use options::earlier_logins;
 pub use options::{BindingContext, BuildService, Interceptors, PoolOptions, builtin_settings};
-pub use phase::{Phase, ServiceChange, ServiceEvent, ServiceId};
 pub use pool::{Binding, ServicePool};
+pub(crate) use service::{DefinitionChanged, ToolCallRequest};
 pub use service::{Service, ServiceReport};
+pub use state::{Phase, ServiceChange, ServiceEvent, ServiceId};

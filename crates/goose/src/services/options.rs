@@ -11,8 +11,11 @@ use goose_extension::{Extension, ToolResult};
 use goose_mcp::Settings;
 use goose_mcp_bridge::{FileTokenStore, Interceptor, OAuth};
 
-use super::listing_cache::ListingCache;
-use crate::config::{BaseEnvironment, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets};
+use super::listing::ListingCache;
+use crate::{
+    builtins,
+    config::{BaseEnvironment, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets},
+};
 
 /// The default time limit for the start of a service.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,11 +34,11 @@ struct Builtins(Paths);
 
 impl BuildService for Builtins {
     fn build(&self, name: &str, context: &BindingContext) -> Option<Arc<dyn Extension>> {
-        goose_mcp::builtin(name, &builtin_settings(&self.0, context))
+        builtins::find(name)?.build(&builtin_settings(&self.0, context))
     }
 
     fn names(&self) -> Vec<String> {
-        goose_mcp::BUILTINS.iter().map(|builtin| builtin.name.to_owned()).collect()
+        builtins::available().map(|builtin| builtin.name.to_owned()).collect()
     }
 }
 

@@ -16,8 +16,8 @@ use tokio::sync::broadcast;
 use super::{
     launch::{Launch, RunningKey},
     options::{BindingContext, PoolOptions},
-    phase::{ServiceEvent, ServiceId},
     service::Service,
+    state::{ServiceEvent, ServiceId},
 };
 use crate::config::{ConfigError, ExtensionConfig, Paths};
 
@@ -35,7 +35,7 @@ pub struct ServicePool {
 struct Key {
     runs: RunningKey,
     name: String,
-    timeout: Duration,
+    timeout: Option<Duration>,
 }
 
 /// The state that all services of a pool share.
@@ -95,10 +95,10 @@ impl ServicePool {
     /// last reference is dropped, or with [`release`](Self::release), which waits for the end.
     pub fn bind(&self, config: &ExtensionConfig, context: &BindingContext) -> Binding {
         let launch = Launch::new(config, context);
-        self.bind_launch(&config.key(), launch, config.timeout())
+        self.bind_launch(&config.key(), launch, config.call_limit())
     }
 
-    pub(crate) fn bind_launch(&self, name: &str, launch: Launch, timeout: Duration) -> Binding {
+    pub(crate) fn bind_launch(&self, name: &str, launch: Launch, timeout: Option<Duration>) -> Binding {
         let make = |launch| Service::new(name, launch, timeout, Arc::clone(&self.shared));
         let Some(runs) = launch.running_key.clone() else { return Binding::new(make(launch)) };
         let key = Key { runs, name: name.to_owned(), timeout };

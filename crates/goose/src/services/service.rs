@@ -1,4 +1,4 @@
-//! [`Service`]: one service of the pool, as those who use it see it. Its life is in `supervision`.
+//! [`Service`]: one service of the pool, as its users see it. `supervision` starts and stops it.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use goose_extension::{CallContext, Extension, JsonObject, Subscriptions, ToolError, ToolOutput, ToolResult};
+use goose_extension::{
+    CallContext, CheckedArguments, Extension, Subscriptions, ToolError, ToolOutput, ToolResult,
+};
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,19 +21,19 @@ use tokio::{
 };
 
 use super::{
+    instance::Instance,
     launch::{Launch, LaunchKind},
-    life::{Life, Step},
-    listing::Listing,
-    listing_cache::Kept,
-    phase::{Phase, ServiceChange, ServiceEvent, ServiceId},
+    listing::{CachedListing, Listing},
     pool::Shared,
-    running::Running,
+    state::{Phase, ServiceChange, ServiceEvent, ServiceId},
+    state_machine::{NextAction, ServiceState},
 };
+use crate::{agents::ToolFingerprint, config::DEFAULT_TIMEOUT, permission::Origin};
 
-/// How long a server may take to answer a ping.
+/// The time limit for the answer to a ping.
 pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait for the report of an end that shows already.
+/// The time limit for the report of an end that shows already.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A service of a [`ServicePool`](super::ServicePool). Dropping the last reference ends it.
@@ -39,38 +41,56 @@ pub struct Service {
     pub(super) id: ServiceId,
     pub(super) name: String,
     pub(super) launch: Launch,
-    /// How long a call may be silent.
+    /// The time that a call of a server may be silent.
     pub(super) timeout: Duration,
+    /// The time limit that the configuration sets for in-process calls; without it, the tool's own decides.
+    call_limit: Option<Duration>,
     pub(super) shared: Arc<Shared>,
-    life: Mutex<Life>,
+    state: Mutex<ServiceState>,
     /// Signalled by every change of state.
     pub(super) moved: watch::Sender<()>,
-    /// Counts the listings, so that who made something of one sees when it is stale.
-    pub(super) edition: AtomicU64,
+    /// Counts the listings, so that a copy shows when it is stale.
+    pub(super) listing_version: AtomicU64,
     pub(super) subscriptions: Subscriptions,
-    /// How many need it.
+    /// The number of its users.
     pub(super) bindings: AtomicUsize,
-    /// The listing that is not on disk yet; whoever writes it holds this.
-    pub(super) unsaved: Arc<Mutex<Option<Kept>>>,
+    /// The listing that is not on disk yet; locked while it is written.
+    pub(super) unsaved: Arc<Mutex<Option<CachedListing>>>,
+}
+
+/// A call of a tool that was checked before.
+pub(crate) struct ToolCallRequest<'a> {
+    /// The tool's name within the service.
+    pub(crate) tool: &'a str,
+    /// The definition that was checked.
+    pub(crate) fingerprint: &'a ToolFingerprint,
+    pub(crate) arguments: CheckedArguments,
+}
+
+/// A tool is not defined any more as it was when a call of it was checked. Nothing was run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the definition of `{tool}` changed since this call was checked; nothing was run")]
+pub(crate) struct DefinitionChanged {
+    pub(crate) tool: String,
 }
 
 /// The state of a service, for people and programs.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ServiceReport {
-    /// Where it is in its life.
+    /// Its state.
     pub phase: Phase,
-    /// Why, where there is something to say.
+    /// The reason for the state, where there is one.
     pub reason: Option<String>,
-    /// What kind of service it is: `builtin`, `stdio`, `streamable_http`, …
+    /// The kind of service: `builtin`, `stdio`, `streamable_http`, …
     pub kind: &'static str,
-    /// How often it was started again after a failure.
+    /// The number of restarts after failures.
     pub restarts: u32,
-    /// How often it failed in a row.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// The MCP version that is spoken, where one is.
+    /// The MCP version of the connection, where there is one.
     pub protocol: Option<String>,
-    /// What it last wrote to its standard error.
+    /// The last lines of its standard error.
     pub stderr: Option<String>,
     /// Tools that could not be used, and why.
     #[serde(serialize_with = "dropped_tools")]
@@ -82,24 +102,27 @@ fn dropped_tools<S: serde::Serializer>(tools: &[DroppedTool], serializer: S) -> 
 }
 
 impl Service {
-    pub(super) fn new(name: &str, launch: Launch, timeout: Duration, shared: Arc<Shared>) -> Arc<Self> {
-        let life = match (&launch.what, launch.listing_key.as_ref().zip(shared.options.cache.as_ref())) {
-            (LaunchKind::Invalid(reason), _) => Life::stillborn(reason.clone()),
+    pub(super) fn new(name: &str, launch: Launch, limit: Option<Duration>, shared: Arc<Shared>) -> Arc<Self> {
+        let state = match (&launch.what, launch.listing_key.as_ref().zip(shared.options.cache.as_ref())) {
+            (LaunchKind::Invalid(reason), _) => ServiceState::invalid(reason.clone()),
             (_, Some((key, cache))) => match cache.load(key) {
-                Some(Kept { listing, lifecycle }) => Life::new(Some(Arc::new(listing)), lifecycle),
-                None => Life::new(None, Lifecycle::Auto),
+                Some(CachedListing { listing, lifecycle }) => {
+                    ServiceState::new(Some(Arc::new(listing)), lifecycle)
+                }
+                None => ServiceState::new(None, Lifecycle::Auto),
             },
-            _ => Life::new(None, Lifecycle::Auto),
+            _ => ServiceState::new(None, Lifecycle::Auto),
         };
         Arc::new(Self {
             id: shared.next_id(),
             name: name.to_owned(),
             launch,
-            timeout,
+            timeout: limit.unwrap_or(DEFAULT_TIMEOUT),
+            call_limit: limit,
             shared,
-            life: Mutex::new(life),
+            state: Mutex::new(state),
             moved: watch::Sender::default(),
-            edition: AtomicU64::new(0),
+            listing_version: AtomicU64::new(0),
             subscriptions: Subscriptions::default(),
             bindings: AtomicUsize::new(0),
             unsaved: Arc::default(),
@@ -116,51 +139,50 @@ impl Service {
         &self.name
     }
 
-    /// Where it is in its life.
+    /// Its state.
     pub fn phase(&self) -> Phase {
-        self.life().phase()
+        self.state().phase()
     }
 
-    /// What is known of it; `None` where it was never seen, or is dead.
+    /// Its listing; `None` where it was never started, or is dead.
     pub fn listing(&self) -> Option<Arc<Listing>> {
-        self.life().listing.clone()
+        self.state().listing.clone()
     }
 
-    /// Why it is not as it should be.
+    /// The reason why it does not work.
     pub(crate) fn reason(&self) -> Option<String> {
-        self.life().reason().map(str::to_owned)
+        self.state().reason().map(str::to_owned)
     }
 
     /// A number that changes with the listing.
-    pub(crate) fn edition(&self) -> u64 {
-        self.edition.load(Ordering::Acquire)
+    pub(crate) fn listing_version(&self) -> u64 {
+        self.listing_version.load(Ordering::Acquire)
     }
 
     /// Its state in full.
     pub fn report(&self) -> ServiceReport {
-        let life = self.life();
-        let running = life.running();
-        let remote = running.and_then(|running| running.remote.as_ref());
+        let state = self.state();
+        let instance = state.instance();
+        let remote = instance.and_then(|instance| instance.remote.as_ref());
         ServiceReport {
-            phase: life.phase(),
-            reason: life.reason().map(str::to_owned),
+            phase: state.phase(),
+            reason: state.reason().map(str::to_owned),
             kind: self.launch.kind,
-            restarts: life.patience.restarts(),
-            failures: life.patience.failures(),
+            restarts: state.backoff.restarts(),
+            failures: state.backoff.failures(),
             protocol: remote.and_then(|remote| remote.protocol_version()),
-            stderr: running.map(|running| running.last_words()).filter(|words| !words.is_empty()),
-            dropped_tools: life.listing.as_ref().map(|it| it.dropped.clone()).unwrap_or_default(),
+            stderr: instance.map(|instance| instance.stderr_tail()).filter(|words| !words.is_empty()),
+            dropped_tools: state.listing.as_ref().map(|it| it.dropped.clone()).unwrap_or_default(),
         }
     }
 
-    /// Waits until it runs, and starts it where it does not: for a start that is under way, and for the pause after a
-    /// failure.
+    /// Starts it where it does not run, and waits for the start, and for the pause after a failure.
     ///
     /// # Errors
     ///
     /// [`ToolError::Disconnected`] with the reason where it does not start, or was given up.
     pub async fn ready(self: &Arc<Self>) -> ToolResult<()> {
-        self.running().await.map(drop)
+        self.instance().await.map(drop)
     }
 
     /// The extension itself, for others that require it. Starts the service where it does not run.
@@ -168,33 +190,33 @@ impl Service {
     /// # Errors
     ///
     /// As [`ready`](Self::ready).
-    pub async fn instance(self: &Arc<Self>) -> ToolResult<Arc<dyn Extension>> {
-        Ok(self.running().await?.extension())
+    pub async fn extension(self: &Arc<Self>) -> ToolResult<Arc<dyn Extension>> {
+        Ok(self.instance().await?.extension())
     }
 
-    async fn running(self: &Arc<Self>) -> ToolResult<Arc<Running>> {
+    async fn instance(self: &Arc<Self>) -> ToolResult<Arc<Instance>> {
         let mut tried = false;
         loop {
             let mut moved = self.moved.subscribe();
-            let step = self.life().look(Instant::now());
-            if matches!(step, Step::Begin | Step::Retry) && self.shared.is_shut_down() {
+            let step = self.state().next_action(Instant::now());
+            if matches!(step, NextAction::Begin | NextAction::Retry) && self.shared.is_shut_down() {
                 return Err(unavailable(&self.name, "It was stopped with all others."));
             }
             match step {
-                Step::Use(running) => return Ok(running),
-                Step::Refuse(reason) => return Err(unavailable(&self.name, &reason)),
-                // One try for each use: what failed just now fails again.
-                Step::Retry | Step::WaitUntil(_) if tried => {
+                NextAction::Use(instance) => return Ok(instance),
+                NextAction::Refuse(reason) => return Err(unavailable(&self.name, &reason)),
+                // One attempt for each use: another one right after a failure would fail as well.
+                NextAction::Retry | NextAction::WaitUntil(_) if tried => {
                     return Err(unavailable(&self.name, &self.reason().unwrap_or_default()));
                 }
-                Step::WaitUntil(then) => tokio::time::sleep_until(then).await,
-                Step::Begin | Step::Retry => self.begin(),
-                Step::WaitForEnd(running) => {
+                NextAction::WaitUntil(then) => tokio::time::sleep_until(then).await,
+                NextAction::Begin | NextAction::Retry => self.begin(),
+                NextAction::WaitForEnd(instance) => {
                     if timeout(END_TIMEOUT, moved.changed()).await.is_err() {
-                        self.lost(&running, "Its connection ended.".to_owned());
+                        self.lost(&instance, "Its connection ended.".to_owned());
                     }
                 }
-                Step::Wait => {
+                NextAction::Wait => {
                     tried = true;
                     // The sender is ours, so this cannot fail.
                     let _ = moved.changed().await;
@@ -203,21 +225,21 @@ impl Service {
         }
     }
 
-    /// Starts it in the background, where it is not running and may be tried.
+    /// Starts it in the background, where it does not run and may be tried.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     pub fn warm_up(self: &Arc<Self>) {
-        let step = self.life().look(Instant::now());
-        if matches!(step, Step::Begin | Step::Retry) {
+        let step = self.state().next_action(Instant::now());
+        if matches!(step, NextAction::Begin | NextAction::Retry) {
             self.begin();
         }
     }
 
-    /// Waits until it is known what the service offers, or that it does not start. A service that failed before is
-    /// tried again, but not waited for.
-    pub async fn known(self: &Arc<Self>) -> Option<Arc<Listing>> {
+    /// Waits for the listing, or for the failure to start. A service that failed before is tried again, but not waited
+    /// for.
+    pub async fn wait_for_listing(self: &Arc<Self>) -> Option<Arc<Listing>> {
         loop {
             let mut moved = self.moved.subscribe();
             if let Some(listing) = self.listing() {
@@ -225,8 +247,8 @@ impl Service {
             }
             self.warm_up();
             let has_failed = {
-                let life = self.life();
-                life.phase() == Phase::Dead || life.patience.failures() > 0
+                let state = self.state();
+                state.phase() == Phase::Dead || state.backoff.failures() > 0
             };
             if has_failed || self.shared.is_shut_down() {
                 return None;
@@ -235,66 +257,96 @@ impl Service {
         }
     }
 
-    /// Whether what is known comes from disk, and so may be of another day.
+    /// Whether the listing comes from disk, and so may be out of date.
     pub(crate) fn is_remembered(&self) -> bool {
-        let life = self.life();
-        life.is_remembered && life.listing.is_some()
+        let state = self.state();
+        state.is_remembered && state.listing.is_some()
+    }
+
+    /// Its prompt for the model: of an extension in this process as it is now, of a server as it was listed.
+    pub(crate) async fn prompt(&self) -> String {
+        let in_process = self.state().instance().filter(|it| it.remote.is_none()).map(|it| it.extension());
+        if let Some(extension) = in_process
+            // It may read files. A panic in it leaves the instructions.
+            && let Ok(prompt) = tokio::task::spawn_blocking(move || extension.prompt()).await
+        {
+            return prompt;
+        }
+        self.listing().map(|listing| listing.instructions.clone()).unwrap_or_default()
+    }
+
+    /// Whether it is a part of goose, whose description of itself can be believed.
+    pub(crate) fn origin(&self) -> Origin {
+        self.launch.origin
     }
 
     /// Calls a tool. See [`Extension::call`].
+    ///
+    /// # Errors
+    ///
+    /// Where the tool is not defined as it was when the call was checked: the service was started again since, or has
+    /// changed its tools. Nothing was run then.
     pub(crate) async fn call(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: JsonObject,
+        request: ToolCallRequest<'_>,
         context: &CallContext,
-    ) -> ToolResult<ToolOutput> {
-        let running = match self.running().await {
-            Ok(running) => running,
-            Err(error) => return ToolOutput::from_error(error),
+    ) -> Result<ToolResult<ToolOutput>, DefinitionChanged> {
+        let instance = match self.instance().await {
+            Ok(instance) => instance,
+            Err(error) => return Ok(ToolOutput::from_error(error)),
         };
-        let extension = running.extension();
-        let call = extension.call(tool, arguments, context);
-        // Calls of others are timed by their connection, which knows of progress and of questions.
-        let output = match running.remote {
-            Some(_) => call.await,
-            None => match timeout(self.timeout, call).await {
+        let ToolCallRequest { tool, fingerprint, arguments } = request;
+        let extension = instance.extension();
+        let defined = extension.tools().iter().find(|defined| defined.name() == tool);
+        if defined.is_none_or(|defined| ToolFingerprint::new(tool, defined) != *fingerprint) {
+            // The listing may be older than the instance; the next check must not see the old definition again.
+            if self.listing().is_none_or(|listing| listing.tools != extension.tools()) {
+                self.renew(&instance);
+            }
+            return Err(DefinitionChanged { tool: tool.to_owned() });
+        }
+        let call = extension.call_checked(tool, arguments, context);
+        // Calls of servers are timed by their connection, which knows of progress and of questions.
+        let output = match self.call_limit.filter(|_| instance.remote.is_none()) {
+            None => call.await,
+            Some(limit) => match timeout(limit, call).await {
                 Ok(output) => output,
-                Err(_) => ToolOutput::from_error(self.too_slow(tool)),
+                Err(_) => ToolOutput::from_error(self.timed_out(tool, limit)),
             },
         };
         let failure = match &output {
             Ok(output) => output.failure(),
             Err(error) => Some(error.clone()),
         };
-        self.learn(&running, failure.as_ref());
-        output
+        self.record_outcome(&instance, failure.as_ref());
+        Ok(output)
     }
 
-    fn too_slow(&self, tool: &str) -> ToolError {
+    fn timed_out(&self, tool: &str, limit: Duration) -> ToolError {
         ToolError::Timeout(format!(
-            "`{tool}` of `{}` did not finish within {:?} and was stopped. Ask for less work in one call.",
-            self.name, self.timeout
+            "`{tool}` of `{}` did not finish within {limit:?} and was stopped. Ask for less work in one call.",
+            self.name
         ))
     }
 
-    /// Asks for something that is no call of a tool.
+    /// Sends a request other than a tool call.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         ask: impl AsyncFnOnce(Arc<dyn Extension>) -> ToolResult<T>,
     ) -> ToolResult<T> {
-        let running = self.running().await?;
-        let answer = ask(running.extension()).await;
-        self.learn(&running, answer.as_ref().err());
+        let instance = self.instance().await?;
+        let answer = ask(instance.extension()).await;
+        self.record_outcome(&instance, answer.as_ref().err());
         answer
     }
 
-    /// Asks the service whether it is alive; starts it where it is not running.
+    /// Asks the service whether it is alive; starts it where it does not run.
     ///
     /// # Errors
     ///
     /// Where it does not start, or does not answer in time.
     pub async fn ping(self: &Arc<Self>) -> ToolResult<Duration> {
-        match &self.running().await?.remote {
+        match &self.instance().await?.remote {
             Some(remote) => remote.ping(PING_TIMEOUT).await,
             None => Ok(Duration::ZERO),
         }
@@ -306,7 +358,7 @@ impl Service {
     ///
     /// Where it does not start, or does not answer in time.
     pub async fn extension_status(self: &Arc<Self>) -> ToolResult<HashMap<String, Value>> {
-        let extension = self.running().await?.extension();
+        let extension = self.instance().await?.extension();
         let status = timeout(PING_TIMEOUT, extension.status()).await;
         let status = status.map_err(|_| ToolError::Timeout("the status did not come in time".to_owned()))?;
         status.map_err(ToolError::execution)
@@ -316,8 +368,8 @@ impl Service {
         self.shared.announce(ServiceEvent { id: self.id, name: self.name.clone(), change });
     }
 
-    pub(super) fn life(&self) -> MutexGuard<'_, Life> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, ServiceState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,10 +14,10 @@ use goose_process::ProcessSpec;
 use sha2::{Digest as _, Sha256};
 
 use super::{
+    instance::Instance,
     launch::{Http, LaunchKind, Program, Script},
     options::{BindingContext, BuildService},
     pool::Shared,
-    running::Running,
 };
 
 /// The program that runs Python code with its dependencies.
@@ -35,7 +35,7 @@ pub(super) struct Limits {
 }
 
 /// Starts a service, within the pool's time for it.
-pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Running> {
+pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Instance> {
     let options = ConnectOptions::default()
         .with_name(&limits.name)
         .with_lifecycle(limits.lifecycle)
@@ -48,14 +48,14 @@ pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>)
             run(what, options, &shared).await
         }
         None => match what.in_process(&shared)? {
-            Some(extension) => Ok(Running::local(extension)),
+            Some(extension) => Ok(Instance::local(extension)),
             None => run(what, options, &shared).await,
         },
     }
 }
 
 /// Runs a service at the other end of a connection. What is part of this process gets one too.
-async fn run(what: LaunchKind, options: ConnectOptions, shared: &Shared) -> ToolResult<Running> {
+async fn run(what: LaunchKind, options: ConnectOptions, shared: &Shared) -> ToolResult<Instance> {
     if let Some(extension) = what.in_process(shared)? {
         return remote(Serve::shared(extension).duplex(), options.with_trusted_groups()).await;
     }
@@ -68,12 +68,12 @@ async fn run(what: LaunchKind, options: ConnectOptions, shared: &Shared) -> Tool
         }
         LaunchKind::Invalid(reason) => Err(ToolError::Disconnected(reason)),
         LaunchKind::Builtin(name, _) | LaunchKind::Platform(name, _) => Err(unknown("extension", &name, &[])),
-        LaunchKind::InProcess(extension) => Ok(Running::local(extension)),
+        LaunchKind::InProcess(extension) => Ok(Instance::local(extension)),
     }
 }
 
-async fn remote(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Running> {
-    Ok(Running::remote(connect(target, options).await?))
+async fn remote(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Instance> {
+    Ok(Instance::remote(connect(target, options).await?))
 }
 
 impl LaunchKind {

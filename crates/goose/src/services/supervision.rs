@@ -1,7 +1,7 @@
-//! The life of a service: its starts, its ends, and what is told of them.
+//! Starting and stopping a service, and the events that report it.
 //!
-//! What is told is told under the lock of its [`Life`], so that events come in the order in which things happened.
-//! Nothing is started while something of the same service is still ending.
+//! Events are sent under the lock of the [`ServiceState`], so that they come in the order in which things happened. No
+//! start begins while an earlier instance of the same service is still ending.
 
 use std::sync::{Arc, PoisonError, Weak, atomic::Ordering};
 
@@ -10,31 +10,33 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    follow,
-    life::{Life, Rest, Step, Told},
-    listing_cache::Kept,
-    phase::ServiceChange,
-    running::Running,
+    instance::{self, Instance},
+    listing::CachedListing,
     service::{PING_TIMEOUT, Service},
-    start, subscriptions,
+    start,
+    state::ServiceChange,
+    state_machine::{NextAction, ServiceState, StateChange, StopHandle},
+    subscriptions,
 };
 
-/// How much longer than its silence a call may take in all, however much progress it reports.
-const PATIENCE_WITH_PROGRESS: u32 = 12;
+/// The limit for a whole call, in multiples of the time that it may be silent, however much progress it reports.
+const MAX_SILENCES: u32 = 12;
 
 impl Service {
-    /// Begins a start, unless somebody else was quicker.
+    /// Begins a start, unless one is under way.
     pub(super) fn begin(self: &Arc<Self>) {
         let (start, starting) = {
-            let mut life = self.life();
-            if self.shared.is_shut_down() || !matches!(life.look(Instant::now()), Step::Begin | Step::Retry) {
+            let mut state = self.state();
+            if self.shared.is_shut_down()
+                || !matches!(state.next_action(Instant::now()), NextAction::Begin | NextAction::Retry)
+            {
                 return;
             }
-            let (start, told) = life.begin();
-            self.tell(told);
-            (start, start::start(self.launch.what.clone(), self.limits(&life), Arc::clone(&self.shared)))
+            let (start, change) = state.begin();
+            self.announce_state(change);
+            (start, start::start(self.launch.what.clone(), self.limits(&state), Arc::clone(&self.shared)))
         };
-        let (service, ending) = (Arc::downgrade(self), self.life().ending());
+        let (service, ending) = (Arc::downgrade(self), self.state().ending());
         let task = tokio::spawn(async move {
             let attempt = Attempt { service, start };
             if let Some(ending) = ending {
@@ -42,92 +44,92 @@ impl Service {
             }
             let result = starting.await;
             match (attempt.service.upgrade(), result) {
-                (Some(service), Ok(running)) => service.started(start, running).await,
+                (Some(service), Ok(instance)) => service.started(start, instance).await,
                 (Some(service), Err(error)) => service.start_failed(start, error.to_string()),
-                (None, Ok(running)) => running.stop().await,
+                (None, Ok(instance)) => instance.stop().await,
                 (None, Err(_)) => {}
             }
         });
-        self.life().keep(start, AbortOnDropHandle::new(task));
+        self.state().keep(start, AbortOnDropHandle::new(task));
     }
 
-    fn limits(&self, life: &Life) -> start::Limits {
+    fn limits(&self, state: &ServiceState) -> start::Limits {
         start::Limits {
             name: self.name.clone(),
             call_timeout: self.timeout,
-            max_call_time: self.timeout.saturating_mul(PATIENCE_WITH_PROGRESS),
-            lifecycle: life.lifecycle,
+            max_call_time: self.timeout.saturating_mul(MAX_SILENCES),
+            lifecycle: state.lifecycle,
         }
     }
 
-    async fn started(self: &Arc<Self>, start: u64, running: Running) {
-        let running = Arc::new(running);
-        let listing = Arc::new(running.listing());
+    async fn started(self: &Arc<Self>, start: u64, instance: Instance) {
+        let instance = Arc::new(instance);
+        let listing = Arc::new(instance.listing());
         let is_wanted = {
-            let mut life = self.life();
-            let is_wanted = life.is_starting(start);
+            let mut state = self.state();
+            let is_wanted = state.is_starting(start);
             if is_wanted {
-                let told = life.started(Arc::clone(&running), listing);
-                self.edition.fetch_add(1, Ordering::AcqRel);
-                self.tell(told);
+                let change = state.started(Arc::clone(&instance), listing);
+                self.listing_version.fetch_add(1, Ordering::AcqRel);
+                self.announce_state(change);
             }
             is_wanted
         };
         if !is_wanted {
-            return running.stop().await;
+            return instance.stop().await;
         }
-        follow::follow(self, &running);
+        instance::monitor(self, &instance);
         self.save();
-        subscriptions::restore(&self.subscriptions, &running.extension());
+        subscriptions::restore(&self.subscriptions, &instance.extension());
     }
 
     fn start_failed(&self, start: u64, reason: String) {
-        let mut life = self.life();
-        if life.is_starting(start) {
-            self.fail(&mut life, reason);
+        let mut state = self.state();
+        if state.is_starting(start) {
+            self.fail(&mut state, reason);
         }
     }
 
-    /// A running service ended by itself, or has to be ended; what is left of it is ended now.
-    pub(super) fn lost(&self, running: &Arc<Running>, reason: String) {
-        let mut life = self.life();
-        if life.is_running(running) {
-            life.ends(Arc::clone(running));
-            self.fail(&mut life, reason);
+    /// An instance ended by itself, or has to be ended; its remains are ended now.
+    pub(super) fn lost(&self, instance: &Arc<Instance>, reason: String) {
+        let mut state = self.state();
+        if state.is_current(instance) {
+            state.ends(Arc::clone(instance));
+            self.fail(&mut state, reason);
         }
     }
 
-    fn fail(&self, life: &mut Life, reason: String) {
-        let told = life.failed(reason, self.launch.gives_up(), Instant::now());
+    fn fail(&self, state: &mut ServiceState, reason: String) {
+        let change = state.failed(reason, self.launch.gives_up(), Instant::now());
         // The tools may be withdrawn now.
-        self.edition.fetch_add(1, Ordering::AcqRel);
-        self.tell(told);
+        self.listing_version.fetch_add(1, Ordering::AcqRel);
+        self.announce_state(change);
     }
 
     /// The service announced other tools.
-    pub(super) fn renew(self: &Arc<Self>, running: &Arc<Running>) {
-        let listing = Arc::new(running.listing());
+    pub(super) fn renew(self: &Arc<Self>, instance: &Arc<Instance>) {
+        let listing = Arc::new(instance.listing());
         {
-            let mut life = self.life();
-            if !life.is_running(running) {
+            let mut state = self.state();
+            if !state.is_current(instance) {
                 return;
             }
-            life.listing = Some(listing);
-            self.edition.fetch_add(1, Ordering::AcqRel);
+            state.listing = Some(listing);
+            self.listing_version.fetch_add(1, Ordering::AcqRel);
             self.announce(ServiceChange::Tools);
         }
         self.save();
     }
 
-    /// What the end of a request says about the service.
-    pub(super) fn learn(self: &Arc<Self>, running: &Arc<Running>, failure: Option<&ToolError>) {
+    /// Draws the conclusions about the service from the end of a request.
+    pub(super) fn record_outcome(self: &Arc<Self>, instance: &Arc<Instance>, failure: Option<&ToolError>) {
         match failure {
-            Some(ToolError::Timeout(_)) => self.check_in_background(running),
+            Some(ToolError::Timeout(_)) => self.check_in_background(instance),
             Some(ToolError::Disconnected(_) | ToolError::Cancelled(_)) => {}
             _ => {
-                let mut life = self.life();
-                if life.patience.failures() > 0 && life.is_running(running) {
-                    life.patience.worked();
+                let mut state = self.state();
+                if state.backoff.failures() > 0 && state.is_current(instance) {
+                    state.backoff.worked();
                 }
             }
         }
@@ -135,14 +137,14 @@ impl Service {
 
     /// A program that let a request time out is either busy or hangs; one that hangs is ended. A server elsewhere is not
     /// ours to end.
-    fn check_in_background(self: &Arc<Self>, running: &Arc<Running>) {
-        let Some(remote) = running.remote.clone().filter(|remote| remote.is_program()) else { return };
-        let (service, running) = (Arc::downgrade(self), Arc::clone(running));
+    fn check_in_background(self: &Arc<Self>, instance: &Arc<Instance>) {
+        let Some(remote) = instance.remote.clone().filter(|remote| remote.is_program()) else { return };
+        let (service, instance) = (Arc::downgrade(self), Arc::clone(instance));
         tokio::spawn(async move {
             if remote.ping(PING_TIMEOUT).await.is_err()
                 && let Some(service) = service.upgrade()
             {
-                service.lost(&running, "It let a call time out and does not answer any more.".to_owned());
+                service.lost(&instance, "It let a call time out and does not answer any more.".to_owned());
             }
         });
     }
@@ -150,11 +152,11 @@ impl Service {
     /// Ends it and forgets its failures; its next use starts it anew. When this returns, nothing of it is left; a start
     /// that was under way is broken off and what it had started is killed.
     pub async fn stop(&self) {
-        let Rest { start, ending } = {
-            let mut life = self.life();
-            let (rest, told) = life.rest();
-            self.tell(told);
-            rest
+        let StopHandle { start, ending } = {
+            let mut state = self.state();
+            let (stop, change) = state.stop();
+            self.announce_state(change);
+            stop
         };
         if let Some(start) = start {
             start.abort();
@@ -166,38 +168,38 @@ impl Service {
         }
     }
 
-    /// Keeps the listing on disk, in the background. The last one wins, whoever comes first.
+    /// Saves the listing to disk in the background. The last one wins.
     fn save(&self) {
         let Some((key, cache)) = self.launch.listing_key.clone().zip(self.shared.options.cache.clone())
         else {
             return;
         };
-        let Some(kept) = self.kept() else { return };
+        let Some(listing) = self.cached_listing() else { return };
         let unsaved = Arc::clone(&self.unsaved);
-        *unsaved.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *unsaved.lock().unwrap_or_else(PoisonError::into_inner) = Some(listing);
         tokio::task::spawn_blocking(move || {
             let mut unsaved = unsaved.lock().unwrap_or_else(PoisonError::into_inner);
-            let saved = unsaved.take().map(|kept| cache.save(&key, &kept));
+            let saved = unsaved.take().map(|listing| cache.save(&key, &listing));
             if let Some(Err(error)) = saved {
                 tracing::warn!(%error, "a tool list could not be kept");
             }
         });
     }
 
-    fn kept(&self) -> Option<Kept> {
-        let life = self.life();
-        Some(Kept { listing: life.listing.as_deref()?.clone(), lifecycle: life.lifecycle })
+    fn cached_listing(&self) -> Option<CachedListing> {
+        let state = self.state();
+        Some(CachedListing { listing: state.listing.as_deref()?.clone(), lifecycle: state.lifecycle })
     }
 
-    fn tell(&self, told: Told) {
-        let Some((phase, reason)) = told else { return };
+    fn announce_state(&self, change: StateChange) {
+        let Some((phase, reason)) = change else { return };
         self.announce(ServiceChange::Phase(phase, reason));
         self.moved.send_replace(());
     }
 }
 
 /// A start under way. Where it ends without a result (it panicked, or its runtime is gone), that is a failure too, so
-/// that nobody waits for it.
+/// that no caller waits for it.
 struct Attempt {
     service: Weak<Service>,
     start: u64,

@@ -123,7 +123,7 @@ async fn what_an_extension_requires_is_the_instance_of_the_pool() -> anyhow::Res
     let options = options(&model, profile)?.with_extension::<Reader>("reader");
     let exchange = world.agents()?.open(options).await?;
     let required = text(&exchange, "reader__instance", json!({})).await?;
-    let bound = bounded(exchange.extensions().service("memory")?.instance()).await??;
+    let bound = bounded(exchange.extensions().service("memory")?.extension()).await??;
     assert_eq!(required, format!("{:p}", Arc::as_ptr(&bound)));
     exchange.close().await;
     Ok(())

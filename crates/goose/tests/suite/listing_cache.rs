@@ -33,14 +33,14 @@ async fn a_known_server_is_listed_without_being_started() -> anyhow::Result<()> 
     let world = World::new()?;
     let manager = world.manager(vec![world.server("a", &["--tools", "3"])?]).await?;
     let names = tool_names(&manager).await?;
-    let instructions = manager.instructions();
+    let prompts = manager.prompts().await;
     kept(&world).await?;
     manager.close().await;
     forget_starts(&world, "a")?;
     let world = world.restarted()?;
     let manager = world.manager(vec![world.server("a", &["--tools", "3"])?]).await?;
     ensure!(names.len() == 9 && tool_names(&manager).await? == names);
-    ensure!(manager.instructions() == instructions && !instructions.is_empty());
+    ensure!(manager.prompts().await == prompts && !prompts.is_empty());
     let report = status(&manager, "a")?;
     ensure!(report.tools == 9 && report.version.is_some() && report.service.phase == Phase::Idle);
     let outcome = bounded(manager.call_tool("nobody", json!({}))).await?;

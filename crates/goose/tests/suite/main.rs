@@ -5,6 +5,7 @@
 mod agent_manager;
 mod asking;
 mod bad_output;
+mod call_path;
 mod config_command_line;
 mod config_editor;
 mod config_environment;

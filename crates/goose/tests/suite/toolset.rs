@@ -80,8 +80,13 @@ fn extensions_in(toolset: &Toolset) -> Vec<String> {
     names
 }
 
+/// Calls a tool that the set resolves.
 async fn call(toolset: &Toolset, name: &str) -> anyhow::Result<Result<String, ToolError>> {
-    let output = bounded(toolset.call(name, json!({}), &CallContext::new())).await?;
+    let handle = match toolset.resolve(name) {
+        Ok(handle) => handle,
+        Err(unknown) => return Ok(Err(unknown.into())),
+    };
+    let output = bounded(toolset.manager().call_tool(handle.tool.name(), json!({}))).await?;
     Ok(output.map(|output| output.as_text()))
 }
 
@@ -114,7 +119,7 @@ async fn no_groups_means_no_tools_under_whatever_name() -> anyhow::Result<()> {
     for tool in manager.known_tools().iter() {
         let bare = tool.name().split("__").last().unwrap_or_default();
         for name in [tool.name(), bare, ""] {
-            let error = toolset.check(name).err().map(|error| error.to_string()).unwrap_or_default();
+            let error = toolset.resolve(name).err().map(|error| error.to_string()).unwrap_or_default();
             ensure!(error.ends_with("There are no tools."), "{name}: {error}");
             ensure!(matches!(call(&toolset, name).await?, Err(ToolError::NotFound(_))), "{name}");
         }
@@ -167,7 +172,7 @@ async fn the_set_follows_the_extensions_and_is_made_once_for_each_change() -> an
     let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
     let first = toolset.tools();
     ensure!(Arc::ptr_eq(&first, &toolset.tools()), "nothing changed");
-    ensure!(toolset.check("todo__run").is_err());
+    ensure!(toolset.resolve("todo__run").is_err());
     manager.add_extension(Part::extension("todo"))?;
     bounded(toolset.list()).await?;
     ensure!(call(&toolset, "todo__run").await? == Ok("todo run".to_owned()));
@@ -195,7 +200,7 @@ async fn in_chat_there_are_no_tools_and_they_come_back() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_say_whose_they_are_and_errors_what_is_near() -> anyhow::Result<()> {
+async fn handles_say_whose_they_are_and_errors_what_is_near() -> anyhow::Result<()> {
     let world = World::new()?;
     let manager = manager(&world, &["developer"]).await?;
     let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
@@ -205,12 +210,12 @@ async fn members_say_whose_they_are_and_errors_what_is_near() -> anyhow::Result<
         ("search_memories", "memory", Origin::Own),
         ("user__echo", "user", Origin::Foreign),
     ] {
-        let member = toolset.check(name)?;
-        ensure!((member.extension.as_str(), member.origin) == (extension, origin), "{name}: {member:?}");
+        let handle = toolset.resolve(name)?;
+        ensure!((handle.extension.as_str(), handle.origin) == (extension, origin), "{name}: {handle:?}");
     }
-    let error = toolset.check("developer__looks").err().map(|error| error.to_string()).unwrap_or_default();
+    let error = toolset.resolve("developer__looks").err().map(|error| error.to_string()).unwrap_or_default();
     ensure!(error.contains("developer__look"), "{error}");
-    let error = toolset.check(&"x".repeat(10_000)).err().map(|error| error.to_string()).unwrap_or_default();
+    let error = toolset.resolve(&"x".repeat(10_000)).err().map(|error| error.to_string()).unwrap_or_default();
     ensure!(error.len() < 1000, "{error}");
     manager.close().await;
     Ok(())

@@ -2,21 +2,13 @@
 //!
 //! It needs no model: a program can list and call tools with it as an agent does.
 //!
-//! - `bound`: a service as this manager may use it; `names`: what its tools are called; `catalog`: all tools, indexed;
-//! - `call`: from a name to a result; `parameters`: the forms of arguments; `questions`: who answers what tools ask;
-//! - `resources`, `prompts`: the other things that extensions have; `status`: how they are; `events`: what happens to
-//!   them.
+//! - `call`: from a name or a handle to a result; `managed_caller`: answers to the questions of tools;
+//! - `content`: resources and prompts; `status`: the state of the extensions and their events; `options`: settings.
 
-mod bound;
 mod call;
-mod catalog;
-mod events;
-mod names;
+mod content;
+mod managed_caller;
 mod options;
-mod parameters;
-mod prompts;
-mod questions;
-mod resources;
 mod status;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -26,16 +18,19 @@ use goose_extension::{Extension, Tool, ToolResult};
 use thiserror::Error;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::{bound::Bound, catalog::Catalog};
 pub use self::{
-    events::Events,
+    call::Parameters,
+    content::{FromExtension, Partial},
     options::{Consent, ManagerOptions},
-    parameters::Parameters,
-    resources::{Gathered, Owned},
-    status::ExtensionStatus,
+    status::{Events, ExtensionStatus},
+};
+use super::{
+    bound_service::BoundService,
+    tool_index::{ToolHandle, ToolIndex},
+    tool_names as names,
 };
 use crate::{
-    config::{ConfigError, DEFAULT_TIMEOUT, ExtensionConfig},
+    config::{ConfigError, ExtensionConfig},
     services::{BindingContext, Launch, Service, ServicePool},
 };
 
@@ -75,8 +70,14 @@ struct Inner {
     context: BindingContext,
     options: ManagerOptions,
     cancellation: CancellationToken,
-    bounds: RwLock<Arc<[Arc<Bound>]>>,
-    catalog: RwLock<Option<Arc<Catalog>>>,
+    services: RwLock<Arc<[Arc<BoundService>]>>,
+    index: RwLock<Option<Indexed>>,
+}
+
+/// An index, and the versions of the listings that it was made from.
+struct Indexed {
+    versions: Vec<u64>,
+    index: Arc<ToolIndex>,
 }
 
 impl ExtensionManager {
@@ -113,8 +114,8 @@ impl ExtensionManager {
             context,
             options,
             cancellation: cancellation_token,
-            bounds: RwLock::new(Arc::default()),
-            catalog: RwLock::default(),
+            services: RwLock::new(Arc::default()),
+            index: RwLock::default(),
         });
         for config in &configs {
             inner.add(inner.bind(config))?;
@@ -138,9 +139,8 @@ impl ExtensionManager {
     /// Where there is one of that name already.
     pub fn add_extension(&self, extension: Arc<dyn Extension>) -> Result<(), ManagerError> {
         let name = extension.name().to_owned();
-        let binding =
-            self.inner.pool.bind_launch(&name, Launch::given(extension, "in_process"), DEFAULT_TIMEOUT);
-        self.inner.add(Bound::new(name, binding, None))
+        let binding = self.inner.pool.bind_launch(&name, Launch::in_process(extension), None);
+        self.inner.add(BoundService::new(name, binding, None))
     }
 
     /// Puts a changed extension in the place of the one of that name, or adds it. Calls that are under way end as they
@@ -152,10 +152,10 @@ impl ExtensionManager {
     pub async fn replace(&self, config: &ExtensionConfig) -> Result<(), ManagerError> {
         let bound = self.inner.bind(config);
         let mut replaced = None;
-        self.inner.change(|bounds| {
-            match bounds.iter_mut().find(|there| there.name() == bound.name()) {
+        self.inner.change(|services| {
+            match services.iter_mut().find(|there| there.name() == bound.name()) {
                 Some(there) => replaced = Some(std::mem::replace(there, Arc::clone(&bound))),
-                None => bounds.push(Arc::clone(&bound)),
+                None => services.push(Arc::clone(&bound)),
             }
             Ok(())
         })?;
@@ -174,8 +174,8 @@ impl ExtensionManager {
     /// Where there is none of that name.
     pub async fn remove(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
-        self.inner.change(|bounds| {
-            bounds.retain(|there| !Arc::ptr_eq(there, &bound));
+        self.inner.change(|services| {
+            services.retain(|there| !Arc::ptr_eq(there, &bound));
             Ok(())
         })?;
         self.inner.release(&bound).await;
@@ -205,32 +205,35 @@ impl ExtensionManager {
     /// None at present; a service that does not start is left out and shows in [`status`](Self::status).
     pub async fn list_tools(&self) -> ToolResult<Arc<[Tool]>> {
         self.inner.settle(|_| true).await;
-        Ok(self.inner.catalog().tools())
+        Ok(self.known_tools())
     }
 
     /// The tools that are known now.
     pub fn known_tools(&self) -> Arc<[Tool]> {
-        self.inner.catalog().tools()
+        Arc::clone(self.inner.index().tools())
+    }
+
+    /// All tools with their handles.
+    pub(super) fn index(&self) -> Arc<ToolIndex> {
+        self.inner.index()
     }
 
     /// Starts all extensions in the background.
     pub fn warm_up(&self) {
-        self.inner.bounds().iter().for_each(|bound| bound.service.warm_up());
+        self.inner.services().iter().for_each(|bound| bound.service.warm_up());
     }
 
     /// The names of the extensions, in the order in which they were given.
     pub fn names(&self) -> Vec<String> {
-        self.inner.bounds().iter().map(|bound| bound.name().to_owned()).collect()
+        self.inner.services().iter().map(|bound| bound.name().to_owned()).collect()
     }
 
-    /// What the extensions say about how to use them.
-    pub fn instructions(&self) -> Vec<(String, String)> {
-        let bounds = self.inner.bounds();
-        let known = bounds.iter().filter_map(|bound| Some((bound.name(), bound.service.listing()?)));
-        known
-            .filter(|(_, listing)| !listing.instructions.is_empty())
-            .map(|(name, listing)| (name.to_owned(), listing.instructions.clone()))
-            .collect()
+    /// The prompts of the extensions, by name: of those in this process as they are now, of servers as they were listed.
+    pub async fn prompts(&self) -> Vec<(String, String)> {
+        let services = self.inner.services();
+        let prompts =
+            services.iter().map(async |bound| (bound.name().to_owned(), bound.service.prompt().await));
+        join_all(prompts).await.into_iter().filter(|(_, prompt)| !prompt.is_empty()).collect()
     }
 
     /// Follows what happens to the extensions of this manager from now on.
@@ -254,24 +257,22 @@ impl ExtensionManager {
 }
 
 impl Inner {
-    fn bind(&self, config: &ExtensionConfig) -> Arc<Bound> {
+    fn bind(&self, config: &ExtensionConfig) -> Arc<BoundService> {
         let binding = match self.options.frontend_extension(config) {
-            Some(extension) => self.pool.bind_launch(
-                &config.key(),
-                Launch::given(extension, config.type_name()),
-                config.timeout(),
-            ),
+            Some(extension) => {
+                self.pool.bind_launch(&config.key(), Launch::frontend(extension), config.call_limit())
+            }
             None => self.pool.bind(config, &self.context),
         };
-        Bound::new(config.key(), binding, Some(config.clone()))
+        BoundService::new(config.key(), binding, Some(config.clone()))
     }
 
-    fn add(&self, bound: Arc<Bound>) -> Result<(), ManagerError> {
-        self.change(|bounds| {
-            if bounds.iter().any(|there| there.name() == bound.name()) {
+    fn add(&self, bound: Arc<BoundService>) -> Result<(), ManagerError> {
+        self.change(|services| {
+            if services.iter().any(|there| there.name() == bound.name()) {
                 return Err(ManagerError::Duplicate(bound.name().to_owned()));
             }
-            bounds.push(Arc::clone(&bound));
+            services.push(Arc::clone(&bound));
             Ok(())
         })?;
         bound.warm_up_where_unknown();
@@ -281,67 +282,70 @@ impl Inner {
     /// Changes the list of extensions.
     fn change(
         &self,
-        change: impl FnOnce(&mut Vec<Arc<Bound>>) -> Result<(), ManagerError>,
+        change: impl FnOnce(&mut Vec<Arc<BoundService>>) -> Result<(), ManagerError>,
     ) -> Result<(), ManagerError> {
-        let mut bounds = self.bounds.write().unwrap_or_else(PoisonError::into_inner);
+        let mut services = self.services.write().unwrap_or_else(PoisonError::into_inner);
         // Under the lock: whoever closes the manager after this takes what is added here.
         if self.cancellation.is_cancelled() {
             return Err(ManagerError::Cancelled);
         }
-        let mut changed = bounds.to_vec();
+        let mut changed = services.to_vec();
         change(&mut changed)?;
-        *bounds = changed.into();
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
-        bounds
+        *services = changed.into();
+        *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+        services
             .iter()
             .filter(|bound| bound.service.listing().is_none())
             .for_each(|bound| bound.service.warm_up());
         Ok(())
     }
 
-    fn bounds(&self) -> Arc<[Arc<Bound>]> {
-        Arc::clone(&self.bounds.read().unwrap_or_else(PoisonError::into_inner))
+    fn services(&self) -> Arc<[Arc<BoundService>]> {
+        Arc::clone(&self.services.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn find(&self, name: &str) -> Result<Arc<Bound>, ManagerError> {
-        let bounds = self.bounds();
-        bounds.iter().find(|bound| bound.name() == name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = bounds.iter().map(|bound| bound.name()).collect();
+    fn find(&self, name: &str) -> Result<Arc<BoundService>, ManagerError> {
+        let services = self.services();
+        services.iter().find(|bound| bound.name() == name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = services.iter().map(|bound| bound.name()).collect();
             ManagerError::Unknown { name: name.to_owned(), known: known.join(", ") }
         })
     }
 
     /// The tools as they are now.
-    fn catalog(&self) -> Arc<Catalog> {
-        let bounds = self.bounds();
-        if let Some(catalog) = &*self.catalog.read().unwrap_or_else(PoisonError::into_inner)
-            && catalog.is_current(&bounds)
+    fn index(&self) -> Arc<ToolIndex> {
+        let services = self.services();
+        // Before the listings are read: a change in between shows at the next look.
+        let versions: Vec<u64> = services.iter().map(|bound| bound.service.listing_version()).collect();
+        if let Some(indexed) = &*self.index.read().unwrap_or_else(PoisonError::into_inner)
+            && indexed.versions == versions
         {
-            return Arc::clone(catalog);
+            return Arc::clone(&indexed.index);
         }
-        let catalog = Arc::new(Catalog::of(&bounds));
-        // Kept only where the extensions are still these; the lock holds back whoever would change them.
-        let now = self.bounds.read().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&now, &bounds) {
-            *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&catalog));
+        let index = Arc::new(ToolIndex::new(handles(&services)));
+        // Kept only where the extensions are still these; the lock holds back changes of them.
+        let now = self.services.read().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&now, &services) {
+            let indexed = Indexed { versions, index: Arc::clone(&index) };
+            *self.index.write().unwrap_or_else(PoisonError::into_inner) = Some(indexed);
         }
-        catalog
+        index
     }
 
     /// Waits until it is known what some extensions offer, as long as the manager may wait.
-    async fn settle(&self, concerned: impl Fn(&Bound) -> bool) {
-        let bounds = self.bounds();
-        let unknown: Vec<&Arc<Bound>> =
-            bounds.iter().filter(|bound| concerned(bound) && bound.service.listing().is_none()).collect();
+    async fn settle(&self, concerned: impl Fn(&BoundService) -> bool) {
+        let services = self.services();
+        let unknown: Vec<&Arc<BoundService>> =
+            services.iter().filter(|bound| concerned(bound) && bound.service.listing().is_none()).collect();
         if unknown.is_empty() {
             return;
         }
-        let known = join_all(unknown.iter().map(|bound| bound.service.known()));
-        self.patiently(known).await;
+        let listings = join_all(unknown.iter().map(|bound| bound.service.wait_for_listing()));
+        self.with_timeout(listings).await;
     }
 
     /// Waits as long as the manager may; what is not there by then is done without.
-    async fn patiently<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    async fn with_timeout<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let work = self.cancellation.run_until_cancelled(work);
         match self.options.patience {
             Some(patience) => tokio::time::timeout(patience, work).await.ok().flatten(),
@@ -349,22 +353,38 @@ impl Inner {
         }
     }
 
-    async fn release(&self, bound: &Bound) {
+    async fn release(&self, bound: &BoundService) {
         if let Some(binding) = bound.unbind() {
             self.pool.release(binding).await;
         }
     }
 
-    fn take_bounds(&self) -> Arc<[Arc<Bound>]> {
-        let mut bounds = self.bounds.write().unwrap_or_else(PoisonError::into_inner);
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
-        std::mem::take(&mut *bounds)
+    fn take_services(&self) -> Arc<[Arc<BoundService>]> {
+        let mut services = self.services.write().unwrap_or_else(PoisonError::into_inner);
+        *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+        std::mem::take(&mut *services)
     }
 
     async fn close(&self) {
-        let bounds = self.take_bounds();
-        join_all(bounds.iter().map(|bound| self.release(bound))).await;
+        let services = self.take_services();
+        join_all(services.iter().map(|bound| self.release(bound))).await;
     }
+}
+
+/// The tools that extensions list and the configuration allows, sorted so that their order is the same in every run.
+/// Extensions that are not known yet have none.
+fn handles(services: &[Arc<BoundService>]) -> Vec<Arc<ToolHandle>> {
+    let mut found: Vec<(&Arc<BoundService>, Tool)> = Vec::new();
+    for bound in services {
+        let Some(listing) = bound.service.listing() else { continue };
+        let allowed = listing.tools.iter().filter(|tool| bound.allows(tool.name()));
+        found.extend(allowed.map(|tool| (bound, tool.clone())));
+    }
+    found.sort_by(|(a, tool_a), (b, tool_b)| (a.name(), tool_a.name()).cmp(&(b.name(), tool_b.name())));
+    let pairs: Vec<(&str, &str)> = found.iter().map(|(bound, tool)| (bound.name(), tool.name())).collect();
+    let names = names::assign(&pairs);
+    let named = found.into_iter().zip(names);
+    named.map(|((bound, tool), name)| Arc::new(ToolHandle::new(bound, tool, name))).collect()
 }
 
 /// Gives the services back when the token is used. The task ends with the manager.

@@ -73,6 +73,6 @@ impl ManagerOptions {
     /// The extension of a `frontend` entry: it belongs to this manager alone, because its tools run in one user
     /// interface.
     pub(super) fn frontend_extension(&self, config: &ExtensionConfig) -> Option<Arc<dyn Extension>> {
-        FrontendExtension::of(config, self.frontend.clone()).map(|it| Arc::new(it) as Arc<dyn Extension>)
+        FrontendExtension::new(config, self.frontend.clone()).map(|it| Arc::new(it) as Arc<dyn Extension>)
     }
 }

@@ -1,9 +1,12 @@
-//! How the extensions of a manager are.
+//! The state of a manager's extensions, and the events that report its changes.
+
+use std::sync::{Arc, Weak};
 
 use serde::Serialize;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::ExtensionManager;
-use crate::services::ServiceReport;
+use super::{ExtensionManager, Inner};
+use crate::services::{ServiceEvent, ServiceReport};
 
 /// The state of an extension, for people and programs.
 #[derive(Debug, Clone, Serialize)]
@@ -27,19 +30,42 @@ pub struct ExtensionStatus {
 impl ExtensionManager {
     /// The state of all extensions, in the order in which they were given. Starts nothing.
     pub fn status(&self) -> Vec<ExtensionStatus> {
-        let catalog = self.inner.catalog();
-        let bounds = self.inner.bounds();
-        let status = bounds.iter().map(|bound| {
+        let index = self.inner.index();
+        let services = self.inner.services();
+        let status = services.iter().map(|bound| {
             let listing = bound.service.listing();
             ExtensionStatus {
                 name: bound.name().to_owned(),
                 description: listing.as_ref().map(|it| it.description.clone()).filter(|it| !it.is_empty()),
                 version: listing.map(|it| it.version.clone()).filter(|it| !it.is_empty()),
-                tools: catalog.count(bound),
+                tools: index.handles().iter().filter(|tool| Arc::ptr_eq(&tool.service, bound)).count(),
                 missing_tools: bound.missing_tools(),
                 service: bound.service.report(),
             }
         });
         status.collect()
+    }
+}
+
+/// Events of one manager's extensions.
+pub struct Events {
+    pub(super) events: Receiver<ServiceEvent>,
+    pub(super) manager: Weak<Inner>,
+}
+
+impl Events {
+    /// The next event; `None` when the manager is gone. A reader that falls far behind loses some, never the newest.
+    pub async fn recv(&mut self) -> Option<ServiceEvent> {
+        loop {
+            let event = match self.events.recv().await {
+                Ok(event) => event,
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return None,
+            };
+            let services = self.manager.upgrade()?.services();
+            if services.iter().any(|bound| bound.service.id() == event.id) {
+                return Some(event);
+            }
+        }
     }
 }

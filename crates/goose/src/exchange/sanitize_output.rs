@@ -1,4 +1,4 @@
-//! What a tool gave back, made fit for the conversation: bounded, valid, and never nothing.
+//! The results of tools, made fit for the conversation: limited in size, valid, and never empty.
 
 use goose_extension::{
     ContentBlock, MAX_MEDIA_BYTES, MediaFault, ResourceContents, ToolOutput, check_media,
@@ -7,23 +7,23 @@ use goose_extension::{
 use goose_fs::{HeadTail, head_tail_bytes};
 use serde_json::Value;
 
-/// How much text of one result the model reads; about 32,000 tokens.
+/// The longest text of one result; about 32,000 tokens.
 pub(super) const MAX_RESULT_TEXT: usize = 128 * 1024;
 
-/// How large all images and sounds of one result may be together, in base64.
+/// The size of all images and sounds of one result together, in base64.
 pub(super) const MAX_ALL_MEDIA: usize = 2 * MAX_MEDIA_BYTES;
 
-/// How many blocks one result may have.
+/// The number of blocks of one result.
 pub(super) const MAX_BLOCKS: usize = 64;
 
-/// How large data that only programs read may be.
+/// The size of data that only programs read.
 const MAX_UNREAD_DATA: usize = 64 * 1024;
 
-/// What the model reads where a tool said nothing.
+/// The model reads this where a tool returned nothing.
 const NO_OUTPUT: &str = "(no output)";
 
-/// The result as it is kept and sent.
-pub(super) fn bounded(mut output: ToolOutput) -> ToolOutput {
+/// Limits and repairs a result, as it is stored and sent.
+pub(super) fn sanitize_output(mut output: ToolOutput) -> ToolOutput {
     let too_many = output.content.len().saturating_sub(MAX_BLOCKS);
     output.content.truncate(MAX_BLOCKS);
     let mut left = Left { text: MAX_RESULT_TEXT, media: MAX_ALL_MEDIA };
@@ -38,7 +38,7 @@ pub(super) fn bounded(mut output: ToolOutput) -> ToolOutput {
     output
 }
 
-/// Data is what the model reads where there is no text, and otherwise an addition that is kept while it is small.
+/// Structured data is read by the model where there is no text; otherwise it is an addition that is kept while it is small.
 fn bound_data(output: &mut ToolOutput) {
     if output.meta.as_ref().is_some_and(|meta| written(meta).len() > MAX_UNREAD_DATA) {
         output.meta = None;
@@ -58,7 +58,7 @@ fn written(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// How much may still follow.
+/// The sizes that are left.
 struct Left {
     text: usize,
     media: usize,
@@ -74,7 +74,7 @@ fn bounded_block(block: ContentBlock, left: &mut Left) -> Option<ContentBlock> {
     Some(missing.map_or(block, ContentBlock::text))
 }
 
-/// What is read as text.
+/// Blocks that are read as text.
 fn readable(block: &ContentBlock, left: &mut Left) -> Option<ContentBlock> {
     match block {
         ContentBlock::Text(text) => text_block(&text.text, left),
@@ -121,7 +121,7 @@ fn decoded_size(base64: &str) -> usize {
     base64.len() / 4 * 3
 }
 
-/// Without the one character that databases and some services cannot hold.
+/// The text without NUL, which databases and some services refuse.
 fn clean(text: &str) -> std::borrow::Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),
@@ -153,19 +153,22 @@ mod tests {
 
     #[test]
     fn nothing_is_said_in_words() {
-        assert_eq!(bounded(ToolOutput::empty()).as_text(), NO_OUTPUT);
-        assert_eq!(bounded(ToolOutput::text("")).as_text(), NO_OUTPUT);
+        assert_eq!(sanitize_output(ToolOutput::empty()).as_text(), NO_OUTPUT);
+        assert_eq!(sanitize_output(ToolOutput::text("")).as_text(), NO_OUTPUT);
     }
 
     /// Row 15.
     #[test]
     fn what_no_service_takes_is_replaced() {
-        assert_eq!(bounded(ToolOutput::text("a\0b")).as_text(), "a\u{fffd}b");
+        assert_eq!(sanitize_output(ToolOutput::text("a\0b")).as_text(), "a\u{fffd}b");
         let bad = ToolOutput::content([ContentBlock::image("***", "image/png")]);
-        assert_eq!(bounded(bad).as_text(), "[an image (image/png) was left out: its data is damaged]");
+        assert_eq!(
+            sanitize_output(bad).as_text(),
+            "[an image (image/png) was left out: its data is damaged]"
+        );
         let huge = ToolOutput::content([ContentBlock::image("A".repeat(MAX_MEDIA_BYTES + 4), "image/png")]);
-        assert!(bounded(huge).as_text().contains("at most"));
-        let data = bounded(ToolOutput::value(json!({"text": "a\0b"})));
+        assert!(sanitize_output(huge).as_text().contains("at most"));
+        let data = sanitize_output(ToolOutput::value(json!({"text": "a\0b"})));
         assert!(data.structured.is_none() && !data.as_text().contains('\0'), "{data:?}");
     }
 
@@ -173,13 +176,13 @@ mod tests {
     fn what_is_fine_is_kept_as_it_is() {
         let fine = ToolOutput::content([ContentBlock::text("hi"), ContentBlock::image("aGk=", "image/png")])
             .with_structured(json!({"a": 1}));
-        assert_eq!(bounded(fine.clone()), fine);
+        assert_eq!(sanitize_output(fine.clone()), fine);
     }
 
     #[test]
     fn images_are_bounded_together_too() {
         let image = ContentBlock::image("A".repeat(MAX_MEDIA_BYTES), "image/png");
-        let output = bounded(ToolOutput::content([image.clone(), image.clone(), image]));
+        let output = sanitize_output(ToolOutput::content([image.clone(), image.clone(), image]));
         let kept = output.content.iter().filter(|block| block.as_image().is_some()).count();
         assert_eq!(kept, 2);
         assert!(output.as_text().contains("together"), "{}", output.as_text());

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The caller of a call, with what the manager adds to it.
-struct Surrounded {
+struct ManagedCaller {
     extension: String,
     context: CallContext,
     options: ManagerOptions,
@@ -23,7 +23,7 @@ struct Surrounded {
 
 impl Inner {
     /// The context of a call as its extension gets it.
-    pub(super) fn surround(&self, extension: &str, context: &CallContext) -> CallContext {
+    pub(super) fn context_for(&self, extension: &str, context: &CallContext) -> CallContext {
         // A call that names no folder is made in the one that the services were bound in.
         let context = match (&self.context.working_dir, context.own_working_dir()) {
             (Some(dir), None) => context.clone().with_working_dir(dir),
@@ -33,7 +33,7 @@ impl Inner {
         if context.caller().is_none() && !adds {
             return context;
         }
-        let caller = Surrounded {
+        let caller = ManagedCaller {
             extension: extension.to_owned(),
             context: context.clone(),
             options: self.options.clone(),
@@ -42,7 +42,7 @@ impl Inner {
     }
 }
 
-impl Surrounded {
+impl ManagedCaller {
     fn caller_answers(&self, kind: QuestionKind) -> bool {
         self.context.can_ask(kind)
     }
@@ -62,12 +62,12 @@ impl Surrounded {
 }
 
 /// Answers nothing, with the error for that.
-struct Nobody;
+struct NoCaller;
 
-impl Caller for Nobody {}
+impl Caller for NoCaller {}
 
 #[async_trait]
-impl Caller for Surrounded {
+impl Caller for ManagedCaller {
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         if !self.caller_answers(question.kind()) {
             match (&question, &self.options.sampling, self.context.own_working_dir()) {
@@ -82,7 +82,7 @@ impl Caller for Surrounded {
         match self.context.caller() {
             // The person is told who asks.
             Some(caller) => caller.ask(&format!("{}/{key}", self.extension), question).await,
-            None => Nobody.ask(key, question).await,
+            None => NoCaller.ask(key, question).await,
         }
     }
 

@@ -1,4 +1,4 @@
-//! [`Bound`]: a service as one manager may use it.
+//! [`BoundService`]: a service as one manager may use it.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A service that a manager was given, and which of its tools.
-pub(super) struct Bound {
+pub(super) struct BoundService {
     name: String,
     pub(super) service: Arc<Service>,
     /// The manager's need of it; none after it was given back.
@@ -22,7 +22,7 @@ pub(super) struct Bound {
     allowed: Option<BTreeSet<String>>,
 }
 
-impl Bound {
+impl BoundService {
     pub(super) fn new(name: String, binding: Binding, config: Option<ExtensionConfig>) -> Arc<Self> {
         let allowed = config.as_ref().and_then(|config| config.available_tools());
         let allowed = allowed.map(|tools| tools.iter().cloned().collect());

@@ -1,17 +1,17 @@
-//! The states of a service, and the events that tell of them.
+//! The states of a service, and the events that report them.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Where a service is in its life.
+/// The state of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Phase {
     /// Not running; it starts when it is needed.
     Idle,
-    /// On its way.
+    /// Starting.
     Starting,
     /// It answers.
     Ready,
@@ -40,34 +40,34 @@ impl fmt::Display for Phase {
     }
 }
 
-/// A service within its pool. Never used twice.
+/// The number of a service within its pool. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ServiceId(pub(crate) u64);
 
-/// Something happened to a service.
+/// A change of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceEvent {
-    /// Which one.
+    /// The service.
     pub id: ServiceId,
     /// Its name.
     pub name: String,
-    /// What happened.
+    /// The change.
     pub change: ServiceChange,
 }
 
-/// What can happen to a service.
+/// The kinds of changes of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceChange {
-    /// It is in another state now, with the reason where there is something to say.
+    /// Its state changed, with the reason where there is one.
     Phase(Phase, Option<String>),
-    /// It has other tools now.
+    /// Its tools changed.
     Tools,
-    /// It has other resources now.
+    /// Its list of resources changed.
     Resources,
-    /// It has other prompts now.
+    /// Its prompts changed.
     Prompts,
-    /// The content of a resource is another now.
+    /// The content of a resource changed.
     ResourceUpdated(String),
 }

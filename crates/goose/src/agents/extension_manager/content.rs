@@ -1,19 +1,20 @@
-//! Resources of the extensions of a manager.
+//! Resources and prompts of the extensions of a manager.
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 use goose_extension::{
-    CallContext, CompleteRequestParams, CompletionInfo, Extension, Features, Resource, ResourceContents,
-    ResourceTemplate, ToolError, ToolResult,
+    CallContext, CompleteRequestParams, CompletionInfo, Extension, Features, GetPromptResult, JsonObject,
+    Prompt, Resource, ResourceContents, ResourceTemplate, ToolError, ToolResult,
 };
 
-use super::{ExtensionManager, Inner, bound::Bound};
+use super::{ExtensionManager, Inner};
+use crate::agents::{bound_service::BoundService, tool_names as names};
 
 /// Something of an extension.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Owned<T> {
+pub struct FromExtension<T> {
     /// Whose it is.
     pub extension: String,
     /// What it is.
@@ -23,9 +24,9 @@ pub struct Owned<T> {
 /// What several extensions gave, and what kept others from giving.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Gathered<T> {
+pub struct Partial<T> {
     /// What came, in the order of the extensions.
-    pub items: Vec<Owned<T>>,
+    pub items: Vec<FromExtension<T>>,
     /// The extensions that could not answer, and why.
     pub problems: Vec<(String, ToolError)>,
 }
@@ -36,7 +37,7 @@ impl ExtensionManager {
     /// # Errors
     ///
     /// Where there is no extension of that name.
-    pub async fn list_resources(&self, extension: Option<&str>) -> ToolResult<Gathered<Resource>> {
+    pub async fn list_resources(&self, extension: Option<&str>) -> ToolResult<Partial<Resource>> {
         let wanted = |features: Features| features.resources;
         self.inner.gather(extension, wanted, async |extension| extension.list_resources().await).await
     }
@@ -49,7 +50,7 @@ impl ExtensionManager {
     pub async fn list_resource_templates(
         &self,
         extension: Option<&str>,
-    ) -> ToolResult<Gathered<ResourceTemplate>> {
+    ) -> ToolResult<Partial<ResourceTemplate>> {
         let wanted = |features: Features| features.resources;
         self.inner
             .gather(extension, wanted, async |extension| extension.list_resource_templates().await)
@@ -107,6 +108,63 @@ impl ExtensionManager {
         let completing = bound.service.ask(async |extension| extension.complete(request).await);
         self.inner.unless_cancelled("completion", &CallContext::new(), completing).await
     }
+
+    /// The prompts of one extension, or of all.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no extension of that name.
+    pub async fn list_prompts(&self, extension: Option<&str>) -> ToolResult<Partial<Prompt>> {
+        let wanted = |features: Features| features.prompts;
+        self.inner.gather(extension, wanted, async |extension| extension.list_prompts().await).await
+    }
+
+    /// Fills in a prompt, named as `extension__prompt`, or by its bare name where only one extension has it.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::InvalidParameters`] where there is no such prompt, or several, or arguments are missing.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<GetPromptResult> {
+        let getting = async {
+            let (extension, prompt) = self.find_prompt(name).await?;
+            let context = self.inner.context_for(&extension, context);
+            let bound = self.inner.named(&extension)?;
+            let _in_use = bound.in_use();
+            bound.service.ask(async |it| it.get_prompt(&prompt, arguments, &context).await).await
+        };
+        self.inner.unless_cancelled(name, context, getting).await
+    }
+
+    async fn find_prompt(&self, name: &str) -> ToolResult<(String, String)> {
+        // A full name is the business of one extension.
+        let names = self.names();
+        let owner = names.iter().find(|extension| name.starts_with(&names::plain(extension, "")));
+        let prompts = self.list_prompts(owner.map(String::as_str)).await?.items;
+        let (full, bare): (Vec<_>, Vec<_>) = prompts
+            .into_iter()
+            .map(|prompt| (prompt.extension, prompt.item.name))
+            .filter(|(extension, prompt)| prompt == name || names::plain(extension, prompt) == name)
+            .partition(|(extension, prompt)| names::plain(extension, prompt) == name);
+        match (full.into_iter().next(), bare.as_slice()) {
+            (Some(found), _) => Ok(found),
+            (None, [found]) => Ok(found.clone()),
+            (None, []) => Err(ToolError::InvalidParameters(format!(
+                "There is no prompt `{name}`. List the prompts to see what there is."
+            ))),
+            (None, several) => {
+                let names: Vec<_> = several.iter().map(|(it, prompt)| names::plain(it, prompt)).collect();
+                Err(ToolError::InvalidParameters(format!(
+                    "Several extensions have a prompt `{name}`. Use one of these full names: {}.",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
 }
 
 fn unknown(uri: &str) -> ToolError {
@@ -117,7 +175,7 @@ fn unknown(uri: &str) -> ToolError {
 
 impl Inner {
     /// The extension of that name.
-    pub(super) fn named(&self, extension: &str) -> ToolResult<Arc<Bound>> {
+    pub(super) fn named(&self, extension: &str) -> ToolResult<Arc<BoundService>> {
         self.find(extension).map_err(|error| ToolError::NotFound(error.to_string()))
     }
 
@@ -127,13 +185,13 @@ impl Inner {
         extension: Option<&str>,
         context: &CallContext,
     ) -> ToolResult<Vec<ResourceContents>> {
-        let bounds = match extension {
+        let services = match extension {
             Some(name) => vec![self.named(name)?],
             None => self.likely_owners(uri).await?,
         };
         let mut failed = None;
-        for bound in bounds {
-            let context = self.surround(bound.name(), context);
+        for bound in services {
+            let context = self.context_for(bound.name(), context);
             let _in_use = bound.in_use();
             let reading = bound.service.ask(async |extension| extension.read_resource(uri, &context).await);
             match reading.await {
@@ -146,7 +204,7 @@ impl Inner {
     }
 
     /// The extensions that list a resource; all that have resources where none does, for it may come from a template.
-    async fn likely_owners(&self, uri: &str) -> ToolResult<Vec<Arc<Bound>>> {
+    async fn likely_owners(&self, uri: &str) -> ToolResult<Vec<Arc<BoundService>>> {
         let wanted = |features: Features| features.resources;
         let listed = self.gather(None, wanted, async |extension| extension.list_resources().await).await?;
         let owners = listed.items.iter().filter(|resource| resource.item.uri == uri);
@@ -155,8 +213,8 @@ impl Inner {
         if !owners.is_empty() {
             return Ok(owners);
         }
-        let has = |bound: &&Arc<Bound>| bound.service.listing().is_some_and(|it| wanted(it.features));
-        Ok(self.bounds().iter().filter(has).cloned().collect())
+        let has = |bound: &&Arc<BoundService>| bound.service.listing().is_some_and(|it| wanted(it.features));
+        Ok(self.services().iter().filter(has).cloned().collect())
     }
 
     /// Asks several extensions (one, or all) side by side. Who does not start or answer in time is a problem, not a
@@ -166,29 +224,29 @@ impl Inner {
         extension: Option<&str>,
         wanted: impl Fn(Features) -> bool,
         ask: impl AsyncFn(Arc<dyn Extension>) -> ToolResult<Vec<T>>,
-    ) -> ToolResult<Gathered<T>> {
-        let bounds = match extension {
+    ) -> ToolResult<Partial<T>> {
+        let services = match extension {
             Some(name) => vec![self.named(name)?],
-            None => self.bounds().to_vec(),
+            None => self.services().to_vec(),
         };
-        let answers = join_all(bounds.iter().map(async |bound| {
+        let answers = join_all(services.iter().map(async |bound| {
             let _in_use = bound.in_use();
             let answer = async {
-                match bound.service.known().await {
+                match bound.service.wait_for_listing().await {
                     Some(listing) if !wanted(listing.features) => Ok(Vec::new()),
                     Some(_) => bound.service.ask(&ask).await,
                     None => Err(ToolError::Disconnected(bound.service.reason().unwrap_or_default())),
                 }
             };
-            self.patiently(answer).await.unwrap_or_else(|| Err(too_slow(bound.name())))
+            self.with_timeout(answer).await.unwrap_or_else(|| Err(too_slow(bound.name())))
         }));
-        let mut gathered = Gathered { items: Vec::new(), problems: Vec::new() };
-        for (bound, answer) in bounds.iter().zip(answers.await) {
+        let mut gathered = Partial { items: Vec::new(), problems: Vec::new() };
+        for (bound, answer) in services.iter().zip(answers.await) {
             let name = bound.name();
             match answer {
                 Ok(items) => gathered
                     .items
-                    .extend(items.into_iter().map(|item| Owned { extension: name.to_owned(), item })),
+                    .extend(items.into_iter().map(|item| FromExtension { extension: name.to_owned(), item })),
                 Err(error) => gathered.problems.push((name.to_owned(), error)),
             }
         }

@@ -1,0 +1,232 @@
+//! [`ToolIndex`]: tools by name, each with the [`ToolHandle`] that it is called by.
+//!
+//! A manager has an index of everything its extensions list; a toolset has one of the part that its mode may touch.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use goose_extension::{JsonObject, Tool, ToolError};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{bound_service::BoundService, tool_names as names};
+use crate::{
+    builtins::{self, ExtensionClass},
+    permission::{CallToJudge, Origin},
+};
+
+/// The number of names that an error lists.
+const MAX_SUGGESTIONS: usize = 10;
+
+/// The longest part of an unknown name that an error repeats.
+const MAX_SHOWN_NAME: usize = 128;
+
+/// A tool, resolved: its definition, and the service that runs it. Checks, approvals and the call itself use the same
+/// handle, so that the tool that runs is the one that was checked.
+pub struct ToolHandle {
+    /// The tool, under the name that the model sees.
+    pub tool: Tool,
+    /// Its extension.
+    pub extension: String,
+    /// Its name within the extension.
+    pub bare_name: String,
+    /// Whether it is a part of goose.
+    pub origin: Origin,
+    /// The class of its extension.
+    pub class: ExtensionClass,
+    pub(super) service: Arc<BoundService>,
+    fingerprint: OnceLock<ToolFingerprint>,
+}
+
+impl ToolHandle {
+    pub(super) fn new(service: &Arc<BoundService>, tool: Tool, name: String) -> Self {
+        let (extension, bare_name) = (service.name(), tool.name().to_owned());
+        let origin = service.service.origin();
+        let class = match origin {
+            Origin::Own => builtins::class_of(extension),
+            Origin::Foreign => ExtensionClass::Service,
+        };
+        Self {
+            tool: tool.with_name(name),
+            extension: extension.to_owned(),
+            bare_name,
+            origin,
+            class,
+            service: Arc::clone(service),
+            fingerprint: OnceLock::new(),
+        }
+    }
+
+    /// The fingerprint of the tool's definition.
+    pub fn fingerprint(&self) -> &ToolFingerprint {
+        self.fingerprint.get_or_init(|| ToolFingerprint::new(&self.bare_name, &self.tool))
+    }
+
+    /// A call of it, for the permissions to judge.
+    pub fn call<'a>(
+        &'a self,
+        arguments: &'a JsonObject,
+        working_dir: &'a std::path::Path,
+    ) -> CallToJudge<'a> {
+        CallToJudge {
+            tool: &self.tool,
+            bare_name: &self.bare_name,
+            origin: self.origin,
+            arguments,
+            working_dir,
+        }
+    }
+}
+
+impl fmt::Debug for ToolHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolHandle")
+            .field("tool", &self.tool)
+            .field("extension", &self.extension)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A hash of everything in a tool's definition that a decision to run it may rest on: its name, description, schema,
+/// annotations and groups.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ToolFingerprint([u8; 32]);
+
+impl ToolFingerprint {
+    /// The fingerprint of a tool under the name that its extension gives it.
+    pub(crate) fn new(bare_name: &str, tool: &Tool) -> Self {
+        let groups: Vec<&str> = tool.groups().iter().map(|group| group.as_str()).collect();
+        let mut definition = json!([
+            bare_name,
+            tool.description(),
+            Value::Object(tool.input_schema().clone()),
+            tool.annotations(),
+            groups,
+        ]);
+        definition.sort_all_objects();
+        Self(Sha256::digest(definition.to_string()).into())
+    }
+}
+
+impl fmt::Debug for ToolFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A name that no tool has, or that several have. The text is for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct UnknownTool {
+    message: String,
+}
+
+impl UnknownTool {
+    /// The error for a name that no tool has, with a hint.
+    pub(super) fn new(name: &str, hint: &str) -> Self {
+        let name: String = name.chars().take(MAX_SHOWN_NAME).collect();
+        Self { message: format!("There is no tool `{name}`. {hint}") }
+    }
+}
+
+impl From<UnknownTool> for ToolError {
+    fn from(error: UnknownTool) -> Self {
+        Self::NotFound(error.message)
+    }
+}
+
+/// Tools by name: the one that the model sees, the plain `extension__tool`, and a bare one where it is unique.
+#[derive(Default)]
+pub(super) struct ToolIndex {
+    tools: Arc<[Tool]>,
+    /// The same order.
+    handles: Vec<Arc<ToolHandle>>,
+    by_name: HashMap<String, usize>,
+    by_bare_name: HashMap<String, Vec<usize>>,
+}
+
+impl ToolIndex {
+    pub(super) fn new(handles: Vec<Arc<ToolHandle>>) -> Self {
+        let mut by_name = HashMap::with_capacity(handles.len());
+        let mut by_bare_name: HashMap<String, Vec<usize>> = HashMap::with_capacity(handles.len());
+        for (index, handle) in handles.iter().enumerate() {
+            by_bare_name.entry(handle.bare_name.clone()).or_default().push(index);
+            by_name.entry(names::plain(&handle.extension, &handle.bare_name)).or_insert(index);
+        }
+        // Last, so that a name that the model sees wins over another tool's plain name.
+        for (index, handle) in handles.iter().enumerate() {
+            by_name.insert(handle.tool.name().to_owned(), index);
+        }
+        let tools = handles.iter().map(|handle| handle.tool.clone()).collect();
+        Self { tools, handles, by_name, by_bare_name }
+    }
+
+    /// The tools as the model sees them.
+    pub(super) fn tools(&self) -> &Arc<[Tool]> {
+        &self.tools
+    }
+
+    pub(super) fn handles(&self) -> &[Arc<ToolHandle>] {
+        &self.handles
+    }
+
+    pub(super) fn find(&self, name: &str) -> Result<&Arc<ToolHandle>, UnknownTool> {
+        if let Some(&index) = self.by_name.get(name) {
+            return Ok(&self.handles[index]);
+        }
+        // A name with a separator names its extension: no other extension answers for one that is missing.
+        let is_bare = !name.contains(names::SEPARATOR);
+        match self.by_bare_name.get(name).filter(|_| is_bare).map(Vec::as_slice) {
+            Some([index]) => Ok(&self.handles[*index]),
+            Some(several) => {
+                let candidates = Self::listed(several.iter().map(|index| &self.handles[*index]));
+                let message = format!(
+                    "Several extensions have a tool `{name}`. Use one of these full names: {candidates}."
+                );
+                Err(UnknownTool { message })
+            }
+            None => Err(UnknownTool::new(name, &self.hint(name))),
+        }
+    }
+
+    fn hint(&self, name: &str) -> String {
+        let name: String = name.chars().take(MAX_SHOWN_NAME).collect();
+        if self.handles.is_empty() {
+            return "There are no tools.".to_owned();
+        }
+        let near = self.near(&name);
+        match near.is_empty() {
+            true => format!("Available tools: {}.", Self::listed(self.handles.iter())),
+            false => format!("Did you mean one of these: {}?", Self::listed(near.into_iter())),
+        }
+    }
+
+    /// The tools whose name is in the wanted one or the other way round; where there are none, those of the extension.
+    fn near(&self, name: &str) -> Vec<&Arc<ToolHandle>> {
+        let wanted = name.rsplit(names::SEPARATOR).next().unwrap_or(name).to_lowercase();
+        let extension = name.split_once(names::SEPARATOR).map(|(extension, _)| extension);
+        let has_similar_name = |handle: &&Arc<ToolHandle>| {
+            let tool = handle.bare_name.to_lowercase();
+            !wanted.is_empty() && (tool.contains(&wanted) || wanted.contains(&tool))
+        };
+        let near: Vec<_> = self.handles.iter().filter(has_similar_name).collect();
+        match near.is_empty() {
+            true => self.handles.iter().filter(|handle| extension == Some(&handle.extension)).collect(),
+            false => near,
+        }
+    }
+
+    fn listed<'a>(handles: impl ExactSizeIterator<Item = &'a Arc<ToolHandle>>) -> String {
+        let left = handles.len().saturating_sub(MAX_SUGGESTIONS);
+        let mut names: Vec<String> =
+            handles.take(MAX_SUGGESTIONS).map(|handle| handle.tool.name().to_owned()).collect();
+        if left > 0 {
+            names.push(format!("and {left} more"));
+        }
+        names.join(", ")
+    }
+}

@@ -1,0 +1,434 @@
+//! [`CallPath`]: the one way to a tool.
+//!
+//! ```text
+//! toolset ─► arguments ─► permissions ─► approval ─► dispatch
+//!    ▲                                                  │ the definition changed since it was checked
+//!    └──────────────────────────────────────────────────┘
+//! ```
+//!
+//! The loop enters it with the calls of an answer; a tool that runs enters it with calls of its own, through
+//! [`CallContext::call_tool`]. Both pass the same steps, share one queue of approvals, and end with their parent.
+
+use std::{
+    panic::AssertUnwindSafe,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use goose_extension::{
+    Answer, CallContext, Caller, CallerId, CheckedArguments, ContentBlock, JsonObject, LogEntry, Model,
+    Notifier, Progress, Question, QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput,
+    ToolResult,
+};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    event::{self, Approval, Decision, Event, ToolEnd},
+    event_hub::EventSink,
+    sanitize_output::{brief, sanitize_output},
+};
+use crate::{
+    agents::{ToolHandle, toolset::Toolset},
+    permission::{CallToJudge, Permissions, Rule, Shown, Verdict},
+};
+
+/// The number of times that a call is checked again because its tool's definition changed.
+const MAX_CHECKS: usize = 3;
+
+/// The depth to which calls may be nested.
+const MAX_DEPTH: usize = 8;
+
+/// The model reads this where a person said no.
+const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
+                        ask what they would like instead, or go on without it.";
+
+/// The way from a name and arguments to a result, for the calls of one answer and the calls that they make.
+pub(super) struct CallPath {
+    pub(super) toolset: Arc<Toolset>,
+    pub(super) permissions: Arc<Permissions>,
+    pub(super) working_dir: PathBuf,
+    /// The surroundings that all calls share.
+    pub(super) context: CallContext,
+    pub(super) notifier: Arc<dyn Notifier>,
+    /// Answers the questions of tools.
+    pub(super) caller: Option<Arc<dyn Caller>>,
+    /// The model that tools may use with the user's consent.
+    pub(super) model: Arc<dyn Model>,
+    pub(super) events: EventSink,
+    /// Ends all calls.
+    pub(super) cancellation: CancellationToken,
+    /// Held while a person is asked, so that they are asked one thing at a time.
+    pub(super) approvals: Mutex<()>,
+}
+
+/// A place for a call: its id, and the calls around it.
+#[derive(Debug, Clone)]
+pub(super) struct CallId {
+    pub(super) id: String,
+    /// The call that makes this one, where it is nested.
+    pub(super) parent: Option<String>,
+    depth: usize,
+}
+
+impl CallId {
+    /// A call of the model.
+    pub(super) fn top_level(id: String) -> Self {
+        Self { id, parent: None, depth: 0 }
+    }
+}
+
+/// A call that passed the toolset and the check of its arguments.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) id: CallId,
+    pub(super) handle: Arc<ToolHandle>,
+    pub(super) arguments: CheckedArguments,
+    /// Text for the model besides the result.
+    note: Option<String>,
+}
+
+/// A call that is not run, and why. The text is for the model.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) error: ToolError,
+    pub(super) end: ToolEnd,
+}
+
+impl Refused {
+    /// The call is not one that can be made.
+    pub(super) fn rejected(error: impl Into<ToolError>) -> Self {
+        Self { error: error.into(), end: ToolEnd::Rejected }
+    }
+
+    /// A rule or a person said no.
+    fn denied(reason: impl std::fmt::Display) -> Self {
+        Self { error: ToolError::Denied(format!("Not run: {reason}")), end: ToolEnd::Denied }
+    }
+
+    fn cancelled(name: &str) -> Self {
+        let error = ToolError::Cancelled(format!("The call of `{name}` was cancelled."));
+        Self { error, end: ToolEnd::Cancelled }
+    }
+
+    /// The result that the model reads.
+    pub(super) fn output(&self) -> ToolOutput {
+        ToolOutput::error(self.error.to_string())
+    }
+}
+
+/// The permissions' answer about a call that is not refused.
+pub(super) enum Judged {
+    Allowed(Call),
+    /// A person must be asked first.
+    Ask(Call, Asked),
+}
+
+/// The reasons why a person is asked about a call.
+pub(super) struct Asked {
+    reasons: Vec<String>,
+    /// The rule that "always" would store.
+    always: Option<Rule>,
+    /// The exact subject of the question.
+    shown: Shown,
+}
+
+impl Call {
+    pub(super) fn name(&self) -> &str {
+        self.handle.tool.name()
+    }
+
+    fn to_judge<'a>(&'a self, working_dir: &'a Path) -> CallToJudge<'a> {
+        self.handle.call(self.arguments.as_object(), working_dir)
+    }
+}
+
+impl CallPath {
+    /// Resolves a tool and checks the arguments.
+    pub(super) fn check(&self, id: CallId, name: &str, arguments: JsonObject) -> Result<Call, Refused> {
+        let handle = self.toolset.resolve(name).map_err(Refused::rejected)?;
+        let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
+        Ok(Call { id, handle, arguments, note: None })
+    }
+
+    /// Asks the permissions whether a call may run.
+    pub(super) async fn judge(&self, call: Call) -> Result<Judged, Refused> {
+        let (call, verdict) = self.consult(call, Permissions::judge).await?;
+        match verdict {
+            Verdict::Allow => Ok(Judged::Allowed(call)),
+            Verdict::Ask { reasons, always, shown } => {
+                Ok(Judged::Ask(call, Asked { reasons, always, shown }))
+            }
+            Verdict::Deny { reason } => Err(Refused::denied(reason)),
+        }
+    }
+
+    /// Asks the permissions about a call. Long questions do not block the runtime's thread.
+    async fn consult<T: Send + 'static>(
+        &self,
+        call: Call,
+        question: impl FnOnce(&Permissions, &CallToJudge<'_>) -> T + Send + 'static,
+    ) -> Result<(Call, T), Refused> {
+        let to_judge = call.to_judge(&self.working_dir);
+        if !to_judge.takes_long() {
+            let answer = question(&self.permissions, &to_judge);
+            return Ok((call, answer));
+        }
+        let name = call.name().to_owned();
+        let (permissions, folder) = (Arc::clone(&self.permissions), self.working_dir.clone());
+        let asked = tokio::task::spawn_blocking(move || {
+            let answer = question(&permissions, &call.to_judge(&folder));
+            (call, answer)
+        });
+        let answered = self.cancellation.run_until_cancelled(asked).await;
+        let answered = answered.ok_or_else(|| Refused::cancelled(&name))?;
+        answered.map_err(|error| Refused::denied(format!("the call could not be judged: {error}")))
+    }
+
+    /// Asks a person whether a call may run. Only the first answer counts, and no answer is a no.
+    pub(super) async fn approve(&self, call: Call, asked: Asked) -> Result<Call, Refused> {
+        let _turn = self.approvals.lock().await;
+        let (id, tool) = (call.id.id.clone(), call.name().to_owned());
+        let (arguments, reasons) = (call.arguments.as_object().clone(), asked.reasons.clone());
+        let always = asked.always.as_ref().map(ToString::to_string);
+        let approval = Approval { id: id.clone(), tool, arguments, reasons, always };
+        let events = self.events_of(&call.id);
+        let answer = events.ask(id, Event::Approval(approval)).answer().await;
+        let Some(event::Answer::Decision(decision)) = answer else { return Err(Refused::denied(DECLINED)) };
+        match decision {
+            Decision::Allow => self.still_holds(call, &asked).await,
+            Decision::Always => {
+                if let Some(rule) = &asked.always
+                    && let Err(error) = self.permissions.remember(rule)
+                {
+                    events.emit(Event::Notice(format!("The rule could not be stored: {error}")));
+                }
+                self.still_holds(call, &asked).await
+            }
+            Decision::Edited(arguments) => self.edited(call, &asked, arguments).await,
+            Decision::Deny { instead: Some(words) } => {
+                Err(Refused::denied(format!("the user did not allow this call and says: {words}")))
+            }
+            Decision::Deny { instead: None } => Err(Refused::denied(DECLINED)),
+        }
+    }
+
+    /// The call with the tool as it is now, where that and everything around it is what the person was asked about.
+    async fn still_holds(&self, call: Call, asked: &Asked) -> Result<Call, Refused> {
+        let handle = self.toolset.resolve(call.name()).map_err(Refused::denied)?;
+        let shown = asked.shown.clone();
+        let call = Call { handle, ..call };
+        let (call, holds) =
+            self.consult(call, move |permissions, now| permissions.still_holds(&shown, now)).await?;
+        holds.map_err(Refused::denied)?;
+        Ok(call)
+    }
+
+    /// The person wrote other arguments: they are checked as the model's are, but the person is not asked again.
+    async fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Result<Call, Refused> {
+        let call = self.still_holds(call, asked).await?;
+        let arguments = call.handle.tool.validate(arguments).map_err(|error| {
+            Refused::denied(format!("the user changed the arguments, and they do not fit. {error}"))
+        })?;
+        let changed = Value::Object(arguments.as_object().clone());
+        let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
+        match self.judge(Call { arguments, note: Some(note), ..call }).await? {
+            Judged::Allowed(call) | Judged::Ask(call, _) => Ok(call),
+        }
+    }
+
+    /// Runs a call that was allowed. Where the tool's definition changed since, the call is checked again from the
+    /// beginning, because the decision was about another tool. A panic on the way is a failure of the call.
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        mut call: Call,
+        cancellation: CancellationToken,
+    ) -> Result<ToolResult<ToolOutput>, Refused> {
+        // Ends what the call leaves behind, its nested calls included.
+        let _ends = cancellation.clone().drop_guard();
+        for _ in 0..MAX_CHECKS {
+            let running = Arc::new(RunningCall::new(self, &call, cancellation.clone()));
+            let context = running.context();
+            let dispatch = self.toolset.manager().dispatch(&call.handle, call.arguments.clone(), &context);
+            match AssertUnwindSafe(dispatch).catch_unwind().await {
+                Ok(Ok(result)) => {
+                    let note = call.note.map(ContentBlock::text);
+                    return Ok(result.map(|mut output| {
+                        output.content.extend(note);
+                        output
+                    }));
+                }
+                Ok(Err(changed)) => {
+                    tracing::debug!(%changed, "a call is checked again");
+                    call = self.check_again(call).await?;
+                }
+                Err(_) => {
+                    let name = call.name();
+                    let words = format!("`{name}` failed because of a bug in goose. Try another way.");
+                    return Ok(Err(ToolError::ExecutionError(words)));
+                }
+            }
+        }
+        Err(Refused::denied(format!(
+            "the definition of `{}` keeps changing. Try again later, or do without it.",
+            call.name()
+        )))
+    }
+
+    async fn check_again(&self, call: Call) -> Result<Call, Refused> {
+        let Call { id, handle, arguments, note } = call;
+        let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
+        match self.judge(Call { note, ..checked }).await? {
+            Judged::Allowed(call) => Ok(call),
+            Judged::Ask(call, asked) => self.approve(call, asked).await,
+        }
+    }
+
+    /// The whole path, for a call that a running call makes. The hub stores its beginning and its end.
+    async fn call_nested(
+        self: &Arc<Self>,
+        id: CallId,
+        name: &str,
+        arguments: JsonObject,
+        cancellation: CancellationToken,
+    ) -> ToolResult<ToolOutput> {
+        let events = self.events_of(&id);
+        let call = async {
+            let call = match self.judge(self.check(id.clone(), name, arguments)?).await? {
+                Judged::Allowed(call) => call,
+                Judged::Ask(call, asked) => self.approve(call, asked).await?,
+            };
+            let (name, arguments) = (call.name().to_owned(), call.arguments.as_object().clone());
+            events.emit(Event::ToolStarted { id: id.id.clone(), name, arguments });
+            self.run(call, cancellation.clone()).await
+        };
+        let ended = cancellation.run_until_cancelled(call).await;
+        let ended = ended.unwrap_or_else(|| Err(Refused::cancelled(name)));
+        let (output, end) = match &ended {
+            Ok(Ok(output)) => (output.clone(), ToolEnd::Ran),
+            Ok(Err(error)) => (as_output(error.clone()), ToolEnd::Ran),
+            Err(refused) => (refused.output(), refused.end),
+        };
+        let output = sanitize_output(output);
+        events.emit(Event::ToolFinished { id: id.id, name: name.to_owned(), output, end });
+        match ended {
+            Ok(result) => result,
+            Err(refused) => Err(refused.error),
+        }
+    }
+
+    /// The sink for the events of a call.
+    fn events_of(&self, id: &CallId) -> EventSink {
+        match &id.parent {
+            Some(parent) => self.events.inside(parent),
+            None => self.events.clone(),
+        }
+    }
+}
+
+/// A failure as the model reads it.
+pub(super) fn as_output(error: ToolError) -> ToolOutput {
+    ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()))
+}
+
+/// A call that runs, as its tool sees it: it takes messages, answers questions, and makes further calls.
+struct RunningCall {
+    path: Arc<CallPath>,
+    events: EventSink,
+    id: CallId,
+    cancellation: CancellationToken,
+    /// The number of nested calls so far.
+    nested: AtomicU64,
+}
+
+impl RunningCall {
+    fn new(path: &Arc<CallPath>, call: &Call, cancellation: CancellationToken) -> Self {
+        let (path, id) = (Arc::clone(path), call.id.clone());
+        Self { events: path.events_of(&id), path, id, cancellation, nested: AtomicU64::new(0) }
+    }
+
+    fn context(self: &Arc<Self>) -> CallContext {
+        let context = self.path.context.clone().with_cancellation(self.cancellation.clone());
+        context
+            .with_caller(Arc::clone(self) as _)
+            .with_notifier(Arc::clone(self) as _)
+            .with_tool_caller(Arc::clone(self) as _)
+    }
+
+    /// Reports an event, unless the call was cancelled: its reply may be over.
+    fn emit(&self, event: Event) {
+        if !self.cancellation.is_cancelled() {
+            self.events.emit(event);
+        }
+    }
+
+    fn show(&self, content: RichRenderable) {
+        self.emit(Event::Log { call: Some(self.id.id.clone()), content });
+    }
+}
+
+impl Notifier for RunningCall {
+    fn log(&self, content: RichRenderable) {
+        self.show(content.clone());
+        self.path.notifier.log(content);
+    }
+
+    fn status(&self, message: String) {
+        self.emit(Event::Status { call: Some(self.id.id.clone()), message: message.clone() });
+        self.path.notifier.status(message);
+    }
+}
+
+#[async_trait]
+impl Caller for RunningCall {
+    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+        match &self.path.caller {
+            Some(caller) => caller.ask(key, question).await,
+            None => self.events.ask_user(&self.id.id, key, question, &*self.path.model).await,
+        }
+    }
+
+    fn can_answer(&self, kind: QuestionKind) -> bool {
+        match &self.path.caller {
+            Some(caller) => caller.can_answer(kind),
+            None => self.events.can_answer(kind),
+        }
+    }
+
+    fn id(&self) -> CallerId {
+        self.path.caller.as_ref().map_or_else(|| self.events.caller_id(), |caller| caller.id())
+    }
+
+    fn progress(&self, progress: Progress) {
+        let Some(message) = progress.message else { return };
+        self.emit(Event::ToolProgress { id: self.id.id.clone(), message });
+    }
+
+    fn log(&self, entry: LogEntry) {
+        self.show(entry.data.into());
+    }
+}
+
+#[async_trait]
+impl ToolCaller for RunningCall {
+    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
+        if self.id.depth >= MAX_DEPTH {
+            return Err(ToolError::Denied(format!(
+                "Not run: `{name}` would be a call within a call, {MAX_DEPTH} times over."
+            )));
+        }
+        let number = self.nested.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = CallId {
+            id: format!("{}/{number}", self.id.id),
+            parent: Some(self.id.id.clone()),
+            depth: self.id.depth + 1,
+        };
+        self.path.call_nested(id, name, arguments, self.cancellation.child_token()).await
+    }
+}

@@ -1,0 +1,122 @@
+//! [`Instance`]: a started service, and the tasks that monitor it.
+
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use goose_extension::{Change, Extension};
+use goose_mcp_bridge::{Lifecycle, RemoteExtension};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{listing::Listing, service::Service, state::ServiceChange};
+
+/// A started service.
+pub(super) struct Instance {
+    /// The newest snapshot.
+    extension: RwLock<Arc<dyn Extension>>,
+    /// The connection, where the service is not a part of this process.
+    pub(super) remote: Option<Arc<RemoteExtension>>,
+    /// The tasks that follow its changes and its end, as long as it runs.
+    monitors: RwLock<Vec<AbortOnDropHandle<()>>>,
+}
+
+impl Instance {
+    pub(super) fn local(extension: Arc<dyn Extension>) -> Self {
+        Self { extension: RwLock::new(extension), remote: None, monitors: RwLock::default() }
+    }
+
+    pub(super) fn remote(remote: Arc<RemoteExtension>) -> Self {
+        Self { remote: Some(Arc::clone(&remote)), ..Self::local(remote) }
+    }
+
+    pub(super) fn extension(&self) -> Arc<dyn Extension> {
+        Arc::clone(&self.extension.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes over a new snapshot, where there is one; whether there was.
+    pub(super) fn renew(&self) -> bool {
+        let extension = self.extension();
+        let Some(latest) = extension.changes().and_then(|feed| feed.latest()) else { return false };
+        let is_new = !Arc::ptr_eq(&extension, &latest);
+        *self.extension.write().unwrap_or_else(PoisonError::into_inner) = latest;
+        is_new
+    }
+
+    /// Its listing as it is now.
+    pub(super) fn listing(&self) -> Listing {
+        let dropped = self.remote.as_ref().map(|remote| remote.dropped_tools_now()).unwrap_or_default();
+        Listing::new(&*self.extension(), dropped)
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.remote.as_ref().is_none_or(|remote| remote.is_connected())
+    }
+
+    pub(super) fn lifecycle(&self) -> Lifecycle {
+        self.remote.as_ref().map_or(Lifecycle::Auto, |remote| remote.lifecycle())
+    }
+
+    /// The last lines of the server's standard error.
+    pub(super) fn stderr_tail(&self) -> String {
+        self.remote.as_ref().map(|remote| remote.stderr_tail()).unwrap_or_default()
+    }
+
+    /// Ends it. When this returns, its processes have ended.
+    pub(super) async fn stop(&self) {
+        self.monitors.write().unwrap_or_else(PoisonError::into_inner).clear();
+        if let Some(remote) = &self.remote {
+            remote.stop().await;
+        }
+    }
+}
+
+/// Starts to monitor an instance, until it ends.
+pub(super) fn monitor(service: &Arc<Service>, instance: &Arc<Instance>) {
+    let mut monitors = Vec::new();
+    if let Some(feed) = instance.extension().changes() {
+        let changes = follow_changes(feed.subscribe(), Arc::downgrade(service), Arc::downgrade(instance));
+        monitors.push(AbortOnDropHandle::new(tokio::spawn(changes)));
+        // A change before the subscription would be missed.
+        if instance.renew() {
+            service.renew(instance);
+        }
+    }
+    if let Some(remote) = &instance.remote {
+        let end = follow_end(remote.closed(), Arc::downgrade(service), Arc::downgrade(instance));
+        monitors.push(AbortOnDropHandle::new(tokio::spawn(end)));
+    }
+    *instance.monitors.write().unwrap_or_else(PoisonError::into_inner) = monitors;
+}
+
+async fn follow_changes(mut changes: Receiver<Change>, service: Weak<Service>, instance: Weak<Instance>) {
+    loop {
+        let change = match changes.recv().await {
+            Ok(change) => change,
+            // Only the newest list counts, so that missed changes do not matter.
+            Err(RecvError::Lagged(_)) => Change::Tools,
+            Err(RecvError::Closed) => return,
+        };
+        let (Some(service), Some(instance)) = (service.upgrade(), instance.upgrade()) else { return };
+        match change {
+            Change::Tools => {
+                instance.renew();
+                service.renew(&instance);
+            }
+            Change::Resources => service.announce(ServiceChange::Resources),
+            Change::Prompts => service.announce(ServiceChange::Prompts),
+            Change::ResourceUpdated(uri) => service.announce(ServiceChange::ResourceUpdated(uri)),
+        }
+    }
+}
+
+async fn follow_end(closed: impl Future<Output = ()>, service: Weak<Service>, instance: Weak<Instance>) {
+    closed.await;
+    let Some(instance) = instance.upgrade() else { return };
+    // The exit code and the last lines of stderr arrive a moment after the stream has ended.
+    let report = match &instance.remote {
+        Some(remote) => remote.exit_report().await,
+        None => String::new(),
+    };
+    if let Some(service) = service.upgrade() {
+        service.lost(&instance, report);
+    }
+}

@@ -1,0 +1,304 @@
+//! [`ServiceState`]: the state machine of a service, and the [`Backoff`] between its failures. It decides; the only thing
+//! it does itself is to end an instance.
+//!
+//! Every start has a number. Reports of a start or an instance count only while it is the current one.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
+use goose_mcp_bridge::Lifecycle;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{instance::Instance, listing::Listing, state::Phase};
+
+/// The state of a service, and the listing that is known of it.
+pub(super) struct ServiceState {
+    state: State,
+    start: u64,
+    reason: Option<String>,
+    pub(super) backoff: Backoff,
+    pub(super) listing: Option<Arc<Listing>>,
+    /// The listing is of an earlier run.
+    pub(super) is_remembered: bool,
+    /// The handshake that it wants.
+    pub(super) lifecycle: Lifecycle,
+    /// The end of an earlier instance, while it lasts.
+    ending: Option<Ending>,
+}
+
+/// An end that several may wait for.
+pub(super) type Ending = Shared<BoxFuture<'static, ()>>;
+
+enum State {
+    Idle,
+    /// The task is held, because it ends where it is dropped.
+    Starting(Option<AbortOnDropHandle<()>>),
+    Ready(Arc<Instance>),
+    Degraded {
+        retry_at: Instant,
+    },
+    Dead,
+}
+
+/// The next step of a caller that needs the service.
+pub(super) enum NextAction {
+    /// Use it.
+    Use(Arc<Instance>),
+    /// Start it.
+    Begin,
+    /// It failed before: start it once more.
+    Retry,
+    /// Wait for the start that is under way.
+    Wait,
+    /// Its connection has ended: wait for the report of that.
+    WaitForEnd(Arc<Instance>),
+    /// Wait until it may be tried again.
+    WaitUntil(Instant),
+    /// Do without it.
+    Refuse(String),
+}
+
+/// A change of state to be announced, with its reason.
+pub(super) type StateChange = Option<(Phase, Option<String>)>;
+
+/// The work that has to end before a service has stopped.
+pub(super) struct StopHandle {
+    /// The start that was under way.
+    pub(super) start: Option<AbortOnDropHandle<()>>,
+    /// The end of the instance.
+    pub(super) ending: Option<Ending>,
+}
+
+impl ServiceState {
+    pub(super) fn new(listing: Option<Arc<Listing>>, lifecycle: Lifecycle) -> Self {
+        Self {
+            state: State::Idle,
+            start: 0,
+            reason: None,
+            backoff: Backoff::default(),
+            is_remembered: listing.is_some(),
+            listing,
+            lifecycle,
+            ending: None,
+        }
+    }
+
+    /// A service that can never work.
+    pub(super) fn invalid(reason: String) -> Self {
+        Self { state: State::Dead, reason: Some(reason), ..Self::new(None, Lifecycle::Auto) }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.state {
+            State::Idle => Phase::Idle,
+            State::Starting(_) => Phase::Starting,
+            State::Ready(_) => Phase::Ready,
+            State::Degraded { .. } => Phase::Degraded,
+            State::Dead => Phase::Dead,
+        }
+    }
+
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    pub(super) fn instance(&self) -> Option<&Arc<Instance>> {
+        match &self.state {
+            State::Ready(instance) => Some(instance),
+            _ => None,
+        }
+    }
+
+    /// Whether this start is the one under way.
+    pub(super) fn is_starting(&self, start: u64) -> bool {
+        self.start == start && matches!(self.state, State::Starting(_))
+    }
+
+    pub(super) fn next_action(&self, now: Instant) -> NextAction {
+        match &self.state {
+            State::Ready(instance) if instance.is_connected() => NextAction::Use(Arc::clone(instance)),
+            State::Ready(instance) => NextAction::WaitForEnd(Arc::clone(instance)),
+            State::Starting(_) => NextAction::Wait,
+            State::Idle => NextAction::Begin,
+            State::Degraded { retry_at } if *retry_at > now => NextAction::WaitUntil(*retry_at),
+            State::Degraded { .. } => NextAction::Retry,
+            State::Dead => NextAction::Refuse(self.reason.clone().unwrap_or_default()),
+        }
+    }
+
+    /// Whether this is the current instance.
+    pub(super) fn is_current(&self, instance: &Arc<Instance>) -> bool {
+        self.instance().is_some_and(|current| Arc::ptr_eq(current, instance))
+    }
+
+    /// The end of an earlier instance, while it lasts.
+    pub(super) fn ending(&mut self) -> Option<Ending> {
+        if self.ending.as_ref().is_some_and(|ending| ending.peek().is_some()) {
+            self.ending = None;
+        }
+        self.ending.clone()
+    }
+
+    /// Ends an instance, after those that are ending already.
+    pub(super) fn ends(&mut self, instance: Arc<Instance>) {
+        let before = self.ending();
+        let task = tokio::spawn(async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            instance.stop().await;
+        });
+        self.ending = Some(task.map(drop).boxed().shared());
+    }
+
+    /// Begins a start and gives it a number.
+    pub(super) fn begin(&mut self) -> (u64, StateChange) {
+        if matches!(self.state, State::Degraded { .. }) {
+            self.backoff.restarted();
+        }
+        self.start += 1;
+        self.state = State::Starting(None);
+        (self.start, Some((Phase::Starting, None)))
+    }
+
+    /// Keeps the task that carries out a start.
+    pub(super) fn keep(&mut self, start: u64, task: AbortOnDropHandle<()>) {
+        if let State::Starting(kept) = &mut self.state
+            && self.start == start
+        {
+            *kept = Some(task);
+        }
+    }
+
+    pub(super) fn started(&mut self, instance: Arc<Instance>, listing: Arc<Listing>) -> StateChange {
+        self.lifecycle = instance.lifecycle();
+        self.state = State::Ready(instance);
+        self.listing = Some(listing);
+        self.is_remembered = false;
+        self.reason = None;
+        Some((Phase::Ready, None))
+    }
+
+    /// A start failed, or an instance ended by itself.
+    pub(super) fn failed(&mut self, reason: String, gives_up: bool, now: Instant) -> StateChange {
+        let (phase, reason) = match self.backoff.failed(gives_up, now) {
+            AfterFailure::RetryAt(retry_at) => {
+                self.state = State::Degraded { retry_at };
+                (Phase::Degraded, reason)
+            }
+            AfterFailure::GiveUp => {
+                self.state = State::Dead;
+                self.listing = None;
+                (Phase::Dead, format!("{reason}\nIt failed {MAX_FAILURES} times in a row and was given up."))
+            }
+        };
+        self.reason = Some(reason.clone());
+        Some((phase, Some(reason)))
+    }
+
+    /// Ends the instance, hands over the start that is under way, and forgets all failures.
+    pub(super) fn stop(&mut self) -> (StopHandle, StateChange) {
+        self.start += 1;
+        self.backoff.worked();
+        self.reason = None;
+        let was_idle = matches!(self.state, State::Idle);
+        let start = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Ready(instance) => {
+                self.ends(instance);
+                None
+            }
+            State::Starting(start) => start,
+            State::Idle | State::Degraded { .. } | State::Dead => None,
+        };
+        let change = (!was_idle).then_some((Phase::Idle, None));
+        (StopHandle { start, ending: self.ending() }, change)
+    }
+}
+
+/// The number of failures in a row after which a service is given up.
+pub(super) const MAX_FAILURES: u32 = 5;
+
+/// The pause after the first failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The failures in a row, with no success between them.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    failures: u32,
+    restarts: u32,
+}
+
+/// The consequence of a failure.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum AfterFailure {
+    /// Try again, but not before this time.
+    RetryAt(Instant),
+    /// Do not try again.
+    GiveUp,
+}
+
+impl Backoff {
+    /// Counts a failure. Services whose failures may pass by themselves, such as servers on the network, are not given up.
+    pub(super) fn failed(&mut self, gives_up: bool, now: Instant) -> AfterFailure {
+        self.failures = self.failures.saturating_add(1);
+        if gives_up && self.failures >= MAX_FAILURES {
+            return AfterFailure::GiveUp;
+        }
+        let doublings = (self.failures - 1).min(16);
+        AfterFailure::RetryAt(now + FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE))
+    }
+
+    pub(super) fn worked(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Counts a restart after a failure.
+    pub(super) fn restarted(&mut self) {
+        self.restarts += 1;
+    }
+
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    pub(super) fn restarts(&self) -> u32 {
+        self.restarts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_until_it_is_given_up() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let pauses: Vec<u64> = std::iter::from_fn(|| match backoff.failed(true, now) {
+            AfterFailure::RetryAt(then) => Some((then - now).as_millis() as u64),
+            AfterFailure::GiveUp => None,
+        })
+        .collect();
+        assert_eq!(pauses, [100, 200, 400, 800]);
+    }
+
+    #[test]
+    fn intervals_grow_up_to_a_limit_without_giving_up() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let last = (0..100).map(|_| backoff.failed(false, now)).last();
+        assert_eq!(last, Some(AfterFailure::RetryAt(now + LONGEST_PAUSE)));
+    }
+
+    #[test]
+    fn a_success_forgives() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        for _ in 0..20 {
+            assert_ne!(backoff.failed(true, now), AfterFailure::GiveUp);
+            backoff.worked();
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Arguments that several commands share: extensions, the model, the session, JSON output.
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
 use clap::{ArgGroup, Args, builder::PossibleValuesParser, value_parser};
 
@@ -95,6 +95,24 @@ pub(crate) struct ModelArgs {
     /// Download the small local model without asking, if it is needed
     #[arg(long, help_heading = MODEL)]
     pub(crate) yes: bool,
+}
+
+/// Consent given in advance, by a flag or by the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// The user must be asked.
+    Ask,
+    /// Consent is given.
+    Given,
+}
+
+impl Consent {
+    /// Consent is given by the flag, or by the environment variable.
+    pub(crate) fn new(flag: bool, variable: &str) -> Self {
+        let by_variable =
+            env::var(variable).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
+        if flag || by_variable { Self::Given } else { Self::Ask }
+    }
 }
 
 /// Accepts the names of built-in extensions.

@@ -1,4 +1,4 @@
-//! Standard error: errors, what a person sees while something is under way, and what they are asked.
+//! Standard error: errors, status lines and questions.
 
 use std::{
     fmt::Display,
@@ -13,43 +13,43 @@ use crate::{
     wrap::{WIDTH, wrapped},
 };
 
-/// How much of a status line is shown, so that it stays one line.
+/// Maximum width of a status line, so that it is not wrapped.
 const STATUS_WIDTH: usize = 78;
 
-/// Goes to the begin of the line and empties it.
+/// Moves to the start of the line and clears it.
 const ERASE_LINE: &str = "\r\x1b[2K";
 
-/// Goes to the begin of the line above and empties it.
+/// Moves to the start of the line above and clears it.
 const ERASE_LINE_ABOVE: &str = "\x1b[1A\x1b[2K";
 
-/// What errors begin with, and how it looks.
+/// Label of errors, and its style.
 const LABEL: &str = "error:";
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// How questions look.
+/// Style of questions.
 const QUESTION: Style = Style::new().bold();
 
-/// What is on the screen besides lines.
+/// Transient content of the screen.
 static SHOWN: Mutex<Shown> = Mutex::new(Shown { status: 0, question: false });
 
 struct Shown {
-    /// How many lines of status there are.
+    /// Number of status lines.
     status: usize,
-    /// Whether the person is at a question, on the last line. No status takes its place.
+    /// True while a question is open on the last line, which no status may replace.
     question: bool,
 }
 
-/// Whether a person sees standard error.
+/// Returns true if standard error is a terminal.
 pub(crate) fn is_seen() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether a person sees standard error and can answer.
+/// Returns true if standard error and standard input are terminals.
 pub(crate) fn can_ask() -> bool {
     is_seen() && io::stdin().is_terminal()
 }
 
-/// Says what went wrong.
+/// Writes an error.
 pub(crate) fn error(text: &str) {
     let (text, width) = (visible::text(text.trim_end()), if is_seen() { WIDTH } else { usize::MAX });
     let text = format!("{LABEL} {text}");
@@ -58,7 +58,7 @@ pub(crate) fn error(text: &str) {
     line(format_args!("{ERROR}{LABEL}{ERROR:#}{}", text.strip_prefix(LABEL).unwrap_or(&text)));
 }
 
-/// Writes a line. Where standard error cannot be written to, nobody can be told either.
+/// Writes a line. Failures are ignored: there is no other place to report them.
 pub(crate) fn line(line: impl Display) {
     let mut shown = clear();
     let line_end = if std::mem::take(&mut shown.question) { "\n" } else { "" };
@@ -66,7 +66,7 @@ pub(crate) fn line(line: impl Display) {
     drop(shown);
 }
 
-/// Writes the begin of a line, which the person goes on with.
+/// Writes a prompt without a line end.
 pub(crate) fn prompt(text: impl Display) {
     let shown = clear();
     let mut stderr = anstream::stderr();
@@ -74,7 +74,7 @@ pub(crate) fn prompt(text: impl Display) {
     drop(shown);
 }
 
-/// Writes a question, which the person goes on with. Until [`end_question`] the line is theirs.
+/// Writes a question. The line belongs to the user until [`end_question`].
 pub(crate) fn question(text: impl Display) {
     let mut shown = clear();
     shown.question = true;
@@ -82,7 +82,7 @@ pub(crate) fn question(text: impl Display) {
     let _ = write!(stderr, "{QUESTION}{text}{QUESTION:#}").and_then(|()| stderr.flush());
 }
 
-/// The person is no longer at a question. What ends it is written where it is still the last line.
+/// Closes the question. `line_end` is written if the question is still the last line.
 pub(crate) fn end_question(line_end: &str) {
     let mut shown = clear();
     if std::mem::take(&mut shown.question) {
@@ -90,12 +90,12 @@ pub(crate) fn end_question(line_end: &str) {
     }
 }
 
-/// Shows what is going on, in place of what was shown before. For terminals only.
+/// Replaces the status line. For terminals only.
 pub(crate) fn status(text: &str) {
     status_lines(&[text], STATUS_WIDTH);
 }
 
-/// The same with several lines, each cut at a width.
+/// Replaces the status by several lines, each truncated to a width.
 pub(crate) fn status_lines(lines: &[&str], width: usize) {
     let mut shown = clear();
     if shown.question {
@@ -108,7 +108,7 @@ pub(crate) fn status_lines(lines: &[&str], width: usize) {
     shown.status = lines.len();
 }
 
-/// Takes the status away.
+/// Clears the status.
 pub(crate) fn end_status() {
     drop(clear());
 }

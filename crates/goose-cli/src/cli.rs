@@ -78,7 +78,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints the help of a command that was given without what it needs.
+/// Prints the help of a command that was called without its subcommand.
 fn help(subcommand: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut root = Cli::command();
     root.build();

@@ -1,15 +1,15 @@
-//! The fields of a form that a server asks for, and what counts as an answer to one.
+//! The fields of a form that a server requests, and the validation of answers.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// One field.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Field {
-    /// Its key in the answer.
+    /// Key in the answer.
     pub(crate) name: String,
-    /// What it is called for people.
+    /// Display name.
     title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) required: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Choice {
     pub(crate) label: String,
 }
 
-/// Bounds, each of which may be missing.
+/// Optional bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Range {
     least: Option<f64>,
@@ -49,7 +49,7 @@ impl Range {
         self.least.is_none_or(|least| number >= least) && self.most.is_none_or(|most| number <= most)
     }
 
-    /// ` from 1 to 10`, or nothing.
+    /// Describes the bounds, such as ` from 1 to 10`; empty without bounds.
     fn words(self) -> String {
         match (self.least, self.most) {
             (Some(least), Some(most)) => format!(" from {least} to {most}"),
@@ -74,12 +74,12 @@ impl Field {
         }
     }
 
-    /// What it is called for people.
+    /// Returns the display name.
     pub(crate) fn label(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 
-    /// What may be chosen from, where that is so.
+    /// Returns the choices, if the field has any.
     pub(crate) fn choices(&self) -> &[Choice] {
         match &self.kind {
             Kind::Choice(among) | Kind::Choices { among, .. } => among,
@@ -87,7 +87,7 @@ impl Field {
         }
     }
 
-    /// What kind of answer is wanted: `whole number from 1 to 10, optional`.
+    /// Describes the expected answer, such as `whole number from 1 to 10, optional`.
     pub(crate) fn hint(&self) -> String {
         let mut hint = match &self.kind {
             Kind::Text { format: Some(format), .. } => format.clone(),
@@ -97,7 +97,7 @@ impl Field {
             Kind::Number(range) => format!("number{}", range.words()),
             Kind::Boolean => "yes or no".to_owned(),
             Kind::Choice(_) => "one of these".to_owned(),
-            Kind::Choices { .. } => "any of these, with commas between".to_owned(),
+            Kind::Choices { .. } => "any of these, separated by commas".to_owned(),
         };
         if !self.required {
             hint.push_str(", optional");
@@ -109,7 +109,7 @@ impl Field {
         hint
     }
 
-    /// A value as the person would type it.
+    /// Formats a value as the user would type it.
     fn shown(&self, value: &Value) -> String {
         match value {
             Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
@@ -119,7 +119,7 @@ impl Field {
         }
     }
 
-    /// The value of an answer, or what is wrong with it.
+    /// Parses an answer, or describes what is wrong with it.
     pub(crate) fn read(&self, answer: &str) -> Result<Value, String> {
         match &self.kind {
             Kind::Text { length, format } => read_text(answer, *length, format.as_deref()),
@@ -163,7 +163,7 @@ impl Kind {
     }
 }
 
-/// The values of a list of choices, with names or without.
+/// Reads a list of choices, with or without names.
 fn choices(schema: &Value, titled: &str) -> Vec<Choice> {
     if let Some(options) = schema[titled].as_array() {
         let choice = |option: &Value| {
@@ -181,7 +181,7 @@ fn choices(schema: &Value, titled: &str) -> Vec<Choice> {
     values.enumerate().map(choice).collect()
 }
 
-/// A choice by its value, its name, or its number in the list.
+/// Finds a choice by its value, its name, or its number in the list.
 fn choose(answer: &str, among: &[Choice]) -> Result<String, String> {
     let by_value = among.iter().find(|choice| choice.value == answer);
     let by_label = || among.iter().find(|choice| choice.label.eq_ignore_ascii_case(answer));

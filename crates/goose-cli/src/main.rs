@@ -1,12 +1,11 @@
-//! The `goose` command. What it takes is in `cli`, what it does in `commands`.
+//! The `goose` command. `cli` parses the command line, `commands` implements it.
 //!
-//! - `choice`: which model works where nobody has chosen one; `local`: the model inside goose;
-//! - `settings`: what is configured, for commands that only look; `selection`: which extensions a command is about; `supervise`: running them, and ending them whatever happens;
-//! - `output`: everything that goes to standard output; `aside`: what a person sees meanwhile; `visible`: making
-//!   text of others harmless; `wrap`: lines that fit;
-//! - `person`: who called, at the terminal; `dialogue`: questions of servers, put to them; `form`: the fields of these;
-//!   `login`: logging in to servers;
-//! - `terminal`: conversations as a person sees them, and how they answer.
+//! - `args`: arguments that commands share; `settings`: configuration for read-only commands; `selection`: the extensions
+//!   that a command works on; `supervise`: running and ending them;
+//! - `choice`: the model if none is configured; `local`: local models;
+//! - `output`: standard output; `aside`: standard error; `visible`: escaping of untrusted text; `wrap`: line breaks;
+//! - `person`: the caller at the terminal; `dialogue`: questions of servers; `form`: their fields;
+//! - `terminal`: display of replies and input of messages and answers; `signals`: Ctrl-C and other signals.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +17,6 @@ mod commands;
 mod dialogue;
 mod form;
 mod local;
-mod logging;
-mod login;
 mod output;
 mod person;
 mod selection;
@@ -30,15 +27,19 @@ mod terminal;
 mod visible;
 mod wrap;
 
-use std::{io, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 use clap::Parser as _;
+use tracing_subscriber::EnvFilter;
+
+/// Variable that enables logs on standard error and selects their levels.
+const LOG_LEVELS: &str = "RUST_LOG";
 
 fn main() -> ExitCode {
-    logging::start();
+    start_logging();
     match cli::run_command(cli::Cli::parse()) {
         Ok(code) => code,
-        // Whoever read the output has seen enough.
+        // The reader of the output, such as `head`, has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             aside::error(&format!("{error:#}"));
@@ -52,4 +53,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Logs to standard error if `RUST_LOG` is set.
+fn start_logging() {
+    if env::var_os(LOG_LEVELS).is_some_and(|levels| !levels.is_empty()) {
+        let filter = EnvFilter::from_env(LOG_LEVELS);
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    }
 }

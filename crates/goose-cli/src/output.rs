@@ -1,4 +1,4 @@
-//! Standard output: the one place that writes there. Colours only where a terminal wants them.
+//! Standard output. Colours are used only on terminals that support them.
 
 use std::{
     borrow::Cow,
@@ -17,16 +17,16 @@ use crate::{
 
 /// Names of things.
 pub(crate) const NAME: Style = Style::new().bold();
-/// What is as it should be.
+/// Success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// What deserves a look.
+/// Warnings.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
-/// What went wrong.
+/// Errors.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-/// What matters less.
+/// Secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Standard output, locked. What is written appears at the end, or when much has gathered.
+/// Standard output, locked and buffered.
 pub(crate) struct Output {
     out: BufWriter<StdoutLock<'static>>,
     is_terminal: bool,
@@ -34,29 +34,29 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Standard output as it is.
+    /// Locks standard output.
     pub(crate) fn new() -> Self {
         let out = io::stdout();
         let colours = AutoStream::choice(&out) != ColorChoice::Never;
         Self { is_terminal: out.is_terminal(), colours, out: BufWriter::new(out.lock()) }
     }
 
-    /// Whether a person reads this.
+    /// Returns true if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// A text in a style, where there are styles.
+    /// Applies a style, if the output has colours.
     pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
         Painted { style: self.colours.then_some(style), text }
     }
 
-    /// A text of somebody else: harmless on a terminal, as it is elsewhere.
+    /// Escapes untrusted text on a terminal; elsewhere it is unchanged.
     pub(crate) fn foreign<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.is_terminal { visible::text(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Whether a text fits on a line of which so much is used.
+    /// Returns true if a text fits on a line with `used` columns taken.
     pub(crate) fn has_room(&self, used: usize, text: &str) -> bool {
         !self.is_terminal || used + text.chars().count() <= WIDTH
     }
@@ -66,7 +66,7 @@ impl Output {
         writeln!(self.out, "{line}")
     }
 
-    /// Writes a text of somebody else on lines of its own, further right. Long lines are broken for a terminal.
+    /// Writes untrusted text on indented lines, wrapped on a terminal.
     pub(crate) fn indented(&mut self, indent: usize, style: Style, text: &str) -> io::Result<()> {
         let width = if self.is_terminal { WIDTH.saturating_sub(indent) } else { usize::MAX };
         let text = visible::text(text);
@@ -83,13 +83,13 @@ impl Output {
         self.line(visible::json(&json))
     }
 
-    /// Writes what is still held back. Whoever writes calls this last, to hear of failures.
+    /// Flushes the buffer. Must be called last: dropping the output would hide errors.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
-/// A text with a style, or without.
+/// A text with an optional style.
 pub(crate) struct Painted<T> {
     style: Option<Style>,
     text: T,
@@ -106,4 +106,18 @@ impl<T: Display> Display for Painted<T> {
             None => self.text.fmt(f),
         }
     }
+}
+
+/// Formats a number of bytes, such as `1.1 GB`.
+#[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
+pub(crate) fn byte_size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    let (mut size, mut unit) = (bytes as f64 / 1000.0, "kB");
+    for larger in UNITS.iter().skip(1) {
+        if size < 1000.0 {
+            break;
+        }
+        (size, unit) = (size / 1000.0, larger);
+    }
+    format!("{size:.1} {unit}")
 }

@@ -1,4 +1,4 @@
-//! Which extensions a command is about: the configured ones, those of the flags, and the built-ins.
+//! The extensions that a command works on: configured ones, those given by flags, and built-ins.
 
 use std::path::{Path, PathBuf};
 
@@ -11,32 +11,32 @@ use serde::Serialize;
 
 use crate::args::ExtensionArgs;
 
-/// Where an extension comes from.
+/// Origin of an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Source {
-    /// It is configured, in the user's file.
+    /// The user's configuration file.
     Config,
-    /// The project's file says so, which is trusted.
+    /// The project's trusted file.
     Project,
-    /// A flag says so.
+    /// A flag.
     Flag,
-    /// It comes with goose, and is not configured.
+    /// A built-in that is not configured.
     Builtin,
 }
 
-/// An extension that could be meant.
+/// An extension that can be selected.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    /// What it is called: its key in the configuration, or the name that a flag gave it.
+    /// Key in the configuration, or name given by a flag.
     pub(crate) key: String,
     pub(crate) source: Source,
     pub(crate) enabled: bool,
-    /// What is configured, where it can be read.
+    /// Configuration, if it is valid.
     pub(crate) config: Option<ExtensionConfig>,
-    /// Why it cannot be used, and where.
+    /// Error in the configuration, with its place.
     pub(crate) error: Option<String>,
-    /// Where its entry is.
+    /// Place of its entry.
     place: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Candidate {
         })
     }
 
-    /// A built-in that is not configured. The default ones are enabled.
+    /// Creates an entry for a built-in that is not configured. Default ones are enabled.
     fn builtin(builtin: &Builtin, settings: &Settings) -> Self {
         let config = ExtensionConfig::builtin(builtin.name).with_description(builtin.summary);
         Self {
@@ -78,7 +78,7 @@ impl Candidate {
         }
     }
 
-    /// The configuration, where it can be used.
+    /// Returns the configuration if it is valid.
     pub(crate) fn usable(&self) -> anyhow::Result<ExtensionConfig> {
         match (&self.config, &self.error) {
             (Some(config), None) => Ok(config.clone()),
@@ -97,14 +97,14 @@ impl Candidate {
     }
 }
 
-/// All extensions that could be meant.
+/// All extensions that can be selected.
 pub(crate) struct Selection {
     candidates: Vec<Candidate>,
     file: Option<PathBuf>,
 }
 
 impl Selection {
-    /// What is configured, as a conversation here would have it, and the flags. Nothing is started.
+    /// Loads the extensions that a session in this folder would have, and those of the flags. Starts nothing.
     pub(crate) fn load(settings: &Settings, which: &ExtensionArgs) -> anyhow::Result<Self> {
         let mut selection = Self { candidates: Vec::new(), file: None };
         if !which.no_profile {
@@ -125,23 +125,23 @@ impl Selection {
         Ok(selection)
     }
 
-    /// A flag takes the place of what is configured under the same name.
+    /// Adds an extension; a flag replaces a configured one of the same name.
     fn put(&mut self, candidate: Candidate) {
         self.candidates.retain(|there| !there.is_called(&candidate.key));
         self.candidates.push(candidate);
     }
 
-    /// All of them: configured ones in the order of the file, flags, other built-ins.
+    /// Returns all: configured ones in file order, flags, other built-ins.
     pub(crate) fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// The configuration that was read.
+    /// Returns the configuration file that was read.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         self.file.as_ref()
     }
 
-    /// The named ones, or all that are enabled.
+    /// Returns the named extensions, or all enabled ones.
     pub(crate) fn named_or_enabled(&self, names: &[String]) -> anyhow::Result<Vec<Candidate>> {
         if names.is_empty() {
             return self.enabled();
@@ -161,18 +161,18 @@ impl Selection {
             self.candidates.iter().filter(|it| it.enabled && !it.is_switch()).cloned().collect();
         if enabled.is_empty() {
             bail!(
-                "No extension is enabled. Name one (`goose extension list` shows them all), or add one with \
+                "No extensions are enabled. Name one (`goose extension list` shows them all), or add one with \
                  --with-builtin or --with-extension."
             );
         }
         Ok(enabled)
     }
 
-    /// The one whose tools may be called under a name: enabled, or a built-in that nobody has switched off.
+    /// Returns the extension whose tools can be called: an enabled one, or a built-in that is not disabled.
     pub(crate) fn callable(&self, name: &str) -> anyhow::Result<ExtensionConfig> {
         let candidate = self.known(name)?;
         if matches!(candidate.source, Source::Config | Source::Project) && !candidate.enabled {
-            return Err(switched_off(candidate));
+            return Err(disabled(candidate));
         }
         candidate.usable()
     }
@@ -182,7 +182,7 @@ impl Selection {
             let names: Vec<&str> = self.candidates.iter().map(|it| it.key.as_str()).collect();
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             anyhow!(
-                "There is no extension `{name}`. There are: {there}. Add one to config.yaml, or for this once with \
+                "There is no extension `{name}`. Available: {there}. Add one to config.yaml, or just for this command with \
                  --with-extension."
             )
         })
@@ -194,7 +194,7 @@ impl Selection {
     }
 }
 
-/// A built-in says itself what it is for, where the configuration does not.
+/// Adds the summary of a built-in whose entry has no description.
 fn described(config: ExtensionConfig) -> ExtensionConfig {
     let is_silent = config.kind == ExtensionKind::Builtin && config.description().is_empty();
     match builtins::find(&config.key()).filter(|_| is_silent) {
@@ -203,7 +203,7 @@ fn described(config: ExtensionConfig) -> ExtensionConfig {
     }
 }
 
-fn switched_off(candidate: &Candidate) -> anyhow::Error {
+fn disabled(candidate: &Candidate) -> anyhow::Error {
     let Candidate { key, place, .. } = candidate;
     let place = place.as_deref().unwrap_or("config.yaml");
     let once = match candidate.config.as_ref().map(|config| &config.kind) {
@@ -212,11 +212,11 @@ fn switched_off(candidate: &Candidate) -> anyhow::Error {
         _ => "--with-extension 'CMD'".to_owned(),
     };
     anyhow!(
-        "The extension `{key}` is switched off ({place}). Set 'enabled: true' there, or use it this once with {once}."
+        "The extension `{key}` is disabled ({place}). Set 'enabled: true' there, or use it just for this command with {once}."
     )
 }
 
-/// The extensions of the flags, each with a name of its own.
+/// Returns the extensions given by flags, each with a unique name.
 pub(crate) fn flags(which: &ExtensionArgs) -> anyhow::Result<Vec<ExtensionConfig>> {
     let mut configs = Vec::new();
     for line in &which.commands {
@@ -233,7 +233,7 @@ pub(crate) fn flags(which: &ExtensionArgs) -> anyhow::Result<Vec<ExtensionConfig
     Ok(named)
 }
 
-/// The second `notes` is `notes_2`.
+/// Makes the name unique: a second `notes` becomes `notes_2`.
 fn with_free_name(mut config: ExtensionConfig, taken: &[ExtensionConfig]) -> ExtensionConfig {
     let base = config.name.clone();
     let mut number = 1;
@@ -244,8 +244,8 @@ fn with_free_name(mut config: ExtensionConfig, taken: &[ExtensionConfig]) -> Ext
     config
 }
 
-/// What a server is called after: its host, and the port where one is given. What is no address stays as it is, for
-/// the error about it.
+/// Returns the host of a URL, with its port if given, as the name of a server. An invalid URL is returned unchanged, for the
+/// error message about it.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);

@@ -25,24 +25,6 @@ impl ConfigArgs {
     }
 }
 
-/// An answer that the command line or the environment gives in advance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consent {
-    /// The person is asked, where they can be.
-    Ask,
-    /// It is given.
-    Given,
-}
-
-impl Consent {
-    /// Reads a flag, and a variable of the environment that stands for it.
-    pub(crate) fn new(flag: bool, variable: &str) -> Self {
-        let by_variable =
-            env::var(variable).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes"));
-        if flag || by_variable { Self::Given } else { Self::Ask }
-    }
-}
-
 /// A project's file and its trust.
 pub(crate) struct Project {
     pub(crate) path: PathBuf,
@@ -61,7 +43,7 @@ pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
     let source = SettingsSource::of_this_process(paths.clone())
         .with_config_file(args.config.clone())
         .with_factory(local::factory(paths, None));
-    let found = env::current_dir().map_or(Ok(None), |folder| judged(paths, &folder));
+    let found = env::current_dir().map_or(Ok(None), |folder| find_project(paths, &folder));
     let (file, project) = match found {
         Ok(Some((file, trust))) => {
             let project = Project { path: file.path().to_owned(), trust };
@@ -74,7 +56,10 @@ pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
 }
 
 /// Finds the project's file of a folder and checks its trust.
-pub(crate) fn judged(paths: &Paths, folder: &Path) -> Result<Option<(ProjectFile, Trust)>, ConfigError> {
+pub(crate) fn find_project(
+    paths: &Paths,
+    folder: &Path,
+) -> Result<Option<(ProjectFile, Trust)>, ConfigError> {
     let Some(file) = ProjectFile::find(folder)? else { return Ok(None) };
     let trust = TrustStore::new(paths).check(&file)?;
     Ok(Some((file, trust)))

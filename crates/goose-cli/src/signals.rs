@@ -1,25 +1,25 @@
-//! Being asked to end: Ctrl-C, and what the system sends.
+//! Signals that ask the process to end: Ctrl-C, terminate and hang-up.
 
 use std::{io, process::ExitCode};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What shells add to a signal's number in the exit code.
+/// Offset of a signal's number in the exit code, as in shells.
 const BY_SIGNAL: u8 = 128;
 
 /// A signal that asks to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Ctrl-C: end what is going on.
+    /// Ctrl-C: cancels the current work.
     Interrupt,
-    /// End.
+    /// Ends the process.
     Terminate,
-    /// The terminal is gone.
+    /// The terminal was closed.
     HangUp,
 }
 
 impl Asked {
-    /// The exit code that tells of it.
+    /// Returns the exit code for this signal.
     pub(crate) fn code(self) -> ExitCode {
         let number = match self {
             Self::HangUp => 1,
@@ -29,13 +29,13 @@ impl Asked {
         ExitCode::from(BY_SIGNAL + number)
     }
 
-    /// The exit code, where goose itself is asked to end and not only what it does.
+    /// Returns the exit code if goose must quit, and `None` if only the current work is cancelled.
     pub(crate) fn leaves(self) -> Option<ExitCode> {
         if self == Self::Interrupt { None } else { Some(self.code()) }
     }
 }
 
-/// The signals that ask to end. From its making on they do not end the process by themselves any more.
+/// A listener for these signals. Once it exists, they no longer end the process by themselves.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -44,11 +44,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Errors
     ///
-    /// Where signals cannot be waited for.
+    /// Fails if the handlers cannot be installed.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -57,27 +57,25 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     ///
     /// # Errors
     ///
-    /// Where signals cannot be waited for any more.
+    /// Fails if signals can no longer be received.
     pub(crate) async fn next(&mut self) -> io::Result<Asked> {
         let (received, asked) = tokio::select! {
             received = self.interrupt.recv() => (received, Asked::Interrupt),
             received = self.terminate.recv() => (received, Asked::Terminate),
             received = self.hang_up.recv() => (received, Asked::HangUp),
         };
-        received.map(|()| asked).ok_or_else(|| io::Error::other("signals cannot be waited for"))
+        received.map(|()| asked).ok_or_else(|| io::Error::other("signals can no longer be received"))
     }
-}
 
-impl Signals {
-    /// Does some work, unless a signal comes first; the work is dropped then.
+    /// Runs work until it ends or a signal arrives, which drops it.
     ///
     /// # Errors
     ///
-    /// Where signals cannot be waited for any more.
+    /// Fails if signals can no longer be received.
     pub(crate) async fn unless_asked<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -89,12 +87,12 @@ impl Signals {
     }
 }
 
-/// Waits for a signal that asks to end, and returns the exit code that tells of it. From the first poll on, these
-/// signals do not end the process by themselves any more.
+/// Waits for a signal and returns its exit code. From the first poll on, these signals no longer end the process by
+/// themselves.
 ///
 /// # Errors
 ///
-/// Where signals cannot be waited for.
+/// Fails if signals cannot be received.
 pub(crate) async fn asked_to_end() -> io::Result<ExitCode> {
     Ok(Signals::listen()?.next().await?.code())
 }

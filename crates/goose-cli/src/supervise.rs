@@ -1,21 +1,24 @@
-//! Running extensions for the time of one command. However it ends, they are gone then.
+//! The async runtime, and extensions that run for the duration of one command and end with it.
 
-use std::{env, pin::pin, process::ExitCode, time::Duration};
+use std::{env, pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use goose::{
     agent_manager::AgentManager,
     agents::extension_manager::ExtensionManager,
-    config::{BaseEnvironment, ExtensionConfig, Settings},
+    config::{BaseEnvironment, ExtensionConfig, Paths, Settings},
 };
+use goose_extension::{ToolResult, prelude::async_trait};
+use goose_mcp_bridge::{Browser, FileTokenStore, OAuth, SystemBrowser};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
-use crate::{aside, login::login, signals};
+use crate::{aside, signals, visible};
 
-/// The time that the work may take to end when it is cancelled.
+/// Time limit for cancelled work to end.
 const END_TIME: Duration = Duration::from_secs(2);
 
-/// Does work with extensions. A signal that asks to end cancels the token, and is the exit code then.
+/// Runs work with extensions. A signal cancels the token and determines the exit code.
 pub(crate) fn supervise<W>(
     settings: &Settings,
     configs: Vec<ExtensionConfig>,
@@ -27,12 +30,12 @@ where
     runtime()?.block_on(supervised(settings, configs, work))
 }
 
-/// One thread is enough for waiting, and starts faster than several.
+/// Creates a runtime with one thread, which starts faster than several.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("goose could not start")
 }
 
-/// Runs to the end. Work in other threads ends with the process and is not waited for.
+/// Runs work without waiting for background threads, which end with the process.
 pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let ended = runtime.block_on(work);
@@ -48,8 +51,7 @@ async fn supervised<W>(
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = env::current_dir().context("the working folder does not exist; change to one that does")?;
     let agents = agent_manager(settings.clone());
     let options = agents.manager_options(folder).with_endless_patience();
     let manager = ExtensionManager::with_options(configs, CancellationToken::new(), options).await?;
@@ -59,7 +61,7 @@ where
     ended
 }
 
-/// The manager of this process: its settings, its environment, and logins in a browser.
+/// Creates the manager of this process, with its environment and logins in a browser.
 pub(crate) fn agent_manager(settings: Settings) -> AgentManager {
     let oauth = login(settings.paths());
     AgentManager::new(settings).with_environment(BaseEnvironment::from_process()).with_oauth(oauth)
@@ -75,12 +77,39 @@ where
         ended = &mut work => ended,
         code = signals::asked_to_end() => {
             stop.cancel();
-            // What it says now is of no use to anybody.
+            // The outcome of cancelled work does not matter.
             let _ = tokio::time::timeout(END_TIME, work).await;
             if aside::is_seen() {
                 aside::line("Cancelled.");
             }
             Ok(code?)
         }
+    }
+}
+
+/// Returns the OAuth client. Without a terminal it only uses earlier logins.
+fn login(paths: &Paths) -> OAuth {
+    let oauth = OAuth::new(Arc::new(FileTokenStore::new(paths.logins())));
+    if aside::is_seen() { oauth.with_browser(Arc::new(TerminalBrowser)) } else { oauth }
+}
+
+/// The system's browser. The address is printed as well, so that the user can open it by hand.
+struct TerminalBrowser;
+
+#[async_trait]
+impl Browser for TerminalBrowser {
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
+        aside::line(format_args!(
+            "`{}` requires a login. If no browser opens, open this address:\n{}",
+            visible::line(server),
+            visible::line(url.as_str())
+        ));
+        if let Err(error) = SystemBrowser.open(server, url).await {
+            aside::line(format_args!(
+                "The browser could not be opened: {}",
+                visible::text(&error.to_string())
+            ));
+        }
+        Ok(())
     }
 }

@@ -1,14 +1,14 @@
-//! Text of others, made harmless: whatever could move the cursor, hide or reorder text is shown as an escape.
+//! Escaping of untrusted text: characters that move the cursor, hide or reorder text are shown as escapes.
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// A text of several lines, with what could mislead a person escaped. Line breaks and tabs stay.
+/// Escapes misleading characters, except line breaks and tabs.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_misleading(c) && c != '\n' && c != '\t')
 }
 
-/// The same for prose, in which joiners belong to the writing: between letters of Persian or Hindi, or the parts of an
-/// emoji. Nothing that is compared or agreed to is prose.
+/// Escapes prose, in which joiners are legitimate: between letters of Persian or Hindi, or parts of an emoji. Must not be
+/// used for text that the user compares or approves.
 pub(crate) fn prose(text: &str) -> Cow<'_, str> {
     if !text.contains(is_joiner) {
         return self::text(text);
@@ -33,17 +33,17 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether a joiner next to it can be a part of the writing.
+/// Returns true if a joiner next to this character can be legitimate.
 fn can_join(c: char) -> bool {
     !c.is_ascii() && !c.is_whitespace() && !is_misleading(c)
 }
 
-/// The same for a text that belongs on one line.
+/// Escapes text for a single line, including line breaks and tabs.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_misleading)
 }
 
-/// JSON text in which such characters are escaped as JSON does it; its value is the same.
+/// Escapes JSON text with JSON escapes, so that its value is unchanged.
 pub(crate) fn json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
@@ -74,7 +74,7 @@ fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// `\n`, `\t` and `\r` as people know them, everything else by its number.
+/// Escapes `\n`, `\t` and `\r` by name, and everything else by its code point.
 fn escape(c: char) -> Box<dyn Iterator<Item = char>> {
     match c {
         '\n' | '\t' | '\r' => Box::new(c.escape_default()),
@@ -82,7 +82,7 @@ fn escape(c: char) -> Box<dyn Iterator<Item = char>> {
     }
 }
 
-/// Whether a character does something else than show itself.
+/// Returns true for characters that are invisible or change how other text is shown.
 fn is_misleading(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,9 +1,9 @@
-//! Text in lines that fit on a terminal.
+//! Line breaks for terminals.
 
-/// How wide texts are set for a terminal.
+/// Width of text on a terminal.
 pub(crate) const WIDTH: usize = 79;
 
-/// A line as several, broken at spaces. A word that is too long stays whole.
+/// Breaks a line at spaces. A word that is too long is not broken.
 pub(crate) fn wrapped(line: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), line.trim_end());
     while let Some(end) = rest.char_indices().nth(width).map(|(end, _)| end) {

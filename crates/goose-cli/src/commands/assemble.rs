@@ -15,17 +15,13 @@ use goose::{
 };
 use serde_json::Value;
 
-use super::{
-    project,
-    session::{LoggedEntries, explained},
-};
+use super::{explained, project, session::LoggedEntries};
 use crate::{
-    args::{ConversationArgs, ExtensionArgs, ModelArgs},
+    args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
     aside,
     choice::{self, Voice},
     local::{self, Fetching},
     selection,
-    settings::Consent,
     supervise::agent_manager,
     terminal::input::Input,
 };

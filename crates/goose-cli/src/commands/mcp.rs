@@ -1,4 +1,4 @@
-//! `goose mcp NAME`: a built-in as an MCP server on standard input and output.
+//! `goose mcp NAME`: serves a built-in extension over MCP on standard input and output.
 
 use std::{
     env,
@@ -27,19 +27,18 @@ pub(crate) struct McpArgs {
     pub(crate) name: String,
 }
 
-/// How long work in the background may go on after the end. A read of standard input never ends by itself.
+/// Time limit for background work at the end. A blocking read of standard input never ends by itself.
 const END_TIME: Duration = Duration::from_millis(200);
 
-/// Serves until the client goes away, or a signal asks to end.
+/// Serves until the client disconnects or a signal arrives.
 pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = env::current_dir().context("the working folder does not exist; change to one that does")?;
     let context = BindingContext::of_this_process(&paths).with_working_dir(folder);
     let settings = builtin_settings(&paths, &context);
     let extension = builtins::find(name).and_then(|builtin| builtin.build(&settings));
     let extension = extension.ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
-    greet_person(name);
+    greet_user(name);
     let runtime = supervise::runtime()?;
     let ended = runtime.block_on(serve(Serve::shared(extension)));
     runtime.shutdown_timeout(END_TIME);
@@ -54,19 +53,19 @@ async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
         signal = signals::asked_to_end() => {
             signal?;
             stop.cancel();
-            // What it was asked to do is done.
+            // The server was asked to stop, so its outcome does not matter.
             let _ = tokio::time::timeout(END_TIME, serving).await;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-/// Somebody who starts this by hand sees nothing otherwise: it waits for a program to speak to it.
-fn greet_person(name: &str) {
+/// Explains the silence to a user who starts this by hand: the server waits for a client.
+fn greet_user(name: &str) {
     if io::stdin().is_terminal() {
         aside::line(format_args!(
-            "This serves `{name}` to an MCP client on stdin and stdout. Ctrl-D ends it.\n\
-             To look at its tools: goose extension tools {name}"
+            "Serving `{name}` to an MCP client on standard input and output. Press Ctrl-D to stop.\n\
+             To list its tools: goose extension tools {name}"
         ));
     }
 }

@@ -12,3 +12,14 @@ pub(crate) mod models;
 mod project;
 pub(crate) mod run;
 pub(crate) mod session;
+
+use anyhow::anyhow;
+use goose::session::StoreError;
+
+/// Adds the hint to an error of the session store.
+fn explained(error: StoreError) -> anyhow::Error {
+    match error.hint() {
+        Some(hint) => anyhow!("{error}\n{hint}"),
+        None => error.into(),
+    }
+}

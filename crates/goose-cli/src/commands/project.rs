@@ -1,21 +1,21 @@
-//! The configuration that comes with a project: it counts only where the person trusts it.
+//! A project's own configuration, which is used only if the user trusts it.
 
 use std::{path::Path, sync::Arc};
 
 use goose::config::{ConfigFile, Paths, ProjectFile, Trust, TrustStore};
 
 use crate::{
+    args::Consent,
     aside,
     output::{FAINT, NAME, WARNING},
-    settings::Consent,
     terminal::input::{Input, Typed},
     visible,
 };
 
-/// The variable that trusts projects without asking.
+/// Variable that trusts projects without asking.
 pub(crate) const TRUST_PROJECT: &str = "GOOSE_TRUST_PROJECT";
 
-/// The project's file, where it is there and trusted.
+/// Returns the project's file if it exists and is trusted, after asking if possible.
 pub(crate) async fn trusted(
     paths: &Paths,
     folder: &Path,
@@ -47,32 +47,31 @@ pub(crate) async fn trusted(
         return Ok(Some(file));
     }
     aside::line(format_args!(
-        "{WARNING}{} is not used, because it is not trusted. Trust it with --trust-project.{WARNING:#}",
+        "{WARNING}{} is not used because it is not trusted. Trust it with --trust-project.{WARNING:#}",
         visible::line(&file.path().display().to_string())
     ));
     Ok(None)
 }
 
-/// Shows all that the file says, as it would be trusted, and asks. What does not fit on the screen is above it; what
-/// the file starts is said again below.
+/// Shows the whole file and asks. Its extensions are repeated below, since a long file scrolls off the screen.
 async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
     let turn = input.turn().await;
     let path = file.path().display().to_string();
     let what =
         if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
-    aside::line(format_args!("{NAME}{}{NAME:#} {what}. It says:", visible::line(&path)));
+    aside::line(format_args!("{NAME}{}{NAME:#} {what}. It contains:", visible::line(&path)));
     for line in file.text().lines() {
         aside::line(format_args!("    {FAINT}{}{FAINT:#}", visible::text(line)));
     }
     if let Some(names) = extensions(file) {
-        aside::line(format_args!("{WARNING}It has extensions: {}.{WARNING:#}", visible::line(&names)));
+        aside::line(format_args!("{WARNING}It adds extensions: {}.{WARNING:#}", visible::line(&names)));
     }
     aside::line("It can start programs and choose where your messages go.");
-    let typed = turn.answer("Trust it as it is? (y/n) ").await;
+    let typed = turn.answer("Trust it in this form? (y/n) ").await;
     matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes"))
 }
 
-/// The extensions that it has, which may stand far above.
+/// Returns the names of its extensions.
 fn extensions(file: &ProjectFile) -> Option<String> {
     let config: ConfigFile = file.clone().parse().ok()?;
     let names: Vec<&str> = config.extensions().iter().map(|entry| entry.key.as_str()).collect();

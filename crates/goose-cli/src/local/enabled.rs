@@ -11,7 +11,7 @@ use goose_local::{
 use goose_providers::{ModelRef, ProviderFactory};
 
 use super::{Fetching, ModelStatus};
-use crate::{choice::WAYS, commands::info::size};
+use crate::{choice::WAYS, output::byte_size};
 
 fn models(paths: &Paths) -> LocalModels {
     LocalModels::new(&paths.data, &paths.config, &paths.cache)
@@ -39,7 +39,7 @@ pub(crate) fn status(model: &ModelRef, paths: &Paths) -> ModelStatus {
         Ok(Place::Elsewhere(entry)) => ModelStatus::Absent(format!(
             "run 'goose models pull {}' ({}), or {WAYS}",
             entry.name,
-            size(entry.bytes)
+            byte_size(entry.bytes)
         )),
         Err(error) => ModelStatus::Broken(
             error.to_string(),

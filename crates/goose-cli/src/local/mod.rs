@@ -2,13 +2,15 @@
 //! A goose without the feature `local` has none.
 
 #[cfg(feature = "local")]
+mod download;
+#[cfg(feature = "local")]
 mod enabled;
 
 use std::sync::Arc;
 
 #[cfg(feature = "local")]
 pub(crate) use self::enabled::{factory, forget_session, status, store};
-use crate::{choice::Voice, settings::Consent, terminal::input::Input};
+use crate::{args::Consent, choice::Voice, terminal::input::Input};
 
 /// The provider's name.
 pub(crate) const PROVIDER: &str = "local";

@@ -1,4 +1,4 @@
-//! The model's words on standard output: set for a terminal, as they came for everything else.
+//! The answer on standard output: formatted for a terminal, unchanged for everything else.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 use super::{markdown::Markdown, size};
 use crate::{aside, visible};
 
-/// Where the answer goes.
+/// Output of the answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     form: Form,
@@ -26,7 +26,7 @@ enum Form {
 }
 
 impl Answer {
-    /// For standard output as it is.
+    /// Selects the form that fits standard output.
     pub(crate) fn new() -> Self {
         let out = io::stdout();
         let form = match (out.is_terminal(), AutoStream::choice(&out)) {
@@ -47,7 +47,7 @@ impl Answer {
         self.is_within_line && !matches!(self.form, Form::AsItIs)
     }
 
-    /// More of the answer.
+    /// Writes more of the answer.
     pub(crate) fn push(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
             Form::Set(markdown) => {
@@ -59,7 +59,7 @@ impl Answer {
         }
     }
 
-    /// A part of the answer is over: its last line is ended.
+    /// Ends a part of the answer and its last line.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         if let Form::Set(markdown) = &mut self.form {
             let rest = markdown.finish();
@@ -68,7 +68,7 @@ impl Answer {
         if self.is_within_line { self.write("\n") } else { Ok(()) }
     }
 
-    /// Writes a harmless text as it is, on lines of its own.
+    /// Writes trusted text unchanged, on separate lines.
     pub(crate) fn write_plainly(&mut self, text: &str) -> io::Result<()> {
         self.end()?;
         self.write(text)?;

@@ -1,4 +1,4 @@
-//! Help with typing: commands and files are completed.
+//! Completion of commands and file names.
 
 use std::{fs, path::MAIN_SEPARATOR};
 
@@ -12,16 +12,16 @@ use rustyline::{
 
 use crate::{commands::session::slash::COMMANDS, visible};
 
-/// How many candidates are offered.
+/// Maximum number of candidates.
 const MAX_CANDIDATES: usize = 200;
 
-/// How many entries of a folder are looked at.
+/// Maximum number of folder entries that are read.
 const MAX_ENTRIES: usize = 10_000;
 
-/// What marks a file in a message.
+/// Prefix of a file name in a message.
 const FILE_MARK: char = '@';
 
-/// What a line is typed for.
+/// Purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Purpose {
     /// A message to the model, or a command.
@@ -31,7 +31,7 @@ pub(crate) enum Purpose {
     Answer,
 }
 
-/// What the line editor asks.
+/// Callbacks of the line editor.
 #[derive(Debug, Default)]
 pub(crate) struct Assistant {
     pub(crate) purpose: Purpose,
@@ -57,7 +57,7 @@ impl Completer for Assistant {
     }
 }
 
-/// Where what is completed begins, and how it may go on.
+/// Returns the start of the completed part, and its candidates.
 fn candidates(typed: &str) -> (usize, Vec<Pair>) {
     if typed.starts_with('/') && !typed.contains(char::is_whitespace) {
         let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
@@ -71,7 +71,7 @@ fn candidates(typed: &str) -> (usize, Vec<Pair>) {
     }
 }
 
-/// The files whose paths begin so.
+/// Returns the files whose paths have this prefix.
 fn files(path: &str) -> Vec<Pair> {
     let (folder, begin) = match path.rfind(MAIN_SEPARATOR) {
         Some(at) => path.split_at(at + 1),

@@ -1,4 +1,4 @@
-//! Changes to files, as lines with colours.
+//! Coloured display of file changes.
 
 use anstyle::{AnsiColor, Style};
 
@@ -7,12 +7,12 @@ use crate::{
     visible,
 };
 
-/// How many lines of one change are shown.
+/// Maximum number of lines of a change.
 const MAX_LINES: usize = 200;
 
 const PLACE: Style = AnsiColor::Cyan.on_default();
 
-/// The lines that show a unified diff of a file.
+/// Formats a unified diff.
 pub(crate) fn lines(path: &str, unified: &str) -> Vec<String> {
     let body: Vec<&str> = unified.lines().skip_while(|line| is_file_name(line)).collect();
     let (added, removed) = (count(&body, '+'), count(&body, '-'));
@@ -29,7 +29,7 @@ fn count(lines: &[&str], mark: char) -> usize {
     lines.iter().filter(|line| line.starts_with(mark)).count()
 }
 
-/// The name is in the first line already. Below the first place, the same marks are a change like any other.
+/// Returns true for the header lines with file names. After the first hunk, such lines are changes.
 fn is_file_name(line: &str) -> bool {
     line.starts_with("--- ") || line.starts_with("+++ ")
 }

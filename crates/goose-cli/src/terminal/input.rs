@@ -1,13 +1,11 @@
-//! The person's keyboard: one question at a time has it, and one thread reads all that is typed.
+//! The keyboard: one question at a time owns it, and one thread reads all input.
 //!
-//! Whoever asks takes the keyboard's [`Turn`] before the first word of the question is shown, and keeps it until the
-//! answer is there; so no answer goes to another question than the one the person sees. What was typed before a
-//! question was seen is no answer to it and is dropped. A question whose asker goes away is withdrawn, see
-//! [`Turn::answer`].
+//! A caller takes the keyboard's [`Turn`] before it shows a question and holds it until the answer arrives, so an answer
+//! always belongs to the question on the screen. Input from before the question is discarded. A question whose caller is
+//! dropped is cancelled, see [`Turn::answer`].
 //!
-//! Between the lines of a conversation what is typed is neither shown nor changed, see [`Input::hold`], so that it does
-//! not stand in the answer and is there for the next line. [`Input::restore`] leaves the terminal as it was, however
-//! goose ends.
+//! Between the lines of a session, input is held back without echo, see [`Input::hold`]: it must not appear within an answer,
+//! and is kept for the next line. [`Input::restore`] restores the terminal's original mode, however goose ends.
 
 use std::{
     io::{self, Write as _},
@@ -37,40 +35,40 @@ use crate::{
     dialogue::{Dialogue, Keyboard},
 };
 
-/// How many questions may wait for the thread: one, and those that were withdrawn a moment ago.
+/// Capacity of the request queue: one question, and those withdrawn a moment ago.
 const QUEUE: usize = 16;
 
 /// Ends the mode in which terminals mark what is pasted.
 const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
 
-/// What came of a question.
+/// Outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// A line, or several.
     Text(String),
     /// Ctrl-C on an empty line.
     Interrupted,
-    /// Ctrl-C that took a line back.
+    /// Ctrl-C that discarded a line.
     Dropped,
-    /// Ctrl-D, or there is no more.
+    /// Ctrl-D or end of input.
     Ended,
-    /// The keyboard cannot be read any more. The person was told.
+    /// The keyboard can no longer be read. The user was told.
     Lost,
 }
 
-/// The person's keyboard.
+/// The user's keyboard.
 #[derive(Debug)]
 pub(crate) struct Input {
     history: Option<PathBuf>,
     requests: OnceLock<SyncSender<Request>>,
     terminal: OnceLock<Option<Termios>>,
-    /// Whether what is typed between questions waits unseen.
+    /// True if input between questions is held back without echo.
     is_held: AtomicBool,
     turns: Arc<Mutex<()>>,
 }
 
 impl Input {
-    /// Nothing is read, and no thread begun, before the first question.
+    /// Creates a keyboard. Nothing is read and no thread is started before the first question.
     pub(crate) fn new(history: Option<PathBuf>) -> Self {
         Self {
             history,
@@ -81,13 +79,13 @@ impl Input {
         }
     }
 
-    /// Waits for the keyboard. Nobody else asks while the turn is kept.
+    /// Waits for the keyboard. No other question is asked while the turn is held.
     pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
         let turn = Arc::clone(&self.turns).lock_owned().await;
         Turn { input: Arc::clone(self), is_begun: AtomicBool::new(false), _turn: turn }
     }
 
-    /// Whether somebody asks now.
+    /// Returns true while a question is open.
     pub(crate) fn is_asking(&self) -> bool {
         self.turns.try_lock().is_err()
     }
@@ -106,7 +104,7 @@ impl Input {
         if sent && let Ok(typed) = answered.await {
             return typed;
         }
-        aside::error("The keyboard cannot be read any more.");
+        aside::error("The keyboard can no longer be read.");
         Typed::Lost
     }
 
@@ -118,18 +116,18 @@ impl Input {
         sender
     }
 
-    /// The terminal as it was, where there is one.
+    /// Returns the terminal's original mode, if there is a terminal.
     fn original(&self) -> Option<&Termios> {
         self.terminal.get_or_init(|| tcgetattr(io::stdin()).ok()).as_ref()
     }
 
-    /// From now on what is typed between questions waits for the next line, unseen. Ctrl-C stays a signal.
+    /// Holds back input between questions for the next line, without echo. Ctrl-C stays a signal.
     pub(crate) fn hold(&self) {
         self.is_held.store(true, Ordering::SeqCst);
         self.rest();
     }
 
-    /// The terminal as it is between questions.
+    /// Sets the mode of the terminal between questions.
     fn rest(&self) {
         if let Some(original) = self.original() {
             let is_held = self.is_held.load(Ordering::SeqCst);
@@ -137,7 +135,7 @@ impl Input {
         }
     }
 
-    /// Leaves the terminal as it was, also where a line is still being read.
+    /// Restores the terminal's original mode, even while a line is being read.
     pub(crate) fn restore(&self) {
         self.is_held.store(false, Ordering::SeqCst);
         if let Some(Some(terminal)) = self.terminal.get() {
@@ -147,7 +145,7 @@ impl Input {
     }
 }
 
-/// Where this fails there is no terminal any more.
+/// Sets the mode of the terminal. If this fails, the terminal is gone.
 pub(super) fn set(terminal: &Termios) {
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal);
 }
@@ -159,7 +157,7 @@ fn quiet(original: &Termios) -> Termios {
     quiet
 }
 
-/// The terminal itself edits the line, shows it, and makes a signal of Ctrl-C.
+/// Mode for answers: the terminal edits and echoes the line, and turns Ctrl-C into a signal.
 fn answering(original: &Termios) -> Termios {
     let mut answering = original.clone();
     answering.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
@@ -176,8 +174,8 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Asks for a short answer. Dropped before it is there, the question is withdrawn: what was typed of an answer is
-    /// taken back, and the next question has the keyboard. Ctrl-C is a signal meanwhile, as it is without a question.
+    /// Asks for a short answer. If the future is dropped, the question is cancelled: partial input is discarded, and the
+    /// keyboard is free for the next question. Ctrl-C stays a signal meanwhile.
     pub(crate) async fn answer(&self, prompt: &str) -> Typed {
         self.begin();
         let open = Open::new(&self.input, prompt);
@@ -186,19 +184,19 @@ impl Turn {
         typed
     }
 
-    /// Lets the person change a line.
+    /// Lets the user edit a line.
     pub(crate) async fn change(&self, prompt: &str, line: &str) -> Typed {
         self.begin();
         self.input.request(What::line(prompt, line, Purpose::Answer)).await
     }
 
-    /// Lets the person change a text in their own editor; [`Typed::Ended`] where there is none or it failed.
+    /// Lets the user edit a text in their editor; [`Typed::Ended`] if there is none or it failed.
     pub(crate) async fn edit(&self, text: &str) -> Typed {
         self.begin();
         self.input.request(What::Edit { text: text.to_owned() }).await
     }
 
-    /// What was typed before the first question of a turn is no answer to it.
+    /// Discards input that was typed before the first question of a turn.
     fn begin(&self) {
         aside::end_status();
         if !self.is_begun.swap(true, Ordering::SeqCst) {
@@ -207,12 +205,12 @@ impl Turn {
     }
 }
 
-/// Where this fails there is no terminal any more.
+/// Discards pending input. If this fails, the terminal is gone.
 fn discard() {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
-/// A question that stands on the screen.
+/// A question on the screen.
 struct Open<'a> {
     input: &'a Input,
     is_answered: bool,
@@ -229,7 +227,7 @@ impl<'a> Open<'a> {
 
     fn answered(mut self, typed: &Typed) {
         self.is_answered = true;
-        // Ctrl-D leaves the cursor where it is.
+        // Ctrl-D does not move the cursor.
         let line_end = if matches!(typed, Typed::Text(_)) { "" } else { "\n" };
         aside::end_question(line_end);
     }
@@ -239,7 +237,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             discard();
-            aside::end_question(" (withdrawn)\n");
+            aside::end_question(" (cancelled)\n");
         }
         self.input.rest();
     }

@@ -1,9 +1,9 @@
-//! What a person at a terminal sees of the work, and how they answer.
+//! Display of replies on a terminal, and input of messages and answers.
 //!
 //! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `diff`, `status`;
 //!   `json`: the same events for programs;
-//! - `input`: the keyboard, whose turn it is; `reader`: lines that are typed, with `completion`; `approval`: may a tool run?
-//! - `follow`: one reply from its begin to its end, with signals and questions; `size`: how wide the terminal is.
+//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`; `approval`: consent to tool calls;
+//! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
 
 pub(crate) mod answer;
 pub(crate) mod approval;

@@ -1,4 +1,4 @@
-//! The thread that reads what the person types: messages with a line editor, answers as the terminal gives them.
+//! The thread that reads input: messages with a line editor, answers as plain lines of the terminal.
 
 use std::{
     env, fs,
@@ -33,39 +33,39 @@ use super::{
 };
 use crate::aside;
 
-/// How many lines of earlier sessions are remembered.
+/// Maximum number of lines in the history.
 const MAX_HISTORY: usize = 2_000;
 
-/// The longest text that an editor may give back.
+/// Maximum size of an edited text.
 const MAX_EDITED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The longest answer; terminals themselves allow about 4 KB a line.
+/// Maximum length of an answer; terminals themselves allow about 4 KB per line.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// How often it is looked whether the asker is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What ends a line that goes on, and is no part of it.
-const GOES_ON: char = '\\';
+/// Last character of a line that is continued; not a part of the message.
+const CONTINUES: char = '\\';
 
-/// The prompt of a line that goes on.
-const GOES_ON_PROMPT: &str = "… ";
+/// Prompt of a continuation line.
+const CONTINUES_PROMPT: &str = "… ";
 
 type LineEditor = Editor<Assistant, DefaultHistory>;
 
-/// A question to the person.
+/// A request to the reader thread.
 pub(super) struct Request {
     pub(super) what: What,
     pub(super) answer: oneshot::Sender<Typed>,
 }
 
-/// What is read.
+/// Kind of input.
 pub(super) enum What {
-    /// A line in the line editor, which may be given in part.
+    /// A line in the line editor, with optional initial text.
     Line { prompt: String, initial: String, purpose: Purpose },
-    /// A line as the terminal gives it; the question is on the screen.
+    /// A plain line of the terminal; the question is on the screen.
     Answer,
-    /// A text in the person's own editor.
+    /// A text in the user's editor.
     Edit { text: String },
 }
 
@@ -76,7 +76,7 @@ impl What {
     }
 }
 
-/// Whoever waits for an answer.
+/// The caller that waits for an answer.
 struct Asker<'a>(&'a oneshot::Sender<Typed>);
 
 impl Asker<'_> {
@@ -85,11 +85,11 @@ impl Asker<'_> {
     }
 }
 
-/// The thread's own.
+/// State of the reader thread.
 pub(super) struct Reader {
-    /// The one for messages, with their history.
+    /// Line editor for messages, with their history.
     editor: Option<LineEditor>,
-    /// Whether the last Ctrl-C took a line back.
+    /// True if the last Ctrl-C discarded a line.
     dropped: Arc<AtomicBool>,
     history: Option<PathBuf>,
     /// The terminal as it was.
@@ -101,7 +101,7 @@ impl Reader {
         Self { editor: None, dropped: Arc::default(), history, terminal }
     }
 
-    /// Answers until nobody can ask any more. Questions that were withdrawn meanwhile are left out.
+    /// Handles requests until all senders are dropped. Skips cancelled ones.
     pub(super) fn answer_all(mut self, requests: &Receiver<Request>) {
         while let Ok(Request { what, answer }) = requests.recv() {
             let asker = Asker(&answer);
@@ -113,21 +113,21 @@ impl Reader {
                 What::Answer => answered(&asker),
                 What::Edit { text } => self.edited(&text, &asker).map_or(Typed::Ended, Typed::Text),
             };
-            // Who asked may be gone.
+            // The caller may be gone.
             let _ = answer.send(typed);
         }
     }
 
-    /// A message may have several lines: one that ends with a backslash goes on.
+    /// Reads a message. A line that ends with a backslash is continued.
     fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
         if purpose == Purpose::Answer {
             return self.read_answer(prompt, initial);
         }
         let mut begun = String::new();
         loop {
-            let prompt = if begun.is_empty() { prompt } else { GOES_ON_PROMPT };
+            let prompt = if begun.is_empty() { prompt } else { CONTINUES_PROMPT };
             match self.read_message(prompt) {
-                Typed::Text(text) => match text.strip_suffix(GOES_ON) {
+                Typed::Text(text) => match text.strip_suffix(CONTINUES) {
                     Some(line) => begun.extend([line, "\n"]),
                     None => {
                         begun.push_str(&text);
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// By an editor of its own: what was typed ahead is for the next message, and no answer.
+    /// Uses a separate editor, because input typed ahead belongs to the next message.
     fn read_answer(&self, prompt: &str, initial: &str) -> Typed {
         match self.new_editor(Purpose::Answer) {
             Some(mut editor) => read(&mut editor, prompt, initial, &self.dropped),
@@ -178,7 +178,7 @@ impl Reader {
         edited
     }
 
-    /// What cannot be remembered is no reason to stop.
+    /// Adds a message to the history. Failures are ignored.
     fn remember(&mut self, text: &str) {
         let (Some(editor), Some(history)) = (&mut self.editor, &self.history) else { return };
         if matches!(editor.add_history_entry(text), Ok(true)) {
@@ -188,7 +188,7 @@ impl Reader {
     }
 }
 
-/// A line of a line editor, which may be given in part.
+/// Reads a line with a line editor.
 fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBool) -> Typed {
     dropped.store(false, Ordering::SeqCst);
     let styled = format!("\x1b[1m{prompt}\x1b[0m");
@@ -200,7 +200,7 @@ fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBo
     }
 }
 
-/// A line as the terminal gives it, unless the asker goes away first.
+/// Reads a plain line of the terminal, unless the caller goes away first.
 fn answered(asker: &Asker<'_>) -> Typed {
     let (stdin, mut line) = (io::stdin(), Vec::new());
     while line.len() < MAX_ANSWER_BYTES {
@@ -228,7 +228,7 @@ fn answered(asker: &Asker<'_>) -> Typed {
     Typed::Text(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Whether there is something to read, after a moment at most.
+/// Waits briefly for input, and returns true if there is some.
 fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     let moment = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
     match poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&moment)) {
@@ -238,7 +238,7 @@ fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     }
 }
 
-/// Notes whether Ctrl-C takes a line back.
+/// Records if Ctrl-C discards a line.
 struct Interrupt {
     dropped: Arc<AtomicBool>,
 }

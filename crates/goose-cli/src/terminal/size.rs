@@ -1,32 +1,32 @@
-//! How wide the terminal is.
+//! Width of the terminal.
 
 use std::io;
 
 use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthChar as _;
 
-/// Where the terminal does not say.
+/// Width if the terminal does not report one.
 const USUAL_WIDTH: usize = 80;
 
-/// Narrower than this nothing can be laid out.
+/// Minimum width.
 const LEAST_WIDTH: usize = 20;
 
-/// Text is not set wider than this; longer lines are hard to read.
+/// Maximum width of text; longer lines are hard to read.
 const MOST_TEXT_WIDTH: usize = 100;
 
-/// How many columns the terminal has.
+/// Returns the number of columns of the terminal.
 pub(crate) fn columns() -> usize {
     let sizes = [tcgetwinsize(io::stderr()), tcgetwinsize(io::stdout())];
     let width = sizes.into_iter().flatten().map(|size| usize::from(size.ws_col)).find(|width| *width > 0);
     width.unwrap_or(USUAL_WIDTH).max(LEAST_WIDTH)
 }
 
-/// How wide text is set.
+/// Returns the width of text.
 pub(crate) fn text_width() -> usize {
     (columns() - 1).min(MOST_TEXT_WIDTH)
 }
 
-/// The begin of a line that fits into a width, with a mark where something was cut off.
+/// Truncates a line to a width, with an ellipsis if something was cut off.
 pub(crate) fn fitted(line: &str, width: usize) -> String {
     let (mut used, mut end) = (0, 0);
     for (at, c) in line.char_indices() {

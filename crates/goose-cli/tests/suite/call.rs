@@ -62,7 +62,7 @@ fn bad_arguments_are_refused_before_anything_starts() -> anyhow::Result<()> {
             "error: The arguments in --args are not JSON: expected value at line 1 column 10.",
         ),
         ("{\"a\": 1,", "EOF while parsing"),
-        ("[1]", "error: The arguments in --args are a list, not an object."),
+        ("[1]", "error: The arguments in --args are an array, not an object."),
         ("@nothing.json", "error: The arguments in nothing.json cannot be read"),
     ] {
         // The extension does not exist, which would be the next error.
@@ -117,10 +117,13 @@ fn what_was_not_run_is_an_error() -> anyhow::Result<()> {
         (vec!["tutorial", "load_tutorial"], "error: Invalid arguments for `load_tutorial`"),
         (
             vec!["nope", "echo"],
-            "error: There is no extension `nope`. There are: m, dying, off, memory, developer, tutorial.",
+            "error: There is no extension `nope`. Available: m, dying, off, memory, developer, tutorial.",
         ),
-        (vec!["off", "echo"], "Set 'enabled: true' there, or use it this once with --with-extension 'CMD'."),
-        (vec!["memory", "remember_memory"], "or use it this once with --with-builtin memory."),
+        (
+            vec!["off", "echo"],
+            "Set 'enabled: true' there, or use it just for this command with --with-extension 'CMD'.",
+        ),
+        (vec!["memory", "remember_memory"], "or use it just for this command with --with-builtin memory."),
     ] {
         let run = home.run(&[&["extension", "call"], arguments.as_slice()].concat())?;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{arguments:?}");

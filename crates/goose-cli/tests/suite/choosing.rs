@@ -155,7 +155,7 @@ fn info_and_doctor_show_what_would_be_used_and_why() -> anyhow::Result<()> {
     let model = of_model(&checks)?;
     assert_eq!(model["state"], "good");
     ensure!(
-        model["says"].as_str().is_some_and(|it| it.ends_with("goose chose it: ANTHROPIC_API_KEY is set")),
+        model["says"].as_str().is_some_and(|it| it.ends_with("chosen by goose: ANTHROPIC_API_KEY is set")),
         "{model:#}"
     );
     Ok(())
@@ -186,7 +186,7 @@ fn without_anything_the_ways_to_a_model_are_said() -> anyhow::Result<()> {
         let json = Run::try_from(goose(&home, &["doctor", "--json"]).output()?)?.json()?;
         let model = of_model(&json)?;
         assert_eq!(model["state"], "warning", "{model:#}");
-        ensure!(model["mend"].as_str().is_some_and(|it| it.contains("goose models pull")), "{model:#}");
+        ensure!(model["fix"].as_str().is_some_and(|it| it.contains("goose models pull")), "{model:#}");
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ fn configure_begins_with_what_would_be_used() -> anyhow::Result<()> {
     let mut terminal = Terminal::start(program, ["configure"], environment, home.path())?;
     terminal.wait_for("goose would use lmstudio:org/b (LM Studio answers at")?;
     for prompt in
-        ["Service [lmstudio]:", "(hidden) [none]:", "Model [org/b]:", "(y/N):", "Mode [auto]:", "Switch:"]
+        ["Provider [lmstudio]:", "(hidden) [none]:", "Model [org/b]:", "(y/N):", "Mode [auto]:", "Toggle:"]
     {
         terminal.wait_for(prompt)?;
         terminal.send("\r")?;

@@ -55,7 +55,7 @@ fn help_names_every_command() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    say(&terminal, "/help", "Ctrl-C cancels a reply; once more, it leaves.")?;
+    say(&terminal, "/help", "Press Ctrl-C to cancel a reply, and again to quit.")?;
     let screen = terminal.screen();
     for command in COMMANDS {
         ensure!(
@@ -65,11 +65,11 @@ fn help_names_every_command() -> anyhow::Result<()> {
     }
     for (line, expected) in [
         ("/t", "goose uses the colours of your terminal"),
-        ("/recipe", "Recipes are not a part of goose yet."),
-        ("/skills", "Skills are not a part of goose yet."),
-        ("/frobnicate", "There is no command /frobnicate."),
-        ("/extension", "It is: /extension CMD"),
-        ("/cost", "Nothing yet."),
+        ("/recipe", "Recipes are not available yet."),
+        ("/skills", "Skills are not available yet."),
+        ("/frobnicate", "Unknown command /frobnicate."),
+        ("/extension", "Usage: /extension CMD"),
+        ("/cost", "No usage yet."),
     ] {
         say(&terminal, line, expected)?;
     }
@@ -86,7 +86,7 @@ fn clear_forgets_the_conversation_and_the_session_keeps_it() -> anyhow::Result<(
     let server = ModelServer::scripted([Turn::text("I know a pond."), Turn::text("Which pond?")])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "Remember the pond", "I know a pond.")?;
-    say(&terminal, "/clear", "The model has forgotten the conversation.")?;
+    say(&terminal, "/clear", "Cleared the model's context.")?;
     say(&terminal, "Where was it?", "Which pond?")?;
     let sent = last(&server)?.body["messages"].to_string();
     ensure!(sent.contains("Where was it?") && !sent.contains("the pond"), "{sent}");
@@ -132,13 +132,13 @@ fn mode_changes_what_may_be_done_without_asking() -> anyhow::Result<()> {
         ModelServer::scripted([Turn::text("Only words."), shell("touch made"), Turn::text("As you wish.")])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "/mode", "auto")?;
-    say(&terminal, "/mode chat", "The mode is chat now.")?;
+    say(&terminal, "/mode chat", "Switched to mode chat.")?;
     ensure!(standing(&terminal)?.ends_with("· chat"), "{}", terminal.screen());
     say(&terminal, "Hi", "Only words.")?;
     assert_eq!(last(&server)?.tool_names(), Vec::<&str>::new());
     ensure!(standing(&terminal)?.ends_with("· chat"), "{}", terminal.screen());
     say(&terminal, "/mode sometimes", "error: ")?;
-    say(&terminal, "/mode approve", "The mode is approve now.")?;
+    say(&terminal, "/mode approve", "Switched to mode approve.")?;
     terminal.send("Make it\r")?;
     terminal.wait_for("Allow it?")?;
     terminal.send("n\r")?;
@@ -159,7 +159,7 @@ fn model_changes_who_goes_on_with_the_conversation() -> anyhow::Result<()> {
     say(&terminal, "First", "One.")?;
     assert_eq!(last(&server)?.body["model"], "gpt-4");
     say(&terminal, "/model", "openai:gpt-4 · ")?;
-    say(&terminal, "/model gpt-4o-mini", "The model is openai:gpt-4o-mini now.")?;
+    say(&terminal, "/model gpt-4o-mini", "Switched to openai:gpt-4o-mini.")?;
     ensure!(standing(&terminal)?.starts_with("openai:gpt-4o-mini · "), "{}", terminal.screen());
     say(&terminal, "Second", "Two.")?;
     let asked = last(&server)?;
@@ -167,7 +167,7 @@ fn model_changes_who_goes_on_with_the_conversation() -> anyhow::Result<()> {
     ensure!(asked.body.to_string().contains("One."), "it knows what was said: {}", asked.body);
     ensure!(standing(&terminal)?.starts_with("openai:gpt-4o-mini · "), "{}", terminal.screen());
 
-    say(&terminal, "/model anthropic:claude-sonnet-4-5", "The model is anthropic:claude-sonnet-4-5 now.")?;
+    say(&terminal, "/model anthropic:claude-sonnet-4-5", "Switched to anthropic:claude-sonnet-4-5.")?;
     say(&terminal, "Third", "Three.")?;
     let asked = last(&server)?;
     assert_eq!((asked.wire, &asked.body["model"]), (Wire::Anthropic, &json!("claude-sonnet-4-5")));
@@ -197,12 +197,12 @@ fn results_are_shown_in_full_or_folded() -> anyhow::Result<()> {
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "Count", "One.")?;
     ensure!(terminal.screen().contains("… 2 more lines"), "{}", terminal.screen());
-    say(&terminal, "/r", "Results of tools are shown in full.")?;
+    say(&terminal, "/r", "Tool results are now shown in full.")?;
     say(&terminal, "Again", "Two.")?;
     let screen = terminal.screen();
     let after = screen.split("shown in full.").nth(1).context("it is said")?;
     ensure!(after.contains("last-line") && !after.contains("more lines"), "{screen}");
-    say(&terminal, "/r", "Results of tools are folded.")?;
+    say(&terminal, "/r", "Tool results are now folded.")?;
     Ok(())
 }
 
@@ -219,11 +219,11 @@ fn extensions_are_added_to_the_running_conversation() -> anyhow::Result<()> {
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "First", "One.")?;
     ensure!(!offers(&last(&server)?, "workbench") && !offers(&last(&server)?, "tutorial"));
-    say(&terminal, "/builtin tutorial", "tutorial is added")?;
+    say(&terminal, "/builtin tutorial", "Added tutorial")?;
     say(&terminal, "/builtin nonsense", "There is no built-in extension 'nonsense'.")?;
     say(&terminal, "Second", "Two.")?;
     ensure!(offers(&last(&server)?, "tutorial"), "{:?}", last(&server)?.tool_names());
-    say(&terminal, &format!("/extension {}", program("workbench", "")?), "workbench is added")?;
+    say(&terminal, &format!("/extension {}", program("workbench", "")?), "Added workbench")?;
     say(&terminal, "Third", "Three.")?;
     let asked = last(&server)?;
     ensure!(offers(&asked, "workbench"), "{:?}", asked.tool_names());
@@ -244,7 +244,7 @@ fn prompts_of_extensions_are_listed_and_sent() -> anyhow::Result<()> {
     say(&terminal, "/prompt greet name=\"Ada Lovelace\"", "Hello, Ada Lovelace!")?;
     assert_eq!(last(&server)?.last_user_text().as_deref(), Some("Greet Ada Lovelace."));
     say(&terminal, "/prompt nothing", "error: ")?;
-    say(&terminal, "/prompt", "It is: /prompt NAME")?;
+    say(&terminal, "/prompt", "Usage: /prompt NAME")?;
     terminal.send("/prompt greet_me\r")?;
     terminal.wait_until("no question is", |screen| {
         screen.lines().last().is_some_and(|line| line.starts_with("name ("))
@@ -267,9 +267,9 @@ fn plans_are_made_without_tools_until_the_plan_ends() -> anyhow::Result<()> {
     let text = asked.last_user_text().context("a message")?;
     ensure!(text.starts_with("Make a plan") && text.ends_with("Cross the pond"), "{text}");
     ensure!(standing(&terminal)?.ends_with("· chat"), "{}", terminal.screen());
-    say(&terminal, "/endplan", "Back to work. The mode is smart_approve.")?;
+    say(&terminal, "/endplan", "Plan mode ended. The mode is smart_approve.")?;
     say(&terminal, "Go", "At work.")?;
     ensure!(offers(&last(&server)?, "developer"), "{:?}", last(&server)?.tool_names());
-    say(&terminal, "/endplan", "No plan is being made.")?;
+    say(&terminal, "/endplan", "Plan mode is not active.")?;
     Ok(())
 }

@@ -54,8 +54,8 @@ fn a_value_that_does_not_fit_is_not_written() -> anyhow::Result<()> {
         ("GOOSE_TEMPERATURE", "warm", "a number"),
         ("GOOSE_MODE", "wild", "Use one of auto"),
         ("GOOSE_MODERATOR", "strict", "passive, truncate, summarize"),
-        ("extensions", "5", "is a mapping"),
-        ("\u{7}", "5", "is no key"),
+        ("extensions", "5", "must be a mapping"),
+        ("\u{7}", "5", "is not a valid key"),
     ] {
         let run = home.run(&["configure", "set", key, value])?;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{key}");
@@ -69,7 +69,7 @@ fn a_value_that_does_not_fit_is_not_written() -> anyhow::Result<()> {
 fn secrets_go_where_secrets_are() -> anyhow::Result<()> {
     let home = home(CONFIG)?;
     let set = home.run(&["configure", "set", "OPENAI_API_KEY", "hush"])?;
-    assert_eq!(home.normal(&set.stdout)?, "OPENAI_API_KEY is kept in HOME/config/secrets.yaml.\n");
+    assert_eq!(home.normal(&set.stdout)?, "Stored OPENAI_API_KEY in HOME/config/secrets.yaml.\n");
     assert_eq!(text(&home)?, CONFIG);
     let secrets = home.path().join("config/secrets.yaml");
     assert_eq!(fs::read_to_string(&secrets)?, "OPENAI_API_KEY: hush\n");
@@ -277,19 +277,19 @@ It runs this Python program with the packages evil as the extension 'c':
 fn a_key_is_changed_where_it_counts() -> anyhow::Result<()> {
     let home = home("OPENAI_API_KEY: sk-old # mine\nGOOSE_PROVIDER: openai\n")?;
     let kept = home.run_with_input(&["configure", "--key-stdin"], "sk-new\n")?;
-    assert_eq!(home.normal(&kept.stdout)?, "OPENAI_API_KEY is kept in HOME/config/config.yaml.\n");
+    assert_eq!(home.normal(&kept.stdout)?, "Stored OPENAI_API_KEY in HOME/config/config.yaml.\n");
     assert_eq!(text(&home)?, "OPENAI_API_KEY: sk-new # mine\nGOOSE_PROVIDER: openai\n");
     ensure!(!home.path().join("config/secrets.yaml").exists());
 
     let mut command = home.goose(&["configure", "set", "OPENAI_API_KEY", "sk-3"]);
     let run: crate::support::Run = command.env("OPENAI_API_KEY", "other").output()?.try_into()?;
-    ensure!(run.stderr.contains("the environment variable OPENAI_API_KEY counts"), "{run:?}");
+    ensure!(run.stderr.contains("environment variable OPENAI_API_KEY overrides"), "{run:?}");
     ensure!(!run.stderr.contains("other"), "{run:?}");
 
     home.run(&["configure", "--key-store", "file", "--key-from-env", "HOME"])?;
     let gone = home.run(&["configure", "unset", "OPENAI_API_KEY"])?;
     let places = "HOME/config/secrets.yaml, HOME/config/config.yaml";
-    assert_eq!(home.normal(&gone.stdout)?, format!("OPENAI_API_KEY is no longer in {places}.\n"));
+    assert_eq!(home.normal(&gone.stdout)?, format!("Removed OPENAI_API_KEY from {places}.\n"));
     assert_eq!(home.run(&["configure", "get", "OPENAI_API_KEY"])?.code, Some(1));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `goose doctor`: what is broken is found, and how to mend it is said.
+//! `goose doctor`: problems are found, and fixes suggested.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _};
 
@@ -35,7 +35,7 @@ fn a_home_that_works_is_healthy() -> anyhow::Result<()> {
         "config folder",
         "configuration",
         "model",
-        "service",
+        "provider",
         "shell",
         "sessions",
         "extension m",
@@ -46,12 +46,12 @@ fn a_home_that_works_is_healthy() -> anyhow::Result<()> {
     }
     ensure!(!home.path().join("data").exists(), "looking has made something");
     let people = home.run(&["doctor"])?;
-    ensure!(people.stdout.ends_with("broken.\n"), "{}", people.stdout);
+    ensure!(people.stdout.ends_with("found.\n"), "{}", people.stdout);
     Ok(())
 }
 
 #[test]
-fn what_is_broken_is_named_with_its_mending() -> anyhow::Result<()> {
+fn problems_are_reported_with_fixes() -> anyhow::Result<()> {
     let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let home = Home::with_config(&format!(
         "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\nOPENAI_HOST: http://{free}\nGOOSE_SHELL: /nowhere/sh\nextensions:\n  gone: {{type: stdio, cmd: no-such-program-here}}\n  old: {{type: sse}}\n  secret: {{type: stdio, cmd: sh, env_keys: [NOBODY_SET_THIS]}}\n  off: {{type: sse, enabled: false}}\n",
@@ -61,18 +61,18 @@ fn what_is_broken_is_named_with_its_mending() -> anyhow::Result<()> {
     let (run, json) = examined(&home, &[])?;
     assert_eq!((run.code, &json["healthy"]), (Some(1), &Value::Bool(false)));
     for (name, state, says) in [
-        ("service", "bad", "cannot be reached"),
+        ("provider", "bad", "cannot be reached"),
         ("shell", "bad", "/nowhere/sh cannot be started"),
-        ("extension gone", "bad", "'no-such-program-here' is not there"),
+        ("extension gone", "bad", "'no-such-program-here' was not found"),
         ("extension old", "bad", "streamable_http"),
         ("extension secret", "bad", "NOBODY_SET_THIS"),
-        ("secrets.yaml", "warning", "others on this machine can read"),
+        ("secrets.yaml", "warning", "other users can read"),
         ("configuration", "good", "config.yaml"),
     ] {
         let check = check(&json, name)?;
         assert_eq!(check["state"], state, "{check:#}");
         ensure!(check["says"].as_str().is_some_and(|it| it.contains(says)), "{check:#}");
-        ensure!(state == "good" || check["mend"].is_string(), "{check:#}");
+        ensure!(state == "good" || check["fix"].is_string(), "{check:#}");
     }
     ensure!(check(&json, "extension off").is_err());
     Ok(())
@@ -83,7 +83,7 @@ fn a_home_without_a_model_or_with_a_broken_file_is_not_healthy() -> anyhow::Resu
     let nowhere = Home::with_config("GOOSE_PROVIDER: anthropic\n")?;
     let (run, json) = examined(&nowhere, &[])?;
     assert_eq!((run.code, &check(&json, "model")?["state"]), (Some(1), &Value::from("bad")));
-    ensure!(check(&json, "model")?["mend"].as_str().is_some_and(|it| it.contains("goose configure")));
+    ensure!(check(&json, "model")?["fix"].as_str().is_some_and(|it| it.contains("goose configure")));
 
     let broken = Home::with_config("A: [\n")?;
     let (run, json) = examined(&broken, &[])?;
@@ -132,6 +132,6 @@ fn a_damaged_store_is_found() -> anyhow::Result<()> {
     let (run, json) = examined(&home, &[])?;
     let sessions = check(&json, "sessions")?;
     assert_eq!((run.code, &sessions["state"]), (Some(1), &Value::from("bad")), "{sessions:#}");
-    ensure!(sessions["mend"].is_string());
+    ensure!(sessions["fix"].is_string());
     Ok(())
 }

@@ -29,23 +29,23 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     let home = Home::with_config("# mine\nGOOSE_PROVIDER: anthropic # before\n")?;
     let server = ModelServer::scripted([Turn::text("Hello from the script.")])?;
     let mut terminal = configure(&home, &server)?;
-    terminal.wait_for("Service [anthropic]:")?;
+    terminal.wait_for("Provider [anthropic]:")?;
     terminal.send("opnai\r")?;
     terminal.wait_for("did you mean openai?")?;
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("very-hush\r")?;
-    terminal.wait_for("It is kept in")?;
+    terminal.wait_for("Stored in")?;
     terminal.wait_for("Model [")?;
     terminal.send("my-model\r")?;
-    terminal.wait_for("see whether it works? (y/N):")?;
+    terminal.wait_for("Send the model a test message? (y/N):")?;
     terminal.send("y\r")?;
     terminal.wait_for("openai:my-model says: Hello from the script.")?;
     terminal.wait_for("Mode [auto]:")?;
     terminal.send("smart_approve\r")?;
-    terminal.wait_for("Switch:")?;
+    terminal.wait_for("Toggle:")?;
     terminal.send("memory\r")?;
-    terminal.wait_until("memory is not off", |screen| screen.matches("Switch:").count() == 2)?;
+    terminal.wait_until("memory is not off", |screen| screen.matches("Toggle:").count() == 2)?;
     terminal.send("\r")?;
     ensure!(terminal.wait()?.success(), "{}", terminal.screen());
     ensure!(!terminal.screen().contains("very-hush"), "{}", terminal.screen());
@@ -69,12 +69,12 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     // Again, with Enter alone: nothing changes.
     let mut again = configure(&home, &server)?;
     for prompt in [
-        "Service [openai]:",
+        "Provider [openai]:",
         "[keep OPENAI_API_KEY]:",
         "Model [my-model]:",
         "(y/N):",
         "Mode [smart_approve]:",
-        "Switch:",
+        "Toggle:",
     ] {
         again.wait_for(prompt)?;
         again.send("\r")?;
@@ -91,9 +91,9 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     let mut terminal = configure(&home, &server)?;
     if cfg!(feature = "local") {
         terminal.wait_for("goose would use local:qwen2.5-coder-1.5b (a small local model")?;
-        terminal.wait_for("Service [local]:")?;
+        terminal.wait_for("Provider [local]:")?;
     } else {
-        terminal.wait_for("Service:")?;
+        terminal.wait_for("Provider:")?;
     }
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;

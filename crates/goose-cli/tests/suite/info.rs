@@ -34,9 +34,9 @@ data          HOME/data
 state         HOME/state
 cache         HOME/state/cache
 settings      HOME/config/config.yaml
-secrets       HOME/config/secrets.yaml (not there)
+secrets       HOME/config/secrets.yaml (missing)
 extensions    memory, old (off)
-sessions      HOME/data/sessions/goose.db (not there yet)
+sessions      HOME/data/sessions/goose.db (not created yet)
 ",
             env!("CARGO_PKG_VERSION")
         )

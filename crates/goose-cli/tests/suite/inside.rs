@@ -74,14 +74,14 @@ fn doctor_opens_the_file_and_names_who_did_not_answer() -> anyhow::Result<()> {
         let checks = json["checks"].as_array().context("checks")?;
         checks.iter().find(|check| check["name"] == "model").cloned().context("no check of the model")
     };
-    let nobody = home.run(&["doctor"])?.stdout;
-    ensure!(nobody.contains("nobody answers with a model: Ollama at 127.0.0.1:9, LM Studio at"), "{nobody}");
+    let servers = home.run(&["doctor"])?.stdout;
+    ensure!(servers.contains("none offers a model: Ollama at 127.0.0.1:9, LM Studio at"), "{servers}");
     tiny_model::write(&home.path().join("own.gguf"), 1)?;
     assert_eq!(home.run(&["models", "use", "own.gguf"])?.code, Some(0));
     let good = model(&home)?;
     assert_eq!(good["state"], "good", "{good:#}");
     ensure!(good["says"].as_str().is_some_and(|it| it.contains("fine for simple tasks")), "{good:#}");
-    ensure!(!home.run(&["doctor"])?.stdout.contains("nobody answers"), "a model is chosen");
+    ensure!(!home.run(&["doctor"])?.stdout.contains("none offers a model"), "a model is chosen");
     let whole = fs::read(home.path().join("own.gguf"))?;
     fs::write(home.path().join("own.gguf"), &whole[..whole.len() / 2])?;
     let broken = model(&home)?;
@@ -98,7 +98,7 @@ fn configure_says_what_it_is_good_for() -> anyhow::Result<()> {
     let environment = NOBODY_THERE.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
     let terminal = Terminal::start(program, ["configure"], environment, home.path())?;
-    terminal.wait_for("Service [local]:")?;
+    terminal.wait_for("Provider [local]:")?;
     terminal.send("\r")?;
     terminal.wait_for("small local model: fine for simple tasks")?;
     Ok(())
@@ -119,9 +119,9 @@ fn a_conversation_goes_on_with_the_model_inside() -> anyhow::Result<()> {
     say(&terminal, "/model local:text.gguf", "is not a model that goose can run")?;
     say(&terminal, "/model local:", "Download it with `goose models pull qwen2.5-coder-1.5b`")?;
     say(&terminal, "Who is it?", "Still me.")?;
-    say(&terminal, "/model local:mine", "The model is local:mine now.")?;
-    say(&terminal, "/model other.gguf", "The model is local:other.gguf now.")?;
-    say(&terminal, "/model openai:gpt-4", "The model is openai:gpt-4 now.")?;
+    say(&terminal, "/model local:mine", "Switched to local:mine.")?;
+    say(&terminal, "/model other.gguf", "Switched to local:other.gguf.")?;
+    say(&terminal, "/model openai:gpt-4", "Switched to openai:gpt-4.")?;
     Ok(())
 }
 

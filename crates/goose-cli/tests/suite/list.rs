@@ -61,7 +61,7 @@ memory     on   builtin
 developer  on   builtin
     files, commands and a plan, for work on code
 
-Built-ins that are not configured (they work by name, or with --with-builtin):
+Other built-ins (use them by name or with --with-builtin):
 tutorial  guided, step-by-step tutorials
 "
     );
@@ -101,7 +101,7 @@ developer  on   builtin
 memory     on   builtin
     facts and preferences across conversations
 
-Built-ins that are not configured (they work by name, or with --with-builtin):
+Other built-ins (use them by name or with --with-builtin):
 tutorial  guided, step-by-step tutorials
 "
     );

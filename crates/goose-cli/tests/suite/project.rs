@@ -43,18 +43,18 @@ fn a_project_counts_from_when_it_is_trusted() -> anyhow::Result<()> {
     let started = home.path().join("started");
 
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    terminal.wait_for("Trust it as it is?")?;
+    terminal.wait_for("Trust it in this form?")?;
     ensure!(terminal.screen().contains("GOOSE_MAX_TURNS: 7"), "{}", terminal.screen());
     ensure!(!started.exists(), "it was started before it was trusted");
     terminal.send("n\r")?;
-    terminal.wait_for("is not used, because it is not trusted")?;
+    terminal.wait_for("is not used because it is not trusted")?;
     say(&terminal, "Hi", "Here.")?;
     ensure!(!offers_bench(&server) && !started.exists(), "it counts, though it is not trusted");
     terminal.send("/exit\r")?;
     assert_eq!(terminal.wait()?.code(), Some(0));
 
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    terminal.wait_for("Trust it as it is?")?;
+    terminal.wait_for("Trust it in this form?")?;
     terminal.send("y\r")?;
     say(&terminal, "Hi", "Here.")?;
     ensure!(offers_bench(&server) && started.exists(), "it does not count, though it is trusted");
@@ -68,7 +68,7 @@ fn a_project_counts_from_when_it_is_trusted() -> anyhow::Result<()> {
     write(&home, &format!("{}# changed\n", config(&home)?))?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     terminal.wait_for("has changed since you trusted it")?;
-    terminal.wait_for("Trust it as it is?")?;
+    terminal.wait_for("Trust it in this form?")?;
     terminal.send("n\r")?;
     prompted(&terminal)?;
     say(&terminal, "Hi", "Here.")?;
@@ -94,7 +94,7 @@ fn extension_commands_see_a_trusted_project() -> anyhow::Result<()> {
     let own = ("memory".to_owned(), "config".to_owned());
     let default = ("developer".to_owned(), "builtin".to_owned());
     assert_eq!(keys(&before)?, [own.clone(), default.clone()]);
-    ensure!(before.stderr.contains("is not used, because it is not trusted"), "{}", before.stderr);
+    ensure!(before.stderr.contains("is not used because it is not trusted"), "{}", before.stderr);
     let refused = home.run(&["extension", "call", "bench", "echo", "--args", "{\"message\": \"hi\"}"])?;
     assert_eq!(refused.code, Some(1), "{refused:?}");
     ensure!(

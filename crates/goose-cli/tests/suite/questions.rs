@@ -166,7 +166,7 @@ fn ctrl_c_cancels_a_command_and_the_conversation_goes_on() -> anyhow::Result<()>
         })?;
     }
     terminal.send("/compact\r")?;
-    terminal.wait_for("making room")?;
+    terminal.wait_for("compacting")?;
     wait_until(LIMIT, "a summary is asked for", || Ok(server.asked().len() == 6))?;
     terminal.send("\x03")?;
     terminal.wait_for("Cancelled.")?;
@@ -238,9 +238,9 @@ fn a_project_cannot_hide_what_it_starts() -> anyhow::Result<()> {
     fs::write(folder.join("config.yaml"), format!("{comments}{extension}{after}"))?;
     let server = ModelServer::scripted([])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    terminal.wait_for("Trust it as it is?")?;
+    terminal.wait_for("Trust it in this form?")?;
     let screen = terminal.screen();
-    ensure!(screen.contains("It has extensions: evil."), "{screen}");
+    ensure!(screen.contains("It adds extensions: evil."), "{screen}");
     ensure!(!screen.contains("more lines"), "{screen}");
     terminal.send("n\r")?;
     terminal.wait_for("is not used")?;

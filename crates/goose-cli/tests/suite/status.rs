@@ -51,8 +51,8 @@ fn each_extension_is_started_and_shown() -> anyhow::Result<()> {
     let mut lines = shown.lines();
     assert_eq!(lines.next(), Some("✓ good    ready in N ms · 2 tools · stdio · MCP 2025-11-25 · ping N ms"));
     let dropped = lines.next().context("a dropped tool is named")?;
-    ensure!(dropped.starts_with("    left out the tool `echo`: "), "{dropped}");
-    assert_eq!(lines.next(), Some("    available_tools names what is not there: gone"));
+    ensure!(dropped.starts_with("    ignored the tool `echo`: "), "{dropped}");
+    assert_eq!(lines.next(), Some("    available_tools names unknown tools: gone"));
     assert_eq!(lines.next(), Some("✗ dying   degraded · stdio"));
     for expected in [
         "ended with exit code 1",
@@ -138,7 +138,7 @@ fn without_anything_enabled_it_says_what_to_do() -> anyhow::Result<()> {
     let nothing = "extensions:\n  developer: {type: builtin, enabled: false}\n  memory: {type: builtin, enabled: false}\n";
     let run = Home::with_config(nothing)?.run(&["extension", "status"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    ensure!(run.stderr.starts_with("error: No extension is enabled. Name one"), "{}", run.stderr);
+    ensure!(run.stderr.starts_with("error: No extensions are enabled. Name one"), "{}", run.stderr);
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn an_unknown_name_is_an_error_with_the_known_ones() -> anyhow::Result<()> {
     let run = home.run(&["extension", "status", "gud"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     let expected =
-        "error: There is no extension `gud`. There are: good, dying, old, off, memory, developer, tutorial.";
+        "error: There is no extension `gud`. Available: good, dying, old, off, memory, developer, tutorial.";
     ensure!(run.stderr.starts_with(expected), "{}", run.stderr);
     Ok(())
 }

@@ -72,7 +72,7 @@ fn one_that_fails_does_not_hide_the_others() -> anyhow::Result<()> {
     let run = home.run(&arguments)?;
     assert_eq!(run.code, Some(1));
     ensure!(run.stdout.starts_with("tutorial__load_tutorial  "), "{}", run.stdout);
-    ensure!(run.stderr.starts_with("error: no tools of `dying`: "), "{}", run.stderr);
+    ensure!(run.stderr.starts_with("error: cannot list the tools of `dying`: "), "{}", run.stderr);
     let json = home.run(&[&arguments[..], &["--json"]].concat())?.json()?;
     assert_eq!(json["problems"][0]["extension"], json!("dying"));
     Ok(())

@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal, one line each.
+//! Questions to the user at the terminal, one line each.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -8,7 +8,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 use crate::aside;
 
-/// The longest answer that is read.
+/// Maximum length of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
 /// Control characters that end or change a hidden answer.
@@ -16,22 +16,22 @@ const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 const BACKSPACES: [u8; 2] = [8, 127];
 
-/// Who answers.
+/// Source of answers.
 pub(super) trait Asking {
     /// Shows a line.
     fn tell(&mut self, line: &str);
 
-    /// Asks for a line, without spaces around it; an empty one where the person only pressed Enter.
+    /// Asks for a line and trims it. Empty if the user only pressed Enter.
     ///
     /// # Errors
     ///
-    /// Where the person ends the conversation.
+    /// Fails if the user ends the dialogue.
     fn ask(&mut self, prompt: &str) -> anyhow::Result<String>;
 
-    /// The same without showing what is typed.
+    /// Asks for a line without echoing it.
     fn ask_hidden(&mut self, prompt: &str) -> anyhow::Result<Secret>;
 
-    /// Asks for a line; Enter means what is there now.
+    /// Asks for a line; Enter keeps the current value.
     fn ask_or(&mut self, prompt: &str, present: Option<&str>) -> anyhow::Result<String> {
         let Some(present) = present else { return self.ask(&format!("{prompt}: ")) };
         let answer = self.ask(&format!("{prompt} [{present}]: "))?;
@@ -44,13 +44,13 @@ pub(super) trait Asking {
             match self.ask(&format!("{prompt} (y/N): "))?.to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
                 "" | "n" | "no" => return Ok(false),
-                _ => self.tell("  Give y or n."),
+                _ => self.tell("  Type y or n."),
             }
         }
     }
 }
 
-/// The person at this terminal.
+/// The user at this terminal.
 pub(super) struct Terminal;
 
 impl Asking for Terminal {
@@ -63,7 +63,7 @@ impl Asking for Terminal {
         let mut line = String::new();
         if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
             aside::line("");
-            bail!("Ended before everything was asked. What was answered until then is kept.");
+            bail!("Ended early. The answers so far are saved.");
         }
         Ok(line.trim().to_owned())
     }
@@ -74,12 +74,12 @@ impl Asking for Terminal {
         aside::line("");
         match typed? {
             Some(typed) => Ok(Secret::new(typed)),
-            None => bail!("Cancelled. What was answered until then is kept."),
+            None => bail!("Cancelled. The answers so far are saved."),
         }
     }
 }
 
-/// The terminal shows nothing of what is typed while this is there.
+/// Turns off the terminal's echo until it is dropped.
 struct Hidden(Termios);
 
 impl Hidden {
@@ -94,12 +94,12 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // Where this fails there is no terminal any more.
+        // If this fails, the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }
 
-/// Reads keys up to Enter; `None` where the person cancels.
+/// Reads keys up to Enter; `None` if the user cancels.
 fn read_hidden(keys: &mut impl io::BufRead) -> io::Result<Option<String>> {
     let mut typed: Vec<u8> = Vec::new();
     for key in keys.take(MAX_ANSWER_BYTES).bytes() {
@@ -112,7 +112,7 @@ fn read_hidden(keys: &mut impl io::BufRead) -> io::Result<Option<String>> {
                 let kept = text.char_indices().next_back().map_or(0, |(at, _)| at);
                 typed.truncate(kept);
             }
-            // Arrows and the like are no part of a key.
+            // Escape sequences of arrow keys and the like.
             key if key.is_ascii_control() => {}
             key => typed.push(key),
         }

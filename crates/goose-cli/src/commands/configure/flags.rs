@@ -1,4 +1,4 @@
-//! `goose configure` by flags: only what is named is changed.
+//! `goose configure` by flags: only the named keys change.
 
 use std::{
     env,
@@ -10,20 +10,24 @@ use goose::config::{ConfigEditor, ExtensionConfig, Secret, Settings, Switch};
 use goose_providers::Registry;
 use serde_json::json;
 
-use super::{args::Changes, keys, modes, services};
+use super::{
+    args::Changes,
+    choices::{find_mode, find_provider},
+    keys,
+};
 
 /// The longest key that is read.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
 
-/// What is going to be changed. Everything that the flags name is known.
+/// The validated changes.
 struct Plan {
     named: Vec<(&'static str, String)>,
     key: Option<(String, Secret)>,
     added: Vec<ExtensionConfig>,
 }
 
-/// Makes the changes; what was done, a line each. Everything is looked at before the first change; what fails in spite
-/// of that leaves in `done` what was done before.
+/// Applies the changes and adds a line for each to `done`. Everything is validated before the first change; if one fails
+/// nevertheless, `done` lists those before it.
 pub(super) fn apply(
     changes: &Changes,
     editor: &ConfigEditor,
@@ -39,31 +43,32 @@ pub(super) fn apply(
     editor.set_all(&values)?;
     done.extend(plan.named.iter().map(|(name, value)| format!("{name} is {value}.")));
     if let Some((name, key)) = &plan.key {
-        let place = keys::keep(settings, name, key, changes.key_store)?;
-        done.push(format!("{name} is kept in {place}."));
+        let place = keys::store(settings, name, key, changes.key_store)?;
+        done.push(format!("Stored {name} in {place}."));
     }
     for config in &plan.added {
         editor.put_extension(config, Switch::On)?;
-        done.push(format!("The extension {} is on.", config.key()));
+        done.push(format!("The extension {} is enabled.", config.key()));
     }
-    for (names, switch, what) in
-        [(&changes.extension_enable, Switch::On, "on"), (&changes.extension_disable, Switch::Off, "off")]
-    {
+    for (names, switch, what) in [
+        (&changes.extension_enable, Switch::On, "enabled"),
+        (&changes.extension_disable, Switch::Off, "disabled"),
+    ] {
         for name in names {
             editor.switch_extension(name, switch)?;
             done.push(format!("The extension {name} is {what}."));
         }
     }
     for name in &changes.extension_remove {
-        let what = if editor.remove_extension(name)? { "is removed" } else { "was not there" };
+        let what = if editor.remove_extension(name)? { "is removed" } else { "is not configured" };
         done.push(format!("The extension {name} {what}."));
     }
     Ok(())
 }
 
 fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::Result<Plan> {
-    let provider = changes.provider.as_deref().map(|name| services::find(registry, name)).transpose()?;
-    let mode = changes.mode.as_deref().map(modes::known).transpose()?;
+    let provider = changes.provider.as_deref().map(|name| find_provider(registry, name)).transpose()?;
+    let mode = changes.mode.as_deref().map(find_mode).transpose()?;
     let added = changes.extension_add.iter().map(|line| ExtensionConfig::from_command_line(line));
     let added: Vec<ExtensionConfig> = added.collect::<Result<_, _>>()?;
     added.iter().try_for_each(ExtensionConfig::check)?;
@@ -77,7 +82,7 @@ fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::
     let (present, _) = settings.configured_model()?;
     let model = match (&changes.model, provider) {
         (Some(model), _) => Some(model.clone()),
-        // Another service does not know the model of the one before.
+        // The previous provider's model is unknown to another one.
         (None, Some(provider)) if present.as_ref() != Some(&provider.name) => provider.default_model.clone(),
         _ => None,
     };
@@ -90,44 +95,52 @@ fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::
     Ok(Plan { named, key, added })
 }
 
-/// Whether there is, or will be, an extension of that name that can be switched.
+/// Fails unless an extension of that name exists or is about to be added.
 fn known_extension(name: &str, settings: &Settings, added: &[ExtensionConfig]) -> anyhow::Result<()> {
     let is_known = settings.user_file().extensions().iter().any(|entry| entry.key == name)
         || added.iter().any(|config| config.key() == name)
         || goose::builtins::find(name).is_some();
     if !is_known {
-        bail!("There is no extension '{name}' to switch. Add it with --extension-add. Nothing was changed.");
+        bail!("There is no extension '{name}'. Add it with --extension-add. Nothing was changed.");
     }
     Ok(())
 }
 
-/// The key that the flags give.
+/// Reads the key that the flags refer to.
 fn key(changes: &Changes) -> anyhow::Result<Option<Secret>> {
     let key = match (&changes.key_from_env, changes.key_stdin) {
-        (Some(name), _) => env::var(name).with_context(|| format!("the variable {name} has no key"))?,
+        (Some(name), _) => {
+            env::var(name).with_context(|| format!("the environment variable {name} is not set"))?
+        }
         (None, true) => {
             let mut key = String::new();
-            io::stdin().lock().take(MAX_KEY_BYTES).read_to_string(&mut key).context("no key came")?;
+            io::stdin()
+                .lock()
+                .take(MAX_KEY_BYTES)
+                .read_to_string(&mut key)
+                .context("the key cannot be read from standard input")?;
             key
         }
         (None, false) => return Ok(None),
     };
     match key.trim() {
         "" => bail!("The key is empty. Nothing was changed."),
-        key if key.contains(char::is_control) => bail!("The key has several lines. Nothing was changed."),
+        key if key.contains(char::is_control) => {
+            bail!("The key has more than one line. Nothing was changed.")
+        }
         key => Ok(Some(Secret::new(key))),
     }
 }
 
-/// The name under which the service looks for its key.
+/// Returns the variable name of the provider's key.
 fn key_name(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::Result<String> {
     let (configured, _) = settings.configured_model()?;
     let Some(provider) = changes.provider.clone().or(configured) else {
-        bail!("Whose key is it? Give --provider, too. Nothing was changed.");
+        bail!("No provider is given for the key. Add --provider. Nothing was changed.");
     };
-    let provider = services::find(registry, &provider)?;
+    let provider = find_provider(registry, &provider)?;
     match provider.key_variables.first() {
         Some(name) => Ok(name.clone()),
-        None => bail!("{} takes no key. Nothing was changed.", provider.display_name),
+        None => bail!("{} does not use a key. Nothing was changed.", provider.display_name),
     }
 }

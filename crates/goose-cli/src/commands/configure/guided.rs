@@ -1,25 +1,44 @@
-//! `goose configure` step by step. Enter keeps what is there; each answer is written as soon as it is given,
-//! the service together with its model.
+//! `goose configure` step by step. Enter keeps the current value; each answer is written at once, the provider together
+//! with its model.
 
-use goose::config::{ConfigEditor, ConfigError, Secrets as _, Settings, Switch, looks_secret};
-use goose_providers::{Choice, ProviderInfo, Registry};
+use std::{path::Path, sync::Arc, time::Duration};
+
+use goose::config::{
+    ConfigEditor, ConfigError, Paths, Secret, Secrets as _, Settings, SettingsSource, Switch, looks_secret,
+};
+use goose_extension::Message;
+use goose_providers::{
+    Choice, Provider, ProviderError, ProviderInfo, Registry, Reply, Request, RequestOptions,
+};
 use serde_json::json;
 
 use super::{
     asking::Asking,
+    choices::{MODES, find_mode, find_provider},
     keys,
-    modes::{self, MODES},
-    services, trial,
 };
-use crate::{local, visible};
+use crate::{
+    args::Consent,
+    choice::Voice,
+    local::{self, Fetching},
+    supervise::runtime,
+    terminal::input::Input,
+    visible,
+};
 
-/// How many models are shown; services have many more.
+/// Number of models that are listed; providers have many more.
 const SHOWN_MODELS: usize = 12;
 
-/// The widest line of names.
+/// Width of a line of names.
 const WIDTH: usize = 76;
 
-/// Asks for everything, in the order in which it is needed.
+/// Time limit of the test.
+const TEST_TIME: Duration = Duration::from_secs(60);
+
+/// Maximum length of the shown answer.
+const SHOWN_CHARACTERS: usize = 200;
+
+/// Asks all questions, in the order in which the answers are needed.
 pub(super) fn run(
     with: &mut dyn Asking,
     editor: &ConfigEditor,
@@ -27,29 +46,32 @@ pub(super) fn run(
     registry: &Registry,
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
-    with.tell(&format!("This writes {}. Enter keeps what is in brackets.", editor.path().display()));
+    with.tell(&format!(
+        "Settings are written to {}. Press Enter to keep the value in brackets.",
+        editor.path().display()
+    ));
     if let Some(choice) = choice {
         with.tell(&format!(
-            "No model is chosen yet; goose would use {}.",
+            "No model is configured yet; goose would use {}.",
             visible::line(&choice.to_string())
         ));
     }
-    let provider = service(with, settings, registry, choice)?;
+    let provider = choose_provider(with, settings, registry, choice)?;
     if provider.name == local::PROVIDER {
         with.tell(&format!("  {}", local::GOOD_FOR));
     }
     requirements(with, editor, settings, provider)?;
     key(with, settings, provider)?;
     model(with, editor, settings, provider, choice)?;
-    if with.agrees("Ask the model something, to see whether it works?")? {
-        with.tell(&trial::run(editor.path())?);
+    if with.agrees("Send the model a test message?")? {
+        with.tell(&test_model(editor.path())?);
     }
     mode(with, editor, settings)?;
     extensions(with, editor, settings)?;
     Ok(())
 }
 
-fn service<'s>(
+fn choose_provider<'s>(
     with: &mut dyn Asking,
     settings: &Settings,
     registry: &'s Registry,
@@ -59,20 +81,20 @@ fn service<'s>(
     let present = present.or_else(|| choice.and_then(|it| it.model.provider()).map(str::to_owned));
     let names: Vec<&str> = registry.known().iter().map(|info| info.name.as_str()).collect();
     with.tell("");
-    with.tell("Which service has your model?");
+    with.tell("Choose a provider:");
     for line in filled(&names) {
         with.tell(&format!("  {line}"));
     }
     loop {
-        let answer = with.ask_or("Service", present.as_deref())?;
-        match services::find(registry, &answer) {
+        let answer = with.ask_or("Provider", present.as_deref())?;
+        match find_provider(registry, &answer) {
             Ok(info) => return Ok(info),
             Err(error) => with.tell(&format!("  {}", visible::line(&error.to_string()))),
         }
     }
 }
 
-/// What the service needs besides a key.
+/// Asks for the settings that the provider needs besides a key.
 fn requirements(
     with: &mut dyn Asking,
     editor: &ConfigEditor,
@@ -87,10 +109,10 @@ fn requirements(
             if !answer.is_empty() {
                 break answer;
             }
-            with.tell("  It is needed.");
+            with.tell("  A value is required.");
         };
         if looks_secret(&setting.name) {
-            keys::keep(settings, &setting.name, &goose::config::Secret::new(answer), None)?;
+            keys::store(settings, &setting.name, &Secret::new(answer), None)?;
         } else if Some(&answer) != present.as_ref() {
             editor.set(&setting.name, &json!(answer))?;
         }
@@ -105,7 +127,7 @@ fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> a
     for name in &provider.key_variables {
         match secrets.get(name) {
             Ok(found) => known = known.or(found.map(|_| name)),
-            // A keyring that does not answer is no reason not to go on.
+            // A keyring that does not answer must not end the dialogue.
             Err(error @ ConfigError::Keyring(_)) => {
                 with.tell(&format!("  {}", visible::line(&error.to_string())))
             }
@@ -114,7 +136,7 @@ fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> a
     }
     with.tell("");
     if let Some(url) = &provider.docs_url {
-        with.tell(&format!("About keys for {}: {}", provider.display_name, visible::line(url)));
+        with.tell(&format!("How to get a key for {}: {}", provider.display_name, visible::line(url)));
     }
     let prompt = match (known, provider.needs_key) {
         (Some(known), _) => format!("{name} (hidden) [keep {known}]: "),
@@ -125,13 +147,14 @@ fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> a
     match typed.expose() {
         "" if known.is_none() && provider.needs_key => {
             with.tell(&format!(
-                "  Without a key nothing can be asked. Set {name} in the environment, or come back."
+                "  {} needs a key. Set {name} in the environment, or run this again.",
+                provider.display_name
             ));
         }
         "" => {}
         _ => {
-            let place = keys::keep(settings, name, &typed, None)?;
-            with.tell(&format!("  It is kept in {place}."));
+            let place = keys::store(settings, name, &typed, None)?;
+            with.tell(&format!("  Stored in {place}."));
         }
     }
     Ok(())
@@ -153,7 +176,7 @@ fn model(
     with.tell("");
     if !provider.models.is_empty() {
         let names: Vec<&str> = provider.models.iter().take(SHOWN_MODELS).map(String::as_str).collect();
-        with.tell("Some of its models; any other name works as well:");
+        with.tell("Some of its models; other names work as well:");
         for line in filled(&names) {
             with.tell(&format!("  {}", visible::line(&line)));
         }
@@ -163,7 +186,7 @@ fn model(
         if !answer.is_empty() {
             break answer;
         }
-        with.tell("  Give the name of a model.");
+        with.tell("  Type the name of a model.");
     };
     editor.set_model(&provider.name, Some(&answer))?;
     Ok(())
@@ -172,13 +195,13 @@ fn model(
 fn mode(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let present: Option<String> = settings.get("GOOSE_MODE")?;
     with.tell("");
-    with.tell("How much may goose do without asking?");
+    with.tell("Choose what goose may do without asking:");
     for (name, meaning) in MODES {
         with.tell(&format!("  {name:14} {meaning}"));
     }
     let default = present.as_deref().unwrap_or("auto");
     let chosen = loop {
-        match modes::known(&with.ask_or("Mode", Some(default))?) {
+        match find_mode(&with.ask_or("Mode", Some(default))?) {
             Ok(mode) => break mode,
             Err(error) => with.tell(&format!("  {error}")),
         }
@@ -189,7 +212,7 @@ fn mode(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings) -> an
     Ok(())
 }
 
-/// An extension that can be switched.
+/// An extension that can be enabled or disabled.
 struct Toggle {
     key: String,
     switch: Switch,
@@ -199,7 +222,7 @@ struct Toggle {
 fn extensions(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let mut toggles = toggles(settings);
     with.tell("");
-    with.tell("Extensions: name one to switch it on or off, Enter goes on.");
+    with.tell("Type an extension's name or number to toggle it; press Enter to continue.");
     loop {
         for (number, toggle) in toggles.iter().enumerate() {
             let mark = if toggle.switch == Switch::On { "on " } else { "off" };
@@ -210,7 +233,7 @@ fn extensions(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings)
                 visible::line(&toggle.about)
             ));
         }
-        let answer = with.ask("Switch: ")?;
+        let answer = with.ask("Toggle: ")?;
         if answer.is_empty() {
             return Ok(());
         }
@@ -228,7 +251,7 @@ fn extensions(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings)
     }
 }
 
-/// The configured ones, and the built-ins that are not.
+/// Returns the configured extensions and the other built-ins.
 fn toggles(settings: &Settings) -> Vec<Toggle> {
     let configured = settings.extensions().iter().map(|entry| Toggle {
         key: entry.key.clone(),
@@ -245,7 +268,7 @@ fn toggles(settings: &Settings) -> Vec<Toggle> {
     configured.chain(others).collect()
 }
 
-/// Names on lines that are full.
+/// Joins names to lines of limited width.
 fn filled(names: &[&str]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {
@@ -258,4 +281,51 @@ fn filled(names: &[&str]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Sends a short message to the configured model and describes the outcome in a line.
+fn test_model(file: &Path) -> anyhow::Result<String> {
+    let paths = Paths::from_env()?;
+    let consent = Consent::new(false, local::YES);
+    let fetching = Fetching { consent, voice: Voice::Aloud, input: Arc::new(Input::new(None)) };
+    let source = SettingsSource::of_this_process(paths.clone())
+        .with_config_file(Some(file.to_owned()))
+        .with_factory(local::factory(&paths, Some(fetching)));
+    let settings = Settings::load(source)?;
+    let Some(model) = settings.profile(None)?.processor else {
+        return Ok("  No model is configured.".to_owned());
+    };
+    let (registry, overrides) = (settings.registry(), settings.model_overrides()?);
+    let fetched = runtime()?.block_on(registry.fetch(&model, &settings));
+    let provider = match fetched.and_then(|()| registry.provider(&model, &settings, &overrides)) {
+        Ok(provider) => provider,
+        Err(error) => return Ok(failed(&error.to_string(), error.hint())),
+    };
+    let answered =
+        runtime()?.block_on(async { tokio::time::timeout(TEST_TIME, say_hello(&*provider)).await });
+    Ok(match answered {
+        Ok(Ok(answer)) => {
+            let shown: String = answer.trim().chars().take(SHOWN_CHARACTERS).collect();
+            format!("  The test succeeded. {model} says: {}", visible::line(&shown))
+        }
+        Ok(Err(error)) => failed(&error.to_string(), error.hint()),
+        Err(_) => failed(&format!("no answer within {} seconds", TEST_TIME.as_secs()), None),
+    })
+}
+
+async fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {
+    let messages = [Arc::new(Message::user("Say hello in one short sentence."))];
+    let options = RequestOptions::default();
+    let request = Request {
+        system: "You answer in one short sentence.",
+        messages: &messages,
+        tools: &[],
+        options: &options,
+    };
+    Ok(Reply::collect(provider.stream(request).await?).await?.message.text())
+}
+
+fn failed(why: &str, hint: Option<String>) -> String {
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("  The test failed: {}{}", visible::line(why), visible::line(&hint))
 }

@@ -1,4 +1,4 @@
-//! Where the key to a service is kept.
+//! Storage of API keys and other secrets.
 
 use std::{collections::BTreeMap, env};
 
@@ -7,11 +7,11 @@ use goose::config::{ConfigEditor, ConfigFile, FileSecrets, Keyring, Paths, Secre
 use super::args::KeyStore;
 use crate::aside;
 
-/// Keeps a secret under its name; the text says where it is now.
+/// Stores a secret and returns the place.
 ///
-/// One that is in `secrets.yaml` or `config.yaml` stays there. Else it goes where the person says, or into the keyring
-/// where there is one that answers, or into `secrets.yaml`. Where a stronger place has another one, that is said.
-pub(super) fn keep(
+/// A secret that is already in `secrets.yaml` or `config.yaml` stays there. Otherwise it goes to the requested store, or to
+/// the keyring if one is available, else to `secrets.yaml`. Warns if another source takes precedence.
+pub(super) fn store(
     settings: &Settings,
     name: &str,
     secret: &Secret,
@@ -20,16 +20,16 @@ pub(super) fn keep(
     let place = match store {
         Some(KeyStore::Keyring) => in_keyring(settings, name, secret)?,
         Some(KeyStore::File) => in_file(settings.paths(), name, secret)?,
-        None => where_it_is(settings, name, secret)?,
+        None => in_default_place(settings, name, secret)?,
     };
-    warn_of_stronger(settings, name, secret);
+    warn_if_overridden(settings, name, secret);
     Ok(place)
 }
 
-/// Takes a secret away from everywhere but the environment; the places where it was.
+/// Removes a secret from every place but the environment, and returns those places.
 pub(super) fn forget(settings: &Settings, name: &str) -> anyhow::Result<Vec<String>> {
     let mut places = Vec::new();
-    // First, because it can fail.
+    // First, because only the keyring is likely to fail.
     if let Some(keyring) = keyring(settings)
         && keyring.remove(name)?
     {
@@ -42,7 +42,7 @@ pub(super) fn forget(settings: &Settings, name: &str) -> anyhow::Result<Vec<Stri
     Ok(places)
 }
 
-fn where_it_is(settings: &Settings, name: &str, secret: &Secret) -> anyhow::Result<String> {
+fn in_default_place(settings: &Settings, name: &str, secret: &Secret) -> anyhow::Result<String> {
     let paths = settings.paths();
     if FileSecrets::new(paths.secrets_file()).get(name)?.is_some() {
         return in_file(paths, name, secret);
@@ -62,14 +62,14 @@ fn where_it_is(settings: &Settings, name: &str, secret: &Secret) -> anyhow::Resu
     })
 }
 
-/// Says where another secret of that name is, which counts.
-fn warn_of_stronger(settings: &Settings, name: &str, kept: &Secret) {
+/// Warns about another secret of that name that takes precedence.
+fn warn_if_overridden(settings: &Settings, name: &str, kept: &Secret) {
     if settings.variable(name).is_some_and(|value| value != kept.expose()) {
-        aside::line(format_args!("Here the environment variable {name} counts, whatever is kept."));
+        aside::line(format_args!("The environment variable {name} overrides the stored value here."));
         return;
     }
     let in_secrets = FileSecrets::new(settings.paths().secrets_file()).get(name).ok().flatten();
-    // The settings are as they were before.
+    // `settings` were loaded before the change.
     let config = ConfigFile::load(settings.user_file().path()).ok();
     let in_config = config.and_then(|file| file.get::<String>(name).ok().flatten());
     let other = match (&in_secrets, &in_config) {
@@ -77,7 +77,10 @@ fn warn_of_stronger(settings: &Settings, name: &str, kept: &Secret) {
         (None, Some(other)) if other != kept.expose() => settings.user_file().path().to_owned(),
         _ => return,
     };
-    aside::line(format_args!("Another {name} is in {}, and counts; take it out there.", other.display()));
+    aside::line(format_args!(
+        "{} contains another {name}, which takes precedence; remove it there.",
+        other.display()
+    ));
 }
 
 fn in_file(paths: &Paths, name: &str, secret: &Secret) -> anyhow::Result<String> {
@@ -89,14 +92,14 @@ fn in_file(paths: &Paths, name: &str, secret: &Secret) -> anyhow::Result<String>
 fn in_keyring(settings: &Settings, name: &str, secret: &Secret) -> anyhow::Result<String> {
     let keyring = keyring(settings).ok_or_else(|| {
         anyhow::anyhow!(
-            "There is no keyring that can be asked here. Use --key-store file to keep it in secrets.yaml."
+            "No keyring is available here. Use --key-store file to store the key in secrets.yaml."
         )
     })?;
     keyring.store(name, secret)?;
     Ok("the keyring".to_owned())
 }
 
-/// The keyring, where the person wants it and it can be asked.
+/// Returns the system's keyring, unless it is disabled or missing.
 fn keyring(settings: &Settings) -> Option<Keyring> {
     if settings.is_keyring_disabled() {
         return None;

@@ -1,20 +1,15 @@
-//! `goose configure`: choosing what goose works with, step by step or by flags.
+//! `goose configure`: choosing the model, keys, extensions and modes, step by step or by flags.
 //!
-//! - `args`: what it takes; `flags`, `keyed`: changes that the command line names; `guided`, `asking`: step by step;
-//! - `services`: what can be chosen; `modes`: how much may be done without asking; `keys`: where keys are kept;
-//! - `trial`: whether the model answers;
-//! - `trust`, `deeds`: whether this project's own configuration counts, and what it would do.
+//! - `args`: arguments; `flags`, `set_get`: changes given on the command line; `guided`, `asking`: step by step;
+//! - `choices`: providers and modes; `keys`: storage of keys; `trust`: consent to a project's configuration.
 
 mod args;
 mod asking;
-mod deeds;
+mod choices;
 mod flags;
 mod guided;
-mod keyed;
 mod keys;
-mod modes;
-mod services;
-mod trial;
+mod set_get;
 mod trust;
 
 use std::process::ExitCode;
@@ -26,6 +21,7 @@ pub(crate) use self::args::ConfigureArgs;
 use self::{
     args::{Changes, ConfigureCommand},
     asking::Terminal,
+    choices::load_providers,
 };
 use crate::{
     aside, choice,
@@ -34,20 +30,18 @@ use crate::{
     supervise::runtime,
 };
 
-/// Does what the command line says.
+/// Runs `goose configure`.
 pub(crate) fn run(args: &ConfigureArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let editor = ConfigEditor::new(args.config.file(&paths));
     let settings = || settings::look(&paths, &existing(&args.config)).settings;
     if args.command.is_some() && args.changes != Changes::default() {
-        bail!(
-            "Change either by flags or by a command such as 'set', not by both at once. Nothing was changed."
-        );
+        bail!("Use either flags or a command such as 'set', not both. Nothing was changed.");
     }
     match &args.command {
-        Some(ConfigureCommand::Set { key, value }) => keyed::set(&editor, &settings()?, key, value),
-        Some(ConfigureCommand::Get { key }) => keyed::get(&settings()?, key),
-        Some(ConfigureCommand::Unset { key }) => keyed::unset(&editor, &settings()?, key),
+        Some(ConfigureCommand::Set { key, value }) => set_get::set(&editor, &settings()?, key, value),
+        Some(ConfigureCommand::Get { key }) => set_get::get(&settings()?, key),
+        Some(ConfigureCommand::Unset { key }) => set_get::unset(&editor, &settings()?, key),
         Some(ConfigureCommand::Trust { yes }) => trust::trust(&paths, *yes),
         Some(ConfigureCommand::Distrust) => trust::distrust(&paths),
         None if args.changes == Changes::default() => by_steps(&editor, &settings()?),
@@ -55,13 +49,13 @@ pub(crate) fn run(args: &ConfigureArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A file that is about to be made need not be there.
+/// Ignores a file that is about to be created.
 fn existing(args: &ConfigArgs) -> ConfigArgs {
     ConfigArgs { config: args.config.clone().filter(|file| file.exists()) }
 }
 
 fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let registry = services::load(settings);
+    let registry = load_providers(settings);
     let mut done = Vec::new();
     let applied = flags::apply(changes, editor, settings, registry, &mut done);
     let mut out = Output::new();
@@ -76,13 +70,13 @@ fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> an
 fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
     if !aside::can_ask() {
         bail!(
-            "Nobody can be asked here. Say what to change by flags, such as --provider and --model; `goose configure \
-             --help` shows them all."
+            "There is no terminal to ask on. Make the changes by flags, such as --provider and --model; see `goose \
+             configure --help`."
         );
     }
-    let registry = services::load(settings);
-    let choice = runtime()?.block_on(choice::where_none_is_chosen(settings));
+    let registry = load_providers(settings);
+    let choice = runtime()?.block_on(choice::choose_if_unset(settings));
     guided::run(&mut Terminal, editor, settings, registry, choice.as_ref())?;
-    aside::line(format_args!("Done. It is in {}.", editor.path().display()));
+    aside::line(format_args!("Done. The settings are in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! The enabled extensions: whether what they need is there and, where that is asked for, whether they start.
+//! Checks of the enabled extensions: their requirements, and on request their start.
 
 use std::{cell::RefCell, process::ExitCode};
 
@@ -8,10 +8,10 @@ use goose::{
 };
 use tokio::task::JoinSet;
 
-use super::{check::Check, machine::in_path};
+use super::{Check, machine::in_path};
 use crate::supervise::supervise;
 
-pub(super) fn look(settings: &Settings) -> Vec<Check> {
+pub(super) fn check(settings: &Settings) -> Vec<Check> {
     // Switches of other versions are understood and need no check; only unknown ones are worth a line.
     let is_checked =
         |entry: &&ConfiguredExtension| entry.enabled && (!entry.is_switch() || entry.is_unknown_platform());
@@ -35,14 +35,14 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
         ExtensionKind::Builtin if builtins::find(&config.key()).is_none() => {
             let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
             let says = format!("goose has no built-in '{}'", config.name());
-            Check::warning(name, says, format!("remove it or rename it; there are: {}", known.join(", ")))
+            Check::warning(name, says, format!("remove or rename it; built-ins are: {}", known.join(", ")))
         }
         ExtensionKind::Platform => {
             let says = format!("goose has no platform extension '{}'; the entry is ignored", config.name());
             Check::warning(name, says, "remove the entry, or set 'enabled: false'")
         }
         ExtensionKind::StreamableHttp { uri, .. } => {
-            Check::good(name, format!("{uri} (not asked; --start does)"))
+            Check::good(name, format!("{uri} (not contacted; use --start)"))
         }
         _ => Check::good(name, config.type_name()),
     }
@@ -53,13 +53,13 @@ fn program(name: String, program: &str) -> Check {
         Some(path) => Check::good(name, path.display().to_string()),
         None => Check::bad(
             name,
-            format!("the program '{program}' is not there"),
+            format!("the program '{program}' was not found"),
             "install it, correct 'cmd', or set 'enabled: false'",
         ),
     }
 }
 
-/// Starts all that can be, side by side.
+/// Starts all enabled extensions concurrently.
 pub(super) fn start(settings: &Settings) -> anyhow::Result<Vec<Check>> {
     let enabled = settings.extensions().iter().filter(|entry| entry.enabled && !entry.is_switch());
     let configs: Vec<ExtensionConfig> = enabled.filter_map(|entry| entry.checked().ok().cloned()).collect();
@@ -75,7 +75,7 @@ pub(super) fn start(settings: &Settings) -> anyhow::Result<Vec<Check>> {
         }
         let started = stop.run_until_cancelled(starting.join_all()).await.unwrap_or_default();
         checks.borrow_mut().extend(started.into_iter().map(|(name, started)| match started {
-            Ok(()) => Check::good(format!("start of {name}"), "it starts"),
+            Ok(()) => Check::good(format!("start of {name}"), "started"),
             Err(error) => Check::bad(
                 format!("start of {name}"),
                 error.to_string(),

@@ -1,4 +1,4 @@
-//! What goose finds on the machine: the shell, programs, the store of sessions, the keyring, the terminal.
+//! Checks of the machine: the shell, programs, the session store, the keyring, the terminal.
 
 use std::{
     collections::BTreeMap,
@@ -15,18 +15,18 @@ use goose::{
 use goose_process::{ProcessSpec, Stream};
 use tokio::time::timeout;
 
-use super::check::Check;
+use super::Check;
 
-/// How long the shell may take for one word.
+/// Time limit of the shell check.
 const SHELL_TIME: Duration = Duration::from_secs(5);
 
-/// How long the file with the sessions is looked through.
+/// Time limit of the session store's integrity check.
 const STORE_TIME: Duration = Duration::from_secs(5);
 
-/// What the shell is asked to say.
+/// Text that the shell must print.
 const WORD: &str = "goose-can-run-commands";
 
-pub(super) async fn look(paths: &Paths, settings: Option<&Settings>) -> Vec<Check> {
+pub(super) async fn check(paths: &Paths, settings: Option<&Settings>) -> Vec<Check> {
     let mut checks = vec![shell(settings).await, git(), ripgrep(), store(paths).await];
     checks.push(keyring(settings));
     checks.push(terminal());
@@ -35,19 +35,19 @@ pub(super) async fn look(paths: &Paths, settings: Option<&Settings>) -> Vec<Chec
 
 async fn shell(settings: Option<&Settings>) -> Check {
     const NAME: &str = "shell";
-    let mend = "set GOOSE_SHELL to a shell that works, such as /bin/sh";
+    let fix = "set GOOSE_SHELL to a shell that works, such as /bin/sh";
     let shell = match settings.map(|settings| settings.get::<String>("GOOSE_SHELL")).transpose() {
         Ok(shell) => shell.flatten().unwrap_or_else(|| "sh".to_owned()),
-        Err(error) => return Check::bad(NAME, error.to_string(), mend),
+        Err(error) => return Check::bad(NAME, error.to_string(), fix),
     };
     match said(&shell).await {
         Ok(said) if said.trim() == WORD => Check::good(NAME, format!("{shell} runs commands")),
-        Ok(_) => Check::bad(NAME, format!("{shell} says something else than it was asked to"), mend),
-        Err(problem) => Check::bad(NAME, format!("{shell} {problem}"), mend),
+        Ok(_) => Check::bad(NAME, format!("{shell} printed unexpected output"), fix),
+        Err(problem) => Check::bad(NAME, format!("{shell} {problem}"), fix),
     }
 }
 
-/// What the shell says.
+/// Returns the output of the shell.
 async fn said(shell: &str) -> Result<String, String> {
     let mut command = ProcessSpec::new(shell);
     command.args(["-c", &format!("echo {WORD}")]);
@@ -63,7 +63,7 @@ async fn said(shell: &str) -> Result<String, String> {
     });
     ended
         .await
-        .map_err(|_| format!("does not end within {} seconds", SHELL_TIME.as_secs()))?
+        .map_err(|_| format!("did not exit within {} seconds", SHELL_TIME.as_secs()))?
         .map_err(failed)?;
     Ok(output.map(|output| output.text()).unwrap_or_default())
 }
@@ -71,9 +71,7 @@ async fn said(shell: &str) -> Result<String, String> {
 fn git() -> Check {
     match in_path("git") {
         Some(path) => Check::good("git", path.display().to_string()),
-        None => {
-            Check::warning("git", "git is not there", "install git, so that changes can be seen and undone")
-        }
+        None => Check::warning("git", "git not found", "install git to review and undo changes"),
     }
 }
 
@@ -82,13 +80,13 @@ fn ripgrep() -> Check {
         Some(path) => Check::good("ripgrep", path.display().to_string()),
         None => Check::warning(
             "ripgrep",
-            "rg is not there",
-            "install ripgrep: models search with it in the shell",
+            "ripgrep (rg) not found",
+            "install ripgrep for faster search in the shell",
         ),
     }
 }
 
-/// A program on the path.
+/// Finds a program on the path.
 pub(super) fn in_path(name: &str) -> Option<PathBuf> {
     if Path::new(name).components().count() > 1 {
         return Some(PathBuf::from(name)).filter(|path| is_program(path));
@@ -118,20 +116,19 @@ async fn store(paths: &Paths) -> Check {
     };
     match timeout(2 * STORE_TIME, opened).await {
         Err(_) => {
-            Check::warning(NAME, format!("{shown} is busy"), "end the program that uses it, and try again")
+            Check::warning(NAME, format!("{shown} is busy"), "close the program that uses it, and try again")
         }
         Ok(Ok((newest, is_looked_through))) => {
-            let newest =
-                newest.map_or("without sessions".to_owned(), |it| format!("the newest is {}", it.id));
-            let partly = if is_looked_through { "" } else { "; it is too large to look through here" };
+            let newest = newest.map_or("no sessions".to_owned(), |it| format!("newest is {}", it.id));
+            let partly = if is_looked_through { "" } else { "; too large for a complete check" };
             Check::good(NAME, format!("{shown}, {newest}{partly}"))
         }
         Ok(Err(error)) => {
-            let mend = error.hint();
+            let fix = error.hint();
             Check::bad(
                 NAME,
                 error.to_string(),
-                mend.unwrap_or_else(|| format!("move {shown} away, and keep it")),
+                fix.unwrap_or_else(|| format!("move {shown} away as a backup")),
             )
         }
     }
@@ -140,19 +137,19 @@ async fn store(paths: &Paths) -> Check {
 fn keyring(settings: Option<&Settings>) -> Check {
     const NAME: &str = "keyring";
     if settings.is_some_and(Settings::is_keyring_disabled) {
-        return Check::skipped(NAME, "switched off by GOOSE_DISABLE_KEYRING; secrets are in secrets.yaml");
+        return Check::skipped(NAME, "disabled by GOOSE_DISABLE_KEYRING; secrets are stored in secrets.yaml");
     }
     let environment: BTreeMap<String, String> = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     match Keyring::of_system(&environment) {
-        None => Check::skipped(NAME, "there is none that can be asked here; secrets are in secrets.yaml"),
+        None => Check::skipped(NAME, "not available; secrets are stored in secrets.yaml"),
         Some(keyring) => match keyring.read() {
-            Ok(entry) => Check::good(NAME, format!("it answers, and has {} secrets of goose", entry.len())),
+            Ok(entry) => Check::good(NAME, format!("works; {} secrets of goose", entry.len())),
             Err(error) => Check::warning(
                 NAME,
                 error.to_string(),
-                "unlock it, or set 'GOOSE_DISABLE_KEYRING: true' and keep secrets in secrets.yaml",
+                "unlock it, or set 'GOOSE_DISABLE_KEYRING: true' to store secrets in secrets.yaml",
             ),
         },
     }
@@ -161,7 +158,7 @@ fn keyring(settings: Option<&Settings>) -> Check {
 fn terminal() -> Check {
     const NAME: &str = "terminal";
     if !stdout().is_terminal() {
-        return Check::skipped(NAME, "the output goes elsewhere");
+        return Check::skipped(NAME, "output is not a terminal");
     }
     let kind = env::var("TERM").unwrap_or_default();
     let speaks_utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -170,8 +167,8 @@ fn terminal() -> Check {
     match speaks_utf8.map(|locale| locale.to_lowercase().replace('-', "")) {
         _ if kind.is_empty() || kind == "dumb" => Check::warning(
             NAME,
-            "TERM says that it can do nothing",
-            "use another terminal, or set TERM, such as xterm-256color",
+            "TERM names a terminal without capabilities",
+            "use another terminal, or set TERM to a value such as xterm-256color",
         ),
         Some(locale) if locale.contains("utf8") => Check::good(NAME, kind),
         _ => Check::warning(

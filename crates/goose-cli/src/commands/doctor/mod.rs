@@ -1,14 +1,10 @@
-//! `goose doctor`: looks at each part that goose needs, and says how to mend what is broken.
+//! `goose doctor`: checks the installation and suggests fixes.
 //!
-//! - `check`: what one look came to; `config`, `folders`, `machine`, `model`, `extensions`: the looks themselves.
-//!
-//! Nothing is changed. Programs are started and servers asked only where the flags say so, except for the shell and
-//! for a model on this machine.
+//! `files` checks the configuration and folders, `model`, `machine` and `extensions` the rest. Nothing is changed. Programs
+//! are started and servers contacted only if flags ask for it, except for the shell and for a model on this machine.
 
-mod check;
-mod config;
 mod extensions;
-mod folders;
+mod files;
 mod machine;
 mod model;
 
@@ -18,7 +14,6 @@ use clap::Args;
 use goose::config::Paths;
 use serde::Serialize;
 
-use self::check::{Check, State};
 use crate::{
     args::JsonArgs,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
@@ -29,20 +24,20 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   goose doctor
-  goose doctor --online            also whether the model's service is reached
-  goose doctor --start             also whether each extension starts
+  goose doctor --online            also connect to the model's provider
+  goose doctor --start             also start each extension
 
-With --json: {\"healthy\": BOOL, \"checks\": [{name, state, says, mend}]}; 'state'
+With --json: {\"healthy\": BOOL, \"checks\": [{name, state, says, fix}]}; 'state'
 is 'good', 'warning', 'bad' or 'skipped'.
-The exit code is 1 where something is broken.";
+Exit code 1: at least one check is bad.";
 
-/// How far right details are.
+/// Indentation of details.
 const INDENT: usize = 4;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// See whether the model's service can be reached, wherever it is
+    /// Connect to the model's provider, even if it is not on this machine
     #[arg(long)]
     online: bool,
     /// Start each enabled extension
@@ -54,6 +49,48 @@ pub(crate) struct DoctorArgs {
     form: JsonArgs,
 }
 
+/// Outcome of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// Works.
+    Good,
+    /// goose works, but not as well as it could.
+    Warning,
+    /// goose or a part of it does not work.
+    Bad,
+    /// Not checked.
+    Skipped,
+}
+
+/// One check and its outcome.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: String,
+    state: State,
+    says: String,
+    /// Suggested fix.
+    fix: Option<String>,
+}
+
+impl Check {
+    fn good(name: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { name: name.into(), state: State::Good, says: says.into(), fix: None }
+    }
+
+    fn skipped(name: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { state: State::Skipped, ..Self::good(name, says) }
+    }
+
+    fn warning(name: impl Into<String>, says: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: State::Warning, fix: Some(fix.into()), ..Self::good(name, says) }
+    }
+
+    fn bad(name: impl Into<String>, says: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: State::Bad, fix: Some(fix.into()), ..Self::good(name, says) }
+    }
+}
+
 /// The document of `--json`.
 #[derive(Serialize)]
 struct Document {
@@ -61,7 +98,7 @@ struct Document {
     checks: Vec<Check>,
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let here = settings::look(&paths, &args.config);
@@ -78,18 +115,17 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn all(paths: &Paths, here: &Here, args: &DoctorArgs) -> anyhow::Result<Vec<Check>> {
-    let mut checks = folders::look(paths);
-    checks.extend(config::look(paths, here));
+    let mut checks = files::check(paths, here);
     let settings = here.settings.as_ref().ok();
     runtime()?.block_on(async {
         if let Some(settings) = settings {
             let reach = if args.online { model::Reach::Everywhere } else { model::Reach::ThisMachine };
-            checks.extend(model::look(settings, reach).await);
+            checks.extend(model::check(settings, reach).await);
         }
-        checks.extend(machine::look(paths, settings).await);
+        checks.extend(machine::check(paths, settings).await);
     });
     if let Some(settings) = settings {
-        checks.extend(extensions::look(settings));
+        checks.extend(extensions::check(settings));
         if args.start {
             checks.extend(extensions::start(settings)?);
         }
@@ -114,15 +150,15 @@ fn print(out: &mut Output, checks: &[Check]) -> io::Result<()> {
             out.line(format_args!("{mark} {name}"))?;
             out.indented(INDENT, anstyle::Style::new(), &check.says)?;
         }
-        if let Some(mend) = &check.mend {
-            out.indented(INDENT, style, &format!("→ {mend}"))?;
+        if let Some(fix) = &check.fix {
+            out.indented(INDENT, style, &format!("→ {fix}"))?;
         }
     }
     let broken = checks.iter().filter(|check| check.state == State::Bad).count();
     out.line("")?;
     match broken {
-        0 => out.line("Nothing is broken."),
-        1 => out.line("1 thing is broken."),
-        more => out.line(format_args!("{more} things are broken.")),
+        0 => out.line("No problems found."),
+        1 => out.line("1 problem found."),
+        more => out.line(format_args!("{more} problems found.")),
     }
 }

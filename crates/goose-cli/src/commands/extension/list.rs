@@ -1,4 +1,4 @@
-//! `goose extension list`: what is configured. Nothing is started.
+//! `goose extension list`: the configured extensions, without starting them.
 
 use std::{fmt::Write as _, io, path::Path, process::ExitCode};
 
@@ -13,13 +13,13 @@ use crate::{
     visible,
 };
 
-/// The widest column of names.
+/// Maximum width of a column.
 const MAX_COLUMN: usize = 24;
 
-/// What stands between the columns: the state, and spaces.
+/// Width of the state column and the gaps between columns.
 const GAPS: usize = 9;
 
-/// How far right details are.
+/// Indentation of details.
 const INDENT: usize = 4;
 
 /// The document of `--json`.
@@ -42,7 +42,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(candidate: &'a Candidate) -> Self {
+    fn new(candidate: &'a Candidate) -> Self {
         let config = candidate.config.as_ref();
         Self {
             key: &candidate.key,
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
 
 /// Shows the configured extensions and the other built-ins.
 pub(super) fn run(selection: &Selection, form: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let rows: Vec<Row<'_>> = selection.candidates().iter().map(Row::of).collect();
+    let rows: Vec<Row<'_>> = selection.candidates().iter().map(Row::new).collect();
     let file = selection.file().map(|file| file.as_path());
     let mut out = Output::new();
     if form.json {
@@ -76,8 +76,8 @@ pub(super) fn run(selection: &Selection, form: &JsonArgs) -> anyhow::Result<Exit
 fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::Result<()> {
     if rows.is_empty() {
         return match file {
-            Some(file) => out.line(format_args!("No extension is configured in {}.", file.display())),
-            None => out.line("No extension is given."),
+            Some(file) => out.line(format_args!("No extensions are configured in {}.", file.display())),
+            None => out.line("No extensions are given."),
         };
     }
     let keys = column(rows.iter().map(|row| row.key));
@@ -107,7 +107,7 @@ fn print_unused(out: &mut Output, rows: &[Row<'_>]) -> io::Result<()> {
         return Ok(());
     }
     out.line("")?;
-    out.line("Built-ins that are not configured (they work by name, or with --with-builtin):")?;
+    out.line("Other built-ins (use them by name or with --with-builtin):")?;
     let keys = column(rows.iter().map(|row| row.key));
     for row in rows {
         let key = out.paint(NAME, format!("{:keys$}", row.key));
@@ -116,12 +116,12 @@ fn print_unused(out: &mut Output, rows: &[Row<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-/// How wide a column is.
+/// Returns the width of a column.
 fn column<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(|text| text.chars().count()).max().unwrap_or_default().min(MAX_COLUMN)
 }
 
-/// What would run, or where it is. Values of variables are not shown.
+/// Returns the command line or the address. Values of variables are not shown.
 fn target(config: &ExtensionConfig) -> Option<String> {
     match &config.kind {
         ExtensionKind::Stdio { cmd, args, .. } => {
@@ -131,19 +131,19 @@ fn target(config: &ExtensionConfig) -> Option<String> {
         ExtensionKind::StreamableHttp { uri, .. } => Some(uri.clone()),
         ExtensionKind::Sse { uri } => uri.clone(),
         ExtensionKind::InlinePython { dependencies, .. } => {
-            let mut target = "a Python program in the configuration".to_owned();
+            let mut target = "an inline Python program".to_owned();
             if !dependencies.is_empty() {
                 // Writing into a string cannot fail.
                 let _ = write!(target, ", with {}", dependencies.join(", "));
             }
             Some(target)
         }
-        ExtensionKind::Platform => Some("a switch; nothing to start".to_owned()),
+        ExtensionKind::Platform => Some("a feature switch; nothing to start".to_owned()),
         _ => None,
     }
 }
 
-/// A word as one could type it.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

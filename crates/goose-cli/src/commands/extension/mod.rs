@@ -1,9 +1,7 @@
-//! `goose extension …`: looking at extensions, and trying their tools.
+//! `goose extension`: inspects extensions and calls their tools.
 
 pub(crate) mod args;
-mod arguments;
 mod call;
-mod content;
 mod list;
 mod status;
 mod tools;
@@ -22,10 +20,10 @@ use crate::{
     visible,
 };
 
-/// What stands in the place of a file that is not read.
+/// Placeholder for a configuration file that is not read.
 const NO_FILE: &str = "/dev/null";
 
-/// Does one of these commands.
+/// Runs a command of `goose extension`.
 pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let settings = configured(&Paths::from_env()?, config, command.which())?;
     match command {
@@ -38,15 +36,15 @@ pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Res
             tools::run(&settings, chosen, fresh, &form)
         }
         ExtensionCommand::Call { name, tool, args, verbose, which, form } => {
-            let arguments = arguments::read(&args)?;
+            let arguments = call::read_arguments(&args)?;
             let config = Selection::load(&settings, &which)?.callable(&name)?;
             call::run(&settings, config, call::Call { tool, arguments, verbose }, &form)
         }
     }
 }
 
-/// The settings that a conversation here would have. A project's file that is not trusted does not count, and that is
-/// said. Where only the flags count, no file is read.
+/// Loads the settings that a session in this folder would have. Warns about an untrusted project file. Reads no file if
+/// only the flags are to be used.
 fn configured(paths: &Paths, args: &ConfigArgs, which: &ExtensionArgs) -> anyhow::Result<Settings> {
     if which.no_profile {
         let source = SettingsSource::of_this_process(paths.clone());
@@ -56,7 +54,7 @@ fn configured(paths: &Paths, args: &ConfigArgs, which: &ExtensionArgs) -> anyhow
     let settings = settings?;
     let left_out = match project {
         Ok(Some(project)) if project.trust != Trust::Trusted => format!(
-            "{} is not used, because it is not trusted. Trust it with `goose configure trust`.",
+            "{} is not used because it is not trusted. Trust it with `goose configure trust`.",
             project.path.display()
         ),
         Ok(_) => return Ok(settings),

@@ -1,4 +1,4 @@
-//! `goose extension status`: starts extensions side by side and shows how they are.
+//! `goose extension status`: starts extensions concurrently and shows their status.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -26,10 +26,10 @@ use crate::{
     visible,
 };
 
-/// The state of an extension whose configuration makes no sense.
+/// State of an extension with an invalid configuration.
 const BROKEN: &str = "broken";
 
-/// How far right details are.
+/// Indentation of details.
 const INDENT: usize = 4;
 
 /// The document of `--json`.
@@ -65,19 +65,19 @@ struct Dropped {
     reason: String,
 }
 
-/// What a try showed.
-struct Tried {
+/// Outcome of starting an extension.
+struct Started {
     name: String,
     ready: ToolResult<Duration>,
     ping: Option<ToolResult<Duration>>,
     status: BTreeMap<String, Value>,
 }
 
-/// Starts the chosen ones and shows how they are.
+/// Starts the chosen extensions and prints their status.
 pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let configs = chosen.iter().filter_map(|candidate| candidate.usable().ok()).collect();
     supervise(settings, configs, async |manager, stop| {
-        let Some(tried) = stop.run_until_cancelled(try_all(manager)).await else {
+        let Some(tried) = stop.run_until_cancelled(start_all(manager)).await else {
             return Ok(ExitCode::FAILURE);
         };
         let extensions = rows(&chosen, manager.status(), &tried);
@@ -87,8 +87,8 @@ pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) 
     })
 }
 
-/// Starts all extensions of a manager, side by side.
-async fn try_all(manager: &ExtensionManager) -> Vec<Tried> {
+/// Starts all extensions of a manager concurrently.
+async fn start_all(manager: &ExtensionManager) -> Vec<Started> {
     if aside::is_seen() {
         aside::status(&format!("Starting {} …", manager.names().join(", ")));
     }
@@ -96,11 +96,11 @@ async fn try_all(manager: &ExtensionManager) -> Vec<Tried> {
     for name in manager.names() {
         let Ok(service) = manager.service(&name) else { continue };
         trying.spawn(async move {
-            let begun = Instant::now();
-            let ready = service.ready().await.map(|_| begun.elapsed());
+            let started_at = Instant::now();
+            let ready = service.ready().await.map(|_| started_at.elapsed());
             let ping = if ready.is_ok() { Some(service.ping().await) } else { None };
             let status = if ready.is_ok() { service.extension_status().await } else { Ok(HashMap::new()) };
-            Tried { name, ready, ping, status: status.unwrap_or_default().into_iter().collect() }
+            Started { name, ready, ping, status: status.unwrap_or_default().into_iter().collect() }
         });
     }
     let tried = trying.join_all().await;
@@ -108,14 +108,14 @@ async fn try_all(manager: &ExtensionManager) -> Vec<Tried> {
     tried
 }
 
-/// One row for each chosen one, in their order.
-fn rows(chosen: &[Candidate], status: Vec<ExtensionStatus>, tried: &[Tried]) -> Vec<Row> {
+/// Returns one row per chosen extension, in their order.
+fn rows(chosen: &[Candidate], status: Vec<ExtensionStatus>, tried: &[Started]) -> Vec<Row> {
     let mut status = status.into_iter();
     let row = |candidate: &Candidate| match candidate.usable() {
         Ok(_) => {
             let status = status.next()?;
             let tried = tried.iter().find(|tried| tried.name == status.name);
-            Some(Row::of(status, tried))
+            Some(Row::new(status, tried))
         }
         Err(error) => Some(Row::broken(candidate, error.to_string())),
     };
@@ -123,7 +123,7 @@ fn rows(chosen: &[Candidate], status: Vec<ExtensionStatus>, tried: &[Tried]) -> 
 }
 
 impl Row {
-    fn of(status: ExtensionStatus, tried: Option<&Tried>) -> Self {
+    fn new(status: ExtensionStatus, tried: Option<&Started>) -> Self {
         let ping = tried.and_then(|tried| tried.ping.as_ref());
         let failed_ping = ping.and_then(|ping| ping.as_ref().err()).map(ToString::to_string);
         let service = status.service;
@@ -165,12 +165,12 @@ impl Row {
         }
     }
 
-    /// It runs, and answered.
+    /// Returns true if it runs and answered a ping.
     fn is_ready(&self) -> bool {
         self.state == Phase::Ready.as_str() && self.ping_ms.is_some()
     }
 
-    /// What there is to say about it on one line.
+    /// Summarizes the row on one line.
     fn facts(&self) -> String {
         let mut facts = Vec::new();
         match self.ready_ms.filter(|_| self.is_ready()) {
@@ -209,11 +209,11 @@ fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
     }
     for Dropped { name, reason } in &row.dropped_tools {
         let name = visible::line(name);
-        out.indented(INDENT, WARNING, &format!("left out the tool `{name}`: {reason}"))?;
+        out.indented(INDENT, WARNING, &format!("ignored the tool `{name}`: {reason}"))?;
     }
     if !row.missing_tools.is_empty() {
         let missing = row.missing_tools.join(", ");
-        out.indented(INDENT, WARNING, &format!("available_tools names what is not there: {missing}"))?;
+        out.indented(INDENT, WARNING, &format!("available_tools names unknown tools: {missing}"))?;
     }
     // The line above has what is known of a connection.
     for (name, value) in row.status.iter().filter(|_| row.protocol.is_none()) {
@@ -251,7 +251,7 @@ fn millis(duration: &Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A time as people say it.
+/// Formats a duration.
 fn duration(millis: u64) -> String {
     match millis {
         0..=9_999 => format!("{millis} ms"),

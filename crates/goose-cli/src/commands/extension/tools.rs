@@ -1,4 +1,4 @@
-//! `goose extension tools`: the tools of extensions, under the names that a model sees.
+//! `goose extension tools`: lists tools under the names that a model sees.
 
 use std::{io, process::ExitCode};
 
@@ -17,7 +17,7 @@ use crate::{
     visible,
 };
 
-/// How far right a description is.
+/// Indentation of descriptions.
 const INDENT: usize = 4;
 
 /// The document of `--json`.
@@ -27,14 +27,14 @@ struct Document {
     problems: Vec<Problem>,
 }
 
-/// Why the tools of an extension are not there.
+/// The reason why the tools of an extension are missing.
 #[derive(Debug, Clone, Serialize)]
 struct Problem {
     extension: String,
     error: String,
 }
 
-/// Lists the tools of the chosen ones.
+/// Lists the tools of the chosen extensions.
 pub(super) fn run(
     settings: &Settings,
     chosen: Vec<Candidate>,
@@ -60,7 +60,7 @@ pub(super) fn run(
 
 async fn list(manager: &ExtensionManager, fresh: bool) -> anyhow::Result<Vec<Tool>> {
     if aside::is_seen() {
-        aside::status(&format!("Asking {} …", manager.names().join(", ")));
+        aside::status(&format!("Listing tools of {} …", manager.names().join(", ")));
     }
     if fresh {
         start_all(manager).await;
@@ -73,13 +73,13 @@ async fn list(manager: &ExtensionManager, fresh: bool) -> anyhow::Result<Vec<Too
 async fn start_all(manager: &ExtensionManager) {
     let mut starting = JoinSet::new();
     for service in manager.names().iter().filter_map(|name| manager.service(name).ok()) {
-        // Whether it worked shows in its phase.
+        // A failure is visible in its phase.
         starting.spawn(async move { drop(service.ready().await) });
     }
     starting.join_all().await;
 }
 
-/// The extensions that did not start, and why.
+/// Returns the extensions that did not start.
 fn failures(manager: &ExtensionManager) -> impl Iterator<Item = Problem> {
     let failed = |phase| matches!(phase, Phase::Degraded | Phase::Dead);
     let status = manager.status().into_iter().filter(move |status| failed(status.service.phase));
@@ -104,12 +104,12 @@ fn print(
     }
     out.finish()?;
     for Problem { extension, error } in problems {
-        aside::error(&format!("no tools of `{extension}`: {error}"));
+        aside::error(&format!("cannot list the tools of `{extension}`: {error}"));
     }
     Ok(())
 }
 
-/// The tool as MCP has it, with its extension.
+/// Converts a tool to its MCP form, with the name of its extension.
 fn as_json(manager: &ExtensionManager, tool: &Tool) -> Value {
     let mut json = json!(tool.to_mcp());
     if let Ok(owned) = manager.locate(tool.name()) {
@@ -118,7 +118,7 @@ fn as_json(manager: &ExtensionManager, tool: &Tool) -> Value {
     json
 }
 
-/// A line for each tool; on a terminal the description goes below, where there is room for it.
+/// Writes one line per tool; on a terminal the description goes below the name.
 fn print_text(out: &mut Output, tools: &[Tool]) -> io::Result<()> {
     let width = tools.iter().map(|tool| tool.name().len()).max().unwrap_or_default();
     for tool in tools {
@@ -135,7 +135,7 @@ fn print_text(out: &mut Output, tools: &[Tool]) -> io::Result<()> {
     Ok(())
 }
 
-/// The first sentence of a description. A line break in the source of a sentence is not its end.
+/// Returns the first sentence of a description. A line break does not end a sentence.
 fn summary(description: &str) -> String {
     let paragraph = description.trim().lines().take_while(|line| !line.trim().is_empty());
     let paragraph = paragraph.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");

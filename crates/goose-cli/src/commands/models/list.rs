@@ -11,8 +11,7 @@ use super::{
     explained,
 };
 use crate::{
-    commands::info::size,
-    output::{FAINT, GOOD, NAME, Output, WARNING},
+    output::{FAINT, GOOD, NAME, Output, WARNING, byte_size},
     visible,
 };
 
@@ -38,7 +37,7 @@ pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> a
     Ok(ExitCode::SUCCESS)
 }
 
-/// The model inside that is configured.
+/// Returns the configured local model.
 fn used(settings: &Settings) -> Option<String> {
     let model = settings.profile(None).ok()?.processor?;
     settings.registry().is_embedded(&model).then(|| model.model().to_owned())
@@ -49,18 +48,18 @@ fn print(out: &mut Output, item: &Item, is_used: bool) -> std::io::Result<()> {
     let title = item.entry.as_ref().map_or("your own file", |entry| entry.title.as_str());
     out.line(format_args!("{}  {}{mark}", out.paint(NAME, &item.name), visible::line(title)))?;
     let (style, state) = match item.state {
-        State::Here { bytes } => (GOOD, format!("downloaded ({})", size(bytes))),
+        State::Here { bytes } => (GOOD, format!("downloaded ({})", byte_size(bytes))),
         State::Part { bytes } => {
-            (WARNING, format!("{} downloaded; `goose models pull` resumes", size(bytes)))
+            (WARNING, format!("{} downloaded; `goose models pull` resumes", byte_size(bytes)))
         }
         State::Damaged { bytes } => (
             WARNING,
-            format!("damaged ({}); `goose models pull {}` downloads it again", size(bytes), item.name),
+            format!("damaged ({}); `goose models pull {}` downloads it again", byte_size(bytes), item.name),
         ),
         State::Absent => (FAINT, "not downloaded; run `goose models pull`".to_owned()),
     };
     let about = item.entry.as_ref().map(|entry| {
-        format!("{}, {}, {} tokens of context  ", size(entry.bytes), entry.licence, entry.context)
+        format!("{}, {}, {} tokens of context  ", byte_size(entry.bytes), entry.licence, entry.context)
     });
     let about = out.paint(FAINT, about.unwrap_or_default());
     out.line(format_args!("    {about}{}", out.paint(style, state)))

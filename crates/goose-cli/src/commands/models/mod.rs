@@ -1,63 +1,60 @@
-//! `goose models`: the files of models that run inside goose.
-//!
-//! - `args`: what it takes; `list`, `pull`, `verify`, `remove`, `choose`: the commands;
-//! - `fetch`: a download as the user sees it, here and in `goose run`; `progress`: the bar.
+//! `goose models`: manages the files of local models. `args` has the arguments, `list` the listing.
 
 pub(crate) mod args;
-mod choose;
-mod fetch;
 mod list;
-mod progress;
-mod pull;
-mod remove;
-mod verify;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{fs, path::Path, process::ExitCode, sync::Arc};
 
-use anyhow::anyhow;
-use goose::config::{Paths, Settings};
-use goose_local::model_store::{ModelStore, ModelStoreError};
+use anyhow::{Context as _, anyhow, bail};
+use goose::config::{ConfigEditor, Origin, Paths, Settings};
+use goose_local::{
+    download,
+    model_store::{
+        DEFAULT_MODEL, Event, Item, ModelStore, ModelStoreError, Place, State, Verdict, check_model,
+    },
+};
 
 use self::args::{ModelsArgs, ModelsCommand};
 use crate::{
+    args::Consent,
+    aside,
     choice::Voice,
-    local::{self, Fetching},
-    output::Output,
-    settings::{self, ConfigArgs, Consent},
+    local::{self, Fetching, PROVIDER},
+    output::{Output, byte_size},
+    settings::{self, ConfigArgs},
     signals::Signals,
     supervise::run_to_end,
-    terminal::input::Input,
+    terminal::input::{Input, Typed},
+    visible,
 };
 
-/// Does what the command line says.
-pub(crate) fn run(command: ModelsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
+/// Runs a command of `goose models`.
+fn run(command: ModelsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let store = local::store(&paths).map_err(explained)?;
     let settings = settings::look(&paths, config).settings?;
     run_to_end(async {
         let mut signals = Signals::listen()?;
-        let done = signals.unless_asked(dispatched(command, &store, &settings, &config.file(&paths))).await?;
+        let done = signals.unless_asked(dispatch(command, &store, &settings, &config.file(&paths))).await?;
         done.unwrap_or_else(|asked| Ok(asked.code()))
     })
 }
 
-async fn dispatched(
+async fn dispatch(
     command: ModelsCommand,
     store: &ModelStore,
     settings: &Settings,
-    config: &std::path::Path,
+    config: &Path,
 ) -> anyhow::Result<ExitCode> {
     match command {
         ModelsCommand::List(args) => list::run(store, settings, &args),
-        ModelsCommand::Pull { name, yes } => {
-            pull::run(store, settings, name.as_deref(), &fetching(yes)).await
-        }
-        ModelsCommand::Verify { name } => verify::run(store, name.as_deref()).await,
+        ModelsCommand::Pull { name, yes } => pull(store, settings, name.as_deref(), &fetching(yes)).await,
+        ModelsCommand::Verify { name } => verify(store, name.as_deref()).await,
         ModelsCommand::Remove { name, yes } => {
-            // GOOSE_YES is about what can be fetched again.
-            remove::run(store, &name, if yes { Consent::Given } else { Consent::Ask }).await
+            // GOOSE_YES only confirms downloads.
+            remove(store, &name, if yes { Consent::Given } else { Consent::Ask }).await
         }
-        ModelsCommand::Use { file } => choose::run(store, settings, config, &file),
+        ModelsCommand::Use { file } => use_model(store, settings, config, &file),
     }
 }
 
@@ -66,7 +63,7 @@ fn fetching(yes: bool) -> Fetching {
     Fetching { consent, voice: Voice::Aloud, input: Arc::new(Input::new(None)) }
 }
 
-/// Does what the command line says, or shows its help.
+/// Runs `goose models`, or shows its help if no command is given.
 pub(crate) fn run_or_help(
     args: ModelsArgs,
     help: impl FnOnce() -> anyhow::Result<ExitCode>,
@@ -77,7 +74,7 @@ pub(crate) fn run_or_help(
     }
 }
 
-/// An error about models' files with what to do about it.
+/// Adds the hint to an error of the model store.
 fn explained(error: ModelStoreError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
@@ -91,4 +88,135 @@ fn say(line: &str) -> anyhow::Result<()> {
     let line = out.foreign(line).into_owned();
     out.line(line)?;
     Ok(out.finish()?)
+}
+
+/// Downloads a model.
+async fn pull(
+    store: &ModelStore,
+    settings: &Settings,
+    name: Option<&str>,
+    fetching: &Fetching,
+) -> anyhow::Result<ExitCode> {
+    let name = name.unwrap_or(DEFAULT_MODEL);
+    let item = store.item(name).map_err(explained)?;
+    let path = item.path.display().to_string();
+    match (item.state, item.entry) {
+        (State::Here { .. }, _) => say(&format!("{name} is already downloaded: {path}"))?,
+        (_, Some(entry)) => {
+            let pulled = download(store, &entry, settings, fetching).await.map_err(explained)?;
+            say(&pulled.path.display().to_string())?;
+        }
+        (_, None) => return Err(explained(ModelStoreError::Absent { name: name.to_owned() })),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Verifies the checksum of one model or of all downloaded ones.
+async fn verify(store: &ModelStore, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let names = match name {
+        Some(name) => vec![name.to_owned()],
+        None => present(store)?,
+    };
+    if names.is_empty() {
+        say("No model is downloaded. Run `goose models pull` to get one.")?;
+    }
+    let mut is_right = true;
+    for name in &names {
+        let verdict = store.verify(name, &|event| show_progress(name, &event)).await;
+        aside::end_status();
+        match verdict.map_err(explained)? {
+            Verdict::Right => say(&format!("{name} is verified."))?,
+            Verdict::Unknown { found } => {
+                say(&format!("{name} is your own file; its sha256 is {found}."))?;
+            }
+            Verdict::Wrong { expected, found } => {
+                is_right = false;
+                say(&format!(
+                    "{name} is damaged or a different file: its sha256 is {found}, expected {expected}. Run `goose models \
+                     remove {name}` and then `goose models pull {name}`."
+                ))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Names of the downloaded models.
+fn present(store: &ModelStore) -> anyhow::Result<Vec<String>> {
+    let items = store.list().map_err(explained)?;
+    let is_here = |state: State| matches!(state, State::Here { .. } | State::Damaged { .. });
+    Ok(items.into_iter().filter(|item| is_here(item.state)).map(|item| item.name).collect())
+}
+
+fn show_progress(name: &str, event: &Event<'_>) {
+    if let Event::Checked { bytes, total } = event
+        && aside::is_seen()
+    {
+        let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100);
+        aside::status(&format!("Verifying {name}: {percent} %"));
+    }
+}
+
+/// Removes a model.
+async fn remove(store: &ModelStore, name: &str, consent: Consent) -> anyhow::Result<ExitCode> {
+    let item = store.item(name).map_err(explained)?;
+    if item.entry.is_none() && !confirm_removal(&item, consent).await? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let freed = store.remove(name).map_err(explained)?;
+    say(&format!("Removed {name}; freed {}.", byte_size(freed)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks before a file of the user's own is removed: it cannot be downloaded again.
+async fn confirm_removal(item: &Item, consent: Consent) -> anyhow::Result<bool> {
+    if consent == Consent::Given {
+        return Ok(true);
+    }
+    if !aside::can_ask() {
+        bail!(
+            "{} is your own file, which goose cannot download again, and there is no terminal to ask for confirmation. \
+             Use --yes to remove it.",
+            item.name
+        );
+    }
+    let question = format!("{} is your own file. Delete it permanently? (y/n) ", item.name);
+    let typed = Arc::new(Input::new(None)).turn().await.answer(&question).await;
+    Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
+}
+
+/// Makes a model the default, by name or by file.
+fn use_model(store: &ModelStore, settings: &Settings, config: &Path, file: &str) -> anyhow::Result<ExitCode> {
+    let model = resolve(store, file)?;
+    ConfigEditor::new(config).set_model(PROVIDER, Some(&model))?;
+    say(&format!("Using {PROVIDER}:{model} from now on (saved in {}).", config.display()))?;
+    for key in ["GOOSE_PROVIDER", "GOOSE_MODEL"] {
+        if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
+            let origin = origin.to_string();
+            aside::line(format_args!("{} overrides this here.", visible::line(&origin)));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the name of a downloaded model, or the absolute path of a file, after checking that goose can run it.
+fn resolve(store: &ModelStore, file: &str) -> anyhow::Result<String> {
+    let is_file = Path::new(file).is_file();
+    let named = if is_file && !file.contains('/') { format!("./{file}") } else { file.to_owned() };
+    let place = store.locate(&named).map_err(explained)?;
+    if let Place::File(path) = &place {
+        check_model(path).map_err(explained)?;
+    }
+    match place {
+        Place::File(_) if !named.contains('/') && !is_file => Ok(file.to_owned()),
+        Place::File(path) => {
+            let path =
+                fs::canonicalize(&path).with_context(|| format!("{} cannot be found", path.display()))?;
+            let text =
+                path.to_str().with_context(|| format!("the path {} is not valid UTF-8", path.display()))?;
+            Ok(text.to_owned())
+        }
+        Place::Elsewhere(entry) => Err(explained(ModelStoreError::Absent { name: entry.name })),
+    }
 }

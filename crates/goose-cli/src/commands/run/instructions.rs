@@ -1,4 +1,4 @@
-//! What to do, from the command line, a file or standard input.
+//! The task, from the command line, a file or standard input.
 
 use std::{
     fs::File,
@@ -10,13 +10,13 @@ use anyhow::{Context as _, ensure};
 
 use super::args::RunArgs;
 
-/// The longest instructions. No model reads more.
+/// Maximum length of the instructions; no model reads more.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The name of standard input.
+/// File name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// The first message, where there is one: the text, then the file.
+/// Returns the first message: the text, then the content of the file.
 pub(super) fn read(args: &RunArgs) -> anyhow::Result<Option<String>> {
     let text = args.words.as_deref().or(args.text.as_deref()).map(str::trim).filter(|text| !text.is_empty());
     let file = args.instructions.as_deref().map(file).transpose()?;

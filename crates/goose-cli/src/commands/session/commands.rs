@@ -1,4 +1,4 @@
-//! What the commands of a conversation do.
+//! Implementation of the slash commands.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -23,12 +23,12 @@ use crate::{
     visible,
 };
 
-/// What is sent while only plans are made.
+/// Instruction that precedes messages in plan mode.
 const PLAN_ONLY: &str =
     "Make a plan for this, step by step, and name what is unclear. Do not carry it out yet.";
 
 impl Chat {
-    /// Does what a command says.
+    /// Runs a command.
     pub(super) async fn command(&mut self, command: Slash) -> anyhow::Result<After> {
         match command {
             Slash::Exit => return Ok(After::Leave(ExitCode::SUCCESS)),
@@ -58,24 +58,24 @@ impl Chat {
 
     async fn clear(&mut self) {
         match self.assembled.exchange.clear().await {
-            Ok(()) => aside::line("The model has forgotten the conversation. The session keeps it."),
+            Ok(()) => aside::line("Cleared the model's context. The session keeps all messages."),
             Err(failure) => aside::error(&failure.message),
         }
     }
 
     async fn compact(&mut self) -> anyhow::Result<After> {
         let exchange = self.assembled.exchange.clone();
-        // A task of its own: stopped, it ends in good order, and the next reply waits for that.
+        // A task of its own, so that it ends cleanly when cancelled. The next reply waits for it.
         let compacting = tokio::spawn({
             let exchange = exchange.clone();
             async move { exchange.compact().await }
         });
-        match self.working("making room", compacting).await? {
+        match self.working("compacting", compacting).await? {
             Ok(Ok(Ok((before, after)))) => {
                 aside::line(format_args!("{} → {} tokens, about.", tokens(before), tokens(after)));
             }
             Ok(Ok(Err(failure))) => aside::error(&failure.message),
-            Ok(Err(error)) => aside::error(&format!("No room was made: {error}")),
+            Ok(Err(error)) => aside::error(&format!("Compaction failed: {error}")),
             Err(asked) => {
                 exchange.cancel();
                 return Ok(cancelled(asked));
@@ -86,15 +86,15 @@ impl Chat {
 
     fn show_model(&self) {
         aside::line(visible::line(&self.standing()));
-        aside::line(format_args!("{FAINT}Another one: /model NAME, or /model SERVICE:NAME{FAINT:#}"));
+        aside::line(format_args!("{FAINT}To switch: /model NAME, or /model PROVIDER:NAME{FAINT:#}"));
     }
 
-    /// Another model goes on with the conversation.
+    /// Switches to another model.
     async fn set_model(&mut self, name: &str) -> anyhow::Result<After> {
         let exchange = self.assembled.exchange.clone();
-        Ok(match self.working("asking for the model's key", exchange.set_model(name)).await? {
+        Ok(match self.working("reading the model's key", exchange.set_model(name)).await? {
             Ok(Ok(model)) => {
-                aside::line(format_args!("The model is {} now.", visible::line(&model.to_string())));
+                aside::line(format_args!("Switched to {}.", visible::line(&model.to_string())));
                 self.show_standing();
                 After::Line
             }
@@ -105,7 +105,7 @@ impl Chat {
 
     fn show_cost(&self) {
         let Some(cost) = self.screen.cost() else {
-            return aside::line("Nothing yet.");
+            return aside::line("No usage yet.");
         };
         let usage = cost.session;
         aside::line(format_args!(
@@ -123,7 +123,7 @@ impl Chat {
             Some(Ok(mode)) => {
                 self.before_plan = None;
                 self.assembled.exchange.set_mode(mode);
-                aside::line(format_args!("The mode is {mode} now."));
+                aside::line(format_args!("Switched to mode {mode}."));
                 self.show_standing();
             }
             Some(Err(error)) => aside::error(&error.to_string()),
@@ -136,7 +136,7 @@ impl Chat {
             _ => (Detail::Full, "shown in full"),
         };
         self.screen.set_detail(detail);
-        aside::line(format_args!("Results of tools are {words}."));
+        aside::line(format_args!("Tool results are now {words}."));
     }
 
     fn add_builtin(&self, name: String) {
@@ -144,7 +144,7 @@ impl Chat {
             return self.add(Ok(ExtensionConfig::builtin(name)));
         }
         let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
-        aside::error(&format!("There is no built-in extension '{name}'. There are: {}.", known.join(", ")));
+        aside::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", known.join(", ")));
     }
 
     fn add(&self, config: Result<ExtensionConfig, goose::config::ConfigError>) {
@@ -155,7 +155,7 @@ impl Chat {
         });
         match added {
             Ok(name) => {
-                aside::line(format_args!("{} is added; it starts when it is needed.", visible::line(&name)));
+                aside::line(format_args!("Added {}; it starts when it is first used.", visible::line(&name)));
             }
             Err(error) => aside::error(&format!("{error:#}")),
         }
@@ -165,13 +165,13 @@ impl Chat {
         let exchange = self.assembled.exchange.clone();
         let extensions = exchange.extensions();
         let listed = extensions.list_prompts(extension);
-        let listed = match self.working("asking the extensions", listed).await? {
+        let listed = match self.working("listing prompts", listed).await? {
             Ok(Ok(listed)) => listed,
             Ok(Err(error)) => return Ok(failed(&error.to_string())),
             Err(asked) => return Ok(cancelled(asked)),
         };
         if listed.items.is_empty() {
-            aside::line("There is no prompt.");
+            aside::line("No extension has prompts.");
         }
         for owned in &listed.items {
             let prompt = &owned.item;
@@ -186,7 +186,7 @@ impl Chat {
         Ok(After::Line)
     }
 
-    /// A prompt of an extension becomes the next message.
+    /// Sends a prompt of an extension as the next message.
     async fn prompt(&mut self, name: &str, arguments: Vec<(String, String)>) -> anyhow::Result<After> {
         let exchange = self.assembled.exchange.clone();
         let arguments: JsonObject =
@@ -197,7 +197,7 @@ impl Chat {
         }
         let extensions = exchange.extensions();
         let prompt = extensions.get_prompt(name, arguments, &context);
-        Ok(match self.working("asking the extension", prompt).await? {
+        Ok(match self.working("getting the prompt", prompt).await? {
             Ok(Ok(prompt)) => {
                 let parts = prompt.messages.into_iter().map(|message| MessageContent::Block(message.content));
                 After::Reply(Message::new(Role::User, parts))
@@ -211,7 +211,7 @@ impl Chat {
         if self.before_plan.is_none() {
             self.before_plan = Some(self.assembled.permissions.mode());
             self.assembled.exchange.set_mode(Mode::Chat);
-            aside::line("From now on goose only plans, without tools. /endplan goes back to work.");
+            aside::line("Plan mode: goose makes plans only, without tools. /endplan ends it.");
         }
         match text {
             Some(text) => After::Reply(format!("{PLAN_ONLY}\n\n{text}").into()),
@@ -223,14 +223,14 @@ impl Chat {
         match self.before_plan.take() {
             Some(mode) => {
                 self.assembled.exchange.set_mode(mode);
-                aside::line(format_args!("Back to work. The mode is {mode}."));
+                aside::line(format_args!("Plan mode ended. The mode is {mode}."));
             }
-            None => aside::line("No plan is being made."),
+            None => aside::line("Plan mode is not active."),
         }
     }
 }
 
-/// Ctrl-C ends only the command.
+/// Ctrl-C cancels only the command; other signals quit.
 fn cancelled(asked: Asked) -> After {
     asked.leaves().map_or(After::Line, After::Leave)
 }

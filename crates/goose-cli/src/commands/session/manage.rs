@@ -1,17 +1,36 @@
-//! `goose session remove`, `rename` and `fork`.
+//! Commands on saved sessions: remove, rename, fork, export, import, diagnostics.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{
+    fs,
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
-use anyhow::bail;
-use goose::{config::Paths, session::SessionStore};
+use anyhow::{Context as _, bail, ensure};
+use goose::{
+    config::{ConfigFile, Paths},
+    session::{SessionStore, export, import},
+};
+use goose_fs::AtomicFile;
 
-use super::{args::WhichSession, chosen, explained};
+use super::{
+    args::{ExportFormat, WhichSession},
+    chosen, explained,
+};
 use crate::{
     aside, local,
     output::Output,
     terminal::input::{Input, Typed},
     visible,
 };
+
+/// Maximum size of an imported file.
+const MAX_IMPORT_BYTES: u64 = 512 * 1024 * 1024;
+
+/// The first bytes of an SQLite database.
+const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// Removes a session after confirmation.
 pub(super) async fn remove(
@@ -28,7 +47,7 @@ pub(super) async fn remove(
     if !yes && !agreed(&format!("Permanently remove {called}? (y/n) ")).await? {
         return Ok(ExitCode::FAILURE);
     }
-    // First what can only be found by the session.
+    // First, because the session's id is needed to find it.
     local::forget_session(paths, &session.id.to_string())?;
     store.remove(&session.id).await.map_err(explained)?;
     say(&format!("Removed {called}."))
@@ -60,7 +79,127 @@ pub(super) async fn fork(store: &SessionStore, which: &WhichSession) -> anyhow::
     ))
 }
 
-pub(super) fn say(line: &str) -> anyhow::Result<ExitCode> {
+/// Writes a session to a file, or to standard output.
+pub(super) async fn export(
+    store: &SessionStore,
+    which: &WhichSession,
+    format: ExportFormat,
+    output: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
+    let session = chosen(store, which).await?;
+    let text = match format {
+        ExportFormat::Json => export::json(store, &session.id).await.map_err(explained)?,
+        ExportFormat::Markdown => export::markdown(store, &session.id).await.map_err(explained)?,
+    };
+    let Some(path) = output else {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", escaped(&text, format))?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the user names the target, which may be a pipe or a device"
+    )]
+    let written = fs::write(path, text + "\n");
+    written.with_context(|| format!("{} cannot be written", path.display()))?;
+    say(&format!("Exported {} to {}.", session.id, path.display()))
+}
+
+/// Escapes control characters: content must not move the cursor.
+fn escaped(text: &str, format: ExportFormat) -> String {
+    match format {
+        ExportFormat::Json => visible::json(text),
+        ExportFormat::Markdown => visible::prose(text).into_owned(),
+    }
+}
+
+/// Imports sessions from a file: an export, or the sessions of goose 1.x.
+pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<ExitCode> {
+    if is_foreign(file)? {
+        let imported = import::legacy(store, file).await.map_err(explained)?;
+        for not in &imported.failed {
+            aside::line(format_args!("{}: {}", visible::line(&not.what), visible::line(&not.reason)));
+        }
+        return say(&format!(
+            "Imported {} sessions ({} already present, {} unreadable).",
+            imported.sessions.len(),
+            imported.already_here,
+            imported.failed.len()
+        ));
+    }
+    let text = read_export(file)?;
+    let id = import::json(store, &text).await.map_err(explained)?;
+    say(&format!("Imported the session as {id}. Resume it with: goose session --resume --session-id {id}"))
+}
+
+/// Returns true for a database or a log of goose 1.x, false for an export.
+fn is_foreign(file: &Path) -> anyhow::Result<bool> {
+    if file.is_dir() || file.extension().is_some_and(|extension| extension == "jsonl") {
+        return Ok(true);
+    }
+    let mut start = Vec::new();
+    let opened = fs::File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    opened.take(SQLITE.len() as u64).read_to_end(&mut start)?;
+    Ok(start == SQLITE)
+}
+
+fn read_export(file: &Path) -> anyhow::Result<String> {
+    let size = fs::metadata(file)?.len();
+    ensure!(size <= MAX_IMPORT_BYTES, "{} is larger than {MAX_IMPORT_BYTES} bytes.", file.display());
+    fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+}
+
+/// Writes a folder for a bug report. The report names settings without their values, so it has no secrets; the session is
+/// complete.
+pub(super) async fn write_diagnostics(
+    paths: &Paths,
+    store: &SessionStore,
+    which: &WhichSession,
+    output: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
+    let session = chosen(store, which).await?;
+    let folder = output.unwrap_or_else(|| PathBuf::from(format!("goose-diagnostics-{}", session.id)));
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
+    let session_json = export::json(store, &session.id).await.map_err(explained)?;
+    write_file(&folder, "session.json", &session_json)?;
+    write_file(&folder, "report.txt", &report(paths))?;
+    say(&format!(
+        "Wrote report.txt and session.json to {}. It contains the full conversation; review it before sharing.",
+        folder.display()
+    ))
+}
+
+fn write_file(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    AtomicFile::new(&path)
+        .shared()
+        .write(text.as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+fn report(paths: &Paths) -> String {
+    let mut lines = vec![
+        format!("goose {}", env!("CARGO_PKG_VERSION")),
+        format!("system: {} {}", std::env::consts::OS, std::env::consts::ARCH),
+        format!("config folder: {}", paths.config.display()),
+        format!("data folder: {}", paths.data.display()),
+    ];
+    match ConfigFile::load(&paths.config_file()) {
+        Ok(file) => {
+            lines.push("extensions:".to_owned());
+            lines.extend(file.extensions().iter().map(|entry| {
+                let state = if entry.enabled { "on" } else { "off" };
+                format!("  {} ({state})", entry.key)
+            }));
+        }
+        Err(error) => lines.push(format!("config.yaml: {error}")),
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Writes a line to standard output.
+fn say(line: &str) -> anyhow::Result<ExitCode> {
     let mut out = Output::new();
     out.line(line)?;
     out.finish()?;

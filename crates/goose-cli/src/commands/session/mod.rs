@@ -1,32 +1,29 @@
-//! `goose session`: conversations, and what is kept of them.
+//! `goose session`: interactive sessions, and commands on saved ones.
 //!
-//! - `chat`: the conversation itself; `slash`, `commands`: what can be said in it besides messages; `recap`: what a
-//!   resumed one shows of before;
-//! - `list`, `manage`, `transfer`, `diagnostics`: conversations that are kept.
+//! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
+//! - `list`, `manage`: saved sessions.
 
 pub(crate) mod args;
 mod chat;
 mod commands;
-mod diagnostics;
 mod list;
 mod manage;
 mod recap;
 pub(crate) mod slash;
-mod transfer;
 
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use goose::{
     config::Paths,
-    session::{SessionStore, SessionSummary, StoreError},
+    session::{SessionStore, SessionSummary},
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
 pub(crate) use self::{chat::Chat, recap::LoggedEntries};
-use crate::supervise::runtime;
+use crate::{commands::explained, supervise::runtime};
 
-/// Begins or resumes a conversation, or does something about those that are kept.
+/// Starts or resumes a session, or runs a command on saved ones.
 pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
     let Some(command) = args.command else { return chat::run(args.chat) };
     let paths = Paths::from_env()?;
@@ -39,11 +36,11 @@ pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
             SessionCommand::Rename { session, new_name } => manage::rename(&store, &session, &new_name).await,
             SessionCommand::Fork { which } => manage::fork(&store, &which).await,
             SessionCommand::Export { which, format, output } => {
-                transfer::export(&store, &which, format, output.as_deref()).await
+                manage::export(&store, &which, format, output.as_deref()).await
             }
-            SessionCommand::Import { file } => transfer::import(&store, &file).await,
+            SessionCommand::Import { file } => manage::import(&store, &file).await,
             SessionCommand::Diagnostics { which, output } => {
-                diagnostics::write(&paths, &store, &which, output).await
+                manage::write_diagnostics(&paths, &store, &which, output).await
             }
         }
     })
@@ -59,12 +56,4 @@ async fn chosen(store: &SessionStore, which: &WhichSession) -> anyhow::Result<Se
 
 fn none_yet() -> anyhow::Error {
     anyhow!("No sessions yet. Run `goose session` to start one.")
-}
-
-/// Adds the hint to an error of the store.
-pub(crate) fn explained(error: StoreError) -> anyhow::Error {
-    match error.hint() {
-        Some(hint) => anyhow!("{error}\n{hint}"),
-        None => error.into(),
-    }
 }

@@ -1,11 +1,11 @@
-//! What can be said in a conversation besides messages.
+//! The slash commands of a session.
 
 /// A command, as help shows it.
 #[derive(Debug)]
 pub(crate) struct Described {
-    /// With its slash.
+    /// Name, with its slash.
     pub(crate) name: &'static str,
-    /// What it takes.
+    /// Arguments, as help shows them.
     pub(crate) takes: &'static str,
     pub(crate) help: &'static str,
 }
@@ -13,27 +13,23 @@ pub(crate) struct Described {
 /// All commands.
 pub(crate) const COMMANDS: &[Described] = &[
     command("/help", "", "this list"),
-    command("/exit", "", "leave (also /quit, Ctrl-D, Ctrl-C twice)"),
-    command("/quit", "", "leave"),
-    command("/clear", "", "forget the conversation so far; the session keeps it"),
+    command("/exit", "", "quit (also /quit, Ctrl-D, Ctrl-C twice)"),
+    command("/quit", "", "quit"),
+    command("/clear", "", "clear the model's context; the session keeps all messages"),
     command("/compact", "", "summarize the conversation so far"),
-    command(
-        "/model",
-        "[NAME]",
-        "the model, and how full its context is; with a name, another one from now on",
-    ),
-    command("/cost", "", "what the conversation has cost"),
-    command("/mode", "[MODE]", "what may be done without asking: auto, approve, smart_approve, chat"),
-    command("/r", "", "show results of tools in full, or folded again"),
-    command("/extension", "CMD", "add a program that speaks MCP, as '--with-extension' does"),
+    command("/model", "[NAME]", "show the model and its context usage, or switch to another model"),
+    command("/cost", "", "show the tokens and cost of the session"),
+    command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
+    command("/r", "", "show tool results in full, or fold them again"),
+    command("/extension", "CMD", "add an MCP server program, like '--with-extension'"),
     command("/builtin", "NAMES", "add built-in extensions"),
-    command("/prompts", "[EXTENSION]", "the prompts of extensions"),
+    command("/prompts", "[EXTENSION]", "list the prompts of extensions"),
     command("/prompt", "NAME [KEY=VALUE …]", "send a prompt of an extension"),
-    command("/plan", "[TEXT]", "answer with plans only, without tools"),
-    command("/endplan", "", "back to work"),
-    command("/t", "", "themes: goose uses the colours of the terminal"),
-    command("/recipe", "", "comes with recipes"),
-    command("/skills", "", "comes with skills"),
+    command("/plan", "[TEXT]", "make plans only, without tools"),
+    command("/endplan", "", "leave plan mode"),
+    command("/t", "", "themes are not supported; goose uses the terminal's colours"),
+    command("/recipe", "", "not available yet"),
+    command("/skills", "", "not available yet"),
 ];
 
 const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
@@ -47,10 +43,10 @@ pub(crate) enum Slash {
     Help,
     Clear,
     Compact,
-    /// The model; shown where none is named.
+    /// Sets the model, or shows it without a name.
     Model(Option<String>),
     Cost,
-    /// The mode; shown where none is named.
+    /// Sets the mode, or shows it without a name.
     Mode(Option<String>),
     Full,
     Extension(String),
@@ -62,14 +58,14 @@ pub(crate) enum Slash {
     },
     Plan(Option<String>),
     EndPlan,
-    /// It is not a part of goose yet, and why.
+    /// Not supported, and why.
     Later(&'static str),
-    /// It cannot be understood, and how it would be.
+    /// Invalid, and why.
     Unclear(String),
 }
 
 impl Slash {
-    /// Reads a line; `None` where it is a message. A path is a message, too.
+    /// Parses a line; `None` if it is a message. A path such as `/etc/hosts` is a message.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -95,9 +91,9 @@ impl Slash {
             "plan" => Self::Plan(some),
             "endplan" => Self::EndPlan,
             "t" => Self::Later("goose uses the colours of your terminal; change them there."),
-            "recipe" => Self::Later("Recipes are not a part of goose yet."),
-            "skills" => Self::Later("Skills are not a part of goose yet."),
-            _ => Self::Unclear(format!("There is no command {word}. /help shows them all.")),
+            "recipe" => Self::Later("Recipes are not available yet."),
+            "skills" => Self::Later("Skills are not available yet."),
+            _ => Self::Unclear(format!("Unknown command {word}. Type /help for a list.")),
         })
     }
 }
@@ -119,7 +115,7 @@ fn prompt(rest: &str) -> Slash {
     Slash::Prompt { name, arguments }
 }
 
-/// Words, as they are typed: quotes keep what is between them together, and are no part of it.
+/// Splits a line into words. Quotes group words and are removed.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) =
         (Vec::new(), None, None);
@@ -140,20 +136,20 @@ fn words(text: &str) -> Vec<String> {
 
 fn usage(name: &str) -> Slash {
     let takes = COMMANDS.iter().find(|command| command.name == name).map_or("", |command| command.takes);
-    Slash::Unclear(format!("It is: {name} {takes}"))
+    Slash::Unclear(format!("Usage: {name} {takes}"))
 }
 
-/// The help, a line for each command.
+/// Returns the help text, one line per command.
 pub(crate) fn help() -> String {
     let head = |command: &Described| format!("{} {}", command.name, command.takes);
     let width = COMMANDS.iter().map(|command| head(command).len()).max().unwrap_or_default();
     let mut lines: Vec<String> =
         COMMANDS.iter().map(|command| format!("  {:width$}  {}", head(command), command.help)).collect();
     lines.push(
-        "A line that ends with \\ goes on; Ctrl-J begins a new line. @ and Tab complete the name of a file."
+        "End a line with \\ to continue it, or press Ctrl-J for a new line. Type @ and press Tab to complete a file name."
             .to_owned(),
     );
-    lines.push("Ctrl-C cancels a reply; once more, it leaves.".to_owned());
+    lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());
     lines.join("\n")
 }
 

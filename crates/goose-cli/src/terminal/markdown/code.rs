@@ -18,7 +18,7 @@ const MAX_COLOURED_LINE: usize = 2_000;
 
 static GRAMMARS: LazyLock<SyntaxSet> = LazyLock::new(SyntaxSet::load_defaults_newlines);
 
-/// How the parts of code look. The first that fits counts.
+/// Styles of the parts of code; the first match is used.
 static LOOKS: LazyLock<Vec<(Scope, Style)>> = LazyLock::new(|| {
     let looks = [
         ("comment", FAINT),
@@ -39,15 +39,15 @@ static LOOKS: LazyLock<Vec<(Scope, Style)>> = LazyLock::new(|| {
     looks.into_iter().filter_map(|(scope, style)| Some((Scope::new(scope).ok()?, style))).collect()
 });
 
-/// Colours one piece of code.
+/// Highlights one code block.
 #[derive(Debug)]
 pub(super) struct Painter {
-    /// `None` where the language is not known, or the code has confused the grammar.
+    /// `None` if the language is unknown or the grammar failed.
     grammar: Option<(ParseState, ScopeStack)>,
 }
 
 impl Painter {
-    /// For a language as a fence names it.
+    /// Creates a painter for the language that a fence names.
     pub(super) fn new(language: &str) -> Self {
         if language.is_empty() || matches!(language, "text" | "txt" | "plain" | "plaintext") {
             return Self { grammar: None };
@@ -56,7 +56,7 @@ impl Painter {
         Self { grammar: grammar.map(|grammar| (ParseState::new(grammar), ScopeStack::new())) }
     }
 
-    /// The pieces of a line.
+    /// Splits a line into styled spans.
     pub(super) fn line(&mut self, line: &str) -> Vec<Span> {
         if line.len() > MAX_COLOURED_LINE {
             return vec![Span::new(Style::new(), line)];
@@ -86,14 +86,14 @@ impl Painter {
     }
 }
 
-/// The innermost scope that has a look of its own.
+/// Returns the style of the innermost scope that has one.
 fn look(stack: &ScopeStack) -> Style {
     let of =
         |scope: &Scope| LOOKS.iter().find(|(look, _)| look.is_prefix_of(*scope)).map(|(_, style)| *style);
     stack.as_slice().iter().rev().find_map(of).unwrap_or_default()
 }
 
-/// Languages that the grammars know under another name.
+/// Maps a language to the name that the grammars know.
 fn alias(language: &str) -> &str {
     match language {
         "ts" | "tsx" | "typescript" | "jsx" | "mjs" => "js",

@@ -1,34 +1,34 @@
-//! Where a line of text can be cut without cutting through emphasis, code or a link.
+//! Finds the places where a line of text can be cut without splitting emphasis, code or a link.
 //!
-//! Text is held back from the first mark that opens something until the mark that closes it; words in between are
-//! let go one by one. What is let go is read by `spans`, so a wrong guess here costs looks, never text.
+//! Text is held back from an opening mark until its closing mark; other words are released one by one. `spans` parses the
+//! released text, so a wrong guess here affects the style, never the text.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// How much is held back for a mark that may never be closed.
+/// Maximum length of text held back for a mark that may never be closed.
 const MAX_HELD: usize = 2_000;
 
-/// How many marks may be open. More are not looked at.
+/// Maximum number of open marks; more are ignored.
 const MAX_OPEN: usize = 32;
 
-/// What has become of a character.
+/// Outcome of adding a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// It is held back.
+    /// The text is held back.
     Held,
-    /// What is held can go, see [`Inline::take`].
+    /// The held text can be released, see [`Inline::take`].
     Cut,
-    /// What is held can go, and a space follows.
+    /// The held text can be released, and a space follows.
     CutBeforeSpace,
 }
 
-/// The text that is held back, and what is open in it.
+/// The held text, and the marks that are open in it.
 #[derive(Debug)]
 pub(super) struct Inline {
     held: String,
-    /// Emphasis: its mark, and how many of them.
+    /// Open emphasis: the mark, and its count.
     emphasis: Vec<(char, usize)>,
-    /// Code: how many backticks opened it.
+    /// Open code: the number of backticks.
     code: Option<usize>,
     brackets: usize,
     in_target: bool,
@@ -37,7 +37,7 @@ pub(super) struct Inline {
     is_escaped: bool,
 }
 
-/// The same mark several times.
+/// A run of the same mark.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     mark: char,
@@ -59,31 +59,31 @@ impl Inline {
         }
     }
 
-    /// What is held back; the next character begins anew.
+    /// Returns the held text and resets the marks.
     pub(super) fn take(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         *self = Self { previous: self.previous, ..Self::new() };
         held
     }
 
-    /// Forgets what came before.
+    /// Resets the state.
     pub(super) fn reset(&mut self) {
         *self = Self::new();
     }
 
-    /// Whether something is open that the next line may close.
+    /// Returns true if a mark is open that the next line may close.
     pub(super) fn is_open_at_line_end(&mut self) -> bool {
         self.end_run('\n');
         !self.is_settled()
     }
 
-    /// The line ends within something open.
+    /// Adds a line break within an open mark.
     pub(super) fn push_line_break(&mut self) {
         self.held.push('\n');
         (self.previous, self.is_escaped) = (' ', false);
     }
 
-    /// One more character of the line.
+    /// Adds a character of the line.
     pub(super) fn push(&mut self, c: char) -> Flow {
         if let Some(run) = &mut self.run {
             if run.mark == c {
@@ -137,7 +137,7 @@ impl Inline {
         }
     }
 
-    /// Marks that stand together are over: what do they open or close?
+    /// Ends a run of marks, and opens or closes what they stand for.
     fn end_run(&mut self, next: char) {
         let Some(run) = self.run.take() else { return };
         match run.mark {
@@ -163,7 +163,7 @@ impl Inline {
     }
 }
 
-/// Code is closed by as many backticks as have opened it.
+/// Opens or closes code. It is closed by the number of backticks that opened it.
 fn toggled(code: Option<usize>, length: usize) -> Option<usize> {
     match code {
         None => Some(length),
@@ -172,7 +172,7 @@ fn toggled(code: Option<usize>, length: usize) -> Option<usize> {
     }
 }
 
-/// Whether marks can open and whether they can close, by what stands around them.
+/// Determines from the surrounding characters if marks can open and if they can close.
 fn sides(run: Run, next: char) -> (bool, bool) {
     let is_mark = |c: char| !c.is_alphanumeric() && !c.is_whitespace();
     let free = |c: char| c.is_whitespace() || is_mark(c);

@@ -1,4 +1,4 @@
-//! Words on lines that fit: where to break, how far to indent, and how each piece looks.
+//! Line layout: breaks, indentation and styles.
 
 use std::fmt::Write as _;
 
@@ -8,23 +8,23 @@ use unicode_width::UnicodeWidthStr as _;
 use super::spans::Span;
 use crate::visible;
 
-/// Lines as they are written. Only what is finished is in `out`.
+/// Lines in the making. `out` has only finished text.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) out: String,
     width: usize,
-    /// How much of the line is used.
+    /// Used width of the line.
     column: usize,
-    /// What the lines after the first of a block begin with.
+    /// Margin of the lines after the first of a block.
     hanging: Margin,
-    /// Whether a word is on the line already.
+    /// True if the line has a word.
     has_word: bool,
     /// Spaces that are written when a word follows on the same line.
     spaces: usize,
     style: Style,
 }
 
-/// What a line begins with.
+/// Start of a line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Margin {
     pub(super) spans: Vec<Span>,
@@ -35,7 +35,7 @@ impl Margin {
         self.spans.iter().map(|span| span.text.width()).sum()
     }
 
-    /// The margin with more at its end.
+    /// Returns the margin with a span appended.
     pub(super) fn with(&self, span: Span) -> Self {
         let mut spans = self.spans.clone();
         spans.push(span);
@@ -56,7 +56,7 @@ impl Layout {
         }
     }
 
-    /// Begins a line; if it must be broken, `hanging` begins the others.
+    /// Starts a line; `hanging` is the margin of its continuation lines.
     pub(super) fn begin(&mut self, first: &Margin, hanging: Margin) {
         self.margin(first);
         self.hanging = hanging;
@@ -77,7 +77,7 @@ impl Layout {
         (self.column, self.has_word, self.spaces) = (0, false, 0);
     }
 
-    /// Pieces of text, with spaces and line breaks in them.
+    /// Writes styled text with spaces and line breaks.
     pub(super) fn spans(&mut self, spans: &[Span]) {
         let mut word: Vec<(Style, String)> = Vec::new();
         for span in spans {
@@ -102,7 +102,7 @@ impl Layout {
         self.set(Style::new());
     }
 
-    /// A space between words.
+    /// Adds a space between words.
     pub(super) fn space(&mut self) {
         self.spaces += 1;
     }
@@ -126,7 +126,7 @@ impl Layout {
         (self.has_word, self.spaces) = (true, 0);
     }
 
-    /// Goes on below.
+    /// Starts a continuation line.
     fn next_line(&mut self) {
         let hanging = std::mem::take(&mut self.hanging);
         self.end();
@@ -134,7 +134,7 @@ impl Layout {
         self.hanging = hanging;
     }
 
-    /// Writes text as it is; it must be harmless.
+    /// Writes text unchanged; it must be trusted or escaped.
     pub(super) fn put(&mut self, style: Style, text: &str) {
         self.set(style);
         self.out.push_str(text);
@@ -152,13 +152,13 @@ impl Layout {
         self.style = style;
     }
 
-    /// What was written since the last time. No style is left on in it.
+    /// Returns the text written since the last call. All styles in it are closed.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 }
 
-/// Pieces of text as lines of at most a width, each with how wide it is.
+/// Breaks styled text into lines of limited width, each with its width.
 pub(super) fn lines(spans: &[Span], width: usize) -> Vec<(String, usize)> {
     let mut layout = Layout::new(width);
     layout.spans(spans);

@@ -1,27 +1,27 @@
-//! How a line begins, which says what it is. Looked at one character at a time, and decided as early as it can be.
+//! Classification of a line by its start, one character at a time and as early as possible.
 
-/// How much of a line may be undecided. A line that is still unclear then is text.
+/// Maximum length of an undecided start; a longer one is text.
 const MAX_UNDECIDED: usize = 256;
 
-/// The deepest indent that is kept.
+/// Maximum indentation.
 const MAX_INDENT: usize = 40;
 
-/// How far a tab indents.
+/// Width of a tab.
 const TAB: usize = 4;
 
-/// The begin of a line.
+/// Start of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LineStart {
-    /// How many `>` stand before it.
+    /// Number of `>` marks.
     pub(super) quotes: usize,
-    /// How many columns of space come then.
+    /// Indentation after the quote marks.
     pub(super) indent: usize,
     pub(super) kind: Kind,
-    /// How many bytes of the line all this takes; the rest is its text.
+    /// Bytes used by the start; the rest of the line is its text.
     pub(super) used: usize,
 }
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Blank,
@@ -31,7 +31,7 @@ pub(super) enum Kind {
     /// The number as it was written, with its dot: the first digits of the line's text.
     Number(String),
     Rule,
-    /// Code begins.
+    /// Start of a code block.
     Fence {
         mark: char,
         length: usize,
@@ -40,7 +40,7 @@ pub(super) enum Kind {
     TableRow,
 }
 
-/// Whether there may be more of a line.
+/// Completeness of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     Begun,
@@ -48,8 +48,8 @@ pub(super) enum Extent {
 }
 
 impl LineStart {
-    /// Looks at a line; `None` where more of it must be seen.
-    pub(super) fn of(line: &str, extent: Extent) -> Option<Self> {
+    /// Classifies a line; `None` if more of it is needed.
+    pub(super) fn parse(line: &str, extent: Extent) -> Option<Self> {
         let extent = if line.len() > MAX_UNDECIDED { Extent::Whole } else { extent };
         let (quotes, indent, at) = margin(line);
         let (kind, used) = leaf(line.get(at..).unwrap_or_default(), extent)?;
@@ -57,7 +57,7 @@ impl LineStart {
     }
 }
 
-/// The quote marks, the indent after them, and where they end.
+/// Returns the number of quote marks, the indentation after them, and their end.
 fn margin(line: &str) -> (usize, usize, usize) {
     let (mut quotes, mut indent, mut at) = (0, 0, 0);
     let mut after_mark = false;
@@ -90,7 +90,7 @@ fn leaf(rest: &str, extent: Extent) -> Option<(Kind, usize)> {
     }
 }
 
-/// `## ` and the like; `None` where only marks have come.
+/// Parses `## ` and the like; `None` if there are only marks so far.
 fn heading(rest: &str) -> Option<(Kind, usize)> {
     let level = run(rest, '#');
     let next = rest[level..].chars().next()?;
@@ -98,7 +98,7 @@ fn heading(rest: &str) -> Option<(Kind, usize)> {
     Some(if is_heading { (Kind::Heading, level + 1) } else { (Kind::Text, 0) })
 }
 
-/// A rule, an item, or text that begins with one of their marks.
+/// Parses a rule, a list item, or text that starts with one of their marks.
 fn marks(rest: &str, mark: char, extent: Extent) -> Option<(Kind, usize)> {
     let is_bullet = mark != '_';
     if rest.chars().any(|c| c != mark && c != ' ') {
@@ -116,7 +116,7 @@ fn marks(rest: &str, mark: char, extent: Extent) -> Option<(Kind, usize)> {
     })
 }
 
-/// `12. ` or `12) `; `None` where it may still become one.
+/// Parses `12. ` or `12) `; `None` if it may still become one.
 fn number(rest: &str) -> Option<(Kind, usize)> {
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let mut after = rest[digits..].chars();
@@ -148,7 +148,7 @@ fn fence(rest: &str, mark: char, extent: Extent) -> Option<(Kind, usize)> {
     Some((Kind::Fence { mark, length, language }, rest.len()))
 }
 
-/// How often a character comes first. All of them are ASCII.
+/// Counts an ASCII character at the start of a text.
 pub(super) fn run(text: &str, mark: char) -> usize {
     text.len() - text.trim_start_matches(mark).len()
 }
@@ -182,16 +182,16 @@ mod tests {
             ("~5", Kind::Text, 0),
         ];
         for (line, kind, used) in cases {
-            let start = LineStart::of(line, Extent::Whole).unwrap();
+            let start = LineStart::parse(line, Extent::Whole).unwrap();
             assert_eq!((start.kind, start.used), (kind, used), "{line:?}");
         }
     }
 
     #[test]
     fn margins_are_counted() {
-        let start = LineStart::of("> >   - x", Extent::Whole).unwrap();
+        let start = LineStart::parse("> >   - x", Extent::Whole).unwrap();
         assert_eq!((start.quotes, start.indent, start.kind, start.used), (2, 2, Kind::Bullet, 8));
-        let fence = LineStart::of("  ```rust,no_run", Extent::Whole).unwrap();
+        let fence = LineStart::parse("  ```rust,no_run", Extent::Whole).unwrap();
         assert_eq!(fence.indent, 2);
         assert_eq!(fence.kind, Kind::Fence { mark: '`', length: 3, language: "rust".to_owned() });
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn what_more_could_change_is_undecided() {
         for line in ["", "  ", "> ", "#", "-", "- ", "**", "12", "12.", "`", "```ru"] {
-            assert_eq!(LineStart::of(line, Extent::Begun), None, "{line:?}");
+            assert_eq!(LineStart::parse(line, Extent::Begun), None, "{line:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Markdown as it arrives, shown on a terminal: in linear time, and nothing is ever painted twice.
+//! Streaming Markdown for a terminal: in linear time, and without redrawing.
 //!
 //! ```text
 //! pieces of text → line_start: what is this line?
@@ -7,10 +7,9 @@
 //!                    └ tables                → table: gathered, then laid out
 //! ```
 //!
-//! What is written depends on the characters alone, not on the pieces in which they came. A paragraph is shown word by
-//! word; held back is only what is unfinished: the current word, emphasis until it is closed, a line of code, a table.
-//! Since nothing is painted twice, two forms stay as they are written: headings that are underlined, and links whose
-//! target is given elsewhere. Line breaks of the source are kept.
+//! The output depends only on the characters, not on the chunks in which they arrive. A paragraph is shown word by word;
+//! only unfinished text is held back: the current word, open emphasis, a line of code, a table. Since nothing is redrawn,
+//! underlined (setext) headings and reference links stay as they are written. Line breaks of the source are kept.
 
 mod code;
 mod inline;
@@ -31,57 +30,57 @@ use self::{
 };
 use crate::output::{FAINT, NAME};
 
-/// A line of code or of a table that is longer is written in parts.
+/// Maximum length of a line of code or of a table; a longer one is written in parts.
 const MAX_LINE: usize = 16 * 1024;
 
-/// No more quote marks are drawn.
+/// Maximum number of quote bars.
 const MAX_BARS: usize = 8;
 
-/// How wide a rule is at most.
+/// Maximum width of a rule.
 const RULE_WIDTH: usize = 40;
 
 const HEADING: Style = NAME.underline();
 const BAR: &str = "│ ";
 const BULLET: &str = "• ";
 
-/// A text that is being shown.
+/// A Markdown text that is being shown.
 #[derive(Debug)]
 pub(crate) struct Markdown {
     out: Layout,
     width: usize,
     at: At,
-    /// The line as far as it is neither text nor written.
+    /// Undecided part of the line.
     line: String,
     inline: Inline,
-    /// How the text of the line looks.
+    /// Style of the line's text.
     style: Style,
     /// Quote marks of the line.
     quotes: usize,
     block: Block,
-    /// An empty line is written when something follows.
+    /// Pending blank line, written when something follows.
     blank: Option<usize>,
     has_written: bool,
-    /// Bytes that were read again: what makes the work linear, or not.
+    /// Bytes that were processed again, to test that the work is linear.
     #[cfg(test)]
     work: usize,
 }
 
-/// Where in a line the next character is.
+/// Position of the next character in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// It is not decided what the line is.
+    /// The kind of the line is undecided.
     Start,
-    /// In text that can be shown as it comes.
+    /// In text that can be streamed.
     Text,
-    /// In a line that is looked at when it is whole.
+    /// In a line that is processed when it is complete.
     Whole,
 }
 
-/// What goes on over several lines.
+/// A block of several lines.
 #[derive(Debug)]
 enum Block {
     None,
-    /// Something is open in the text that the next line may close.
+    /// Text with an open mark that the next line may close.
     OpenText,
     Table {
         table: Table,
@@ -98,12 +97,12 @@ struct Code {
     quotes: usize,
     margin: Margin,
     painter: Painter,
-    /// Whether a part of the line is written already.
+    /// True if a part of the line is written.
     is_within_line: bool,
 }
 
 impl Markdown {
-    /// A text for lines of a width.
+    /// Creates a renderer for lines of a width.
     pub(crate) fn new(width: usize) -> Self {
         Self {
             out: Layout::new(width),
@@ -121,7 +120,7 @@ impl Markdown {
         }
     }
 
-    /// More of the text; returns what can be shown now.
+    /// Adds text and returns the output that is ready.
     pub(crate) fn push(&mut self, text: &str) -> String {
         for c in text.chars().filter(|c| *c != '\r') {
             self.take(c);
@@ -129,7 +128,7 @@ impl Markdown {
         self.out.take()
     }
 
-    /// The text is over; returns the rest of it, whose last line is ended. Another text may follow.
+    /// Ends the text and returns the rest of the output, with a final line end. Another text may follow.
     pub(crate) fn finish(&mut self) -> String {
         if self.at != At::Start || !self.line.is_empty() {
             self.take('\n');
@@ -163,13 +162,13 @@ impl Markdown {
         }
     }
 
-    /// Looks at what has come of the line.
+    /// Classifies the line, if enough of it is known.
     fn decide(&mut self, extent: Extent) {
         if matches!(self.block, Block::Code(_)) {
             return self.whole_line();
         }
         self.worked(self.line.len());
-        let Some(start) = LineStart::of(&self.line, extent) else { return };
+        let Some(start) = LineStart::parse(&self.line, extent) else { return };
         let line = std::mem::take(&mut self.line);
         let rest = line.get(start.used..).unwrap_or_default();
         self.begin(start, rest);
@@ -187,7 +186,7 @@ impl Markdown {
         }
     }
 
-    /// A line begins, and it is known as what.
+    /// Starts a line of a known kind.
     fn begin(&mut self, start: LineStart, rest: &str) {
         let goes_on = matches!(self.block, Block::OpenText)
             && (&start.kind, start.quotes) == (&Kind::Text, self.quotes)
@@ -255,7 +254,7 @@ impl Markdown {
         }
     }
 
-    /// A character of text.
+    /// Adds a character of text.
     fn text(&mut self, c: char) {
         let flow = self.inline.push(c);
         if flow != Flow::Held {
@@ -285,7 +284,7 @@ impl Markdown {
         }
     }
 
-    /// A line of code or of a table is complete.
+    /// Handles a complete line of code or of a table.
     fn whole_line(&mut self) {
         self.at = At::Start;
         let line = std::mem::take(&mut self.line);
@@ -335,7 +334,7 @@ impl Markdown {
         self.has_written = true;
     }
 
-    /// A line is too long to wait for its end.
+    /// Writes a part of a line that is too long to be held back.
     fn part_of_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         self.worked(line.len());
@@ -354,7 +353,7 @@ impl Markdown {
         }
     }
 
-    /// Writes what was gathered or held back for a line that did not come.
+    /// Writes held text and ends the block.
     fn close_block(&mut self) {
         match std::mem::replace(&mut self.block, Block::None) {
             Block::None | Block::Code(_) => {}
@@ -395,7 +394,7 @@ fn bars(quotes: usize) -> Margin {
     }
 }
 
-/// A line without its quote marks; `None` where it has too few.
+/// Strips the quote marks of a line; `None` if it has too few.
 fn unquoted(line: &str, quotes: usize) -> Option<&str> {
     let mut rest = line;
     for _ in 0..quotes {
@@ -405,7 +404,7 @@ fn unquoted(line: &str, quotes: usize) -> Option<&str> {
     Some(rest)
 }
 
-/// A line without the indent of its fence.
+/// Strips the indentation of the fence.
 fn unindented(line: &str, indent: usize) -> &str {
     let spaces = run(line, ' ').min(indent);
     line.get(spaces..).unwrap_or(line)

@@ -1,20 +1,20 @@
-//! Text within a block as pieces that each look one way: emphasis, code, links.
+//! Inline formatting: splits the text of a block into styled spans for emphasis, code and links.
 
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use crate::output::FAINT;
 
-/// Code within text.
+/// Style of inline code.
 const CODE: Style = AnsiColor::Cyan.on_default();
 
-/// What stands before each text, so that none of it is taken for the begin of a list or a heading.
+/// Prefix of each parsed text, so that none is taken for a list or a heading.
 const LEAD: &str = "x ";
 
-/// What text without any of these needs no reading.
+/// Text without any of these characters needs no parsing.
 const MARKS: &[char] = &['*', '_', '`', '[', ']', '<', '>', '&', '\\', '~', '!'];
 
-/// A piece of text that looks one way. A line break is a piece of its own.
+/// A piece of text in one style. A line break is a separate span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) style: Style,
@@ -27,7 +27,7 @@ impl Span {
     }
 }
 
-/// Reads a text whose plain parts look like `base`.
+/// Parses a text; `base` is the style of its plain parts.
 pub(super) fn spans(text: &str, base: Style) -> Vec<Span> {
     if !text.contains(MARKS) {
         return vec![Span::new(base, text)];
@@ -42,11 +42,11 @@ pub(super) fn spans(text: &str, base: Style) -> Vec<Span> {
 
 struct Reader {
     spans: Vec<Span>,
-    /// How text looks, the innermost last.
+    /// Current styles, innermost last.
     styles: Vec<Style>,
-    /// Where open links point, and which span was the first of each.
+    /// Targets of open links, and the first span of each.
     links: Vec<(String, usize)>,
-    /// What is still to be left out.
+    /// Prefix that is still to be removed.
     lead: &'static str,
 }
 
@@ -110,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// Where a link goes is always seen.
+    /// Appends the link's target, which must always be visible.
     fn end_link(&mut self) {
         let Some((target, first)) = self.links.pop() else { return };
         let shown: String = self.spans.iter().skip(first).map(|span| span.text.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Tables: gathered until they end, because columns are as wide as their widest cell.
+//! Tables, collected until they end because the widest cell sets the width of a column.
 
 use anstyle::Style;
 
@@ -8,18 +8,18 @@ use super::{
 };
 use crate::output::{FAINT, NAME};
 
-/// How much of a table is gathered. A larger one is shown in parts.
+/// Maximum size of a table; a larger one is shown in parts.
 pub(super) const MAX_BYTES: usize = 64 * 1024;
 
-/// How many columns are told apart; what is beyond them is in the last one.
+/// Maximum number of columns; the last one contains the rest.
 const MAX_COLUMNS: usize = 32;
 
-/// Columns are made no narrower than this.
+/// Minimum width of a column.
 const LEAST_WIDTH: usize = 6;
 
 const BETWEEN: &str = " │ ";
 
-/// Rows that have come so far.
+/// Rows received so far.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<String>,
@@ -27,14 +27,14 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// One more row. Tells whether there is room for another.
+    /// Adds a row, and returns true if there is room for another.
     pub(super) fn push(&mut self, row: &str) -> bool {
         self.bytes += row.len();
         self.rows.push(row.to_owned());
         self.bytes < MAX_BYTES
     }
 
-    /// Writes the table; rows without a line below the first are no table, but text.
+    /// Writes the table. Without a divider after the first row, the rows are written as text.
     pub(super) fn write(self, out: &mut Layout, margin: &Margin, width: usize) {
         if self.rows.get(1).is_none_or(|row| !is_divider(row)) {
             for row in &self.rows {
@@ -65,7 +65,7 @@ fn read_row(row: &[String], columns: usize, is_head: bool) -> Vec<Vec<Span>> {
     (0..columns).map(cell).collect()
 }
 
-/// How wide each column is: as its cells want it, or less where that is too much.
+/// Computes the widths of columns, reduced if they do not fit.
 fn widths(rows: &[Vec<Vec<Span>>], columns: usize, width: usize) -> Vec<usize> {
     let natural = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -112,7 +112,7 @@ fn is_divider(row: &str) -> bool {
     row.contains('-') && row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '\t'))
 }
 
-/// The cells of a row; bars in code and escaped bars are text.
+/// Splits a row into cells. Bars in code and escaped bars are text.
 fn cells(row: &str) -> Vec<String> {
     let row = row.trim();
     let row = row.strip_prefix('|').unwrap_or(row);

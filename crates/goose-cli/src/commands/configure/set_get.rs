@@ -6,10 +6,10 @@ use anyhow::{Context as _, bail};
 use goose::config::{ConfigEditor, Moderator, Origin, Secret, Settings, looks_secret, written_value};
 use serde_json::Value;
 
-use super::{keys, modes};
+use super::{choices::find_mode, keys};
 use crate::{aside, output::Output};
 
-/// The keys that are read as whole numbers, and as numbers.
+/// Keys whose values are whole numbers.
 const WHOLE_NUMBERS: [&str; 5] = [
     "GOOSE_MAX_TURNS",
     "GOOSE_MAX_TOKENS",
@@ -17,12 +17,13 @@ const WHOLE_NUMBERS: [&str; 5] = [
     "GOOSE_MAX_TOOL_REPETITIONS",
     "GOOSE_SUBAGENT_MAX_TURNS",
 ];
+/// Keys whose values are numbers.
 const NUMBERS: [&str; 2] = ["GOOSE_TEMPERATURE", "GOOSE_AUTO_COMPACT_THRESHOLD"];
 
-/// The keys that are mappings.
+/// Keys whose values are mappings.
 const MAPPINGS: [&str; 2] = ["extensions", "profiles"];
 
-/// Sets a key. What is a secret by its name goes where secrets are.
+/// Sets a key. A key with a secret's name goes to the secret store.
 pub(super) fn set(
     editor: &ConfigEditor,
     settings: &Settings,
@@ -30,47 +31,48 @@ pub(super) fn set(
     text: &str,
 ) -> anyhow::Result<ExitCode> {
     if looks_secret(key) {
-        let place = keys::keep(settings, key, &Secret::new(text), None)?;
-        return say(&format!("{key} is kept in {place}."));
+        let place = keys::store(settings, key, &Secret::new(text), None)?;
+        return say(&format!("Stored {key} in {place}."));
     }
-    let value = fitting(key, text)?;
+    let value = parse_value(key, text)?;
     let changed = editor.set(key, &value)?;
-    let what = if changed { "is set" } else { "was that already" };
-    warn_of_stronger(settings, key);
+    let what = if changed { "is set" } else { "already has that value" };
+    warn_if_overridden(settings, key);
     say(&format!("{key} {what} in {}.", editor.path().display()))
 }
 
-/// The value as the key's readers want it.
-fn fitting(key: &str, text: &str) -> anyhow::Result<Value> {
+/// Parses the value into the type that the key needs.
+fn parse_value(key: &str, text: &str) -> anyhow::Result<Value> {
     if key.trim().is_empty() || key.contains(char::is_control) {
-        bail!("'{}' is no key. Give a name, such as GOOSE_MODEL.", key.escape_debug());
+        bail!("'{}' is not a valid key. Use a name such as GOOSE_MODEL.", key.escape_debug());
     }
     if WHOLE_NUMBERS.contains(&key) {
         let number = text.trim().parse::<u64>().ok();
-        let number = number.with_context(|| format!("{key} is a whole number, 0 or more; '{text}' is not."));
+        let number =
+            number.with_context(|| format!("{key} must be a whole number of 0 or more, not '{text}'."));
         return number.map(Value::from);
     }
     if NUMBERS.contains(&key) {
         let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        let number = number.with_context(|| format!("{key} is a number; '{text}' is not."))?;
+        let number = number.with_context(|| format!("{key} must be a number, not '{text}'."))?;
         return Ok(text.trim().parse::<u64>().map_or(Value::from(number), Value::from));
     }
     let value = written_value(text);
     if MAPPINGS.contains(&key) && !value.is_object() {
         bail!(
-            "{key} is a mapping; '{text}' is not. Change one entry with the other flags, or edit config.yaml."
+            "{key} must be a mapping, not '{text}'. Change single entries with the other flags, or edit config.yaml."
         );
     }
     match key {
-        "GOOSE_MODE" => Ok(Value::String(modes::known(text)?.to_owned())),
+        "GOOSE_MODE" => Ok(Value::String(find_mode(text)?.to_owned())),
         "GOOSE_MODERATOR" if serde_json::from_value::<Moderator>(value.clone()).is_err() => {
-            bail!("GOOSE_MODERATOR is one of passive, truncate, summarize; '{text}' is not.")
+            bail!("GOOSE_MODERATOR must be one of passive, truncate, summarize, not '{text}'.")
         }
         _ => Ok(value),
     }
 }
 
-/// Shows the value that counts.
+/// Shows the effective value.
 pub(super) fn get(settings: &Settings, key: &str) -> anyhow::Result<ExitCode> {
     if looks_secret(key) {
         let is_set = goose::config::Secrets::get(&*settings.secrets(), key)?.is_some();
@@ -88,26 +90,27 @@ fn not_set(key: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Takes a key away; a secret from wherever it is kept.
+/// Removes a key; a secret from every place that stores it.
 pub(super) fn unset(editor: &ConfigEditor, settings: &Settings, key: &str) -> anyhow::Result<ExitCode> {
     let mut places = if looks_secret(key) { keys::forget(settings, key)? } else { Vec::new() };
     if editor.unset(key)? {
         places.push(editor.path().display().to_string());
     }
-    warn_of_stronger(settings, key);
+    warn_if_overridden(settings, key);
     if places.is_empty() {
-        return say(&format!("{key} was not in {}.", editor.path().display()));
+        return say(&format!("{key} is not set in {}.", editor.path().display()));
     }
-    say(&format!("{key} is no longer in {}.", places.join(", ")))
+    say(&format!("Removed {key} from {}.", places.join(", ")))
 }
 
-/// Says where a value comes from that is stronger than the user's file.
-fn warn_of_stronger(settings: &Settings, key: &str) {
+/// Warns if another source overrides the user's file.
+fn warn_if_overridden(settings: &Settings, key: &str) {
     if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
-        aside::line(format_args!("Here {origin} counts, whatever config.yaml says."));
+        aside::line(format_args!("{origin} overrides config.yaml here."));
     }
 }
 
+/// Writes a line to standard output.
 pub(super) fn say(line: &str) -> anyhow::Result<ExitCode> {
     let mut out = Output::new();
     let line = out.foreign(line).into_owned();

@@ -1,30 +1,86 @@
-//! How a download is shown: a bar on a terminal, a line now and then elsewhere.
+//! Downloads of local models: the question for consent, and the progress, as a bar on a terminal and as lines elsewhere.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use goose_extension::prelude::async_trait;
 use goose_local::{
-    DownloadProgress,
-    model_store::{Event, Pulled},
+    DownloadProgress, Downloads,
+    model_store::{CatalogueEntry, Event, ModelStore, Pulled, State},
 };
 
-use crate::{aside, choice::Voice, commands::info::size, output::FAINT, terminal::status::seconds, visible};
+use super::{Fetching, GOOD_FOR};
+use crate::{
+    args::Consent,
+    aside,
+    choice::Voice,
+    output::{FAINT, NAME, byte_size},
+    terminal::{input::Typed, status::seconds},
+    visible,
+};
 
-/// How often the bar is drawn anew.
+/// Minimum time between two drawings of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// How wide the bar is.
+/// Width of the bar.
 const BAR: u64 = 16;
 
-/// After how many percent there is another line, where there is no terminal.
+/// Percentage between two lines, if there is no terminal.
 const STEP_PERCENT: u64 = 10;
 
-/// From when on the speed is worth telling.
+/// Minimum time before a speed is shown.
 const TELL_SPEED: Duration = Duration::from_secs(1);
 
-/// Who shows it.
+#[async_trait]
+impl Downloads for Fetching {
+    async fn confirm(&self, store: &ModelStore, entry: &CatalogueEntry) -> Result<(), String> {
+        let CatalogueEntry { name, title, licence, bytes, .. } = entry;
+        if self.consent == Consent::Given {
+            return Ok(());
+        }
+        if !aside::can_ask() {
+            return Err(format!(
+                "The model {name} isn't downloaded yet ({}, {licence}), and there is no terminal to ask for \
+                 confirmation.\nDownload it with `goose models pull {name} --yes`, or set GOOSE_YES=1 to confirm \
+                 automatically.",
+                byte_size(*bytes)
+            ));
+        }
+        let turn = self.input.turn().await;
+        aside::line(format_args!("{NAME}{name}{NAME:#} isn't downloaded yet: {}.", visible::line(title)));
+        aside::line(format_args!("  size     {}{}", byte_size(*bytes), had(store, name)));
+        aside::line(format_args!("  licence  {}", visible::line(licence)));
+        let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
+        aside::line(format_args!("  from     {}", visible::line(&sources.join(", else "))));
+        aside::line(format_args!("  to       {}", visible::line(&store.folder().display().to_string())));
+        match turn.answer("Download it now? (y/n) ").await {
+            Typed::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
+            _ => Err("Nothing was downloaded.".to_owned()),
+        }
+    }
+
+    fn begin(&self) -> Box<dyn DownloadProgress> {
+        Box::new(Progress::new(self.voice))
+    }
+
+    fn ready(&self, model: &str) {
+        if self.voice == Voice::Aloud && aside::is_seen() {
+            aside::line(format_args!("{FAINT}{}: {GOOD_FOR}{FAINT:#}", visible::line(model)));
+        }
+    }
+}
+
+/// Describes an earlier, partial download.
+fn had(store: &ModelStore, name: &str) -> String {
+    match store.item(name).map(|item| item.state) {
+        Ok(State::Part { bytes }) => format!(", of which {} are downloaded", byte_size(bytes)),
+        _ => String::new(),
+    }
+}
+
+/// Form of the progress display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
     Bar,
@@ -32,37 +88,37 @@ enum View {
     Nothing,
 }
 
-/// A download that is shown. Dropped before its end, it says that the partial download is kept.
-pub(super) struct Progress {
+/// Progress display of a download. If it is dropped early, it says how much is kept.
+struct Progress {
     view: View,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
-struct State {
-    /// When this source was asked first, and how much was here then.
+struct ProgressState {
+    /// Time of the first request to this source, and bytes present at that time.
     since: Instant,
     from: u64,
-    /// How much is here, and stays.
+    /// Bytes on disk that a later download can use.
     bytes: u64,
     drawn: Option<Instant>,
-    /// The last step that had a line.
+    /// Last step that was shown.
     step: Option<u64>,
     is_over: bool,
 }
 
 impl Progress {
-    pub(super) fn new(voice: Voice) -> Self {
+    fn new(voice: Voice) -> Self {
         let view = match (voice, aside::is_seen()) {
             (Voice::Quiet, _) => View::Nothing,
             (Voice::Aloud, true) => View::Bar,
             (Voice::Aloud, false) => View::Lines,
         };
         let now = Instant::now();
-        let state = State { since: now, from: 0, bytes: 0, drawn: None, step: None, is_over: false };
+        let state = ProgressState { since: now, from: 0, bytes: 0, drawn: None, step: None, is_over: false };
         Self { view, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProgressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +158,7 @@ impl DownloadProgress for Progress {
                 drop(state);
                 match from {
                     0 => self.line(&format!("Downloading from {source}.")),
-                    from => self.line(&format!("Resuming at {} from {source}.", size(*from))),
+                    from => self.line(&format!("Resuming at {} from {source}.", byte_size(*from))),
                 }
             }
             Event::Bytes { bytes, total } => {
@@ -128,8 +184,8 @@ impl DownloadProgress for Progress {
     }
 }
 
-impl State {
-    /// Whether the bar was not drawn for a while.
+impl ProgressState {
+    /// Returns true if the bar is due to be drawn.
     fn is_due(&mut self) -> bool {
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW);
         if is_due {
@@ -138,7 +194,7 @@ impl State {
         is_due
     }
 
-    /// Whether a step was made that had no line yet. Where it begins is no step.
+    /// Returns true for the first call in each step after the one where the download began.
     fn is_next_step(&mut self, bytes: u64, total: u64) -> bool {
         let step = percent(bytes, total) / STEP_PERCENT;
         let before = self.step.replace(step).unwrap_or_else(|| percent(self.from, total) / STEP_PERCENT);
@@ -156,7 +212,10 @@ impl Drop for Progress {
         let (is_over, bytes) = (state.is_over, state.bytes);
         drop(state);
         if !is_over && bytes > 0 {
-            self.line(&format!("Stopped. {} are kept; `goose models pull` resumes from there.", size(bytes)));
+            self.line(&format!(
+                "Stopped. {} are kept; `goose models pull` resumes from there.",
+                byte_size(bytes)
+            ));
         }
     }
 }
@@ -165,12 +224,12 @@ fn percent(bytes: u64, total: u64) -> u64 {
     bytes.saturating_mul(100).checked_div(total).unwrap_or(100)
 }
 
-/// Bytes in a second, once that can be said.
+/// Bytes per second, once it can be estimated.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a speed is about"
+    reason = "a speed is approximate"
 )]
 fn speed(bytes: u64, spent: Duration) -> Option<u64> {
     let speed = || (bytes as f64 / spent.as_secs_f64()) as u64;
@@ -181,10 +240,11 @@ fn speed(bytes: u64, spent: Duration) -> Option<u64> {
 fn shown(bytes: u64, total: u64, speed: Option<u64>) -> String {
     let full = (BAR * bytes).checked_div(total).unwrap_or(BAR).min(BAR);
     let bar: String = (0..BAR).map(|at| if at < full { '█' } else { '░' }).collect();
-    let mut text = format!("{bar} {} % · {} of {}", percent(bytes, total), size(bytes), size(total));
+    let mut text =
+        format!("{bar} {} % · {} of {}", percent(bytes, total), byte_size(bytes), byte_size(total));
     if let Some(speed) = speed {
         let left = Duration::from_secs(total.saturating_sub(bytes) / speed);
-        text = format!("{text} · {}/s · {} left", size(speed), seconds(left));
+        text = format!("{text} · {}/s · {} left", byte_size(speed), seconds(left));
     }
     text
 }
@@ -194,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_says_how_much_how_fast_and_how_long() {
+    fn bar_shows_amount_speed_and_remaining_time() {
         assert_eq!(
             shown(480_100_000, 1_117_320_768, Some(12_300_000)),
             "██████░░░░░░░░░░ 42 % · 480.1 MB of 1.1 GB · 12.3 MB/s · 51 s left"
@@ -208,9 +268,9 @@ mod tests {
         assert_eq!(speed(5_000, Duration::from_secs(2)), Some(2_500));
     }
 
-    /// What another program has not ended is lost where it is stopped.
+    /// An unfinished download of another program is lost if it is stopped.
     #[test]
-    fn only_what_stays_counts_as_kept() {
+    fn only_bytes_on_disk_count_as_kept() {
         let progress = Progress::new(Voice::Quiet);
         progress.event(&Event::Bytes { bytes: 10, total: 100 });
         progress.event(&Event::Coming { bytes: 60, total: 100 });
@@ -218,9 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn each_step_has_one_line() {
+    fn each_step_is_shown_once() {
         let now = Instant::now();
-        let mut state = State { since: now, from: 25, bytes: 25, drawn: None, step: None, is_over: false };
+        let mut state =
+            ProgressState { since: now, from: 25, bytes: 25, drawn: None, step: None, is_over: false };
         let steps: Vec<u64> = (26..=100).filter(|bytes| state.is_next_step(*bytes, 100)).collect();
         assert_eq!(steps, [30, 40, 50, 60, 70, 80, 90, 100]);
     }

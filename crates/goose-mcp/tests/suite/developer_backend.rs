@@ -98,9 +98,11 @@ async fn read_write_edit_and_shell_use_the_backend_of_the_call() {
 
     let (output, failed) = call("shell", json!({ "command": "make" })).await;
     assert!(failed && output.contains("make") && output.contains("exit code 3"), "{output}");
-    let commands = memory.commands.lock().unwrap();
-    assert_eq!((commands.len(), commands[0].working_dir.as_path()), (1, folder.path()));
-    assert_eq!(commands[0].env.get(&OsString::from("A")), Some(&OsString::from("b")));
+    {
+        let commands = memory.commands.lock().unwrap();
+        assert_eq!((commands.len(), commands[0].working_dir.as_path()), (1, folder.path()));
+        assert_eq!(commands[0].env.get(&OsString::from("A")), Some(&OsString::from("b")));
+    }
 
     for (tool, arguments) in [
         ("tree", json!({ "path": "." })),

@@ -1,6 +1,6 @@
 //! What running tools ask and show: questions are answered by id, log entries are stored, and the notifier hears of both.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
@@ -25,7 +25,7 @@ struct Listener(Arc<Mutex<Vec<String>>>);
 
 impl Listener {
     fn note(&self, text: String) {
-        self.0.lock().unwrap().push(text);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 }
 

@@ -85,6 +85,8 @@ impl<'a> CallToJudge<'a> {
     pub(super) fn action(&self) -> Action<'a> {
         let script = match self.declared() {
             Some(ToolAction::Command(argument) | ToolAction::Script(argument)) => self.text(argument),
+            // A tool that declares nothing must not pass the rules about commands.
+            None if self.has_group(ToolGroup::Command) => self.text("command"),
             _ => None,
         };
         match (script, self.access()) {
@@ -104,8 +106,17 @@ impl<'a> CallToJudge<'a> {
         match self.declared() {
             Some(ToolAction::Reads(_)) => Some(Access::Read),
             Some(ToolAction::Writes(_)) => Some(Access::Write),
+            None if self.takes_path() && self.has_group(ToolGroup::Edit) => Some(Access::Write),
+            None if self.takes_path() && self.has_group(ToolGroup::Read) => Some(Access::Read),
             _ => None,
         }
+    }
+
+    /// Whether a tool that declares nothing has an argument that names files, and does not run commands.
+    fn takes_path(&self) -> bool {
+        let properties = self.tool.input_schema().get("properties").and_then(Value::as_object);
+        !self.has_group(ToolGroup::Command)
+            && properties.is_some_and(|all| PATH_ARGUMENTS.iter().any(|name| all.contains_key(*name)))
     }
 
     /// The paths in the arguments; `None` where there are too many, or one is no text.

@@ -140,6 +140,12 @@ pub(super) struct Asked {
 }
 
 impl Call {
+    /// Checks the arguments for a tool that was resolved.
+    pub(super) fn check(id: CallId, handle: Arc<ToolHandle>, arguments: JsonObject) -> Result<Self, Refused> {
+        let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
+        Ok(Self { id, handle, arguments, note: None })
+    }
+
     pub(super) fn name(&self) -> &str {
         self.handle.tool.name()
     }
@@ -153,8 +159,7 @@ impl CallPath {
     /// Resolves a tool and checks the arguments.
     pub(super) fn check(&self, id: CallId, name: &str, arguments: JsonObject) -> Result<Call, Refused> {
         let handle = self.toolset.resolve(name).map_err(Refused::rejected)?;
-        let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
-        Ok(Call { id, handle, arguments, note: None })
+        Call::check(id, handle, arguments)
     }
 
     /// Asks the permissions whether a call may run.

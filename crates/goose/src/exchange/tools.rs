@@ -152,7 +152,7 @@ impl ReplyTask {
         // Before the arguments are read: the error for them describes the tool.
         let handle = path.toolset.resolve(name).map_err(Refused::rejected)?;
         let arguments = well_formed(answer, &handle.tool, arguments).map_err(Refused::rejected)?;
-        path.check(id, handle.tool.name(), arguments).map(Some)
+        Call::check(id, handle, arguments).map(Some)
     }
 
     fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {

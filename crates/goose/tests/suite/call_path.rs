@@ -217,6 +217,32 @@ async fn prompts_of_extensions_reach_the_model_and_leave_the_system_prompt_alone
 }
 
 #[tokio::test]
+async fn events_of_a_nested_call_name_its_parent() -> anyhow::Result<()> {
+    let ask = [(Effect::Ask, "server__echo")];
+    let turns = vec![pass("server__echo", json!({"text": "hi"})), Turn::text("Done.")];
+    let stage = stage(Mode::Auto, &ask, turns).await?;
+    stage.add_server(&[]).await?;
+    let mut reply = stage.exchange.reply_to("Go");
+    let mut parents = Vec::new();
+    while let Some(record) = bounded(reply.next_record()).await? {
+        let id = match &record.event {
+            Event::Approval(approval) => {
+                assert!(reply.answer(&approval.id, Decision::Allow));
+                &approval.id
+            }
+            Event::ToolStarted { id, .. } | Event::ToolFinished { id, .. } => id,
+            _ => continue,
+        };
+        parents.push((id.contains('/'), record.parent_call.as_deref().map(str::to_owned)));
+    }
+    let (nested, top): (Vec<_>, Vec<_>) = parents.into_iter().partition(|(is_nested, _)| *is_nested);
+    assert_eq!(nested.len(), 3, "asked, started, finished: {nested:?}");
+    assert!(nested.iter().all(|(_, parent)| parent.as_deref() == Some("call_1")), "{nested:?}");
+    assert!(top.len() == 2 && top.iter().all(|(_, parent)| parent.is_none()), "{top:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_nested_call_is_refused_where_a_direct_one_is() -> anyhow::Result<()> {
     let deny = [(Effect::Deny, "server__pid")];
     for (tool, arguments, expected) in [

@@ -10,13 +10,13 @@ use crate::{
     services::{Binding, Service},
 };
 
-/// A service that a manager was given, and which of its tools.
+/// A service that a manager was given, and the tools of it that it may use.
 pub(super) struct BoundService {
     name: String,
     pub(super) service: Arc<Service>,
-    /// The manager's need of it; none after it was given back.
+    /// Keeps the service alive; none after it was given back.
     binding: Mutex<Option<Binding>>,
-    /// Where it comes from; none for an extension of this program.
+    /// Its configuration; none for an extension of this program.
     config: Option<ExtensionConfig>,
     /// The tools that may be used; all where there is no list.
     allowed: Option<BTreeSet<String>>,
@@ -35,12 +35,12 @@ impl BoundService {
         })
     }
 
-    /// The service for a call: while this is there, it is not ended under it.
+    /// A binding for a call, which keeps the service from being stopped under it.
     pub(super) fn in_use(&self) -> Option<Binding> {
         self.binding.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What has to be given back, once.
+    /// Takes the binding, to give it back.
     pub(super) fn unbind(&self) -> Option<Binding> {
         self.binding.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -49,7 +49,7 @@ impl BoundService {
         self.config.as_ref()
     }
 
-    /// Starts it in the background where it is not known what it offers.
+    /// Starts it in the background where its tools are not known.
     pub(super) fn warm_up_where_unknown(&self) {
         if self.service.listing().is_none() {
             self.service.warm_up();

@@ -1,20 +1,20 @@
 //! The names that a model sees: `extension__tool`.
 //!
-//! Providers take letters, digits, `_` and `-`, at most 64 of them. What does not fit is changed in a way that depends on
+//! Providers take letters, digits, `_` and `-`, at most 64 of them. A name that does not fit is changed in a way that depends on
 //! the name alone, so that a tool has the same name in every run; where two would get the same name, all but the one that
-//! needed no change carry a short hash of what they are really called.
+//! needed no change carry a short hash of their plain name.
 
 use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
-/// What stands between an extension's name and a tool's.
+/// The separator between an extension's name and a tool's.
 pub(super) const SEPARATOR: &str = "__";
 
 /// The longest name that every provider takes.
 const MAX_BYTES: usize = 64;
 
-/// How many hexadecimal digits tell two names apart.
+/// The number of hexadecimal digits that tell two names apart.
 const HASH_DIGITS: usize = 8;
 
 /// The name as it would be without providers' rules.
@@ -45,7 +45,7 @@ pub(super) fn assign(tools: &[(&str, &str)]) -> Vec<String> {
     assigned
 }
 
-/// A name with a mark that nobody has yet.
+/// A name with a hash that no other tool has.
 fn free(name: &str, extension: &str, tool: &str, taken: &mut HashSet<String>) -> String {
     let mut digits = hash([extension, tool]);
     loop {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_somebody_has_is_not_used() {
+    fn a_hash_that_is_taken_is_not_used() {
         let dotted = &assign(&[("a", "b.c"), ("a", "b_c")])[0];
         let thief = dotted.strip_prefix("a__").unwrap_or_default();
         let names = assign(&[("a", "b.c"), ("a", "b_c"), ("a", thief)]);

@@ -18,7 +18,7 @@ pub trait Frontend: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever the model should know.
+    /// The failure, for the model.
     async fn run(
         &self,
         extension: &str,

@@ -32,7 +32,7 @@ impl Instance {
         Arc::clone(&self.extension.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes over a new snapshot, where there is one; whether there was.
+    /// Takes over a new snapshot. Returns whether there was one.
     pub(super) fn renew(&self) -> bool {
         let extension = self.extension();
         let Some(latest) = extension.changes().and_then(|feed| feed.latest()) else { return false };

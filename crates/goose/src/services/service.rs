@@ -352,7 +352,7 @@ impl Service {
         }
     }
 
-    /// Asks the service for its own status; starts it where it is not running.
+    /// Asks the service for its own status; starts it where it does not run.
     ///
     /// # Errors
     ///

@@ -135,8 +135,8 @@ impl Service {
         }
     }
 
-    /// A program that let a request time out is either busy or hangs; one that hangs is ended. A server elsewhere is not
-    /// ours to end.
+    /// A program that let a request time out is either busy or hangs; one that hangs is ended. A remote server is not
+    /// goose's to end.
     fn check_in_background(self: &Arc<Self>, instance: &Arc<Instance>) {
         let Some(remote) = instance.remote.clone().filter(|remote| remote.is_program()) else { return };
         let (service, instance) = (Arc::downgrade(self), Arc::clone(instance));
@@ -149,8 +149,8 @@ impl Service {
         });
     }
 
-    /// Ends it and forgets its failures; its next use starts it anew. When this returns, nothing of it is left; a start
-    /// that was under way is broken off and what it had started is killed.
+    /// Ends it and forgets its failures; its next use starts it anew. When this returns, its processes have ended; a
+    /// start that was under way is aborted.
     pub async fn stop(&self) {
         let StopHandle { start, ending } = {
             let mut state = self.state();

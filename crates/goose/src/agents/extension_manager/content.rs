@@ -11,28 +11,28 @@ use goose_extension::{
 use super::{ExtensionManager, Inner};
 use crate::agents::{bound_service::BoundService, tool_names as names};
 
-/// Something of an extension.
+/// An item with the extension that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FromExtension<T> {
-    /// Whose it is.
+    /// The extension.
     pub extension: String,
-    /// What it is.
+    /// The item.
     pub item: T,
 }
 
-/// What several extensions gave, and what kept others from giving.
+/// The answers of several extensions, and the failures of others.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Partial<T> {
-    /// What came, in the order of the extensions.
+    /// The items, in the order of the extensions.
     pub items: Vec<FromExtension<T>>,
     /// The extensions that could not answer, and why.
     pub problems: Vec<(String, ToolError)>,
 }
 
 impl ExtensionManager {
-    /// The resources of one extension, or of all. What one of them cannot tell does not hide the others'.
+    /// The resources of one extension, or of all. A failure of one does not hide the others'.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// [`ToolError::ResourceNotFound`] where nobody has it; the error of the extension that failed otherwise.
+    /// [`ToolError::ResourceNotFound`] where no extension has it; the error of the extension that failed otherwise.
     pub async fn read_resource(
         &self,
         uri: &str,
@@ -71,7 +71,7 @@ impl ExtensionManager {
         self.inner.unless_cancelled(uri, context, self.inner.read_resource(uri, extension, context)).await
     }
 
-    /// Asks to hear of changes of a resource, as [`ServiceChange::ResourceUpdated`](crate::services::ServiceChange).
+    /// Subscribes to changes of a resource, as [`ServiceChange::ResourceUpdated`](crate::services::ServiceChange).
     ///
     /// # Errors
     ///
@@ -217,8 +217,8 @@ impl Inner {
         Ok(self.services().iter().filter(has).cloned().collect())
     }
 
-    /// Asks several extensions (one, or all) side by side. Who does not start or answer in time is a problem, not a
-    /// reason to wait.
+    /// Asks several extensions (one, or all) side by side. One that does not start or answer in time is a problem, not
+    /// a reason to wait.
     pub(super) async fn gather<T>(
         &self,
         extension: Option<&str>,

@@ -1,4 +1,5 @@
-//! Who answers what tools ask: the caller of that very call, the manager's model, or the folder of the call.
+//! [`ManagedCaller`]: answers the questions of tools, through the caller of the call, the manager's model, or the folder of
+//! the call.
 
 use std::{path::Path, sync::Arc};
 
@@ -47,7 +48,7 @@ impl ManagedCaller {
         self.context.can_ask(kind)
     }
 
-    /// Asks the manager's model, where the person lets the extension.
+    /// Asks the manager's model, where the user allows it.
     async fn sample(
         &self,
         model: &dyn Model,
@@ -61,7 +62,7 @@ impl ManagedCaller {
     }
 }
 
-/// Answers nothing, with the error for that.
+/// A caller that answers no question.
 struct NoCaller;
 
 impl Caller for NoCaller {}

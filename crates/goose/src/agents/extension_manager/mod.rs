@@ -94,7 +94,7 @@ impl ExtensionManager {
         Self::with_options(configs, cancellation_token, ManagerOptions::default()).await
     }
 
-    /// As [`new`](Self::new), with everything that can be said.
+    /// As [`new`](Self::new), with all settings.
     ///
     /// # Errors
     ///
@@ -143,8 +143,7 @@ impl ExtensionManager {
         self.inner.add(BoundService::new(name, binding, None))
     }
 
-    /// Puts a changed extension in the place of the one of that name, or adds it. Calls that are under way end as they
-    /// began.
+    /// Replaces the extension of that name, or adds it. Calls that are under way end with the old one.
     ///
     /// # Errors
     ///
@@ -182,7 +181,7 @@ impl ExtensionManager {
         Ok(())
     }
 
-    /// Ends a service, forgets its failures and starts it anew, with the secrets of today.
+    /// Ends a service, forgets its failures and starts it anew, with the current secrets.
     ///
     /// # Errors
     ///
@@ -236,12 +235,12 @@ impl ExtensionManager {
         join_all(prompts).await.into_iter().filter(|(_, prompt)| !prompt.is_empty()).collect()
     }
 
-    /// Follows what happens to the extensions of this manager from now on.
+    /// Follows the changes of the extensions of this manager from now on.
     pub fn events(&self) -> Events {
         Events { events: self.inner.pool.events(), manager: Arc::downgrade(&self.inner) }
     }
 
-    /// The service behind an extension, to look after it.
+    /// The service behind an extension.
     ///
     /// # Errors
     ///
@@ -250,7 +249,7 @@ impl ExtensionManager {
         Ok(Arc::clone(&self.inner.find(name)?.service))
     }
 
-    /// Gives all services back; those that nobody else uses are gone when this returns.
+    /// Gives all services back; those without other users have ended when this returns.
     pub async fn close(&self) {
         self.inner.close().await;
     }
@@ -285,7 +284,7 @@ impl Inner {
         change: impl FnOnce(&mut Vec<Arc<BoundService>>) -> Result<(), ManagerError>,
     ) -> Result<(), ManagerError> {
         let mut services = self.services.write().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock: whoever closes the manager after this takes what is added here.
+        // Under the lock, so that closing the manager after this also gives back the addition.
         if self.cancellation.is_cancelled() {
             return Err(ManagerError::Cancelled);
         }
@@ -332,7 +331,7 @@ impl Inner {
         index
     }
 
-    /// Waits until it is known what some extensions offer, as long as the manager may wait.
+    /// Waits for the listings of some extensions, within the manager's time limit.
     async fn settle(&self, concerned: impl Fn(&BoundService) -> bool) {
         let services = self.services();
         let unknown: Vec<&Arc<BoundService>> =
@@ -344,7 +343,7 @@ impl Inner {
         self.with_timeout(listings).await;
     }
 
-    /// Waits as long as the manager may; what is not there by then is done without.
+    /// Waits within the manager's time limit; `None` where that is over.
     async fn with_timeout<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let work = self.cancellation.run_until_cancelled(work);
         match self.options.patience {
@@ -387,7 +386,7 @@ fn handles(services: &[Arc<BoundService>]) -> Vec<Arc<ToolHandle>> {
     named.map(|((bound, tool), name)| Arc::new(ToolHandle::new(bound, tool, name))).collect()
 }
 
-/// Gives the services back when the token is used. The task ends with the manager.
+/// Gives the services back when the token is cancelled. The task ends with the manager.
 fn close_when_cancelled(inner: &Arc<Inner>) -> DropGuard {
     let (ends, cancelled) = (CancellationToken::new(), inner.cancellation.clone());
     let (guard, weak) = (ends.clone().drop_guard(), Arc::downgrade(inner));

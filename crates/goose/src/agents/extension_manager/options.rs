@@ -1,4 +1,4 @@
-//! What a manager is told by the agent that owns it.
+//! Settings of a manager, from the agent that owns it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,23 +10,23 @@ use crate::{
     services::{BindingContext, Frontend, FrontendExtension, ServicePool},
 };
 
-/// How long a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
+/// The time that a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who decides whether an extension may use the model.
+/// Decides whether an extension may use the model.
 #[async_trait]
 pub trait Consent: Send + Sync {
-    /// Whether the extension may ask the model this.
+    /// Returns whether the extension may ask the model this.
     async fn allow_sampling(&self, extension: &str, request: &Sampling) -> bool;
 }
 
-/// What a manager is told.
+/// Settings of a manager.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ManagerOptions {
     /// The pool, and what surrounds the services in it; by default the process's own.
     pub(super) pool: Option<(Arc<ServicePool>, BindingContext)>,
-    /// How long a list waits for extensions that are not known yet, or that do not answer; `None` until they have
+    /// The time that a list waits for extensions that are not known yet, or that do not answer; `None` until they have
     /// started, answered or failed, which a login can hold up for minutes.
     pub patience: Option<Duration>,
     pub(super) sampling: Option<(Arc<dyn Model>, Arc<dyn Consent>)>,
@@ -64,7 +64,7 @@ impl ManagerOptions {
         self
     }
 
-    /// Says who runs the tools of `frontend` entries.
+    /// Sets the user interface that runs the tools of `frontend` entries.
     pub fn with_frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
         self.frontend = Some(frontend);
         self

@@ -14,11 +14,11 @@ use crate::services::{ServiceEvent, ServiceReport};
 pub struct ExtensionStatus {
     /// Its name.
     pub name: String,
-    /// What it is for, where it is known.
+    /// Its purpose, where it is known.
     pub description: Option<String>,
     /// Its version, where it is known.
     pub version: Option<String>,
-    /// How many tools it gives to this agent.
+    /// The number of tools that it gives to this agent.
     pub tools: usize,
     /// Tools that the configuration allows but that are not there.
     pub missing_tools: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; `None` when the manager is gone. A reader that falls far behind loses some, never the newest.
+    /// The next event; `None` once the manager is closed. A reader that falls far behind loses some, never the newest.
     pub async fn recv(&mut self) -> Option<ServiceEvent> {
         loop {
             let event = match self.events.recv().await {

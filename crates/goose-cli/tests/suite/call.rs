@@ -114,7 +114,7 @@ fn what_was_not_run_is_an_error() -> anyhow::Result<()> {
     let home = Home::with_config(CONFIG)?;
     for (arguments, expected) in [
         (vec!["m", "ecko", "--args", "{}"], "error: There is no tool `ecko`."),
-        (vec!["tutorial", "load_tutorial"], "error: Invalid arguments for `load_tutorial`"),
+        (vec!["tutorial", "load_tutorial"], "error: Invalid arguments for `tutorial__load_tutorial`"),
         (
             vec!["nope", "echo"],
             "error: There is no extension `nope`. Available: m, dying, off, memory, developer, tutorial.",

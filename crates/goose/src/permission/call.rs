@@ -16,7 +16,7 @@ pub enum Origin {
     Foreign,
 }
 
-/// A call that wants to be made. [`Member::call`](crate::agents::toolset::Member::call) makes one.
+/// A call that wants to be made. [`ToolHandle::call`](crate::agents::ToolHandle::call) makes one.
 #[derive(Debug, Clone, Copy)]
 pub struct CallToJudge<'a> {
     /// The tool, under the name that the model sees.

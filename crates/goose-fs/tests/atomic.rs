@@ -1,5 +1,7 @@
 //! Replacing files and locking them, through the public interface.
 
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
 use std::{
     fs::{self, File},
     io::{self, Write as _},

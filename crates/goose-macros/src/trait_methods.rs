@@ -7,7 +7,7 @@ use syn::{Block, FnArg, Ident, ImplItem, ImplItemFn, ReturnType, Type, parse_quo
 use crate::{args::ExtensionArgs, types::names};
 
 /// Every method of the trait. What else stands in an `impl Extension for …` belongs to the type itself.
-pub(crate) const TRAIT_METHODS: [&str; 21] = [
+pub(crate) const TRAIT_METHODS: [&str; 22] = [
     "name",
     "description",
     "instructions",
@@ -17,6 +17,7 @@ pub(crate) const TRAIT_METHODS: [&str; 21] = [
     "version",
     "prompt",
     "call",
+    "call_checked",
     "features",
     "freshness",
     "changes",
@@ -60,6 +61,7 @@ impl Blanks<'_> {
             ("status", status()),
             ("call_tool", self.call_tool()),
             ("call", self.call()),
+            ("call_checked", self.call_checked()),
             ("features", self.features()),
         ];
         methods.into_iter().filter(|(name, _)| !self.has(name)).map(|(_, method)| method).collect()
@@ -129,7 +131,15 @@ impl Blanks<'_> {
             ) -> ::goose_extension::ToolResult<::goose_extension::ToolOutput> {
                 Self::tool_registry().call(self, tool_name, arguments, context).await
             }
+        }
+    }
 
+    fn call_checked(&self) -> TokenStream {
+        // The provided one goes through a `call` or `call_tool` of the author's own.
+        if self.has("call") || self.has("call_tool") {
+            return TokenStream::new();
+        }
+        quote! {
             async fn call_checked(
                 &self,
                 tool_name: &str,

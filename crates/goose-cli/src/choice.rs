@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use goose::config::Settings;
 use goose_providers::{Choice, ModelRef};
 
-use crate::{aside, output::FAINT, visible};
+use crate::{escape, output::FAINT, stderr};
 
 /// Verbosity of messages about automatic choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) async fn choose_if_unset(settings: &Settings) -> Option<Choice> {
 pub(crate) async fn chosen(settings: &Settings, voice: Voice) -> anyhow::Result<ModelRef> {
     let choice = choose(settings).await.ok_or_else(no_model)?;
     if voice == Voice::Aloud {
-        aside::line(format_args!("{FAINT}Using {}.{FAINT:#}", visible::line(&choice.to_string())));
+        stderr::line(format_args!("{FAINT}Using {}.{FAINT:#}", escape::line(&choice.to_string())));
     }
     Ok(choice.model)
 }

@@ -7,8 +7,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 #[cfg(feature = "local")]
 use crate::commands::models;
 use crate::{
-    aside,
     commands::{completion, configure, doctor, extension, info, mcp, run, session},
+    stderr,
 };
 
 const EXAMPLES: &str = "\
@@ -73,7 +73,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args, &mut Cli::command()),
-        None if aside::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
+        None if stderr::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
         None => help(None),
     }
 }

@@ -3,28 +3,28 @@
 //! - `args`: arguments that commands share; `settings`: configuration for read-only commands; `selection`: the extensions
 //!   that a command works on; `supervise`: running and ending them;
 //! - `choice`: the model if none is configured; `local`: local models;
-//! - `output`: standard output; `aside`: standard error; `visible`: escaping of untrusted text; `wrap`: line breaks;
-//! - `person`: the caller at the terminal; `dialogue`: questions of servers; `form`: their fields;
+//! - `output`: standard output; `stderr`: standard error; `escape`: escaping of untrusted text; `wrap`: line breaks;
+//! - `terminal_caller`: the caller at the terminal; `prompts`: questions of servers; `form`: their fields;
 //! - `terminal`: display of replies and input of messages and answers; `signals`: Ctrl-C and other signals.
 
 #![forbid(unsafe_code)]
 
 mod args;
-mod aside;
 mod choice;
 mod cli;
 mod commands;
-mod dialogue;
+mod escape;
 mod form;
 mod local;
 mod output;
-mod person;
+mod prompts;
 mod selection;
 mod settings;
 mod signals;
+mod stderr;
 mod supervise;
 mod terminal;
-mod visible;
+mod terminal_caller;
 mod wrap;
 
 use std::{env, io, process::ExitCode};
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         // The reader of the output, such as `head`, has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            aside::error(&format!("{error:#}"));
+            stderr::error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::{
-    visible,
+    escape,
     wrap::{WIDTH, wrapped},
 };
 
@@ -53,7 +53,7 @@ impl Output {
 
     /// Escapes untrusted text on a terminal; elsewhere it is unchanged.
     pub(crate) fn foreign<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.is_terminal { visible::text(text) } else { Cow::Borrowed(text) }
+        if self.is_terminal { escape::text(text) } else { Cow::Borrowed(text) }
     }
 
     /// Returns true if a text fits on a line with `used` columns taken.
@@ -69,7 +69,7 @@ impl Output {
     /// Writes untrusted text on indented lines, wrapped on a terminal.
     pub(crate) fn indented(&mut self, indent: usize, style: Style, text: &str) -> io::Result<()> {
         let width = if self.is_terminal { WIDTH.saturating_sub(indent) } else { usize::MAX };
-        let text = visible::text(text);
+        let text = escape::text(text);
         for line in text.trim_end().lines().flat_map(|line| wrapped(line, width)) {
             let line = self.paint(style, line);
             writeln!(self.out, "{:indent$}{line}", "")?;
@@ -80,7 +80,7 @@ impl Output {
     /// Writes one JSON document.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let json = serde_json::to_string_pretty(value)?;
-        self.line(visible::json(&json))
+        self.line(escape::json(&json))
     }
 
     /// Flushes the buffer. Must be called last: dropping the output would hide errors.

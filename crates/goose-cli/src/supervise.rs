@@ -13,7 +13,7 @@ use goose_mcp_bridge::{Browser, FileTokenStore, OAuth, SystemBrowser};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{aside, signals, visible};
+use crate::{escape, signals, stderr};
 
 /// Time limit for cancelled work to end.
 const END_TIME: Duration = Duration::from_secs(2);
@@ -56,7 +56,7 @@ where
     let options = agents.manager_options(folder).with_endless_patience();
     let manager = ExtensionManager::with_options(configs, CancellationToken::new(), options).await?;
     let ended = unless_asked_to_end(&manager, work).await;
-    aside::end_status();
+    stderr::end_status();
     agents.pool().shutdown().await;
     ended
 }
@@ -79,8 +79,8 @@ where
             stop.cancel();
             // The outcome of cancelled work does not matter.
             let _ = tokio::time::timeout(END_TIME, work).await;
-            if aside::is_seen() {
-                aside::line("Cancelled.");
+            if stderr::is_seen() {
+                stderr::line("Cancelled.");
             }
             Ok(code?)
         }
@@ -90,7 +90,7 @@ where
 /// Returns the OAuth client. Without a terminal it only uses earlier logins.
 fn login(paths: &Paths) -> OAuth {
     let oauth = OAuth::new(Arc::new(FileTokenStore::new(paths.logins())));
-    if aside::is_seen() { oauth.with_browser(Arc::new(TerminalBrowser)) } else { oauth }
+    if stderr::is_seen() { oauth.with_browser(Arc::new(TerminalBrowser)) } else { oauth }
 }
 
 /// The system's browser. The address is printed as well, so that the user can open it by hand.
@@ -99,15 +99,15 @@ struct TerminalBrowser;
 #[async_trait]
 impl Browser for TerminalBrowser {
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
-        aside::line(format_args!(
+        stderr::line(format_args!(
             "`{}` requires a login. If no browser opens, open this address:\n{}",
-            visible::line(server),
-            visible::line(url.as_str())
+            escape::line(server),
+            escape::line(url.as_str())
         ));
         if let Err(error) = SystemBrowser.open(server, url).await {
-            aside::line(format_args!(
+            stderr::line(format_args!(
                 "The browser could not be opened: {}",
-                visible::text(&error.to_string())
+                escape::text(&error.to_string())
             ));
         }
         Ok(())

@@ -17,11 +17,10 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     args::JsonArgs,
-    choice,
+    choice, escape,
     output::{BAD, FAINT, NAME, Output, WARNING, byte_size},
     settings::{self, ConfigArgs, Here},
     supervise::runtime,
-    visible,
 };
 
 const EXAMPLES: &str = "\
@@ -77,8 +76,8 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
         None => row(out, "model", model)?,
     }
     for row in report.settings.iter().filter(|row| args.verbose || Row::is_about_model(row)) {
-        let line = format!("{:COLUMN$}  {} = {}", "", row.key, visible::line(&row.value));
-        out.line(format_args!("{line}  {}", out.paint(FAINT, format!("({})", visible::line(&row.from)))))?;
+        let line = format!("{:COLUMN$}  {} = {}", "", row.key, escape::line(&row.value));
+        out.line(format_args!("{line}  {}", out.paint(FAINT, format!("({})", escape::line(&row.from)))))?;
     }
     for (name, folder) in report.folders.named() {
         row(out, name, &folder.display().to_string())?;
@@ -102,7 +101,7 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
     let size = sessions.bytes.map_or("not created yet".to_owned(), byte_size);
     row(out, "sessions", &format!("{} ({size})", sessions.path.display()))?;
     for problem in &report.problems {
-        out.line(format_args!("{} {}", out.paint(BAD, "problem:"), visible::text(problem)))?;
+        out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(problem)))?;
     }
     if !report.problems.is_empty() {
         out.line(out.paint(WARNING, "Run `goose doctor` for fixes."))?;
@@ -112,7 +111,7 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
 
 fn row(out: &mut Output, name: &str, value: &str) -> io::Result<()> {
     let name = out.paint(NAME, format!("{name:COLUMN$}"));
-    out.line(format_args!("{name}  {}", visible::line(value)))
+    out.line(format_args!("{name}  {}", escape::line(value)))
 }
 
 /// Returns the size of a file.

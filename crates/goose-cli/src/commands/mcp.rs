@@ -17,7 +17,7 @@ use goose::{
 use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
-use crate::{args::builtins, aside, signals, supervise};
+use crate::{args::builtins, signals, stderr, supervise};
 
 /// Arguments of `goose mcp`.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
 /// Explains the silence to a user who starts this by hand: the server waits for a client.
 fn greet_user(name: &str) {
     if io::stdin().is_terminal() {
-        aside::line(format_args!(
+        stderr::line(format_args!(
             "Serving `{name}` to an MCP client on standard input and output. Press Ctrl-D to stop.\n\
              To list its tools: goose extension tools {name}"
         ));

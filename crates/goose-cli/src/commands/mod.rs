@@ -1,8 +1,8 @@
 //! The commands, one module each. `cli` parses and dispatches; nothing here depends on it.
 
-pub(crate) mod assemble;
 pub(crate) mod completion;
 pub(crate) mod configure;
+pub(crate) mod conversation_setup;
 pub(crate) mod doctor;
 pub(crate) mod extension;
 pub(crate) mod info;

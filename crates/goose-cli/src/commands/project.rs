@@ -6,10 +6,10 @@ use goose::config::{ConfigFile, Paths, ProjectFile, Trust, TrustStore};
 
 use crate::{
     args::Consent,
-    aside,
+    escape,
     output::{FAINT, NAME, WARNING},
+    stderr,
     terminal::input::{Input, Typed},
-    visible,
 };
 
 /// Variable that trusts projects without asking.
@@ -27,8 +27,8 @@ pub(crate) async fn trusted(
         (Ok(None), _) => return Ok(None),
         (Err(error), Consent::Given) => return Err(error.into()),
         (Err(error), Consent::Ask) => {
-            let why = visible::text(&error.to_string()).into_owned();
-            aside::line(format_args!("{WARNING}The project's configuration is not used: {why}{WARNING:#}"));
+            let why = escape::text(&error.to_string()).into_owned();
+            stderr::line(format_args!("{WARNING}The project's configuration is not used: {why}{WARNING:#}"));
             return Ok(None);
         }
     };
@@ -46,9 +46,9 @@ pub(crate) async fn trusted(
         store.trust(&file)?;
         return Ok(Some(file));
     }
-    aside::line(format_args!(
+    stderr::line(format_args!(
         "{WARNING}{} is not used because it is not trusted. Trust it with --trust-project.{WARNING:#}",
-        visible::line(&file.path().display().to_string())
+        escape::line(&file.path().display().to_string())
     ));
     Ok(None)
 }
@@ -59,14 +59,14 @@ async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
     let path = file.path().display().to_string();
     let what =
         if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
-    aside::line(format_args!("{NAME}{}{NAME:#} {what}. It contains:", visible::line(&path)));
+    stderr::line(format_args!("{NAME}{}{NAME:#} {what}. It contains:", escape::line(&path)));
     for line in file.text().lines() {
-        aside::line(format_args!("    {FAINT}{}{FAINT:#}", visible::text(line)));
+        stderr::line(format_args!("    {FAINT}{}{FAINT:#}", escape::text(line)));
     }
     if let Some(names) = extensions(file) {
-        aside::line(format_args!("{WARNING}It adds extensions: {}.{WARNING:#}", visible::line(&names)));
+        stderr::line(format_args!("{WARNING}It adds extensions: {}.{WARNING:#}", escape::line(&names)));
     }
-    aside::line("It can start programs and choose where your messages go.");
+    stderr::line("It can start programs and choose where your messages go.");
     let typed = turn.answer("Trust it in this form? (y/n) ").await;
     matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes"))
 }

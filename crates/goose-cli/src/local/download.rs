@@ -14,11 +14,11 @@ use goose_local::{
 use super::{Fetching, GOOD_FOR};
 use crate::{
     args::Consent,
-    aside,
     choice::Voice,
+    escape,
     output::{FAINT, NAME, byte_size},
+    stderr,
     terminal::{input::Typed, status::seconds},
-    visible,
 };
 
 /// Minimum time between two drawings of the bar.
@@ -40,7 +40,7 @@ impl Downloads for Fetching {
         if self.consent == Consent::Given {
             return Ok(());
         }
-        if !aside::can_ask() {
+        if !stderr::can_ask() {
             return Err(format!(
                 "The model {name} isn't downloaded yet ({}, {licence}), and there is no terminal to ask for \
                  confirmation.\nDownload it with `goose models pull {name} --yes`, or set GOOSE_YES=1 to confirm \
@@ -49,12 +49,12 @@ impl Downloads for Fetching {
             ));
         }
         let turn = self.input.turn().await;
-        aside::line(format_args!("{NAME}{name}{NAME:#} isn't downloaded yet: {}.", visible::line(title)));
-        aside::line(format_args!("  size     {}{}", byte_size(*bytes), had(store, name)));
-        aside::line(format_args!("  licence  {}", visible::line(licence)));
+        stderr::line(format_args!("{NAME}{name}{NAME:#} isn't downloaded yet: {}.", escape::line(title)));
+        stderr::line(format_args!("  size     {}{}", byte_size(*bytes), had(store, name)));
+        stderr::line(format_args!("  licence  {}", escape::line(licence)));
         let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
-        aside::line(format_args!("  from     {}", visible::line(&sources.join(", else "))));
-        aside::line(format_args!("  to       {}", visible::line(&store.folder().display().to_string())));
+        stderr::line(format_args!("  from     {}", escape::line(&sources.join(", else "))));
+        stderr::line(format_args!("  to       {}", escape::line(&store.folder().display().to_string())));
         match turn.answer("Download it now? (y/n) ").await {
             Typed::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
             _ => Err("Nothing was downloaded.".to_owned()),
@@ -66,8 +66,8 @@ impl Downloads for Fetching {
     }
 
     fn ready(&self, model: &str) {
-        if self.voice == Voice::Aloud && aside::is_seen() {
-            aside::line(format_args!("{FAINT}{}: {GOOD_FOR}{FAINT:#}", visible::line(model)));
+        if self.voice == Voice::Aloud && stderr::is_seen() {
+            stderr::line(format_args!("{FAINT}{}: {GOOD_FOR}{FAINT:#}", escape::line(model)));
         }
     }
 }
@@ -108,7 +108,7 @@ struct ProgressState {
 
 impl Progress {
     fn new(voice: Voice) -> Self {
-        let view = match (voice, aside::is_seen()) {
+        let view = match (voice, stderr::is_seen()) {
             (Voice::Quiet, _) => View::Nothing,
             (Voice::Aloud, true) => View::Bar,
             (Voice::Aloud, false) => View::Lines,
@@ -124,7 +124,7 @@ impl Progress {
 
     fn line(&self, text: &str) {
         if self.view != View::Nothing {
-            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::line(text)));
+            stderr::line(format_args!("{FAINT}{}{FAINT:#}", escape::line(text)));
         }
     }
 
@@ -134,15 +134,15 @@ impl Progress {
         let came = bytes.saturating_sub(state.from);
         let shown = || shown(bytes, total, speed(came, spent));
         match self.view {
-            View::Bar if state.is_due() => aside::status(&shown()),
-            View::Lines if state.is_next_step(bytes, total) => aside::line(shown()),
+            View::Bar if state.is_due() => stderr::status(&shown()),
+            View::Lines if state.is_next_step(bytes, total) => stderr::line(shown()),
             _ => {}
         }
     }
 
     fn checked(&self, bytes: u64, total: u64) {
         if self.view == View::Bar && self.state().is_due() {
-            aside::status(&format!("Verifying the checksum: {} %", percent(bytes, total)));
+            stderr::status(&format!("Verifying the checksum: {} %", percent(bytes, total)));
         }
     }
 }
@@ -179,7 +179,7 @@ impl DownloadProgress for Progress {
         drop(self);
         if let Some(pulled) = pulled.filter(|pulled| is_shown && !pulled.was_here) {
             let path = pulled.path.display().to_string();
-            aside::line(format_args!("{FAINT}Downloaded and verified: {}{FAINT:#}", visible::line(&path)));
+            stderr::line(format_args!("{FAINT}Downloaded and verified: {}{FAINT:#}", escape::line(&path)));
         }
     }
 }
@@ -206,7 +206,7 @@ impl ProgressState {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.view == View::Bar {
-            aside::end_status();
+            stderr::end_status();
         }
         let state = self.state();
         let (is_over, bytes) = (state.is_over, state.bytes);

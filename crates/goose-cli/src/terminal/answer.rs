@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstream::{AutoStream, ColorChoice};
 
 use super::{markdown::Markdown, size};
-use crate::{aside, visible};
+use crate::{escape, stderr};
 
 /// Output of the answer.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Answer {
                 let text = markdown.push(text);
                 self.write(&text)
             }
-            Form::Escaped => self.write(&visible::prose(text)),
+            Form::Escaped => self.write(&escape::prose(text)),
             Form::AsItIs => self.write(text),
         }
     }
@@ -80,7 +80,7 @@ impl Answer {
             return Ok(());
         }
         if !matches!(self.form, Form::AsItIs) {
-            aside::end_status();
+            stderr::end_status();
         }
         self.is_within_line = !text.ends_with('\n');
         let mut out = io::stdout().lock();

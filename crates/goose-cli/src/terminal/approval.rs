@@ -11,9 +11,9 @@ use super::{
     tool_call,
 };
 use crate::{
-    aside,
+    escape,
     output::{FAINT, NAME, WARNING},
-    visible,
+    stderr,
 };
 
 /// Lines of the arguments that are shown. Editing shows all of them.
@@ -43,7 +43,7 @@ enum Answer {
 /// Asks the user, who has the keyboard for as long.
 pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
     for line in question(approval) {
-        aside::line(line);
+        stderr::line(line);
     }
     loop {
         let answer = match turn.answer(PROMPT).await {
@@ -61,7 +61,7 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
                 Edited::Interrupted => return Said::Cancel,
             },
             Answer::Unclear => {
-                aside::line(format_args!("  {}", choices(approval)));
+                stderr::line(format_args!("  {}", choices(approval)));
                 continue;
             }
         };
@@ -71,10 +71,10 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
 
 /// Asks whether an extension may use the model.
 pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
-    let extension = visible::line(&request.extension);
-    aside::line(format_args!("{WARNING}?{WARNING:#} {NAME}{extension}{NAME:#} wants to ask the model:"));
-    for line in visible::text(&request.prompt).lines().take(MAX_LINES) {
-        aside::line(format_args!("    {line}"));
+    let extension = escape::line(&request.extension);
+    stderr::line(format_args!("{WARNING}?{WARNING:#} {NAME}{extension}{NAME:#} wants to ask the model:"));
+    for line in escape::text(&request.prompt).lines().take(MAX_LINES) {
+        stderr::line(format_args!("    {line}"));
     }
     loop {
         let text = match turn.answer("Allow it? (y)es or (n)o: ").await {
@@ -92,10 +92,10 @@ pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
 
 /// The decision where no user can be asked.
 pub(crate) fn refuse(approval: &Approval) -> Decision {
-    aside::line(format_args!(
+    stderr::line(format_args!(
         "Not run, because nobody can be asked: {} {}\nAllow it with a rule in permission.yaml, or set GOOSE_MODE=auto.",
         tool_call::name(&approval.tool),
-        visible::json(&serde_json::to_string(&approval.arguments).unwrap_or_default()),
+        escape::json(&serde_json::to_string(&approval.arguments).unwrap_or_default()),
     ));
     let instead =
         "Nobody is at the terminal who could allow this. Do what you can without it, and say what is left.";
@@ -118,7 +118,7 @@ fn question(approval: &Approval) -> Vec<String> {
         ));
     }
     for reason in &approval.reasons {
-        lines.push(format!("  {FAINT}because {}{FAINT:#}", visible::line(reason)));
+        lines.push(format!("  {FAINT}because {}{FAINT:#}", escape::line(reason)));
     }
     lines.push(format!("  {}", choices(approval)));
     lines
@@ -128,7 +128,7 @@ fn choices(approval: &Approval) -> String {
     let mut choices = "(y)es, (n)o, (n WORDS) no and what to do instead, (e)dit".to_owned();
     if let Some(rule) = &approval.always {
         // Writing into a string cannot fail.
-        let _ = write!(choices, ", (a)lways: {}", visible::line(rule));
+        let _ = write!(choices, ", (a)lways: {}", escape::line(rule));
     }
     choices
 }
@@ -137,18 +137,18 @@ fn choices(approval: &Approval) -> String {
 fn shown(arguments: &JsonObject) -> String {
     let mut shown = String::new();
     for (name, value) in arguments {
-        let name = visible::line(name);
+        let name = escape::line(name);
         // Writing into a string cannot fail.
         let _ = match value {
             Value::String(text) if text.contains('\n') => {
-                let text = visible::text(text);
+                let text = escape::text(text);
                 let lines: Vec<String> = text.split('\n').map(|line| format!("  {line}")).collect();
                 writeln!(shown, "{name}:\n{}", lines.join("\n"))
             }
-            Value::String(text) => writeln!(shown, "{name}: {}", visible::line(text)),
+            Value::String(text) => writeln!(shown, "{name}: {}", escape::line(text)),
             value => {
                 let json = serde_json::to_string_pretty(value).unwrap_or_default();
-                writeln!(shown, "{name}: {}", visible::json(&json))
+                writeln!(shown, "{name}: {}", escape::json(&json))
             }
         };
     }
@@ -169,7 +169,7 @@ fn holds_hidden(value: &Value) -> bool {
 }
 
 fn is_escaped(text: &str) -> bool {
-    visible::text(text) != text
+    escape::text(text) != text
 }
 
 /// Parses an answer.
@@ -197,10 +197,10 @@ enum Edited {
 
 /// Lets the user change the arguments: in their editor, or on the line where there is none.
 async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
-    let pretty = visible::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
+    let pretty = escape::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
     let mut typed = turn.edit(&pretty).await;
     if typed == Typed::Ended {
-        let line = visible::json(&serde_json::to_string(arguments).unwrap_or_default());
+        let line = escape::json(&serde_json::to_string(arguments).unwrap_or_default());
         typed = turn.change("Arguments as JSON: ", &line).await;
     }
     let text = match typed {
@@ -210,9 +210,9 @@ async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
     };
     match serde_json::from_str(&text) {
         Ok(Value::Object(arguments)) => {
-            aside::line(format_args!("{FAINT}It is given:{FAINT:#}"));
+            stderr::line(format_args!("{FAINT}It is given:{FAINT:#}"));
             for line in shown(&arguments).lines() {
-                aside::line(format_args!("    {line}"));
+                stderr::line(format_args!("    {line}"));
             }
             Edited::Arguments(arguments)
         }
@@ -222,7 +222,7 @@ async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
 }
 
 fn unusable(why: &str) -> Edited {
-    aside::line(format_args!("  These arguments cannot be used: {}.", visible::line(why)));
+    stderr::line(format_args!("  These arguments cannot be used: {}.", escape::line(why)));
     Edited::Unusable
 }
 

@@ -10,7 +10,7 @@ use rustyline::{
     validate::Validator,
 };
 
-use crate::{commands::session::slash::COMMANDS, visible};
+use crate::{commands::session::slash::COMMANDS, escape};
 
 /// Maximum number of candidates.
 const MAX_CANDIDATES: usize = 200;
@@ -95,7 +95,7 @@ fn files(path: &str) -> Vec<Pair> {
 }
 
 fn pair(display: &str, replacement: String) -> Pair {
-    Pair { display: visible::line(display).into_owned(), replacement }
+    Pair { display: escape::line(display).into_owned(), replacement }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use anstyle::{AnsiColor, Style};
 
 use crate::{
+    escape,
     output::{BAD, FAINT, GOOD, NAME},
-    visible,
 };
 
 /// Maximum number of lines of a change.
@@ -16,7 +16,7 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 pub(crate) fn lines(path: &str, unified: &str) -> Vec<String> {
     let body: Vec<&str> = unified.lines().skip_while(|line| is_file_name(line)).collect();
     let (added, removed) = (count(&body, '+'), count(&body, '-'));
-    let path = visible::line(path);
+    let path = escape::line(path);
     let mut lines = vec![format!("  {NAME}{path}{NAME:#} {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}")];
     lines.extend(body.iter().take(MAX_LINES).map(|line| painted(line)));
     if let Some(left @ 1..) = body.len().checked_sub(MAX_LINES) {
@@ -41,7 +41,7 @@ fn painted(line: &str) -> String {
         Some('@') => PLACE,
         _ => FAINT,
     };
-    let line = visible::text(line).replace('\t', "    ");
+    let line = escape::text(line).replace('\t', "    ");
     format!("  {style}{line}{style:#}")
 }
 

@@ -24,8 +24,9 @@ use super::{
     status::FRAME_TIME,
 };
 use crate::{
-    aside, dialogue,
+    prompts,
     signals::{Asked, Signals},
+    stderr,
 };
 
 /// Time limit for a cancelled reply to end.
@@ -119,7 +120,7 @@ impl Follower<'_> {
                 Next::Asked(asked) if stopping.deadline.is_none() => {
                     stopping.begin(asked);
                     if asked == Asked::Interrupt && self.input.is_some() {
-                        aside::line("Cancelling. Press Ctrl-C again to exit.");
+                        stderr::line("Cancelling. Press Ctrl-C again to exit.");
                     }
                 }
                 Next::Asked(asked) => return Ok(Ending::Leave(asked.code())),
@@ -187,7 +188,7 @@ async fn ask(turn: &Turn, question: &Event) -> Said {
         Event::Approval(approval) => approval::ask(turn, approval).await,
         Event::Consent(request) => approval::ask_consent(turn, request).await,
         Event::Elicitation(request) => {
-            let elicited = dialogue::elicit(turn, &request.extension, (*request.question).clone()).await;
+            let elicited = prompts::elicit(turn, &request.extension, (*request.question).clone()).await;
             Said::Answer(elicited.into())
         }
         _ => Said::Cancel,
@@ -198,7 +199,7 @@ async fn ask(turn: &Turn, question: &Event) -> Said {
 fn unattended(question: &Event) -> Answer {
     match question {
         Event::Approval(approval) => approval::refuse(approval).into(),
-        Event::Elicitation(_) => dialogue::declined().into(),
+        Event::Elicitation(_) => prompts::declined().into(),
         _ => Answer::Consent(false),
     }
 }

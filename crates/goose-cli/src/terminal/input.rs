@@ -31,8 +31,8 @@ use super::{
     reader::{Reader, Request, What},
 };
 use crate::{
-    aside,
-    dialogue::{Dialogue, Keyboard},
+    prompts::{Dialogue, Keyboard},
+    stderr,
 };
 
 /// Capacity of the request queue: one question, and those withdrawn a moment ago.
@@ -93,7 +93,7 @@ impl Input {
     /// Asks for a message to the model: with history, completion and several lines.
     pub(crate) async fn message(&self, prompt: &str) -> Typed {
         let _turn = self.turns.lock().await;
-        aside::end_status();
+        stderr::end_status();
         self.request(What::line(prompt, "", Purpose::Message)).await
     }
 
@@ -104,7 +104,7 @@ impl Input {
         if sent && let Ok(typed) = answered.await {
             return typed;
         }
-        aside::error("The keyboard can no longer be read.");
+        stderr::error("The keyboard can no longer be read.");
         Typed::Lost
     }
 
@@ -198,7 +198,7 @@ impl Turn {
 
     /// Discards input that was typed before the first question of a turn.
     fn begin(&self) {
-        aside::end_status();
+        stderr::end_status();
         if !self.is_begun.swap(true, Ordering::SeqCst) {
             discard();
         }
@@ -221,7 +221,7 @@ impl<'a> Open<'a> {
         if let Some(original) = input.original() {
             set(&answering(original));
         }
-        aside::question(prompt);
+        stderr::question(prompt);
         Self { input, is_answered: false }
     }
 
@@ -229,7 +229,7 @@ impl<'a> Open<'a> {
         self.is_answered = true;
         // Ctrl-D does not move the cursor.
         let line_end = if matches!(typed, Typed::Text(_)) { "" } else { "\n" };
-        aside::end_question(line_end);
+        stderr::end_question(line_end);
     }
 }
 
@@ -237,7 +237,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             discard();
-            aside::end_question(" (cancelled)\n");
+            stderr::end_question(" (cancelled)\n");
         }
         self.input.rest();
     }
@@ -253,7 +253,7 @@ impl Keyboard for Arc<Input> {
 #[async_trait]
 impl Dialogue for Turn {
     fn tell(&self, line: &str) {
-        aside::line(line);
+        stderr::line(line);
     }
 
     async fn ask(&self, prompt: &str) -> Option<String> {

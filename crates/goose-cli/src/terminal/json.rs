@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::screen::{View, problem};
-use crate::{aside, visible};
+use crate::{escape, stderr};
 
 /// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl JsonView {
         let Some(problem) = problem(outcome) else { return Ok(()) };
         match self.form {
             Form::Document => {
-                aside::error(&problem);
+                stderr::error(&problem);
                 self.error = Some(problem);
                 Ok(())
             }
@@ -230,7 +230,7 @@ fn line(value: &Value) -> io::Result<()> {
 /// Escapes whatever would move a cursor where it is shown; the value stays the same.
 fn write(json: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", visible::json(json))?;
+    writeln!(out, "{}", escape::json(json))?;
     out.flush()
 }
 

@@ -31,7 +31,7 @@ use super::{
     completion::{Assistant, Purpose},
     input::{Typed, set},
 };
-use crate::aside;
+use crate::stderr;
 
 /// Maximum number of lines in the history.
 const MAX_HISTORY: usize = 2_000;
@@ -251,7 +251,7 @@ impl ConditionalEventHandler for Interrupt {
 }
 
 fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEditor> {
-    let behavior = if aside::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
+    let behavior = if stderr::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
         .history_ignore_dups(true)?

@@ -14,9 +14,9 @@ use super::{
     tool_call::{self, Fold, Tail},
 };
 use crate::{
-    aside,
+    escape,
     output::{FAINT, WARNING},
-    visible,
+    stderr,
 };
 
 /// A view of the events of a reply.
@@ -85,7 +85,7 @@ impl Screen {
         Self {
             answer: Answer::new(),
             detail,
-            is_seen: aside::is_seen(),
+            is_seen: stderr::is_seen(),
             activity: None,
             tail: Tail::default(),
             calls: Vec::new(),
@@ -126,7 +126,7 @@ impl Screen {
     /// Shows a line besides the answer.
     fn say(&mut self, line: &str) -> io::Result<()> {
         self.end_line()?;
-        aside::line(line);
+        stderr::line(line);
         for call in &mut self.calls {
             call.is_last = false;
         }
@@ -146,7 +146,7 @@ impl Screen {
     fn stop(&mut self) {
         self.activity = None;
         if self.shows() {
-            aside::end_status();
+            stderr::end_status();
         }
     }
 
@@ -161,7 +161,7 @@ impl Screen {
         self.line(&title)?;
         if self.detail == Detail::Full {
             let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
-            for line in faint(&visible::json(&json)) {
+            for line in faint(&escape::json(&json)) {
                 self.line(&line)?;
             }
         }
@@ -189,7 +189,7 @@ impl Screen {
     /// Shows what an extension is doing; without a message, again the tool that runs.
     fn status(&mut self, id: Option<&str>, message: &str) {
         let call = self.calls.iter().find(|call| Some(call.id.as_str()) == id).or(self.calls.last());
-        let what = match (visible::line(message.trim()), call) {
+        let what = match (escape::line(message.trim()), call) {
             (message, _) if !message.is_empty() => message.into_owned(),
             (_, Some(call)) => call.activity.clone(),
             _ => return self.stop(),
@@ -231,7 +231,7 @@ impl Screen {
         self.calls.clear();
         self.answer.end()?;
         if let Some(problem) = problem(outcome) {
-            aside::error(&problem);
+            stderr::error(&problem);
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl View for Screen {
             Event::Text(text) => self.text(text)?,
             Event::Thinking(text) => self.tail.push(text),
             Event::Retrying { reason, delay, attempt } => {
-                let (reason, delay) = (visible::line(reason).into_owned(), seconds(*delay));
+                let (reason, delay) = (escape::line(reason).into_owned(), seconds(*delay));
                 self.line(&format!("{WARNING}{reason}; try {attempt} in {delay}{WARNING:#}"))?;
                 self.begin("waiting");
             }
@@ -264,7 +264,7 @@ impl View for Screen {
                 self.line(&format!("{FAINT}Older messages made room: {before} → {after} tokens.{FAINT:#}"))?;
             }
             Event::Notice(notice) if self.detail != Detail::Quiet => {
-                self.say(&format!("{WARNING}{}{WARNING:#}", visible::text(notice)))?;
+                self.say(&format!("{WARNING}{}{WARNING:#}", escape::text(notice)))?;
             }
             Event::Lagged { missed } => {
                 self.line(&format!("{FAINT}({missed} events came too fast to be shown.){FAINT:#}"))?;
@@ -282,11 +282,11 @@ impl View for Screen {
             .tail
             .lines()
             .iter()
-            .map(|line| size::fitted(&format!("  {}", visible::line(line)), width))
+            .map(|line| size::fitted(&format!("  {}", escape::line(line)), width))
             .collect();
         let now = activity.line(now, width);
         let lines: Vec<&str> = tail.iter().map(String::as_str).chain([now.as_str()]).collect();
-        aside::status_lines(&lines, width);
+        stderr::status_lines(&lines, width);
     }
 
     /// Nothing moves where the answer goes through a pipe, which may end at the same terminal: it would erase what the
@@ -336,9 +336,9 @@ pub(crate) fn rendered(content: &RichRenderable) -> Vec<String> {
         RichRenderable::Code { language, text } => indented(&set(&format!("````{language}\n{text}\n````"))),
         RichRenderable::Json { value } => {
             let json = serde_json::to_string_pretty(value).unwrap_or_default();
-            faint(&visible::json(&json))
+            faint(&escape::json(&json))
         }
-        other => faint(&visible::text(&other.plain())),
+        other => faint(&escape::text(&other.plain())),
     }
 }
 

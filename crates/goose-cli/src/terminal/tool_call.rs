@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::size::fitted;
 use crate::{
+    escape,
     output::{BAD, FAINT, NAME, WARNING},
-    visible,
 };
 
 /// Lines of a result that are shown.
@@ -30,8 +30,8 @@ const TELLING: &[&str] = &["command", "path", "pattern", "query", "url", "uri", 
 /// The display name of a tool: `shell`, `memory: remember_memory`.
 pub(crate) fn name(tool: &str) -> Cow<'_, str> {
     match tool.strip_prefix(OWN) {
-        Some(own) => visible::line(own),
-        None => Cow::Owned(visible::line(tool).replacen(SEPARATOR, ": ", 1)),
+        Some(own) => escape::line(own),
+        None => Cow::Owned(escape::line(tool).replacen(SEPARATOR, ": ", 1)),
     }
 }
 
@@ -56,9 +56,9 @@ fn telling(arguments: &JsonObject) -> Option<&str> {
 /// A summary of the arguments on one line.
 fn gist(arguments: &JsonObject) -> String {
     match telling(arguments) {
-        Some(text) => visible::line(text.trim()).into_owned(),
+        Some(text) => escape::line(text.trim()).into_owned(),
         None if arguments.is_empty() => String::new(),
-        None => visible::json(&serde_json::to_string(arguments).unwrap_or_default()),
+        None => escape::json(&serde_json::to_string(arguments).unwrap_or_default()),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn result(output: &ToolOutput, end: ToolEnd, fold: Fold, width: usize
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let room = width.saturating_sub(4);
     let line = |line: &&str| {
-        let line = fitted(&visible::text(line.trim_end()).replace('\t', "    "), room);
+        let line = fitted(&escape::text(line.trim_end()).replace('\t', "    "), room);
         format!("  {style}{line}{style:#}")
     };
     let mut lines: Vec<String> = all.iter().take(most).map(line).collect();

@@ -6,7 +6,7 @@ use anyhow::bail;
 use goose::config::Secret;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::aside;
+use crate::stderr;
 
 /// Maximum length of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
@@ -55,23 +55,23 @@ pub(super) struct Terminal;
 
 impl Asking for Terminal {
     fn tell(&mut self, line: &str) {
-        aside::line(line);
+        stderr::line(line);
     }
 
     fn ask(&mut self, prompt: &str) -> anyhow::Result<String> {
-        aside::prompt(prompt);
+        stderr::prompt(prompt);
         let mut line = String::new();
         if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
-            aside::line("");
+            stderr::line("");
             bail!("Ended early. The answers so far are saved.");
         }
         Ok(line.trim().to_owned())
     }
 
     fn ask_hidden(&mut self, prompt: &str) -> anyhow::Result<Secret> {
-        aside::prompt(prompt);
+        stderr::prompt(prompt);
         let typed = Hidden::begin().and_then(|_hidden| read_hidden(&mut io::stdin().lock()));
-        aside::line("");
+        stderr::line("");
         match typed? {
             Some(typed) => Ok(Secret::new(typed)),
             None => bail!("Cancelled. The answers so far are saved."),

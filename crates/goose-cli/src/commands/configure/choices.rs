@@ -4,7 +4,7 @@ use anyhow::{anyhow, bail};
 use goose::config::Settings;
 use goose_providers::{ModelOverrides, ModelRef, ProviderInfo, Registry};
 
-use crate::{aside, visible};
+use crate::{escape, stderr};
 
 /// Each mode and its meaning.
 pub(super) const MODES: [(&str, &str); 4] = [
@@ -30,7 +30,7 @@ pub(super) fn find_mode(name: &str) -> anyhow::Result<&'static str> {
 pub(super) fn load_providers(settings: &Settings) -> &Registry {
     let registry = settings.registry();
     for problem in registry.problems() {
-        aside::line(format_args!("Ignored: {}", visible::text(&problem.to_string())));
+        stderr::line(format_args!("Ignored: {}", escape::text(&problem.to_string())));
     }
     registry
 }

@@ -20,10 +20,10 @@ use super::{
 use crate::{
     args::Consent,
     choice::Voice,
+    escape,
     local::{self, Fetching},
     supervise::runtime,
     terminal::input::Input,
-    visible,
 };
 
 /// Number of models that are listed; providers have many more.
@@ -53,7 +53,7 @@ pub(super) fn run(
     if let Some(choice) = choice {
         with.tell(&format!(
             "No model is configured yet; goose would use {}.",
-            visible::line(&choice.to_string())
+            escape::line(&choice.to_string())
         ));
     }
     let provider = choose_provider(with, settings, registry, choice)?;
@@ -89,7 +89,7 @@ fn choose_provider<'s>(
         let answer = with.ask_or("Provider", present.as_deref())?;
         match find_provider(registry, &answer) {
             Ok(info) => return Ok(info),
-            Err(error) => with.tell(&format!("  {}", visible::line(&error.to_string()))),
+            Err(error) => with.tell(&format!("  {}", escape::line(&error.to_string()))),
         }
     }
 }
@@ -129,14 +129,14 @@ fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> a
             Ok(found) => known = known.or(found.map(|_| name)),
             // A keyring that does not answer must not end the dialogue.
             Err(error @ ConfigError::Keyring(_)) => {
-                with.tell(&format!("  {}", visible::line(&error.to_string())))
+                with.tell(&format!("  {}", escape::line(&error.to_string())))
             }
             Err(error) => return Err(error.into()),
         }
     }
     with.tell("");
     if let Some(url) = &provider.docs_url {
-        with.tell(&format!("How to get a key for {}: {}", provider.display_name, visible::line(url)));
+        with.tell(&format!("How to get a key for {}: {}", provider.display_name, escape::line(url)));
     }
     let prompt = match (known, provider.needs_key) {
         (Some(known), _) => format!("{name} (hidden) [keep {known}]: "),
@@ -178,7 +178,7 @@ fn model(
         let names: Vec<&str> = provider.models.iter().take(SHOWN_MODELS).map(String::as_str).collect();
         with.tell("Some of its models; other names work as well:");
         for line in filled(&names) {
-            with.tell(&format!("  {}", visible::line(&line)));
+            with.tell(&format!("  {}", escape::line(&line)));
         }
     }
     let answer = loop {
@@ -229,8 +229,8 @@ fn extensions(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings)
             with.tell(&format!(
                 "  {:2} {mark} {:16} {}",
                 number + 1,
-                visible::line(&toggle.key),
-                visible::line(&toggle.about)
+                escape::line(&toggle.key),
+                escape::line(&toggle.about)
             ));
         }
         let answer = with.ask("Toggle: ")?;
@@ -306,7 +306,7 @@ fn test_model(file: &Path) -> anyhow::Result<String> {
     Ok(match answered {
         Ok(Ok(answer)) => {
             let shown: String = answer.trim().chars().take(SHOWN_CHARACTERS).collect();
-            format!("  The test succeeded. {model} says: {}", visible::line(&shown))
+            format!("  The test succeeded. {model} says: {}", escape::line(&shown))
         }
         Ok(Err(error)) => failed(&error.to_string(), error.hint()),
         Err(_) => failed(&format!("no answer within {} seconds", TEST_TIME.as_secs()), None),
@@ -327,5 +327,5 @@ async fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {
 
 fn failed(why: &str, hint: Option<String>) -> String {
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("  The test failed: {}{}", visible::line(why), visible::line(&hint))
+    format!("  The test failed: {}{}", escape::line(why), escape::line(&hint))
 }

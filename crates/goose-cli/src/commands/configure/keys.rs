@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env};
 use goose::config::{ConfigEditor, ConfigFile, FileSecrets, Keyring, Paths, Secret, Secrets as _, Settings};
 
 use super::args::KeyStore;
-use crate::aside;
+use crate::stderr;
 
 /// Stores a secret and returns the place.
 ///
@@ -57,7 +57,7 @@ fn in_default_place(settings: &Settings, name: &str, secret: &Secret) -> anyhow:
         return in_file(paths, name, secret);
     }
     in_keyring(settings, name, secret).or_else(|error| {
-        aside::line(format_args!("{error}"));
+        stderr::line(format_args!("{error}"));
         in_file(paths, name, secret)
     })
 }
@@ -65,7 +65,7 @@ fn in_default_place(settings: &Settings, name: &str, secret: &Secret) -> anyhow:
 /// Warns about another secret of that name that takes precedence.
 fn warn_if_overridden(settings: &Settings, name: &str, kept: &Secret) {
     if settings.variable(name).is_some_and(|value| value != kept.expose()) {
-        aside::line(format_args!("The environment variable {name} overrides the stored value here."));
+        stderr::line(format_args!("The environment variable {name} overrides the stored value here."));
         return;
     }
     let in_secrets = FileSecrets::new(settings.paths().secrets_file()).get(name).ok().flatten();
@@ -77,7 +77,7 @@ fn warn_if_overridden(settings: &Settings, name: &str, kept: &Secret) {
         (None, Some(other)) if other != kept.expose() => settings.user_file().path().to_owned(),
         _ => return,
     };
-    aside::line(format_args!(
+    stderr::line(format_args!(
         "{} contains another {name}, which takes precedence; remove it there.",
         other.display()
     ));

@@ -24,9 +24,10 @@ use self::{
     choices::load_providers,
 };
 use crate::{
-    aside, choice,
+    choice,
     output::Output,
     settings::{self, ConfigArgs},
+    stderr,
     supervise::runtime,
 };
 
@@ -68,7 +69,7 @@ fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> an
 }
 
 fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
-    if !aside::can_ask() {
+    if !stderr::can_ask() {
         bail!(
             "There is no terminal to ask on. Make the changes by flags, such as --provider and --model; see `goose \
              configure --help`."
@@ -77,6 +78,6 @@ fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCo
     let registry = load_providers(settings);
     let choice = runtime()?.block_on(choice::choose_if_unset(settings));
     guided::run(&mut Terminal, editor, settings, registry, choice.as_ref())?;
-    aside::line(format_args!("Done. The settings are in {}.", editor.path().display()));
+    stderr::line(format_args!("Done. The settings are in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)
 }

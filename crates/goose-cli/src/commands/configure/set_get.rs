@@ -7,7 +7,7 @@ use goose::config::{ConfigEditor, Moderator, Origin, Secret, Settings, looks_sec
 use serde_json::Value;
 
 use super::{choices::find_mode, keys};
-use crate::{aside, output::Output};
+use crate::{output::Output, stderr};
 
 /// Keys whose values are whole numbers.
 const WHOLE_NUMBERS: [&str; 5] = [
@@ -86,7 +86,7 @@ pub(super) fn get(settings: &Settings, key: &str) -> anyhow::Result<ExitCode> {
 }
 
 fn not_set(key: &str) -> anyhow::Result<ExitCode> {
-    aside::line(format_args!("{key} is not set."));
+    stderr::line(format_args!("{key} is not set."));
     Ok(ExitCode::FAILURE)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn unset(editor: &ConfigEditor, settings: &Settings, key: &str) -> an
 /// Warns if another source overrides the user's file.
 fn warn_if_overridden(settings: &Settings, key: &str) {
     if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
-        aside::line(format_args!("{origin} overrides config.yaml here."));
+        stderr::line(format_args!("{origin} overrides config.yaml here."));
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     asking::{Asking as _, Terminal},
     set_get::say,
 };
-use crate::{aside, settings::find_project, visible};
+use crate::{escape, settings::find_project, stderr};
 
 /// Trusts the project's file in its current form, after showing its effects and asking.
 pub(super) fn trust(paths: &Paths, yes: bool) -> anyhow::Result<ExitCode> {
@@ -25,14 +25,14 @@ pub(super) fn trust(paths: &Paths, yes: bool) -> anyhow::Result<ExitCode> {
         return say(&format!("{path} is already trusted."));
     }
     for line in project_effects(&file)? {
-        aside::line(visible::line(&line));
+        stderr::line(escape::line(&line));
     }
-    if !yes && !aside::can_ask() {
+    if !yes && !stderr::can_ask() {
         bail!(
             "There is no terminal to ask for confirmation. Review the file, then run this again with --yes."
         );
     }
-    if !yes && !Terminal.agrees(&format!("Trust {} in its current form?", visible::line(&path)))? {
+    if !yes && !Terminal.agrees(&format!("Trust {} in its current form?", escape::line(&path)))? {
         return say("The file was not trusted.");
     }
     TrustStore::new(paths).trust(&file)?;

@@ -145,7 +145,7 @@ fn print(out: &mut Output, checks: &[Check]) -> io::Result<()> {
         let name = out.paint(NAME, format!("{:width$}", check.name));
         let mark = out.paint(style, mark);
         if out.has_room(width + INDENT, &check.says) && !check.says.contains('\n') {
-            out.line(format_args!("{mark} {name}  {}", crate::visible::line(&check.says)))?;
+            out.line(format_args!("{mark} {name}  {}", crate::escape::line(&check.says)))?;
         } else {
             out.line(format_args!("{mark} {name}"))?;
             out.indented(INDENT, anstyle::Style::new(), &check.says)?;

@@ -20,7 +20,9 @@ use goose_extension::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{args::JsonArgs, aside, output::Output, person::Person, supervise::supervise, visible};
+use crate::{
+    args::JsonArgs, escape, output::Output, stderr, supervise::supervise, terminal_caller::TerminalCaller,
+};
 
 /// Advice at the end of each message about bad arguments.
 const ADVICE: &str = "Pass a JSON object, such as --args '{\"name\": \"value\"}'.";
@@ -42,7 +44,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitCode> {
     supervise(settings, vec![config], async |manager, stop| {
         let output = carry_out(manager, stop, call).await.map_err(readable)?;
-        aside::end_status();
+        stderr::end_status();
         print(&output, form)
     })
 }
@@ -52,7 +54,7 @@ async fn carry_out(
     stop: &CancellationToken,
     call: Call,
 ) -> Result<ToolOutput, ToolError> {
-    let person = Arc::new(Person::new(call.verbose));
+    let person = Arc::new(TerminalCaller::new(call.verbose));
     let context = CallContext::new()
         .with_cancellation(stop.clone())
         .with_caller(Arc::clone(&person) as _)
@@ -153,7 +155,7 @@ fn placeholder(block: &ContentBlock) -> String {
         ContentBlock::ResourceLink(link) => format!("[link: {} {}]", link.name, link.uri),
         _ => "[unknown content]".to_owned(),
     };
-    visible::line(&line).into_owned()
+    escape::line(&line).into_owned()
 }
 
 fn contents(contents: &ResourceContents) -> String {

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::{
     args::JsonArgs,
+    escape,
     output::{BAD, FAINT, GOOD, NAME, Output},
     selection::{Candidate, Selection, Source},
-    visible,
 };
 
 /// Maximum width of a column.
@@ -84,9 +84,9 @@ fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::
     let kinds = column(rows.iter().filter_map(|row| row.kind));
     for row in rows {
         let state = if row.enabled { out.paint(GOOD, "on ") } else { out.paint(FAINT, "off") };
-        let key = out.paint(NAME, format!("{:keys$}", visible::line(row.key)));
+        let key = out.paint(NAME, format!("{:keys$}", escape::line(row.key)));
         let (kind, target) =
-            (row.kind.unwrap_or("?"), visible::line(row.target.as_deref().unwrap_or_default()));
+            (row.kind.unwrap_or("?"), escape::line(row.target.as_deref().unwrap_or_default()));
         if out.has_room(keys + kinds + GAPS, &target) {
             let line = format!("{key}  {state}  {kind:kinds$}  {target}");
             out.line(line.trim_end())?;

@@ -13,11 +13,11 @@ use goose::config::{Paths, Settings, SettingsSource, Trust};
 use self::args::ExtensionCommand;
 use crate::{
     args::ExtensionArgs,
-    aside,
+    escape,
     output::WARNING,
     selection::Selection,
     settings::{self, ConfigArgs, Here},
-    visible,
+    stderr,
 };
 
 /// Placeholder for a configuration file that is not read.
@@ -60,6 +60,6 @@ fn configured(paths: &Paths, args: &ConfigArgs, which: &ExtensionArgs) -> anyhow
         Ok(_) => return Ok(settings),
         Err(error) => format!("The project's configuration is not used: {error}"),
     };
-    aside::line(format_args!("{WARNING}{}{WARNING:#}", visible::text(&left_out)));
+    stderr::line(format_args!("{WARNING}{}{WARNING:#}", escape::text(&left_out)));
     Ok(settings)
 }

@@ -19,11 +19,11 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     args::JsonArgs,
-    aside,
+    escape,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
     selection::Candidate,
+    stderr,
     supervise::supervise,
-    visible,
 };
 
 /// State of an extension with an invalid configuration.
@@ -89,8 +89,8 @@ pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) 
 
 /// Starts all extensions of a manager concurrently.
 async fn start_all(manager: &ExtensionManager) -> Vec<Started> {
-    if aside::is_seen() {
-        aside::status(&format!("Starting {} …", manager.names().join(", ")));
+    if stderr::is_seen() {
+        stderr::status(&format!("Starting {} …", manager.names().join(", ")));
     }
     let mut trying = JoinSet::new();
     for name in manager.names() {
@@ -104,7 +104,7 @@ async fn start_all(manager: &ExtensionManager) -> Vec<Started> {
         });
     }
     let tried = trying.join_all().await;
-    aside::end_status();
+    stderr::end_status();
     tried
 }
 
@@ -181,7 +181,7 @@ impl Row {
             facts.push(counted(self.tools, "tool"));
         }
         facts.extend(self.kind.map(str::to_owned));
-        facts.extend(self.protocol.as_ref().map(|version| format!("MCP {}", visible::line(version))));
+        facts.extend(self.protocol.as_ref().map(|version| format!("MCP {}", escape::line(version))));
         if let Some(ping) = self.ping_ms.filter(|_| self.protocol.is_some()) {
             facts.push(format!("ping {}", duration(ping)));
         }
@@ -202,13 +202,13 @@ fn print(document: Document, form: &JsonArgs) -> io::Result<()> {
 
 fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
     let mark = if row.is_ready() { out.paint(GOOD, "✓") } else { out.paint(BAD, "✗") };
-    let name = out.paint(NAME, format!("{:width$}", visible::line(&row.name)));
+    let name = out.paint(NAME, format!("{:width$}", escape::line(&row.name)));
     out.line(format_args!("{mark} {name}  {}", row.facts()))?;
     if let Some(reason) = row.reason.as_deref().filter(|_| !row.is_ready()) {
         out.indented(INDENT, BAD, reason)?;
     }
     for Dropped { name, reason } in &row.dropped_tools {
-        let name = visible::line(name);
+        let name = escape::line(name);
         out.indented(INDENT, WARNING, &format!("ignored the tool `{name}`: {reason}"))?;
     }
     if !row.missing_tools.is_empty() {

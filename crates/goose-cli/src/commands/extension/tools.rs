@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 
 use crate::{
     args::JsonArgs,
-    aside,
+    escape,
     output::{FAINT, NAME, Output},
     selection::Candidate,
+    stderr,
     supervise::supervise,
-    visible,
 };
 
 /// Indentation of descriptions.
@@ -59,14 +59,14 @@ pub(super) fn run(
 }
 
 async fn list(manager: &ExtensionManager, fresh: bool) -> anyhow::Result<Vec<Tool>> {
-    if aside::is_seen() {
-        aside::status(&format!("Listing tools of {} …", manager.names().join(", ")));
+    if stderr::is_seen() {
+        stderr::status(&format!("Listing tools of {} …", manager.names().join(", ")));
     }
     if fresh {
         start_all(manager).await;
     }
     let tools = manager.list_tools().await?;
-    aside::end_status();
+    stderr::end_status();
     Ok(tools.to_vec())
 }
 
@@ -104,7 +104,7 @@ fn print(
     }
     out.finish()?;
     for Problem { extension, error } in problems {
-        aside::error(&format!("cannot list the tools of `{extension}`: {error}"));
+        stderr::error(&format!("cannot list the tools of `{extension}`: {error}"));
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ fn print_text(out: &mut Output, tools: &[Tool]) -> io::Result<()> {
             out.line(name)?;
             out.indented(INDENT, FAINT, &summary)?;
         } else {
-            let line = format!("{:width$}  {}", tool.name(), visible::line(&summary));
+            let line = format!("{:width$}  {}", tool.name(), escape::line(&summary));
             out.line(line.trim_end())?;
         }
     }

@@ -11,8 +11,8 @@ use super::{
     explained,
 };
 use crate::{
+    escape,
     output::{FAINT, GOOD, NAME, Output, WARNING, byte_size},
-    visible,
 };
 
 pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> anyhow::Result<ExitCode> {
@@ -30,7 +30,7 @@ pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> a
             print(&mut out, item, is_used(item))?;
         }
         if let Some(used) = used.as_ref().filter(|_| !items.iter().any(is_used)) {
-            out.line(format_args!("In use: {}", visible::line(used)))?;
+            out.line(format_args!("In use: {}", escape::line(used)))?;
         }
     }
     out.finish()?;
@@ -46,7 +46,7 @@ fn used(settings: &Settings) -> Option<String> {
 fn print(out: &mut Output, item: &Item, is_used: bool) -> std::io::Result<()> {
     let mark = if is_used { out.paint(GOOD, "  in use").to_string() } else { String::new() };
     let title = item.entry.as_ref().map_or("your own file", |entry| entry.title.as_str());
-    out.line(format_args!("{}  {}{mark}", out.paint(NAME, &item.name), visible::line(title)))?;
+    out.line(format_args!("{}  {}{mark}", out.paint(NAME, &item.name), escape::line(title)))?;
     let (style, state) = match item.state {
         State::Here { bytes } => (GOOD, format!("downloaded ({})", byte_size(bytes))),
         State::Part { bytes } => {

@@ -17,15 +17,15 @@ use goose_local::{
 use self::args::{ModelsArgs, ModelsCommand};
 use crate::{
     args::Consent,
-    aside,
     choice::Voice,
+    escape,
     local::{self, Fetching, PROVIDER},
     output::{Output, byte_size},
     settings::{self, ConfigArgs},
     signals::Signals,
+    stderr,
     supervise::run_to_end,
     terminal::input::{Input, Typed},
-    visible,
 };
 
 /// Runs a command of `goose models`.
@@ -123,7 +123,7 @@ async fn verify(store: &ModelStore, name: Option<&str>) -> anyhow::Result<ExitCo
     let mut is_right = true;
     for name in &names {
         let verdict = store.verify(name, &|event| show_progress(name, &event)).await;
-        aside::end_status();
+        stderr::end_status();
         match verdict.map_err(explained)? {
             Verdict::Right => say(&format!("{name} is verified."))?,
             Verdict::Unknown { found } => {
@@ -151,10 +151,10 @@ fn present(store: &ModelStore) -> anyhow::Result<Vec<String>> {
 
 fn show_progress(name: &str, event: &Event<'_>) {
     if let Event::Checked { bytes, total } = event
-        && aside::is_seen()
+        && stderr::is_seen()
     {
         let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100);
-        aside::status(&format!("Verifying {name}: {percent} %"));
+        stderr::status(&format!("Verifying {name}: {percent} %"));
     }
 }
 
@@ -174,7 +174,7 @@ async fn confirm_removal(item: &Item, consent: Consent) -> anyhow::Result<bool> 
     if consent == Consent::Given {
         return Ok(true);
     }
-    if !aside::can_ask() {
+    if !stderr::can_ask() {
         bail!(
             "{} is your own file, which goose cannot download again, and there is no terminal to ask for confirmation. \
              Use --yes to remove it.",
@@ -194,7 +194,7 @@ fn use_model(store: &ModelStore, settings: &Settings, config: &Path, file: &str)
     for key in ["GOOSE_PROVIDER", "GOOSE_MODEL"] {
         if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
             let origin = origin.to_string();
-            aside::line(format_args!("{} overrides this here.", visible::line(&origin)));
+            stderr::line(format_args!("{} overrides this here.", escape::line(&origin)));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -14,13 +14,14 @@ use goose_extension::Message;
 
 use self::args::{OutputFormat, RunArgs};
 use super::{
-    assemble::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
+    conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
     session::Chat,
 };
 use crate::{
-    aside,
     choice::Voice,
+    escape,
     signals::{Asked, Signals},
+    stderr,
     supervise::run_to_end,
     terminal::{
         follow::{Ending, Follower},
@@ -28,7 +29,6 @@ use crate::{
         json::{Form, JsonView},
         screen::{Detail, Screen, View},
     },
-    visible,
 };
 
 /// Exit code if the turn limit was reached.
@@ -61,7 +61,7 @@ fn usage(message: &str) -> ExitCode {
 
 async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
-    let input = Arc::new(Input::new(args.interactive.then(|| assemble::history(&paths))));
+    let input = Arc::new(Input::new(args.interactive.then(|| conversation_setup::history(&paths))));
     let mut signals = Signals::listen()?;
     let wanted = Wanted {
         model: &args.model,
@@ -149,7 +149,7 @@ async fn once(
 ) -> io::Result<ExitCode> {
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
-    let input_or_nobody = aside::can_ask().then_some(input);
+    let input_or_nobody = stderr::can_ask().then_some(input);
     let follower = Follower { exchange, view, signals: &mut signals, input: input_or_nobody };
     let ended = follower.follow(reply).await;
     input.restore();
@@ -185,7 +185,7 @@ impl View for TextView {
             Event::Finished(Outcome::Done { structured: Some(value) }) => {
                 self.screen.event(event)?;
                 let json = serde_json::to_string_pretty(value)?;
-                self.screen.answer(&visible::json(&json))
+                self.screen.answer(&escape::json(&json))
             }
             event => self.screen.event(event),
         }

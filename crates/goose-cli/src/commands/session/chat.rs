@@ -16,11 +16,12 @@ use super::{
     slash::Slash,
 };
 use crate::{
-    aside,
     choice::Voice,
-    commands::assemble::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
+    commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
+    escape,
     output::{FAINT, NAME},
     signals::{Asked, Signals},
+    stderr,
     supervise::run_to_end,
     terminal::{
         follow::{Ending, Follower},
@@ -29,7 +30,6 @@ use crate::{
         size,
         status::{Activity, FRAME_TIME, standing},
     },
-    visible,
 };
 
 const PROMPT: &str = "› ";
@@ -60,7 +60,7 @@ pub(super) enum After {
 pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
     run_to_end(async {
         let paths = Paths::from_env()?;
-        let input = Arc::new(Input::new(Some(assemble::history(&paths))));
+        let input = Arc::new(Input::new(Some(conversation_setup::history(&paths))));
         let mut signals = Signals::listen()?;
         let wanted = Wanted {
             model: &args.model,
@@ -91,14 +91,14 @@ impl Chat {
 
     /// Says who is there, in two lines.
     fn greet(&self, extent: Extent) -> anyhow::Result<()> {
-        if !aside::is_seen() {
+        if !stderr::is_seen() {
             return Ok(());
         }
         let Assembled { exchange, permissions, before, .. } = &self.assembled;
-        aside::line(format_args!(
+        stderr::line(format_args!(
             "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · session {} · /help{FAINT:#}",
             env!("CARGO_PKG_VERSION"),
-            visible::line(&exchange.model().to_string()),
+            escape::line(&exchange.model().to_string()),
             permissions.mode(),
             exchange.session_id()
         ));
@@ -146,7 +146,7 @@ impl Chat {
                 Typed::Lost => After::Leave(ExitCode::FAILURE),
                 Typed::Interrupted if !was_interrupted => {
                     was_interrupted = true;
-                    aside::line(format_args!("{FAINT}Ctrl-C once more leaves.{FAINT:#}"));
+                    stderr::line(format_args!("{FAINT}Ctrl-C once more leaves.{FAINT:#}"));
                     After::Line
                 }
                 Typed::Interrupted | Typed::Ended => After::Leave(ExitCode::SUCCESS),
@@ -172,7 +172,7 @@ impl Chat {
                 typed = &mut line => return Ok(Ok(typed)),
                 asked = self.signals.next() => asked?,
             };
-            let is_first = asked == Asked::Interrupt && aside::can_ask() && !*was_interrupted;
+            let is_first = asked == Asked::Interrupt && stderr::can_ask() && !*was_interrupted;
             if !is_first {
                 return Ok(Err(asked));
             }
@@ -193,15 +193,15 @@ impl Chat {
             tokio::select! {
                 done = &mut work => break Ok(done),
                 asked = self.signals.next() => break Err(asked?),
-                _ = ticks.tick(), if aside::is_seen() && !self.input.is_asking() => {
+                _ = ticks.tick(), if stderr::is_seen() && !self.input.is_asking() => {
                     let width = size::columns() - 1;
-                    aside::status_lines(&[&activity.line(Instant::now(), width)], width);
+                    stderr::status_lines(&[&activity.line(Instant::now(), width)], width);
                 }
             }
         };
-        aside::end_status();
+        stderr::end_status();
         if done.is_err() {
-            aside::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
+            stderr::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
         }
         Ok(done)
     }
@@ -222,7 +222,7 @@ impl Chat {
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
-        let input = aside::can_ask().then_some(&self.input);
+        let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
         let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
         match follower.follow(reply).await? {
@@ -232,7 +232,7 @@ impl Chat {
             }
             Ending::Finished(outcome) => {
                 if outcome == goose::exchange::Outcome::Cancelled {
-                    aside::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
+                    stderr::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
                 }
                 self.show_standing();
                 Ok(None)
@@ -242,8 +242,8 @@ impl Chat {
 
     /// Shows the line that says where the conversation stands.
     pub(super) fn show_standing(&self) {
-        if aside::is_seen() {
-            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::line(&self.standing())));
+        if stderr::is_seen() {
+            stderr::line(format_args!("{FAINT}{}{FAINT:#}", escape::line(&self.standing())));
         }
     }
 

@@ -11,16 +11,16 @@ use super::{
     slash::{self, Slash},
 };
 use crate::{
-    aside,
-    commands::assemble::with_hint,
+    commands::conversation_setup::with_hint,
+    escape,
     output::{FAINT, NAME},
-    person::Person,
     signals::Asked,
+    stderr,
     terminal::{
         screen::Detail,
         status::{dollars, tokens},
     },
-    visible,
+    terminal_caller::TerminalCaller,
 };
 
 /// Instruction that precedes messages in plan mode.
@@ -32,9 +32,9 @@ impl Chat {
     pub(super) async fn command(&mut self, command: Slash) -> anyhow::Result<After> {
         match command {
             Slash::Exit => return Ok(After::Leave(ExitCode::SUCCESS)),
-            Slash::Help => aside::line(slash::help()),
-            Slash::Later(why) => aside::line(why),
-            Slash::Unclear(why) => aside::line(visible::text(&why)),
+            Slash::Help => stderr::line(slash::help()),
+            Slash::Later(why) => stderr::line(why),
+            Slash::Unclear(why) => stderr::line(escape::text(&why)),
             Slash::Clear => self.clear().await,
             Slash::Compact => return self.compact().await,
             Slash::Model(None) => self.show_model(),
@@ -58,8 +58,8 @@ impl Chat {
 
     async fn clear(&mut self) {
         match self.assembled.exchange.clear().await {
-            Ok(()) => aside::line("Cleared the model's context. The session keeps all messages."),
-            Err(failure) => aside::error(&failure.message),
+            Ok(()) => stderr::line("Cleared the model's context. The session keeps all messages."),
+            Err(failure) => stderr::error(&failure.message),
         }
     }
 
@@ -72,10 +72,10 @@ impl Chat {
         });
         match self.working("compacting", compacting).await? {
             Ok(Ok(Ok((before, after)))) => {
-                aside::line(format_args!("{} → {} tokens, about.", tokens(before), tokens(after)));
+                stderr::line(format_args!("{} → {} tokens, about.", tokens(before), tokens(after)));
             }
-            Ok(Ok(Err(failure))) => aside::error(&failure.message),
-            Ok(Err(error)) => aside::error(&format!("Compaction failed: {error}")),
+            Ok(Ok(Err(failure))) => stderr::error(&failure.message),
+            Ok(Err(error)) => stderr::error(&format!("Compaction failed: {error}")),
             Err(asked) => {
                 exchange.cancel();
                 return Ok(cancelled(asked));
@@ -85,8 +85,8 @@ impl Chat {
     }
 
     fn show_model(&self) {
-        aside::line(visible::line(&self.standing()));
-        aside::line(format_args!("{FAINT}To switch: /model NAME, or /model PROVIDER:NAME{FAINT:#}"));
+        stderr::line(escape::line(&self.standing()));
+        stderr::line(format_args!("{FAINT}To switch: /model NAME, or /model PROVIDER:NAME{FAINT:#}"));
     }
 
     /// Switches to another model.
@@ -94,7 +94,7 @@ impl Chat {
         let exchange = self.assembled.exchange.clone();
         Ok(match self.working("reading the model's key", exchange.set_model(name)).await? {
             Ok(Ok(model)) => {
-                aside::line(format_args!("Switched to {}.", visible::line(&model.to_string())));
+                stderr::line(format_args!("Switched to {}.", escape::line(&model.to_string())));
                 self.show_standing();
                 After::Line
             }
@@ -105,10 +105,10 @@ impl Chat {
 
     fn show_cost(&self) {
         let Some(cost) = self.screen.cost() else {
-            return aside::line("No usage yet.");
+            return stderr::line("No usage yet.");
         };
         let usage = cost.session;
-        aside::line(format_args!(
+        stderr::line(format_args!(
             "{} tokens read ({} of them from the cache), {} written{}",
             tokens(usage.input),
             tokens(usage.cached_input),
@@ -119,14 +119,14 @@ impl Chat {
 
     fn mode(&mut self, mode: Option<&str>) {
         match mode.map(str::parse::<Mode>) {
-            None => aside::line(self.assembled.permissions.mode()),
+            None => stderr::line(self.assembled.permissions.mode()),
             Some(Ok(mode)) => {
                 self.before_plan = None;
                 self.assembled.exchange.set_mode(mode);
-                aside::line(format_args!("Switched to mode {mode}."));
+                stderr::line(format_args!("Switched to mode {mode}."));
                 self.show_standing();
             }
-            Some(Err(error)) => aside::error(&error.to_string()),
+            Some(Err(error)) => stderr::error(&error.to_string()),
         }
     }
 
@@ -136,7 +136,7 @@ impl Chat {
             _ => (Detail::Full, "shown in full"),
         };
         self.screen.set_detail(detail);
-        aside::line(format_args!("Tool results are now {words}."));
+        stderr::line(format_args!("Tool results are now {words}."));
     }
 
     fn add_builtin(&self, name: String) {
@@ -144,7 +144,7 @@ impl Chat {
             return self.add(Ok(ExtensionConfig::builtin(name)));
         }
         let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
-        aside::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", known.join(", ")));
+        stderr::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", known.join(", ")));
     }
 
     fn add(&self, config: Result<ExtensionConfig, goose::config::ConfigError>) {
@@ -155,9 +155,9 @@ impl Chat {
         });
         match added {
             Ok(name) => {
-                aside::line(format_args!("Added {}; it starts when it is first used.", visible::line(&name)));
+                stderr::line(format_args!("Added {}; it starts when it is first used.", escape::line(&name)));
             }
-            Err(error) => aside::error(&format!("{error:#}")),
+            Err(error) => stderr::error(&format!("{error:#}")),
         }
     }
 
@@ -171,16 +171,16 @@ impl Chat {
             Err(asked) => return Ok(cancelled(asked)),
         };
         if listed.items.is_empty() {
-            aside::line("No extension has prompts.");
+            stderr::line("No extension has prompts.");
         }
         for owned in &listed.items {
             let prompt = &owned.item;
             let about = prompt.description.as_deref().unwrap_or_default();
-            aside::line(format_args!(
+            stderr::line(format_args!(
                 "{NAME}{}{NAME:#} {FAINT}({}){FAINT:#}  {}",
-                visible::line(&prompt.name),
-                visible::line(&owned.extension),
-                visible::line(about)
+                escape::line(&prompt.name),
+                escape::line(&owned.extension),
+                escape::line(about)
             ));
         }
         Ok(After::Line)
@@ -192,8 +192,8 @@ impl Chat {
         let arguments: JsonObject =
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
         let mut context = CallContext::new();
-        if aside::can_ask() {
-            context = context.with_caller(Arc::new(Person::at(Arc::new(Arc::clone(&self.input)))));
+        if stderr::can_ask() {
+            context = context.with_caller(Arc::new(TerminalCaller::at(Arc::new(Arc::clone(&self.input)))));
         }
         let extensions = exchange.extensions();
         let prompt = extensions.get_prompt(name, arguments, &context);
@@ -211,7 +211,7 @@ impl Chat {
         if self.before_plan.is_none() {
             self.before_plan = Some(self.assembled.permissions.mode());
             self.assembled.exchange.set_mode(Mode::Chat);
-            aside::line("Plan mode: goose makes plans only, without tools. /endplan ends it.");
+            stderr::line("Plan mode: goose makes plans only, without tools. /endplan ends it.");
         }
         match text {
             Some(text) => After::Reply(format!("{PLAN_ONLY}\n\n{text}").into()),
@@ -223,9 +223,9 @@ impl Chat {
         match self.before_plan.take() {
             Some(mode) => {
                 self.assembled.exchange.set_mode(mode);
-                aside::line(format_args!("Plan mode ended. The mode is {mode}."));
+                stderr::line(format_args!("Plan mode ended. The mode is {mode}."));
             }
-            None => aside::line("Plan mode is not active."),
+            None => stderr::line("Plan mode is not active."),
         }
     }
 }
@@ -236,6 +236,6 @@ fn cancelled(asked: Asked) -> After {
 }
 
 fn failed(why: &str) -> After {
-    aside::error(why);
+    stderr::error(why);
     After::Line
 }

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     args::JsonArgs,
+    escape,
     output::{FAINT, NAME, Output},
     terminal::size::fitted,
-    visible,
 };
 
 /// The width of a name.
@@ -92,12 +92,12 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> anyhow::Result<()> {
     let ids = sessions.iter().map(|session| session.id.as_str().len()).max().unwrap_or_default();
     for session in sessions {
         let id = out.paint(NAME, format!("{:ids$}", session.id));
-        let name = fitted(&visible::line(session.name()), NAME_WIDTH);
+        let name = fitted(&escape::line(session.name()), NAME_WIDTH);
         let count = match session.messages {
             1 => "1 message".to_owned(),
             count => format!("{count} messages"),
         };
-        let folder = visible::line(&session.working_dir.display().to_string()).into_owned();
+        let folder = escape::line(&session.working_dir.display().to_string()).into_owned();
         let when = local(session.updated_at);
         let details = out.paint(FAINT, format!("{when}  {count}  {folder}"));
         out.line(format_args!("{id}  {name}"))?;
@@ -128,7 +128,7 @@ pub(super) async fn search(
     for found in found.iter().filter(|_| !form.json) {
         let id = out.paint(NAME, &found.session);
         let when = out.paint(FAINT, local(found.at));
-        let name = fitted(&visible::line(&found.name), NAME_WIDTH);
+        let name = fitted(&escape::line(&found.name), NAME_WIDTH);
         out.line(format_args!("{id}  {name}  {when}"))?;
         out.indented(4, FAINT, &found.snippet.replace('\n', " "))?;
     }

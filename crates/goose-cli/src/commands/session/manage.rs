@@ -20,10 +20,10 @@ use super::{
     chosen, explained,
 };
 use crate::{
-    aside, local,
+    escape, local,
     output::Output,
+    stderr,
     terminal::input::{Input, Typed},
-    visible,
 };
 
 /// Maximum size of an imported file.
@@ -43,7 +43,7 @@ pub(super) async fn remove(
         bail!("No session given. Use its id or its name; `goose session list` shows both.");
     }
     let session = chosen(store, which).await?;
-    let called = format!("{} ({}, {} messages)", session.id, visible::line(session.name()), session.messages);
+    let called = format!("{} ({}, {} messages)", session.id, escape::line(session.name()), session.messages);
     if !yes && !agreed(&format!("Permanently remove {called}? (y/n) ")).await? {
         return Ok(ExitCode::FAILURE);
     }
@@ -54,7 +54,7 @@ pub(super) async fn remove(
 }
 
 async fn agreed(question: &str) -> anyhow::Result<bool> {
-    if !aside::can_ask() {
+    if !stderr::can_ask() {
         bail!("No terminal available to confirm the removal. Use --yes to remove it without confirmation.");
     }
     let typed = Arc::new(Input::new(None)).turn().await.answer(question).await;
@@ -65,7 +65,7 @@ async fn agreed(question: &str) -> anyhow::Result<bool> {
 pub(super) async fn rename(store: &SessionStore, session: &str, name: &str) -> anyhow::Result<ExitCode> {
     let session = store.find(session).await.map_err(explained)?;
     store.rename(&session.id, name).await.map_err(explained)?;
-    say(&format!("Renamed {} to '{}'.", session.id, visible::line(name)))
+    say(&format!("Renamed {} to '{}'.", session.id, escape::line(name)))
 }
 
 /// Copies a session.
@@ -109,8 +109,8 @@ pub(super) async fn export(
 /// Escapes control characters: content must not move the cursor.
 fn escaped(text: &str, format: ExportFormat) -> String {
     match format {
-        ExportFormat::Json => visible::json(text),
-        ExportFormat::Markdown => visible::prose(text).into_owned(),
+        ExportFormat::Json => escape::json(text),
+        ExportFormat::Markdown => escape::prose(text).into_owned(),
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<
     if is_foreign(file)? {
         let imported = import::legacy(store, file).await.map_err(explained)?;
         for not in &imported.failed {
-            aside::line(format_args!("{}: {}", visible::line(&not.what), visible::line(&not.reason)));
+            stderr::line(format_args!("{}: {}", escape::line(&not.what), escape::line(&not.reason)));
         }
         return say(&format!(
             "Imported {} sessions ({} already present, {} unreadable).",

@@ -10,16 +10,16 @@ use goose_extension::{JsonObject, Message, MessageContent, RichRenderable, Role}
 
 use super::list::local;
 use crate::{
-    aside,
-    commands::assemble::Before,
+    commands::conversation_setup::Before,
+    escape,
     output::{FAINT, NAME},
+    stderr,
     terminal::{
         answer::Answer,
         screen::rendered,
         size,
         tool_call::{self, Fold},
     },
-    visible,
 };
 
 /// Lines of each of the last messages that are shown.
@@ -59,22 +59,22 @@ impl LoggedEntries {
 
 /// Shows the conversation so far.
 pub(crate) fn show(before: &Before, messages: &[Arc<Message>], extent: Extent) -> io::Result<()> {
-    if !aside::is_seen() {
+    if !stderr::is_seen() {
         return Ok(());
     }
     let summary = &before.summary;
-    aside::line(format_args!(
+    stderr::line(format_args!(
         "{FAINT}Going on with {} ({}), {} messages, last used {}.{FAINT:#}",
         summary.id,
-        visible::line(summary.name()),
+        escape::line(summary.name()),
         summary.messages,
         local(summary.updated_at)
     ));
     if before.unfinished {
-        aside::line(format_args!("{FAINT}goose was ended in the middle of the last reply.{FAINT:#}"));
+        stderr::line(format_args!("{FAINT}goose was ended in the middle of the last reply.{FAINT:#}"));
     }
     if before.skipped > 0 {
-        aside::line(format_args!("{} steps of it cannot be read and are left out.", before.skipped));
+        stderr::line(format_args!("{} steps of it cannot be read and are left out.", before.skipped));
     }
     match extent {
         Extent::Whole => messages.iter().try_for_each(|message| whole(message, &before.logs)),
@@ -96,7 +96,7 @@ fn last_words(messages: &[Arc<Message>], logs: &LoggedEntries) {
     let shown: Vec<String> = shown.flat_map(|part| logs_of(part, logs)).collect();
     show_end(">", last(Role::User).as_deref());
     for line in shown.iter().skip(shown.len().saturating_sub(MAX_LINES)) {
-        aside::line(line);
+        stderr::line(line);
     }
     show_end(" ", last(Role::Assistant).as_deref());
 }
@@ -123,11 +123,11 @@ fn since_question(messages: &[Arc<Message>]) -> &[Arc<Message>] {
 fn show_end(mark: &str, text: Option<&str>) {
     let all: Vec<&str> = text.unwrap_or_default().trim().lines().collect();
     if all.len() > MAX_LINES {
-        aside::line(format_args!("{FAINT}{mark} …{FAINT:#}"));
+        stderr::line(format_args!("{FAINT}{mark} …{FAINT:#}"));
     }
     for line in all.iter().skip(all.len().saturating_sub(MAX_LINES)) {
-        let line = size::fitted(&visible::text(line), size::columns().saturating_sub(3));
-        aside::line(format_args!("{FAINT}{mark} {line}{FAINT:#}"));
+        let line = size::fitted(&escape::text(line), size::columns().saturating_sub(3));
+        stderr::line(format_args!("{FAINT}{mark} {line}{FAINT:#}"));
     }
 }
 
@@ -136,18 +136,18 @@ fn whole(message: &Message, logs: &LoggedEntries) -> io::Result<()> {
         match part {
             MessageContent::ToolCall { name, arguments, .. } => {
                 let arguments = arguments.as_object().cloned().unwrap_or_default();
-                aside::line(tool_call::title(name, &arguments, size::columns()));
-                logs_of(part, logs).into_iter().for_each(aside::line);
+                stderr::line(tool_call::title(name, &arguments, size::columns()));
+                logs_of(part, logs).into_iter().for_each(stderr::line);
             }
             MessageContent::ToolResult { output, .. } => {
                 for line in tool_call::result(output, ToolEnd::Ran, Fold::Folded, size::columns()) {
-                    aside::line(line);
+                    stderr::line(line);
                 }
             }
             part => match part.as_text() {
                 Some(text) if message.role == Role::User => {
-                    for line in visible::text(text).lines() {
-                        aside::line(format_args!("{NAME}> {line}{NAME:#}"));
+                    for line in escape::text(text).lines() {
+                        stderr::line(format_args!("{NAME}> {line}{NAME:#}"));
                     }
                 }
                 Some(text) => {

@@ -6,7 +6,7 @@ use anstyle::{Reset, Style};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::spans::Span;
-use crate::visible;
+use crate::escape;
 
 /// Lines in the making. `out` has only finished text.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Layout {
     pub(super) fn spans(&mut self, spans: &[Span]) {
         let mut word: Vec<(Style, String)> = Vec::new();
         for span in spans {
-            let text = visible::prose(&span.text);
+            let text = escape::prose(&span.text);
             for (index, line) in text.split('\n').enumerate() {
                 if index > 0 {
                     self.word(&mut word);

@@ -329,7 +329,7 @@ impl Markdown {
             self.out.begin(&code.margin, Margin::default());
         }
         for span in code.painter.line(&text.replace('\t', "    ")) {
-            self.out.put(span.style, &crate::visible::line(&span.text));
+            self.out.put(span.style, &crate::escape::line(&span.text));
         }
         self.has_written = true;
     }

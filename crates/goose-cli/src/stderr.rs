@@ -9,7 +9,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 
 use crate::{
-    visible,
+    escape,
     wrap::{WIDTH, wrapped},
 };
 
@@ -51,7 +51,7 @@ pub(crate) fn can_ask() -> bool {
 
 /// Writes an error.
 pub(crate) fn error(text: &str) {
-    let (text, width) = (visible::text(text.trim_end()), if is_seen() { WIDTH } else { usize::MAX });
+    let (text, width) = (escape::text(text.trim_end()), if is_seen() { WIDTH } else { usize::MAX });
     let text = format!("{LABEL} {text}");
     let lines: Vec<&str> = text.lines().flat_map(|line| wrapped(line, width)).collect();
     let text = lines.join("\n");
@@ -101,7 +101,7 @@ pub(crate) fn status_lines(lines: &[&str], width: usize) {
     if shown.question {
         return;
     }
-    let cut = |line: &&str| visible::line(line).chars().take(width).collect::<String>();
+    let cut = |line: &&str| escape::line(line).chars().take(width).collect::<String>();
     let text = lines.iter().map(cut).collect::<Vec<_>>().join("\n");
     let mut stderr = io::stderr();
     let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());

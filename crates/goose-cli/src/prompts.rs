@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;
 
-use crate::{aside, form::Field, visible};
+use crate::{escape, form::Field, stderr};
 
 /// What a person types to cancel the whole call.
 const CANCEL: &str = "!cancel";
@@ -62,14 +62,14 @@ struct AtTerminal {
 #[async_trait]
 impl Dialogue for AtTerminal {
     fn tell(&self, line: &str) {
-        aside::line(line);
+        stderr::line(line);
     }
 
     async fn ask(&self, prompt: &str) -> Option<String> {
-        aside::question(prompt);
+        stderr::question(prompt);
         let answer = read_line().await;
         // Ctrl-D leaves the cursor where it is.
-        aside::end_question(if answer.is_some() { "" } else { "\n" });
+        stderr::end_question(if answer.is_some() { "" } else { "\n" });
         answer
     }
 
@@ -156,12 +156,12 @@ fn fields(schema: &ElicitationSchema) -> Vec<Field> {
 /// Asks until the answer fits. `None` where an optional field is left out.
 async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, Ended> {
     if let Some(description) = &field.description {
-        with.tell(&format!("  {}", visible::line(description)));
+        with.tell(&format!("  {}", escape::line(description)));
     }
     for (index, choice) in field.choices().iter().enumerate() {
-        with.tell(&format!("  {}) {}", index + 1, visible::line(&choice.label)));
+        with.tell(&format!("  {}) {}", index + 1, escape::line(&choice.label)));
     }
-    let prompt = format!("{} ({}): ", visible::line(field.label()), visible::line(&field.hint()));
+    let prompt = format!("{} ({}): ", escape::line(field.label()), escape::line(&field.hint()));
     loop {
         let answer = answer(with, &prompt).await?;
         if answer.is_empty() && (field.default.is_some() || !field.required) {
@@ -170,14 +170,14 @@ async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, 
         match field.read(&answer) {
             Ok(_) if answer.is_empty() => with.tell("  An answer is needed."),
             Ok(value) => return Ok(Some(value)),
-            Err(problem) => with.tell(&format!("  {}", visible::line(&problem))),
+            Err(problem) => with.tell(&format!("  {}", escape::line(&problem))),
         }
     }
 }
 
 async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -> Result<Elicited, Ended> {
     introduce(with, extension, message);
-    with.tell(&format!("  {}", visible::line(url)));
+    with.tell(&format!("  {}", escape::line(url)));
     let Some(page) = web_page(url) else {
         with.tell("That is no address of a web page, and so it is not opened.");
         return Err(Ended::Declined);
@@ -202,7 +202,7 @@ fn web_page(url: &str) -> Option<Url> {
 }
 
 fn introduce(with: &dyn Dialogue, extension: &str, message: &str) {
-    with.tell(&format!("The extension `{}` asks: {}", visible::line(extension), visible::text(message)));
+    with.tell(&format!("The extension `{}` asks: {}", escape::line(extension), escape::text(message)));
 }
 
 /// An answer without space around it, where there is one.
@@ -215,5 +215,5 @@ async fn answer(with: &dyn Dialogue, prompt: &str) -> Result<String, Ended> {
 }
 
 #[cfg(test)]
-#[path = "dialogue_tests.rs"]
+#[path = "prompts_tests.rs"]
 mod tests;

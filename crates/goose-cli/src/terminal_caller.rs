@@ -1,4 +1,4 @@
-//! [`Person`]: the user who calls a tool from the command line. They see its progress and its log, and answer its
+//! [`TerminalCaller`]: the user who calls a tool from the command line. They see its progress and its log, and answer its
 //! questions at a terminal.
 
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use goose_extension::{
 use serde_json::Value;
 
 use crate::{
-    aside,
-    dialogue::{self, Keyboard, Terminal},
-    visible,
+    escape,
+    prompts::{self, Keyboard, Terminal},
+    stderr,
 };
 
 const FAINT: Style = Style::new().dimmed();
@@ -29,7 +29,7 @@ enum View {
 }
 
 /// The user who called.
-pub(crate) struct Person {
+pub(crate) struct TerminalCaller {
     view: View,
     can_answer: bool,
     /// The least level of log messages that are shown.
@@ -38,17 +38,17 @@ pub(crate) struct Person {
     keyboard: Arc<dyn Keyboard>,
 }
 
-impl Person {
+impl TerminalCaller {
     /// The user at this terminal. `verbose` shows progress also without a terminal.
     pub(crate) fn new(verbose: bool) -> Self {
-        let view = match (aside::is_seen(), verbose) {
+        let view = match (stderr::is_seen(), verbose) {
             (true, _) => View::Terminal,
             (false, true) => View::Lines,
             (false, false) => View::Nothing,
         };
         let least_level = if verbose { LogLevel::Debug } else { LogLevel::Info };
         let keyboard = Arc::new(Terminal::default());
-        Self { view, can_answer: aside::can_ask(), least_level, keyboard }
+        Self { view, can_answer: stderr::can_ask(), least_level, keyboard }
     }
 
     /// The user at a keyboard that others read as well.
@@ -63,13 +63,13 @@ impl Person {
 
     fn show(&self, line: &str) {
         if self.view != View::Nothing {
-            aside::line(format_args!("{FAINT}{}{FAINT:#}", visible::text(line)));
+            stderr::line(format_args!("{FAINT}{}{FAINT:#}", escape::text(line)));
         }
     }
 
     fn show_for_a_while(&self, line: &str) {
         match self.view {
-            View::Terminal => aside::status(line),
+            View::Terminal => stderr::status(line),
             View::Lines => self.show(line),
             View::Nothing => {}
         }
@@ -77,14 +77,14 @@ impl Person {
 }
 
 #[async_trait]
-impl Caller for Person {
+impl Caller for TerminalCaller {
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         // The manager puts the extension's name before the key.
         let extension = key.split_once('/').map_or(key, |(extension, _)| extension);
         match question {
             Question::Elicit(question) if self.can_answer => {
                 let turn = self.keyboard.turn().await;
-                Ok(Answer::Elicited(dialogue::elicit(&*turn, extension, question).await))
+                Ok(Answer::Elicited(prompts::elicit(&*turn, extension, question).await))
             }
             _ => Err(ToolError::Denied("There is nobody at a terminal who could answer this.".to_owned())),
         }
@@ -122,7 +122,7 @@ impl Caller for Person {
 }
 
 /// Shows log entries and status to the user.
-struct Told(Arc<Person>);
+struct Told(Arc<TerminalCaller>);
 
 impl Notifier for Told {
     fn log(&self, content: RichRenderable) {

@@ -18,10 +18,9 @@ use serde_json::Value;
 use super::{explained, project, session::LoggedEntries};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
-    aside,
     choice::{self, Voice},
     local::{self, Fetching},
-    selection,
+    selection, stderr,
     supervise::agent_manager,
     terminal::input::Input,
 };
@@ -106,10 +105,10 @@ pub(crate) async fn assemble(
     let agents = agent_manager(settings).with_store(store);
     let options = OpenOptions::new(profile).with_session(session).with_working_dir(folder);
     let exchange = agents.open(said(options, &wanted)?).await.map_err(with_hint)?;
-    exchange.set_attended(aside::can_ask());
+    exchange.set_attended(stderr::can_ask());
     let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {
-        aside::line(format_args!("{}", crate::visible::text(&problem)));
+        stderr::line(format_args!("{}", crate::escape::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, before, agents })
 }
@@ -159,7 +158,7 @@ async fn settings(
     wanted: &Wanted<'_>,
     input: &Arc<Input>,
 ) -> anyhow::Result<Settings> {
-    let (args, asked) = (wanted.model, aside::can_ask().then_some(input));
+    let (args, asked) = (wanted.model, stderr::can_ask().then_some(input));
     let consent = Consent::new(args.trust_project, project::TRUST_PROJECT);
     let project = project::trusted(paths, folder, consent, asked).await?;
     let consent = Consent::new(args.yes, local::YES);

@@ -28,6 +28,9 @@ const FIXED: [(&str, &str); 7] = [
     ("GOOSE_TERMINAL", "1"),
 ];
 
+/// Variables that would make `cd` lead elsewhere than its words say, which permissions are judged by.
+const REMOVED: [&str; 2] = ["CDPATH", "OLDPWD"];
+
 /// How commands are run.
 pub(super) struct Program {
     named: OsString,
@@ -43,7 +46,12 @@ impl Program {
         Self {
             named: named.cloned().unwrap_or_else(|| DEFAULT_SHELL.into()),
             found: OnceLock::new(),
-            environment: variables.clone().into_iter().chain(fixed).collect(),
+            environment: variables
+                .clone()
+                .into_iter()
+                .filter(|(name, _)| !REMOVED.iter().any(|removed| name == removed))
+                .chain(fixed)
+                .collect(),
         }
     }
 

@@ -1,17 +1,22 @@
 //! The judge's work on shell commands: every segment, every file, every doubt.
 
+use std::path::{Path, PathBuf};
+
 use super::{
     judge::{Judge, Leeway, Means},
     judge_words::Watch,
     matching::Certainty,
     paths,
     rule::{Effect, Rule},
-    shell::{self, Access, FileUse, Form, MOVES, Says, Script, Segment, SegmentKind, Weight, Word},
+    shell::{self, Access, FileUse, Folders, Form, MAX_SEGMENTS, Says, Script, Segment, SegmentKind, Word},
     suggest,
 };
 
 /// Files that swallow what is written, or pass it on.
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
+
+/// How many command lines within words of command lines are looked into.
+const MAX_HIDDEN: usize = 3;
 
 /// What a command is looked at for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +37,15 @@ impl Judge<'_> {
         let script = shell::read(command);
         let mut watch = self.watch();
         for segment in &script.segments {
-            self.segment(segment, &script, &mut watch);
+            self.segment(segment, &script, look, &mut watch);
         }
         for file in &script.files {
-            self.redirection(file, &script, look);
+            self.redirection(file, look, &mut watch);
+        }
+        let only_reads = script.segments.iter().flat_map(|segment| segment.forms.first());
+        let only_reads = only_reads.map(|form| &form.words).all(|words| shell::is_read_only(words));
+        for (word, folders) in &script.loose {
+            self.restrict_loose(word, folders, only_reads, &mut watch);
         }
         if look == Look::ForRulesFile {
             return;
@@ -45,8 +55,11 @@ impl Judge<'_> {
                 .ask(format!("commands are run by `{shell}`, whose language is not understood here"));
         }
         for doubt in &script.doubts {
-            if doubt.weight == Weight::Opaque || self.leeway != Leeway::Everything {
-                self.opinions.ask(doubt.reason.clone());
+            self.opinions.ask(doubt.reason.clone());
+        }
+        for name in &script.set {
+            if self.leeway != Leeway::Everything || shell::is_steering_variable(name) {
+                self.opinions.ask(format!("it sets `{name}`, which programs may look at"));
             }
         }
         if script.segments.is_empty() && self.leeway != Leeway::Everything && script.files.is_empty() {
@@ -73,32 +86,59 @@ impl Judge<'_> {
         is_about_files || rule.is_about(self.call)
     }
 
-    fn segment(&mut self, segment: &Segment, script: &Script, watch: &mut Watch) {
+    fn segment(&mut self, segment: &Segment, script: &Script, look: Look, watch: &mut Watch) {
         for form in &segment.forms {
             self.restrict_command(form);
-            self.restrict_words(form, watch);
+            self.restrict_words(form, &segment.folders, watch);
         }
-        if segment.kind == SegmentKind::Carrier || self.leeway == Leeway::Everything {
+        // More segments than these are asked about as a whole.
+        if look != Look::ForAll || script.segments.len() > MAX_SEGMENTS {
             return;
         }
+        if self.leeway == Leeway::Everything {
+            return self.check_obscure(segment);
+        }
         let Some(outer) = segment.forms.first() else { return };
-        if let Some(name) = segment.variables.iter().find(|name| !shell::is_harmless_variable(name)) {
+        if let Err(name) = shell::has_harmless_variables(&outer.words, &segment.variables) {
             let what = line(&outer.words);
             return self
                 .opinions
                 .ask(format!("`{what}` is given the variable `{name}`, which may change what it does"));
         }
-        let counted: Vec<&Form> = segment.forms.iter().filter(|form| form.says == Says::All).collect();
-        let is_allowed = counted.iter().any(|form| self.is_allowed(&form.words))
-            || (self.leeway == Leeway::Reading && counted.iter().any(|form| reads_only(&form.words, script)))
-            || counted.iter().any(|form| self.stays_inside(&form.words, script));
-        if !is_allowed {
+        if segment.kind == SegmentKind::Carrier {
+            return;
+        }
+        let mut counted = segment.forms.iter().filter(|form| form.says == Says::All).map(|form| &form.words);
+        let is_fine = counted.any(|words| {
+            self.is_allowed(words, &segment.folders)
+                || (self.leeway == Leeway::Reading && reads_only(words, &segment.folders))
+                || self.stays_inside(words, &segment.folders)
+        });
+        if !is_fine {
             let what = line(&outer.words);
             let reason = match self.leeway {
+                _ if !segment.folders.is_here() => format!("`{what}` runs after the folder was changed"),
                 Leeway::Reading => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
             };
-            self.opinions.ask_unless(reason, suggest::command(self.call, segment));
+            let rule = suggest::command(self.call, segment).filter(|_| segment.folders.is_here());
+            self.opinions.ask_unless(reason, rule);
+        }
+    }
+
+    /// Where a rule forbids some commands and all others run: those of which nobody can say what they run.
+    fn check_obscure(&mut self, segment: &Segment) {
+        let Some(outer) = segment.forms.first() else { return };
+        if let Some(name) = segment.variables.iter().find(|name| shell::is_steering_variable(name)) {
+            let what = line(&outer.words);
+            return self
+                .opinions
+                .ask(format!("`{what}` is given the variable `{name}`, which may change what it does"));
+        }
+        let Some(reason) = segment.runs else { return };
+        let mut counted = segment.forms.iter().filter(|form| form.says == Says::All);
+        if !counted.any(|form| self.is_allowed(&form.words, &segment.folders)) {
+            self.opinions.ask(format!("`{}` {reason}", super::judge::shown(&segment.source)));
         }
     }
 
@@ -109,32 +149,85 @@ impl Judge<'_> {
             .filter(|rule| rule.restricts() && !rule.is_whole() && rule.is_about(self.call))
             .cloned()
             .collect();
-        for rule in rules {
+        for rule in &rules {
             let certainty = rule.command().map_or(Certainty::Maybe, |pattern| pattern.restricts(&form.words));
-            self.restriction(&rule, certainty, &line(&form.words));
+            self.restriction(rule, certainty, &line(&form.words));
+        }
+        if !rules.is_empty() {
+            self.restrict_hidden(&rules, &form.words, MAX_HIDDEN);
         }
     }
 
-    fn is_allowed(&self, words: &[Word]) -> bool {
-        self.rules
-            .iter()
-            .filter(|rule| rule.effect() == Effect::Allow && rule.is_about(self.call))
-            .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
+    /// Words that are command lines themselves, and may be run by the program that is given them.
+    fn restrict_hidden(&mut self, rules: &[Rule], words: &[Word], left: usize) {
+        if left == 0 || shell::is_read_only(words) {
+            return;
+        }
+        let hidden = words.iter().skip(1).filter_map(|word| word.text.as_deref());
+        for text in hidden.filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '('])) {
+            let value =
+                text.split_once('=').filter(|(name, _)| name.starts_with('-')).map(|(_, value)| value);
+            for source in [Some(text), value].into_iter().flatten() {
+                let script = shell::read(source);
+                for form in script.segments.iter().flat_map(|segment| &segment.forms) {
+                    if form.words.first().is_none_or(|program| program.text.is_none()) {
+                        continue;
+                    }
+                    for rule in rules {
+                        let certainty =
+                            rule.command().map_or(Certainty::No, |pattern| pattern.restricts(&form.words));
+                        self.restriction(rule, certainty.min(Certainty::Maybe), &line(&form.words));
+                    }
+                    self.restrict_hidden(rules, &form.words, left - 1);
+                }
+            }
+        }
+    }
+
+    /// A rule is about the working folder; in another one the same words may mean something else.
+    fn is_allowed(&self, words: &[Word], folders: &Folders) -> bool {
+        folders.is_here()
+            && self
+                .rules
+                .iter()
+                .filter(|rule| rule.effect() == Effect::Allow && rule.is_about(self.call))
+                .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
     }
 
     /// `cd` into a folder of the working folder does nothing by itself.
-    fn stays_inside(&self, words: &[Word], script: &Script) -> bool {
+    fn stays_inside(&self, words: &[Word], folders: &Folders) -> bool {
         let [program, target] = words else { return false };
-        let is_only_move = script.segments.iter().filter(|segment| moves(segment)).count() == 1;
-        let inside = |text: &str| {
-            let working = paths::resolve(self.bases.working).ok();
-            let target = self.bases.resolve(text).ok().filter(|_| !text.starts_with('-'));
-            working.zip(target).is_some_and(|(working, target)| target.starts_with(working))
+        let Some(target) = target.text.as_deref().filter(|target| !target.starts_with('-')) else {
+            return false;
         };
-        program.text.as_deref() == Some("cd") && is_only_move && target.text.as_deref().is_some_and(inside)
+        let Ok(working) = paths::resolve(self.bases.working) else { return false };
+        let places = self.places(&folders.join(target)).unwrap_or_default();
+        let is_inside =
+            |place: &PathBuf| paths::resolve(place).is_ok_and(|place| place.starts_with(&working));
+        program.text.as_deref() == Some("cd") && !places.is_empty() && places.iter().all(is_inside)
     }
 
-    fn redirection(&mut self, file: &FileUse, script: &Script, look: Look) {
+    /// Where these folders are: as shells write them, and where that may be another place, as links lead there. `None` where
+    /// that is not known.
+    pub(super) fn places(&self, folders: &Folders) -> Option<Vec<PathBuf>> {
+        let Folders::Known(folders) = folders else { return None };
+        let mut places = Vec::new();
+        for folder in folders.iter() {
+            if folder.is_empty() {
+                places.push(self.bases.working.to_owned());
+                continue;
+            }
+            let written = self.bases.absolute(folder).ok()?;
+            if folder.contains("..") {
+                places.push(paths::resolve(&written).ok()?);
+            }
+            places.push(without_dots(&written));
+        }
+        places.dedup();
+        Some(places)
+    }
+
+    fn redirection(&mut self, file: &FileUse, look: Look, watch: &mut Watch) {
         let Some(path) = &file.path else {
             let is_restricted = |rule: &Rule| rule.restricts() && rule.is_about_access(Access::Read);
             let matters = match look {
@@ -149,33 +242,45 @@ impl Judge<'_> {
         if HARMLESS_FILES.contains(&path.as_str()) {
             return;
         }
-        if look == Look::ForRulesFile {
-            return self.path(file.access, path, Means::Shell);
+        if !watch.spend() {
+            return self.opinions.ask("it has too many words to look at each");
         }
-        if path.starts_with("/dev/") {
+        if path.starts_with("/dev/") && look == Look::ForAll {
             return self.opinions.ask(format!("`{path}` is no ordinary file"));
         }
-        if script.moves() && !path.starts_with(['/', '~']) {
-            return self
-                .opinions
-                .ask(format!("it is not known where `{path}` is after the folder was changed"));
+        if file.folders.is_here() || path.starts_with(['/', '~']) {
+            return self.path(file.access, path, Means::Shell);
         }
-        self.path(file.access, path, Means::Shell);
+        for place in self.places(&file.folders).unwrap_or_default() {
+            self.path(file.access, &place.join(path).to_string_lossy(), Means::Shell);
+        }
+        if look == Look::ForAll {
+            self.opinions.ask(format!("it is not known where `{path}` is after the folder was changed"));
+        }
     }
 }
 
-fn moves(segment: &Segment) -> bool {
-    segment.forms.iter().filter_map(|form| form.words.first()?.program()).any(|name| MOVES.contains(&name))
+/// In another folder, git may find a configuration that runs programs.
+fn reads_only(words: &[Word], folders: &Folders) -> bool {
+    let is_git = words.first().and_then(Word::program) == Some("git");
+    shell::is_read_only(words) && (!is_git || folders.is_here())
 }
 
-/// In another folder, git may find a configuration that runs programs.
-fn reads_only(words: &[Word], script: &Script) -> bool {
-    let is_git = words.first().and_then(Word::program) == Some("git");
-    shell::is_read_only(words) && !(is_git && script.moves())
+/// A path without `.` and `..`, as a shell shortens it that does not look at links.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut short = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(short.pop()),
+            std::path::Component::CurDir => {}
+            part => short.push(part),
+        }
+    }
+    short
 }
 
 /// A command as a reason shows it.
 fn line(words: &[Word]) -> String {
-    let words: Vec<&str> = words.iter().map(|word| word.text.as_deref().unwrap_or("…")).collect();
+    let words: Vec<&str> = words.iter().take(40).map(|word| word.text.as_deref().unwrap_or("…")).collect();
     super::judge::shown(&words.join(" "))
 }

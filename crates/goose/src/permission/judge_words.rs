@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use super::{
     judge::Judge,
     matching::Certainty,
-    paths::Places,
+    paths::{self, Bases, Places},
     rule::Rule,
-    shell::{self, Access, Form, Reach, Word},
+    shell::{self, Access, Folders, Form, Reach, Word},
 };
 
 /// How many paths of one command line are looked up; one with more is asked about.
 const MAX_PATHS: usize = 4000;
+
+/// How many folders a command may be told to work in.
+const MAX_CHOSEN: usize = 8;
 
 /// What stands between the parts of a word that may be paths: `--file=x`, `@x`, `HEAD:x`, `a,b`.
 const JOINTS: [char; 4] = ['=', '@', ':', ','];
@@ -20,6 +23,16 @@ const JOINTS: [char; 4] = ['=', '@', ':', ','];
 pub(super) struct Watch {
     rules: Vec<Watched>,
     left: usize,
+    /// The folders that were looked up last.
+    last: Option<(Folders, Option<Vec<PathBuf>>)>,
+}
+
+impl Watch {
+    /// Counts a path; `false` where there were too many.
+    pub(super) fn spend(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left > 0
+    }
 }
 
 struct Watched {
@@ -27,12 +40,18 @@ struct Watched {
     access: Access,
     /// `None` where it is not known.
     places: Option<Places>,
+    /// Texts that name the protected files within other text.
+    names: Vec<String>,
     is_guard: bool,
 }
 
-/// What a word may be, where it is known.
+/// What a word may be, where it is known: in each folder that it may be relative to.
 struct Candidate {
     text: String,
+    found: Vec<Found>,
+}
+
+struct Found {
     written: PathBuf,
     resolved: PathBuf,
     depth: Depth,
@@ -41,6 +60,8 @@ struct Candidate {
 /// How much of a folder is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
+    /// The folder in which a command runs, which may or may not use what is in it.
+    Around,
     Itself,
     AllBelow,
 }
@@ -57,23 +78,26 @@ impl Judge<'_> {
             .flat_map(|access| self.rules.iter().map(move |rule| (rule, access)))
             .filter(|(rule, access)| rule.restricts() && rule.is_about_access(*access))
             .filter_map(|(rule, access)| {
-                let (places, is_guard) = (rule.path()?.places(self.bases), self.is_guard(rule));
-                Some(Watched { rule: rule.clone(), access, places, is_guard })
+                let (pattern, is_guard) = (rule.path()?, self.is_guard(rule));
+                let (places, names) = (pattern.places(self.bases), pattern.names(self.bases));
+                Some(Watched { rule: rule.clone(), access, places, names, is_guard })
             })
             .collect();
-        Watch { rules, left: MAX_PATHS }
+        Watch { rules, left: MAX_PATHS, last: None }
     }
 
     /// Words that are, or may be, paths which a rule protects. What the command does with them is not known, so this asks;
     /// where the command only reads, and reading is denied, it is.
-    pub(super) fn restrict_words(&mut self, form: &Form, watch: &mut Watch) {
+    pub(super) fn restrict_words(&mut self, form: &Form, folders: &Folders, watch: &mut Watch) {
         let reads = shell::is_read_only(&form.words);
         // What only reads writes nothing.
         let is_used = |watched: &Watched| !reads || watched.access == Access::Read;
-        if !watch.rules.iter().any(is_used) {
+        let is_move = form.words.first().and_then(Word::program) == Some("cd");
+        if is_move || !watch.rules.iter().any(is_used) {
             return;
         }
-        for candidate in self.candidates(form, &mut watch.left) {
+        let places = self.working_places(form, folders, watch);
+        for candidate in self.candidates(form, folders, places.as_deref(), &mut watch.left) {
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
                 let certainty = watched.certainty(&candidate);
                 let certainty = if reads { certainty } else { certainty.min(Certainty::Maybe) };
@@ -83,38 +107,125 @@ impl Judge<'_> {
         if watch.left == 0 {
             self.opinions.ask("it has too many words to look at each");
         }
-        let unknown = form.words.iter().skip(1).filter(|word| word.reach() == Reach::Anywhere);
-        for word in unknown.filter(|_| shell::takes_files(&form.words)) {
+        if !shell::takes_files(&form.words) {
+            return;
+        }
+        for word in form.words.iter().skip(1) {
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
-                if !watched.is_guard || self.hints_at_guard(word) {
-                    self.restriction(&watched.rule, Certainty::Maybe, "…");
+                let is_unknown =
+                    word.reach() == Reach::Anywhere && (!watched.is_guard || self.hints_at_guard(word));
+                if is_unknown || watched.is_named_in(word) {
+                    self.restriction(&watched.rule, Certainty::Maybe, &word.pieces().join("…"));
                 }
+            }
+        }
+        if places.is_none() {
+            for watched in watch.rules.iter().filter(|watched| is_used(watched) && !watched.is_guard) {
+                self.restriction(&watched.rule, Certainty::Maybe, "… in a folder that is not known");
             }
         }
     }
 
+    /// A word of no command, which some command may get.
+    pub(super) fn restrict_loose(&mut self, word: &Word, folders: &Folders, reads: bool, watch: &mut Watch) {
+        let is_used = |watched: &&Watched| !reads || watched.access == Access::Read;
+        let form = Form { words: vec![Word::clone(word), Word::clone(word)], says: shell::Says::Nothing };
+        let places = self.places(folders);
+        let candidates = self.candidates(&form, folders, places.as_deref(), &mut watch.left);
+        for watched in watch.rules.iter().filter(is_used) {
+            let is_meant = |candidate: &Candidate| watched.certainty(candidate) != Certainty::No;
+            if watched.is_named_in(word) || candidates.iter().any(is_meant) {
+                self.restriction(&watched.rule, Certainty::Maybe, &word.pieces().join("…"));
+            }
+        }
+    }
+
+    /// The folders that the words of a command may be relative to.
+    fn working_places(&self, form: &Form, folders: &Folders, watch: &mut Watch) -> Option<Vec<PathBuf>> {
+        let known = watch.last.as_ref().filter(|(last, _)| last == folders).map(|(_, places)| places.clone());
+        let places = known.unwrap_or_else(|| self.places(folders));
+        watch.last = Some((folders.clone(), places.clone()));
+        let mut places = places?;
+        let chosen = shell::chosen_folders(&form.words);
+        if chosen.len() > MAX_CHOSEN {
+            return None;
+        }
+        for folder in chosen {
+            let folder = folder.filter(|folder| !folder.is_empty())?;
+            let in_place = |place: &PathBuf| self.bases_in(place).absolute(&folder);
+            let more: Vec<PathBuf> = places.iter().filter_map(|place| in_place(place).ok()).collect();
+            places.extend(more);
+            places.truncate(2 * MAX_CHOSEN);
+        }
+        places.dedup();
+        Some(places)
+    }
+
+    fn bases_in<'p>(&'p self, folder: &'p std::path::Path) -> Bases<'p> {
+        Bases { working: folder, home: self.bases.home }
+    }
+
     /// What the words of a command are, or may be, as far as that is known.
-    fn candidates(&self, form: &Form, left: &mut usize) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        form: &Form,
+        folders: &Folders,
+        places: Option<&[PathBuf]>,
+        left: &mut usize,
+    ) -> Vec<Candidate> {
         let depth = if shell::looks_below(&form.words) { Depth::AllBelow } else { Depth::Itself };
         let unnamed = shell::unnamed_folder(&form.words).map(|folder| (folder, depth));
+        let around = (!folders.is_here()).then_some((".", Depth::Around));
         let written = form.words.iter().skip(1).flat_map(|word| match word.reach() {
             Reach::Exactly(text) => path_parts(text).into_iter().map(|part| (part, depth)).collect(),
             Reach::Within(folder) => vec![(folder, Depth::AllBelow)],
             Reach::Anywhere => Vec::new(),
         });
         let mut candidates = Vec::new();
-        for (text, depth) in written.chain(unnamed) {
-            if *left == 0 {
-                break;
-            }
-            *left -= 1;
-            let (Ok(written), Ok(resolved)) = (self.bases.absolute(text), self.bases.resolve(text)) else {
-                continue;
+        // The target of a link is relative to where the link is.
+        let beside = self.places_of_links(form, places);
+        for (text, depth) in written.chain(unnamed).chain(around) {
+            let is_absolute = text.starts_with(['/', '~']);
+            let here = std::slice::from_ref(&beside[0]);
+            let places = match places {
+                _ if is_absolute => here,
+                Some(_) => &beside[1..],
+                None => continue,
             };
-            let depth = if resolved.is_dir() { depth } else { Depth::Itself };
-            candidates.push(Candidate { text: text.to_owned(), written, resolved, depth });
+            let mut found = Vec::new();
+            for place in places {
+                if *left == 0 {
+                    return candidates;
+                }
+                *left -= 1;
+                let bases = self.bases_in(place);
+                let (Ok(written), Ok(resolved)) = (bases.absolute(text), bases.resolve(text)) else {
+                    continue;
+                };
+                let depth =
+                    if depth == Depth::AllBelow && !resolved.is_dir() { Depth::Itself } else { depth };
+                found.push(Found { written, resolved, depth });
+            }
+            if !found.is_empty() {
+                candidates.push(Candidate { text: text.to_owned(), found });
+            }
         }
         candidates
+    }
+
+    /// The working folder, then the folders that words may be relative to.
+    fn places_of_links(&self, form: &Form, places: Option<&[PathBuf]>) -> Vec<PathBuf> {
+        let mut all = vec![self.bases.working.to_owned()];
+        all.extend(places.unwrap_or_default().iter().cloned());
+        if form.words.first().and_then(Word::program) == Some("ln") {
+            let texts = form.words.iter().skip(1).rev().filter_map(|word| word.text.as_deref());
+            for link in texts.filter(|text| !text.starts_with('-')).take(2) {
+                let link = self.bases.working.join(link);
+                all.extend(link.parent().map(PathBuf::from));
+                all.push(link);
+            }
+        }
+        all
     }
 
     /// Whether what is known of a word fits the file of rules, or a folder that it is in.
@@ -127,12 +238,29 @@ impl Judge<'_> {
 }
 
 impl Watched {
+    /// How sure it is that a word is meant: where it is relative to one of several folders, only if all of them say so.
     fn certainty(&self, candidate: &Candidate) -> Certainty {
         let Some(places) = &self.places else { return Certainty::Maybe };
-        let (written, resolved) = (&candidate.written, &candidate.resolved);
-        let certainty = places.certainty(written, resolved);
-        let below = candidate.depth == Depth::AllBelow && places.may_be_below(written, resolved);
-        if below { certainty.max(Certainty::Maybe) } else { certainty }
+        let of = |found: &Found| {
+            let (written, resolved) = (&found.written, &found.resolved);
+            let certainty = places.certainty(written, resolved);
+            match found.depth {
+                Depth::Around if certainty != Certainty::Yes => Certainty::No,
+                Depth::AllBelow if places.may_be_below(written, resolved) => certainty.max(Certainty::Maybe),
+                _ => certainty,
+            }
+        };
+        let all: Vec<Certainty> = candidate.found.iter().map(of).collect();
+        match (all.iter().min(), all.iter().max()) {
+            (Some(Certainty::Yes), _) => Certainty::Yes,
+            (_, Some(Certainty::No)) | (None, _) => Certainty::No,
+            _ => Certainty::Maybe,
+        }
+    }
+
+    /// Whether a protected file is named within a word: in a script, behind an option.
+    fn is_named_in(&self, word: &Word) -> bool {
+        word.pieces().iter().any(|piece| self.names.iter().any(|name| paths::names(piece, name)))
     }
 }
 

@@ -58,11 +58,20 @@ impl CommandPattern {
             return certainty;
         }
         let carries = words.first().and_then(Word::program).is_some_and(carries_commands);
-        let starts = if carries { words.len() } else { 1 };
-        match (0..starts).any(|start| self.is_scattered_in(&words[start..])) {
+        // From the first word that may be the program on; what begins later is a part of that.
+        let start = match carries {
+            true => words.iter().position(|word| self.may_start_with(word)),
+            false => Some(0),
+        };
+        match start.is_some_and(|start| self.is_scattered_in(&words[start..])) {
             true => Certainty::Maybe,
             false => Certainty::No,
         }
+    }
+
+    fn may_start_with(&self, word: &Word) -> bool {
+        let is_program = |name: &str| self.words.first().is_some_and(|glob| is_program(glob, name, word));
+        word.program().is_none_or(is_program)
     }
 
     /// Word for word; `None` where a word differs.
@@ -110,35 +119,7 @@ fn is_program(glob: &Glob, name: &str, word: &Word) -> bool {
 
 /// Programs that run what stands among their arguments, in ways that are not looked into.
 fn carries_commands(program: &str) -> bool {
-    const CARRIERS: [&str; 26] = [
-        "chroot",
-        "chrt",
-        "docker",
-        "entr",
-        "fd",
-        "find",
-        "flock",
-        "fdfind",
-        "kubectl",
-        "ltrace",
-        "npx",
-        "nsenter",
-        "parallel",
-        "podman",
-        "runuser",
-        "script",
-        "ssh",
-        "strace",
-        "su",
-        "systemd-run",
-        "taskset",
-        "tmux",
-        "unbuffer",
-        "unshare",
-        "uvx",
-        "watch",
-    ];
-    CARRIERS.contains(&program)
+    shell::is_launcher(program) || matches!(program, "fd" | "fdfind" | "find" | "npm" | "uv" | "ip")
 }
 
 /// The words of a pattern. Quotes keep blanks and stars as they are.

@@ -202,6 +202,29 @@ impl PathPattern {
         (resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
     }
 
+    /// Texts that name what is meant within other text: the whole path, the last two names of it, and names with a dot.
+    pub(super) fn names(&self, bases: Bases<'_>) -> Vec<String> {
+        let literals = self.literals();
+        let mut names: Vec<String> = self
+            .components
+            .iter()
+            .filter_map(PatternPart::literal)
+            .filter(|name| name.len() > 2 && name.starts_with('.'))
+            .map(str::to_owned)
+            .collect();
+        let Some(base) = self.base(bases).filter(|_| !literals.is_empty()) else { return names };
+        let folder = self.literal_folder(&base);
+        if let Some(rest) = bases.home.and_then(|home| folder.strip_prefix(home).ok()) {
+            names.extend(["~", "$HOME", "${HOME}"].map(|home| format!("{home}/{}", rest.display())));
+        }
+        let last: Vec<_> = folder.iter().rev().take(2).collect();
+        if let [last, before] = last.as_slice() {
+            names.push(format!("{}/{}", before.to_string_lossy(), last.to_string_lossy()));
+        }
+        names.push(folder.to_string_lossy().into_owned());
+        names
+    }
+
     /// Whether something below a folder can be meant.
     fn goes_on(&self, base: &Path, folder: &Path) -> bool {
         if base.starts_with(folder) {
@@ -235,6 +258,14 @@ impl PathPattern {
         let names: Option<Vec<&str>> = rest.components().map(|part| part.as_os_str().to_str()).collect();
         names.is_some_and(|names| parts_match(&self.components, &names, same))
     }
+}
+
+/// Whether a name stands in a text, with no letters around it that would make it another one.
+pub(super) fn names(text: &str, name: &str) -> bool {
+    let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-.".contains(c));
+    text.match_indices(name).any(|(at, _)| {
+        !goes_on(text[..at].chars().next_back()) && !goes_on(text[at + name.len()..].chars().next())
+    })
 }
 
 /// Where a pattern leads, looked up once.

@@ -48,82 +48,12 @@ const OPEN: [&str; 34] = [
     "touch",
 ];
 
-/// Programs that run what they are given, or destroy: for these there is no "always", not even word for word.
-const NEVER: [&str; 74] = [
-    ".",
-    "ash",
-    "awk",
-    "bash",
-    "bun",
-    "busybox",
-    "chmod",
-    "chown",
-    "chroot",
-    "crontab",
-    "csh",
-    "curl",
-    "dash",
-    "dd",
-    "deno",
-    "doas",
-    "docker",
-    "entr",
-    "env",
-    "eval",
-    "exec",
-    "expect",
-    "fish",
-    "gawk",
-    "gdb",
-    "ionice",
-    "kill",
-    "killall",
-    "ksh",
-    "kubectl",
-    "ln",
-    "lua",
-    "mawk",
-    "mkfs",
-    "mount",
-    "mv",
-    "nc",
-    "nice",
-    "node",
-    "nohup",
-    "npx",
-    "nsenter",
-    "osascript",
-    "parallel",
-    "perl",
-    "php",
-    "pip",
-    "pipx",
-    "pkill",
-    "podman",
-    "pwsh",
-    "python",
-    "rm",
-    "rmdir",
-    "rsync",
-    "ruby",
-    "scp",
-    "script",
-    "sed",
-    "sh",
-    "shred",
-    "source",
-    "ssh",
-    "su",
-    "sudo",
-    "systemctl",
-    "tclsh",
-    "tee",
-    "tmux",
-    "truncate",
-    "unlink",
-    "uvx",
-    "xargs",
-    "zsh",
+/// Programs that run what they are given as wrappers do, or destroy: for these and for all
+/// [launchers](shell::is_launcher) there is no "always", not even word for word.
+const NEVER: [&str; 30] = [
+    "busybox", "chmod", "chown", "curl", "dd", "doas", "env", "exec", "ionice", "kill", "killall", "ln",
+    "mkfs", "mount", "mv", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo",
+    "tee", "toybox", "truncate", "unlink", "xargs",
 ];
 
 /// A rule for a command that was asked about: for what is left of it without what is wrapped around.
@@ -196,6 +126,7 @@ fn is_never(program: &str) -> bool {
     program.contains('/')
         || NEVER.contains(&program)
         || NEVER.contains(&versioned)
+        || shell::is_launcher(program)
         || versioned.starts_with("mkfs")
 }
 

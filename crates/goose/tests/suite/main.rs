@@ -37,6 +37,7 @@ mod permission_changes;
 mod permission_file;
 mod permission_paths;
 mod permission_properties;
+mod permission_reader;
 mod permission_shell;
 mod sharing;
 mod silence;

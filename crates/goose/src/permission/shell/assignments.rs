@@ -27,7 +27,7 @@ const HARMLESS: [&str; 22] = [
 ];
 
 /// Whether a variable can be set for a program without changing what it does.
-pub(in crate::permission) fn is_harmless(name: &str) -> bool {
+pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 
@@ -35,4 +35,43 @@ pub(in crate::permission) fn is_harmless(name: &str) -> bool {
 pub(super) fn is_local(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     is_harmless(name) || (plain && !name.contains("proxy"))
+}
+
+/// Whether a variable makes shells and well-known programs run other programs, or look for them elsewhere.
+pub(in crate::permission) fn is_steering(name: &str) -> bool {
+    const NAMES: [&str; 26] = [
+        "BASHOPTS",
+        "BROWSER",
+        "CC",
+        "CDPATH",
+        "CXX",
+        "EDITOR",
+        "ENV",
+        "GCONV_PATH",
+        "HOME",
+        "IFS",
+        "JAVA_TOOL_OPTIONS",
+        "LESSCLOSE",
+        "LESSOPEN",
+        "MANPAGER",
+        "OLDPWD",
+        "PAGER",
+        "PATH",
+        "POSIXLY_CORRECT",
+        "PROMPT_COMMAND",
+        "PS4",
+        "PWD",
+        "SHELL",
+        "SHELLOPTS",
+        "TAR_OPTIONS",
+        "VISUAL",
+        "XDG_CONFIG_HOME",
+    ];
+    const STARTS: [&str; 15] = [
+        "BASH", "CARGO_", "DYLD_", "GIT_", "GO", "LD_", "MAKE", "NODE_", "NPM_", "PERL", "PYTHON", "RUBY",
+        "RUST", "SSH_", "npm_",
+    ];
+    !is_harmless(name)
+        && name != "NODE_ENV"
+        && (NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start)))
 }

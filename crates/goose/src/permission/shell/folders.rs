@@ -27,7 +27,6 @@ pub(in crate::permission) fn looks_below(words: &[Word]) -> bool {
 pub(in crate::permission) fn unnamed(words: &[Word]) -> Option<&'static str> {
     let (program, rest) = (words.first().and_then(Word::program)?, &words[1..]);
     let is_meant = match program {
-        "cd" | "pushd" => return rest.iter().all(Word::may_be_option).then_some("~"),
         "find" => rest.first().is_none_or(Word::may_be_option),
         "rg" | "ag" | "ack" => !names_where(rest),
         "grep" | "egrep" | "fgrep" => looks_below(words) && !names_where(rest),
@@ -41,11 +40,38 @@ pub(in crate::permission) fn unnamed(words: &[Word]) -> Option<&'static str> {
 
 /// Programs whose words are no files.
 pub(in crate::permission) fn takes_files(words: &[Word]) -> bool {
-    const OTHERS: [&str; 22] = [
-        ":", "[", "basename", "declare", "dirname", "echo", "exit", "export", "expr", "false", "kill",
-        "local", "printf", "pwd", "readonly", "return", "seq", "sleep", "test", "true", "typeset", "unset",
+    const OTHERS: [&str; 25] = [
+        ":", "[", "basename", "break", "cd", "continue", "declare", "dirname", "echo", "exit", "export",
+        "expr", "false", "kill", "local", "printf", "pwd", "read", "readonly", "return", "seq", "sleep",
+        "test", "true", "unset",
     ];
     !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
+}
+
+/// The folders in which a program is told to work: `git -C x`, `tar --directory=x`. `None` stands for one that is not known.
+pub(in crate::permission) fn chosen(words: &[Word]) -> Vec<Option<String>> {
+    const LONG: [&str; 8] =
+        ["--directory", "--chdir", "--cwd", "--prefix", "--work-tree", "--git-dir", "--root", "--project"];
+    let mut chosen = Vec::new();
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        let Some(text) = word.text.as_deref() else { continue };
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        if LONG.contains(&name) || matches!(text, "-C" | "-D") {
+            match value {
+                Some(value) => chosen.push(Some(value.to_owned())),
+                None => chosen.extend(rest.clone().next().map(|word| word.text.clone())),
+            }
+        } else if let Some(value) = text.strip_prefix("-C").filter(|_| !text.starts_with("--")) {
+            chosen.push(Some(value.to_owned()));
+        } else if text.starts_with('-') && !text.starts_with("--") && text.ends_with('C') {
+            chosen.extend(rest.clone().next().map(|word| word.text.clone()));
+        }
+    }
+    chosen
 }
 
 /// What is searched for and where, with no option in between that might take one of the two as its value.

@@ -1,28 +1,36 @@
-//! What a shell command would do, piece by piece, read with a real parser.
+//! What a shell command would do, piece by piece.
 //!
-//! - `word`: a word as the shell would see it; `tree`: from source to [`Script`]; `heredoc`, `distrust`: where the parser is
-//!   checked, because shells differ; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and what they run;
-//! - `read_only`, `git`: what is known to change nothing; `folders`: what is looked into besides the words that are written;
-//! - `steering`: options that make a program run another one.
+//! - `reader`, `grammar`, `heredoc`: from source to [`Script`], for a small language that dash and bash read alike;
+//!   `word`: a word as the shell would see it; `place`: the folders that a command may run in;
+//! - `segment`: from words to a [`Segment`]; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and what they run; `builtins`:
+//!   commands of the shell that evaluate their words; `launchers`: programs that run code;
+//! - `read_only`, `git`, `sed`: what is known to change nothing; `folders`: what is looked into besides the words that are
+//!   written; `steering`: options that make a program run another one.
 //!
 //! Whatever is not understood is a [`Doubt`]. Nothing here allows or forbids; that is for the judge.
 
 mod assignments;
-mod distrust;
+mod builtins;
 mod folders;
 mod git;
+mod grammar;
 mod heredoc;
+mod launchers;
+mod place;
 mod read_only;
+mod reader;
+mod sed;
+mod segment;
 mod steering;
-mod tree;
 mod word;
 mod wrappers;
 
-pub(super) use assignments::is_harmless as is_harmless_variable;
-pub(super) use folders::{looks_below, takes_files, unnamed as unnamed_folder};
-pub(super) use read_only::{is_always_read_only, is_read_only};
+pub(super) use assignments::is_steering as is_steering_variable;
+pub(super) use folders::{chosen as chosen_folders, looks_below, takes_files, unnamed as unnamed_folder};
+pub(super) use launchers::is_launcher;
+pub(super) use place::Folders;
+pub(super) use read_only::{has_harmless_variables, is_always_read_only, is_read_only};
 pub(super) use steering::is_steered;
-pub(super) use tree::read;
 pub(super) use word::{Reach, Word};
 
 /// The longest command that is looked into.
@@ -42,31 +50,34 @@ pub(super) fn is_language_of(shell: &str) -> bool {
     shell.rsplit('/').next().is_some_and(|name| matches!(name, "sh" | "bash" | "dash" | "ash"))
 }
 
-/// What a command line would do.
+/// Reads a command line.
+pub(super) fn read(source: &str) -> Script {
+    let mut script = Script::default();
+    reader::Reader::read(&mut script, source, None, 0, Folders::here());
+    // A command is complete only behind the commands that stand in its words.
+    script.segments.sort_by_key(|segment| segment.at);
+    script.files.sort_by_key(|file| file.at);
+    if script.segments.len() > MAX_SEGMENTS {
+        let reason = format!("it has {} parts, too many to look at each", script.segments.len());
+        script.doubts.push(Doubt { reason });
+    }
+    script
+}
+
+/// What a command line would do, in the order in which it is written.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// The commands, in no particular order.
+    /// The commands.
     pub(super) segments: Vec<Segment>,
     /// The files that redirections read and write.
     pub(super) files: Vec<FileUse>,
+    /// Words of no command, with the folders in which they stand: values of variables, what a loop goes through.
+    pub(super) loose: Vec<(Word, Folders)>,
+    /// The variables that are set for all that follows, but for those that no program looks at.
+    pub(super) set: Vec<String>,
     /// What is not understood.
     pub(super) doubts: Vec<Doubt>,
 }
-
-impl Script {
-    fn doubt(&mut self, weight: Weight, reason: impl Into<String>) {
-        self.doubts.push(Doubt { weight, reason: reason.into() });
-    }
-
-    /// Whether it goes to another folder on its way, so that relative paths lead elsewhere.
-    pub(super) fn moves(&self) -> bool {
-        let programs = self.segments.iter().flat_map(|segment| &segment.forms);
-        programs.filter_map(|form| form.words.first()?.program()).any(|name| MOVES.contains(&name))
-    }
-}
-
-/// Commands after which the working folder is another one.
-pub(super) const MOVES: [&str; 3] = ["cd", "pushd", "popd"];
 
 /// One command.
 #[derive(Debug)]
@@ -77,6 +88,14 @@ pub(super) struct Segment {
     pub(super) variables: Vec<String>,
     /// Whether what it runs is judged by itself, as the script of `bash -c` is.
     pub(super) kind: SegmentKind,
+    /// The folders in which it may run.
+    pub(super) folders: Folders,
+    /// Why it is not known what it runs in the end.
+    pub(super) runs: Option<&'static str>,
+    /// The start of its source.
+    pub(super) source: String,
+    /// Where it begins.
+    pub(super) at: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +132,10 @@ pub(super) struct FileUse {
     /// As it stands in the command.
     pub(super) source: String,
     pub(super) access: Access,
+    /// The folders that it may be relative to.
+    pub(super) folders: Folders,
+    /// Where it stands.
+    pub(super) at: usize,
 }
 
 /// What is done with a file.
@@ -122,18 +145,8 @@ pub(super) enum Access {
     Write,
 }
 
-/// Something that is not understood.
+/// Something that is not understood: it may hide any command at all.
 #[derive(Debug)]
 pub(super) struct Doubt {
-    pub(super) weight: Weight,
     pub(super) reason: String,
-}
-
-/// How much a doubt hides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
-    /// It may hide any command at all.
-    Opaque,
-    /// What runs is known, but not all that it does.
-    Subtle,
 }

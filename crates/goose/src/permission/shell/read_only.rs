@@ -2,7 +2,7 @@
 //!
 //! Whoever adds a program here has read all of its options. What is not here is asked.
 
-use super::{git, word::Word};
+use super::{assignments, builtins, git, sed, word::Word};
 
 /// How a program's arguments are looked at.
 enum Check {
@@ -20,24 +20,32 @@ const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
 
 fn check_of(program: &str) -> Option<Check> {
     Some(match program {
-        "basename" | "cat" | "cksum" | "cmp" | "comm" | "cut" | "df" | "dirname" | "du" | "echo"
-        | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold" | "free" | "grep" | "groups"
-        | "head" | "id" | "join" | "ls" | "md5sum" | "nl" | "nproc" | "od" | "paste" | "pgrep"
-        | "printenv" | "ps" | "pwd" | "readlink" | "realpath" | "rev" | "seq" | "sha1sum" | "sha256sum"
-        | "sha512sum" | "sleep" | "stat" | "strings" | "tac" | "tail" | "tr" | "true" | "type" | "uname"
-        | "unexpand" | "uptime" | "wc" | "which" | "whoami" | ":" => Anything,
-        "diff" | "jq" => NO_OUTPUT_FILE,
+        "b2sum" | "basename" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df" | "dirname"
+        | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold" | "free"
+        | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join" | "logname" | "ls"
+        | "lsblk" | "lscpu" | "md5sum" | "nl" | "nproc" | "numfmt" | "od" | "paste" | "pgrep"
+        | "printenv" | "pwd" | "readlink" | "realpath" | "rev" | "seq" | "sha1sum" | "sha224sum"
+        | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat" | "strings" | "sum" | "tac" | "tail"
+        | "tr" | "true" | "tsort" | "tty" | "type" | "uname" | "unexpand" | "uptime" | "wc" | "which"
+        | "whoami" | ":" => Anything,
+        "base32" | "base64" | "diff" | "jq" | "shuf" => NO_OUTPUT_FILE,
         "tree" => Without { short: "oR", long: &["--output"] },
         "sort" => Without { short: "oT", long: &["--output", "--compress-program", "--temporary-directory"] },
         "rg" => Without { short: "z", long: &["--pre", "--pre-glob", "--hostname-bin", "--search-zip"] },
+        "fd" | "fdfind" => Without { short: "xX", long: &["--exec", "--exec-batch"] },
         "date" => Own(shows_date),
         "file" => Without { short: "Cmz", long: &["--compile", "--magic-file", "--uncompress"] },
-        "printf" => Without { short: "v", long: &[] },
-        "test" | "[" => Own(is_plain_test),
+        "printf" => Own(builtins::is_plain_printf),
+        "read" => Own(builtins::is_plain_read),
+        "set" => Own(builtins::is_plain_set),
+        "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
+        "docker" => Own(lists_containers),
         "find" => Own(is_plain_find),
-        "sed" => Own(prints_lines),
+        "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
+        "ps" => Own(shows_no_environment),
+        "sed" => Own(sed::prints_only),
         "uniq" => Own(has_one_operand),
-        "env" => Own(<[Word]>::is_empty),
+        "xxd" => Own(dumps),
         "command" => {
             Own(|rest| matches!(rest.first().and_then(|word| word.text.as_deref()), Some("-v" | "-V")))
         }
@@ -54,6 +62,9 @@ pub(in crate::permission) fn is_read_only(words: &[Word]) -> bool {
     if asks_version(program, rest) {
         return true;
     }
+    if matches!(program, "test" | "[") {
+        return builtins::is_plain_test(words);
+    }
     match check_of(program) {
         Some(Anything) => true,
         Some(Without { short, long }) => {
@@ -62,6 +73,17 @@ pub(in crate::permission) fn is_read_only(words: &[Word]) -> bool {
         Some(Own(check)) => check(rest),
         None => false,
     }
+}
+
+/// Whether these variables change nothing about what a command does.
+pub(in crate::permission) fn has_harmless_variables(
+    words: &[Word],
+    variables: &[String],
+) -> Result<(), String> {
+    // Where `read` splits a line is its own affair.
+    let is_read = words.first().and_then(|word| word.text.as_deref()) == Some("read");
+    let is_fine = |name: &&String| assignments::is_harmless(name) || (is_read && *name == "IFS");
+    variables.iter().find(|name| !is_fine(name)).map_or(Ok(()), |name| Err(name.clone()))
 }
 
 /// Whether every way to call a program changes nothing, so that a rule may allow it whole.
@@ -90,11 +112,6 @@ fn asks_version(program: &str, rest: &[Word]) -> bool {
     PROGRAMS.contains(&program) && only == Some("--version")
 }
 
-/// `-v` looks a variable up, and evaluates what stands in brackets.
-fn is_plain_test(rest: &[Word]) -> bool {
-    rest.iter().all(|word| !matches!(word.text.as_deref(), Some("-v" | "-R")))
-}
-
 fn is_plain_find(rest: &[Word]) -> bool {
     const BAD: [&str; 9] =
         ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
@@ -104,18 +121,56 @@ fn is_plain_find(rest: &[Word]) -> bool {
     })
 }
 
-/// `sed -n '10,20p' file`, and nothing else that sed can.
-fn prints_lines(rest: &[Word]) -> bool {
-    let [quiet, script, files @ ..] = rest else { return false };
-    let is_print = |script: &str| {
-        script.strip_suffix('p').is_some_and(|lines| {
-            !lines.is_empty()
-                && lines.bytes().all(|byte| byte.is_ascii_digit() || byte == b',' || byte == b'$')
+/// `exit`, `exit 1`, `exit $?`.
+fn is_number_or_none(rest: &[Word]) -> bool {
+    match rest {
+        [] => true,
+        [one] => match one.text.as_deref() {
+            Some(text) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
+            None => !one.splits() && one.pieces().iter().all(String::is_empty),
+        },
+        _ => false,
+    }
+}
+
+/// Containers, images and what they wrote, of the machine's own service.
+fn lists_containers(rest: &[Word]) -> bool {
+    let Some((command, options)) = rest.split_first() else { return false };
+    matches!(command.text.as_deref(), Some("ps" | "images" | "logs" | "version"))
+        && options.iter().all(|word| word.text.is_some())
+}
+
+/// `ps e` shows the variables of all processes.
+fn shows_no_environment(rest: &[Word]) -> bool {
+    rest.iter().all(|word| {
+        word.text.as_deref().is_some_and(|text| match text.strip_prefix('-') {
+            Some(letters) => !letters.contains('E') && !text.contains("env"),
+            None => !text.contains('e') || text.contains(['=', ',', '%']) && !text.contains("env"),
         })
-    };
-    quiet.text.as_deref() == Some("-n")
-        && script.text.as_deref().is_some_and(is_print)
-        && files.iter().all(|file| !file.may_be_option())
+    })
+}
+
+/// The second file of `xxd` is written.
+fn dumps(rest: &[Word]) -> bool {
+    let (mut words, mut files) = (rest.iter(), 0);
+    while let Some(word) = words.next() {
+        match word.text.as_deref() {
+            Some("-p" | "-ps" | "-u" | "-b" | "-e" | "-i") => {}
+            Some("-l" | "-s" | "-c" | "-g" | "-o") => {
+                if !words.next().is_some_and(|value| value.text.as_deref().is_some_and(is_offset)) {
+                    return false;
+                }
+            }
+            Some(text) if !text.starts_with('-') => files += 1,
+            None if !word.splits() && !word.may_be_option() => files += 1,
+            _ => return false,
+        }
+    }
+    files <= 1
+}
+
+fn is_offset(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x+-".contains(&byte))
 }
 
 /// The second file of `uniq` is written.

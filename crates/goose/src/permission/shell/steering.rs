@@ -11,7 +11,17 @@ struct Steering {
 
 fn of(program: &str) -> Option<Steering> {
     let (long, short): (&'static [&'static str], &'static [&'static str]) = match program {
-        "cargo" => (&["--config", "--manifest-path", "--lockfile-path"], &["-Z", "-C"]),
+        "cargo" => (
+            &[
+                "--config",
+                "--manifest-path",
+                "--lockfile-path",
+                "--target-dir",
+                "--artifact-dir",
+                "--out-dir",
+            ],
+            &["-Z", "-C"],
+        ),
         "git" => (
             &[
                 "--upload-pack",
@@ -24,10 +34,21 @@ fn of(program: &str) -> Option<Steering> {
             ],
             &["-c", "-C", "-x"],
         ),
-        "kubectl" => (&["--kubeconfig", "--server"], &["-s"]),
+        "kubectl" => (&["--kubeconfig", "--server", "--cache-dir", "--profile", "--log-file"], &["-s"]),
         "npm" => (&["--"], &["-"]),
         "pytest" => (
-            &["--rootdir", "--confcutdir", "--override-ini", "--pyargs", "--config-file", "--pdbcls"],
+            &[
+                "--rootdir",
+                "--confcutdir",
+                "--override-ini",
+                "--pyargs",
+                "--config-file",
+                "--pdbcls",
+                "--basetemp",
+                "--junitxml",
+                "--junit-xml",
+                "--log-file",
+            ],
             &["-p", "-c", "-o"],
         ),
         // One dash or two.
@@ -45,6 +66,14 @@ fn of(program: &str) -> Option<Steering> {
                 "--asmflags",
                 "--compiler",
                 "--pkgdir",
+                "--o",
+                "--outputdir",
+                "--coverprofile",
+                "--cpuprofile",
+                "--memprofile",
+                "--blockprofile",
+                "--mutexprofile",
+                "--trace",
             ],
             &[],
         ),
@@ -57,20 +86,45 @@ fn of(program: &str) -> Option<Steering> {
 pub(in crate::permission) fn is_steered(program: &Word, further: &[Word]) -> bool {
     let Some(name) = program.program() else { return true };
     let Some(steering) = of(name) else { return false };
+    let end = further.iter().position(|word| word.text.as_deref() == Some("--")).unwrap_or(further.len());
     // What stands behind `--` is for what the program runs.
-    let own = further.iter().take_while(|word| word.text.as_deref() != Some("--"));
-    own.filter(|word| word.may_be_option()).any(|word| match word.text.as_deref() {
-        None => true,
-        Some(text) if name == "go" => steers(&format!("--{}", text.trim_start_matches('-')), &steering),
-        Some(text) => steers(text, &steering),
-    })
+    let (own, passed) = further.split_at(end);
+    let steers_itself =
+        own.iter().filter(|word| word.may_be_option()).any(|word| match word.text.as_deref() {
+            None => true,
+            Some(text) => steers(text, name, &steering),
+        });
+    steers_itself || (name == "cargo" && (has_odd_target(own) || logs_to_file(passed)))
 }
 
-fn steers(text: &str, steering: &Steering) -> bool {
+fn steers(text: &str, program: &str, steering: &Steering) -> bool {
     let name = text.split('=').next().unwrap_or(text);
+    // It is looked at by itself, and no shorter form of others.
+    if program == "cargo" && name == "--target" {
+        return false;
+    }
+    if program == "go" {
+        return steering.long.iter().any(|bad| bad.trim_start_matches('-') == name.trim_start_matches('-'));
+    }
     match text.starts_with("--") {
         // Shorter forms count as well.
         true => steering.long.iter().any(|bad| bad.starts_with(name) || *bad == "--"),
-        false => steering.short.iter().any(|bad| text.starts_with(bad)),
+        // Letters count wherever they stand in a bundle.
+        false => steering.short.iter().any(|bad| name[1..].contains(bad.trim_start_matches('-'))),
     }
+}
+
+/// `--target x.json` describes another machine, and names programs.
+fn has_odd_target(own: &[Word]) -> bool {
+    let is_odd = |text: &str| text.contains('/') || text.ends_with(".json");
+    own.iter().enumerate().any(|(index, word)| match word.text.as_deref() {
+        Some("--target") => own.get(index + 1).is_none_or(|word| word.text.as_deref().is_none_or(is_odd)),
+        Some(text) => text.strip_prefix("--target=").is_some_and(is_odd),
+        None => false,
+    })
+}
+
+/// `cargo test -- --logfile=x` writes a file.
+fn logs_to_file(passed: &[Word]) -> bool {
+    passed.iter().filter_map(|word| word.text.as_deref()).any(|text| text.starts_with("--logfile"))
 }

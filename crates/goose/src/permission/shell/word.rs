@@ -1,7 +1,5 @@
 //! [`Word`]: a word of a command as the shell would see it after removing quotes, as far as that is known beforehand.
 
-use tree_sitter::Node;
-
 use crate::permission::glob::Glob;
 
 /// A word.
@@ -15,6 +13,8 @@ pub(in crate::permission) struct Word {
     splits: bool,
     /// Whether all that is not known are names of files that a shell looks up: `src/*.rs`.
     only_names: bool,
+    /// Whether it begins with a `~` that stands for a home.
+    tilde: bool,
 }
 
 /// Which files a word may stand for.
@@ -31,12 +31,19 @@ pub(in crate::permission) enum Reach<'w> {
 impl Word {
     pub(super) fn literal(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { pieces: vec![text.clone()], text: Some(text), splits: false, only_names: true }
+        Self { pieces: vec![text.clone()], text: Some(text), splits: false, only_names: true, tilde: false }
     }
 
     /// Any words, also none.
     pub(super) fn anything() -> Self {
-        Self { text: None, pieces: vec![String::new(); 2], splits: true, only_names: false }
+        let pieces = vec![String::new(); 2];
+        Self { text: None, pieces, splits: true, only_names: false, tilde: false }
+    }
+
+    /// Some file in this folder.
+    pub(super) fn below(folder: &str) -> Self {
+        let pieces = vec![folder.to_owned(), String::new()];
+        Self { text: None, pieces, splits: false, only_names: false, tilde: false }
     }
 
     /// What it begins with, as far as that is known.
@@ -58,9 +65,24 @@ impl Word {
         }
     }
 
+    /// Whether it may become several words, or none.
+    pub(super) fn splits(&self) -> bool {
+        self.splits || (self.text.is_none() && self.only_names)
+    }
+
     /// Whether this text may be in it.
     pub(super) fn may_hold(&self, text: &str) -> bool {
         self.text.as_ref().is_none_or(|own| own.contains(text))
+    }
+
+    /// The texts that are known of it.
+    pub(in crate::permission) fn pieces(&self) -> &[String] {
+        &self.pieces
+    }
+
+    /// The path that it is, where it is known. In quotes, `~` is a name and no home.
+    pub(super) fn path(&self) -> Option<&str> {
+        self.text.as_deref().filter(|text| !text.starts_with('~') || self.tilde)
     }
 
     /// Which files it may stand for.
@@ -98,147 +120,50 @@ impl Word {
         }
         Glob::of_pieces(pieces).matches_any_case(path)
     }
-
-    /// Reads a word of the tree.
-    pub(super) fn read(node: Node<'_>, source: &str) -> Self {
-        let mut reader = Reader { pieces: vec![String::new()], splits: false, only_names: true };
-        reader.read(node, source, Position::Alone);
-        reader.finish()
-    }
 }
 
-/// The text of a node.
-pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
-    source.get(node.byte_range()).unwrap_or_default()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
-    /// The whole word.
-    Alone,
-    Start,
-    Middle,
-}
-
-struct Reader {
-    /// The texts around what is not known; one piece means that all is.
+/// Puts a word together while it is read.
+#[derive(Debug)]
+pub(super) struct WordBuilder {
     pieces: Vec<String>,
     splits: bool,
     only_names: bool,
+    tilde: bool,
 }
 
-impl Reader {
-    fn read(&mut self, node: Node<'_>, source: &str, position: Position) {
-        let text = text_of(node, source);
-        match node.kind() {
-            "word" | "number" if node.named_child_count() == 0 => self.unquoted(text, position),
-            "raw_string" => self.raw(text),
-            "string" => self.quoted(node, text),
-            "command_name" => match node.child(0) {
-                Some(child) if node.child_count() == 1 => self.read(child, source, position),
-                _ => self.lose(true),
-            },
-            "concatenation" => self.concatenated(node, source, position),
-            "process_substitution" => {
-                self.push("/dev/fd/");
-                self.lose(false);
-            }
-            "ansi_c_string" | "translated_string" => self.lose(false),
-            _ if !node.is_named() && matches!(text, "==" | "=~") => self.push(text),
-            _ => self.lose(true),
-        }
+impl WordBuilder {
+    pub(super) fn new() -> Self {
+        Self { pieces: vec![String::new()], splits: false, only_names: true, tilde: false }
     }
 
-    fn raw(&mut self, text: &str) {
-        match text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
-            Some(inner) => self.push(inner),
-            None => self.lose(true),
-        }
-    }
-
-    fn concatenated(&mut self, node: Node<'_>, source: &str, position: Position) {
-        let mut end = node.start_byte();
-        for (index, child) in node.children(&mut node.walk()).enumerate() {
-            // Something between the parts that the parser passed over.
-            if child.start_byte() != end {
-                self.lose(true);
-            }
-            end = child.end_byte();
-            let starts = index == 0 && position != Position::Middle;
-            self.read(child, source, if starts { Position::Start } else { Position::Middle });
-        }
-        if end != node.end_byte() {
-            self.lose(true);
-        }
-        if has_braces(text_of(node, source)) {
-            self.lose_from_brace();
-        }
-    }
-
-    fn quoted(&mut self, node: Node<'_>, text: &str) {
-        let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        let plain = node.named_children(&mut node.walk()).all(|child| child.kind() == "string_content");
-        let Some(inner) = inner.filter(|_| plain) else {
-            // `"$@"` becomes several words; so may others that hold it.
-            return self.lose(text.contains('@'));
-        };
-        let mut chars = inner.chars().peekable();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' if chars.next_if(|next| *next == '\n').is_some() => {}
-                '\\' => self.push_char(chars.next_if(|next| "\"\\$`".contains(*next)).unwrap_or('\\')),
-                // The parser has seen nothing here, a shell would.
-                '`' | '$' if chars.peek().is_some_and(|next| c == '`' || !next.is_whitespace()) => {
-                    return self.lose(true);
-                }
-                _ => self.push_char(c),
-            }
-        }
-    }
-
-    fn unquoted(&mut self, text: &str, position: Position) {
-        if position != Position::Middle && text.starts_with('~') && text != "~" && !text.starts_with("~/") {
-            self.lose(false);
-        }
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' => match chars.next() {
-                    Some('\n') => {}
-                    Some(next) => self.push_char(next),
-                    None => self.lose(true),
-                },
-                // `[` alone is a program; in a word it begins a choice of letters.
-                '*' | '?' | '[' if text != "[" || position != Position::Alone => {
-                    self.pieces.push(String::new())
-                }
-                '$' | '`' | '"' | '\'' => self.lose(true),
-                _ => self.push_char(c),
-            }
-        }
-        if has_braces(text) {
-            self.lose_from_brace();
-        }
-    }
-
-    fn push(&mut self, text: &str) {
+    pub(super) fn push(&mut self, text: &str) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.push_str(text);
         }
     }
 
-    fn push_char(&mut self, c: char) {
-        self.push(c.encode_utf8(&mut [0; 4]));
+    /// A `*`, `?` or `[`: names that a shell looks up.
+    pub(super) fn glob(&mut self) {
+        self.pieces.push(String::new());
     }
 
-    /// Here is something that is not known.
-    fn lose(&mut self, splits: bool) {
+    /// A `~` at the start. That of another user is not known.
+    pub(super) fn tilde(&mut self, is_own_home: bool) {
+        self.tilde = true;
+        self.push("~");
+        if !is_own_home {
+            self.lose(false);
+        }
+    }
+
+    /// Something that is not known before the command runs.
+    pub(super) fn lose(&mut self, splits: bool) {
         self.pieces.push(String::new());
         self.splits |= splits;
         self.only_names = false;
     }
 
-    /// From the first brace on nothing is known.
+    /// From the first brace on nothing is known: some shells make several words of `{a,b}`.
     fn lose_from_brace(&mut self) {
         if let Some(at) = self.pieces.iter().position(|piece| piece.contains('{')) {
             self.pieces.truncate(at + 1);
@@ -247,16 +172,25 @@ impl Reader {
         self.lose(true);
     }
 
-    fn finish(self) -> Word {
+    /// The word that has this source.
+    pub(super) fn finish(mut self, source: &str, has_brace: bool) -> Word {
+        // Alone it is a program.
+        if source == "[" {
+            return Word::literal("[");
+        }
+        if has_brace && (source.contains(',') || source.contains("..")) {
+            self.lose_from_brace();
+        }
         let text = match self.pieces.as_slice() {
             [one] => Some(one.clone()),
             _ => None,
         };
-        Word { text, pieces: self.pieces, splits: self.splits, only_names: self.only_names }
+        Word {
+            text,
+            pieces: self.pieces,
+            splits: self.splits,
+            only_names: self.only_names,
+            tilde: self.tilde,
+        }
     }
-}
-
-/// `{a,b}` and `{1..3}`, which become several words; `{}` does not.
-fn has_braces(text: &str) -> bool {
-    text.contains('{') && (text.contains(',') || text.contains(".."))
 }

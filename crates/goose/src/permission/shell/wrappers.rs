@@ -65,32 +65,37 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
         "sh" | "bash" | "dash" | "ash" => shell(rest),
         "zsh" | "ksh" | "fish" | "csh" | "tcsh" => another_shell(rest),
         "eval" => evaluated(rest),
-        "alias" | "trap" | "enable" | "complete" | "bind" | "fc" => {
-            Unwrapped::Opaque("changes what later commands mean")
-        }
         _ => Unwrapped::Plain,
     }
 }
 
+/// A command that a program runs besides itself.
+pub(super) struct Carried {
+    pub(super) words: Vec<Word>,
+    /// Whether it runs in the folder of what was found.
+    pub(super) is_elsewhere: bool,
+}
+
 /// Commands that a program runs besides itself: what stands behind `find -exec`.
-pub(super) fn carried(words: &[Word]) -> Vec<Vec<Word>> {
+pub(super) fn carried(words: &[Word]) -> Vec<Carried> {
     let is_end = |word: &Word| matches!(word.text.as_deref(), Some(";" | "+"));
     let program = words.first().and_then(Word::program);
     if !program.is_some_and(|name| matches!(name, "find" | "fd" | "fdfind")) {
         return Vec::new();
     }
+    let starts = |word: &Word| word.text.as_deref().and_then(|text| starts_command(text, program)).is_some();
     let mut carried = Vec::new();
     for (index, word) in words.iter().enumerate() {
-        let Some(first) = word.text.as_deref().and_then(|text| starts_command(text, program)) else {
-            continue;
-        };
+        let text = word.text.as_deref().unwrap_or_default();
+        let Some(first) = starts_command(text, program) else { continue };
         let glued = (!first.is_empty()).then(|| Word::literal(first));
-        let rest = words[index + 1..].iter().take_while(|word| !is_end(word)).cloned();
+        // Up to the next one at most: each word is looked at once.
+        let rest = words[index + 1..].iter().take_while(|word| !is_end(word) && !starts(word)).cloned();
         // `find` has `{}`, `fd` has `{/}` and others.
         let mut inner = with_input(glued.into_iter().chain(rest), &["{"]);
         // The files that were found.
         inner.push(Word::anything());
-        carried.push(inner);
+        carried.push(Carried { words: inner, is_elsewhere: text.ends_with("dir") });
     }
     carried
 }
@@ -228,12 +233,12 @@ fn shell(rest: &[Word]) -> Unwrapped {
         match text.strip_prefix('-') {
             // `+x` takes an option back.
             None if text.starts_with('+') => match &text[1..] {
-                "o" if words.next().is_some_and(|name| name.text.is_some()) => {}
+                "o" if words.next().is_some_and(is_harmless_setting) => {}
                 letters if !letters.is_empty() && letters.bytes().all(|byte| b"euxlv".contains(&byte)) => {}
                 _ => return Unwrapped::Opaque(ODD_SHELL),
             },
             Some("" | "-") | None => return Unwrapped::Plain,
-            Some("o") if words.next().is_some_and(|name| name.text.is_some()) => {}
+            Some("o") if words.next().is_some_and(is_harmless_setting) => {}
             Some(letters)
                 if letters.contains('c') && letters.bytes().all(|byte| b"ceuxlv".contains(&byte)) =>
             {
@@ -244,6 +249,12 @@ fn shell(rest: &[Word]) -> Unwrapped {
         }
     }
     Unwrapped::Opaque("starts a shell that reads commands")
+}
+
+/// `-o pipefail` and others that change nothing about how a script is read.
+fn is_harmless_setting(name: &Word) -> bool {
+    const NAMES: [&str; 6] = ["errexit", "noglob", "nounset", "pipefail", "posix", "xtrace"];
+    name.text.as_deref().is_some_and(|name| NAMES.contains(&name))
 }
 
 fn script(words: &[Word]) -> Unwrapped {

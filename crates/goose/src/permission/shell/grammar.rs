@@ -1,0 +1,583 @@
+//! Commands, and what holds them together: lists, pipelines, brackets, conditions, loops.
+
+use super::{
+    Access, FileUse, assignments,
+    place::{Flow, Folders},
+    reader::{Reader, is_delimiter, is_name, is_name_start},
+    word::Word,
+};
+
+impl Reader<'_, '_> {
+    /// The whole text.
+    pub(super) fn whole(&mut self) -> Flow {
+        let flow = self.list(&[], false);
+        if !self.heredocs.is_empty() {
+            self.doubt("a here-document has no text");
+        }
+        flow
+    }
+
+    /// Commands up to one of these reserved words, or to a bracket, or to `;;`. The end is left for the caller.
+    pub(super) fn list(&mut self, ends: &[&str], bracket: bool) -> Flow {
+        let mut flow = Flow::stays(self.folders.clone());
+        // An empty script is a remark; an empty list within something is an error.
+        let mut is_empty = bracket || !ends.is_empty();
+        loop {
+            self.lines();
+            if self.is_at_end(ends, bracket) {
+                break;
+            }
+            is_empty = false;
+            let (before, moves) = (flow.either(), self.moves);
+            self.folders = before.clone();
+            let start = self.at;
+            flow = self.and_or();
+            match self.byte(0) {
+                Some(b';') if !self.starts(";;") => self.at += 1,
+                Some(b'&') => {
+                    self.at += 1;
+                    (flow, self.moves) = (Flow::stays(before), moves);
+                }
+                _ => {}
+            }
+            if self.at == start {
+                self.unknown(start, "is not understood");
+                self.at += self.text[start..].chars().next().map_or(1, char::len_utf8);
+            }
+        }
+        if is_empty && ends != [";;"] {
+            self.doubt("a part of it is empty");
+        }
+        self.folders = flow.either();
+        flow
+    }
+
+    /// Whether the list ends here. What ends nothing is a doubt, and passed over.
+    fn is_at_end(&mut self, ends: &[&str], bracket: bool) -> bool {
+        loop {
+            match self.byte(0) {
+                None => return true,
+                Some(b')') if bracket => return true,
+                Some(b';') if self.starts(";;") && ends == [";;"] => return true,
+                Some(b')' | b';' | b'&' | b'|') => {
+                    self.unknown(self.at, "is out of place");
+                    self.at += 1;
+                    self.lines();
+                }
+                _ => break,
+            }
+        }
+        let Some(word) = self.reserved() else { return false };
+        // In a branch of `case`, `esac` ends it as well.
+        if ends.contains(&word) || (ends == [";;"] && word == "esac") {
+            return true;
+        }
+        if matches!(word, "}" | "do" | "done" | "elif" | "else" | "esac" | "fi" | "then") {
+            self.unknown(self.at, "is out of place");
+            self.at += word.len();
+            self.lines();
+            return self.is_at_end_again(ends, bracket);
+        }
+        false
+    }
+
+    /// Bounded by the depth: many words out of place are passed over one by one by the list itself.
+    fn is_at_end_again(&mut self, ends: &[&str], bracket: bool) -> bool {
+        match self.byte(0) {
+            None => true,
+            Some(b')') => bracket,
+            _ => self.reserved().is_some_and(|word| ends.contains(&word)),
+        }
+    }
+
+    /// `a && b || c`
+    fn and_or(&mut self) -> Flow {
+        let mut flow = self.pipeline();
+        loop {
+            self.blanks();
+            let is_and = self.starts("&&");
+            if !is_and && !self.starts("||") {
+                return flow;
+            }
+            self.at += 2;
+            self.lines();
+            self.folders = if is_and { flow.success.clone() } else { flow.failure.clone() };
+            let next = self.pipeline();
+            flow = match is_and {
+                true => Flow { success: next.success, failure: flow.failure.or(&next.failure) },
+                false => Flow { success: flow.success.or(&next.success), failure: next.failure },
+            };
+        }
+    }
+
+    /// `! a | b`: each part of several runs in a shell of its own.
+    fn pipeline(&mut self) -> Flow {
+        let (before, moves) = (self.folders.clone(), self.moves);
+        let is_negated = self.accept("!");
+        self.blanks();
+        if is_negated && self.reserved() == Some("!") {
+            self.unknown(self.at, "is out of place");
+        }
+        let mut flow = self.command();
+        loop {
+            self.blanks();
+            if self.byte(0) != Some(b'|') || self.starts("||") {
+                return if is_negated { flow.negated() } else { flow };
+            }
+            self.at += 1;
+            if self.byte(0) == Some(b'&') {
+                self.unknown(self.at - 1, "means different things to different shells");
+                self.at += 1;
+            }
+            self.lines();
+            self.folders = before.clone();
+            self.command();
+            (flow, self.moves) = (Flow::stays(before.clone()), moves);
+        }
+    }
+
+    /// One command, whatever it is made of.
+    fn command(&mut self) -> Flow {
+        if !self.enter() {
+            self.leave();
+            return Flow::stays(Folders::Unknown);
+        }
+        let flow = self.any_command();
+        self.leave();
+        flow
+    }
+
+    fn any_command(&mut self) -> Flow {
+        self.blanks();
+        let (start, before) = (self.at, self.folders.clone());
+        if self.byte(0) == Some(b'(') {
+            if self.byte(1) == Some(b'(') {
+                self.unknown(start, "means different things to different shells");
+            }
+            return self.subshell();
+        }
+        let Some(word) = self.reserved() else { return self.simple() };
+        self.at += word.len();
+        let flow = match word {
+            "{" => {
+                let flow = self.list(&["}"], false);
+                self.expect("}", start);
+                flow
+            }
+            "if" => self.condition(start),
+            "for" => self.for_loop(start),
+            "while" | "until" => self.while_loop(start),
+            "case" => self.case(start),
+            "function" => {
+                self.unknown(start, "means different things to different shells");
+                self.blanks();
+                self.word();
+                self.blanks();
+                if self.starts("()") {
+                    self.at += 2;
+                }
+                return self.function_body();
+            }
+            _ => {
+                self.unknown(start, "is not understood");
+                return self.command();
+            }
+        };
+        self.redirections_behind(&before);
+        flow
+    }
+
+    /// `( … )`
+    fn subshell(&mut self) -> Flow {
+        let (start, before, moves) = (self.at, self.folders.clone(), self.moves);
+        self.at += 1;
+        self.list(&[], true);
+        if self.byte(0) == Some(b')') {
+            self.at += 1;
+        } else {
+            self.unknown(start, "has no end");
+        }
+        self.moves = moves;
+        self.redirections_behind(&before);
+        Flow::stays(before)
+    }
+
+    /// The commands of a function run later, wherever that is.
+    fn function_body(&mut self) -> Flow {
+        self.lines();
+        self.folders = Folders::Unknown;
+        self.command();
+        self.moves += 1;
+        Flow::stays(Folders::Unknown)
+    }
+
+    fn expect(&mut self, word: &str, start: usize) {
+        if !self.accept(word) {
+            self.unknown(start, "has no end");
+        }
+    }
+
+    /// What may stand behind `}`, `)`, `fi` and `done`.
+    fn redirections_behind(&mut self, folders: &Folders) {
+        loop {
+            self.blanks();
+            let digit = self.byte(0).is_some_and(|byte| byte.is_ascii_digit());
+            match self.byte(usize::from(digit)) {
+                Some(b'<' | b'>') => {
+                    self.at += usize::from(digit);
+                    self.redirection(folders);
+                }
+                Some(b'&') if self.starts("&>") => {
+                    self.unknown(self.at, "means different things to different shells");
+                    return;
+                }
+                Some(b'#') if !digit => return self.comment(),
+                None => return,
+                Some(byte) if matches!(byte, b'\n' | b';' | b'&' | b'|' | b')') && !digit => return,
+                _ => return self.unknown(self.at, "is out of place"),
+            }
+        }
+    }
+
+    /// `if … then … elif … else … fi`
+    fn condition(&mut self, start: usize) -> Flow {
+        let mut result: Option<Flow> = None;
+        let mut with = |flow: Flow| result = Some(result.as_ref().map_or(flow.clone(), |all| all.or(&flow)));
+        loop {
+            let tested = self.list(&["then"], false);
+            self.expect("then", start);
+            self.folders = tested.success;
+            with(self.list(&["elif", "else", "fi"], false));
+            self.folders = tested.failure.clone();
+            if self.accept("elif") {
+                continue;
+            }
+            let otherwise = match self.accept("else") {
+                true => self.list(&["fi"], false),
+                false => Flow::stays(tested.failure),
+            };
+            with(otherwise);
+            self.expect("fi", start);
+            return result.unwrap_or_else(|| Flow::stays(Folders::Unknown));
+        }
+    }
+
+    /// `for x in a b; do … done`
+    fn for_loop(&mut self, start: usize) -> Flow {
+        let (before, mark) = (self.folders.clone(), self.mark());
+        self.blanks();
+        let from = self.at;
+        let name = self.name().to_owned();
+        let is_name = name.bytes().next().is_some_and(is_name_start) && self.byte(0).is_none_or(is_delimiter);
+        self.blanks();
+        let is_in = self.starts("in") && self.byte(2).is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+        if is_name && is_in {
+            self.at += 2;
+            self.set(&name);
+            while self.words_go_on() {
+                let word = self.word();
+                self.loose_word(word);
+            }
+        } else {
+            self.unknown(from, "is not understood as a loop");
+            while self.words_go_on() {
+                self.word();
+            }
+        }
+        if self.byte(0) == Some(b';') {
+            self.at += 1;
+        }
+        self.lines();
+        self.body(start);
+        self.looped(before, mark)
+    }
+
+    /// Whether another word stands in this line.
+    fn words_go_on(&mut self) -> bool {
+        self.blanks();
+        self.byte(0).is_some_and(|byte| !is_delimiter(byte) && byte != b'#')
+    }
+
+    /// `while …; do … done`
+    fn while_loop(&mut self, start: usize) -> Flow {
+        let (before, mark) = (self.folders.clone(), self.mark());
+        self.list(&["do"], false);
+        self.body(start);
+        self.looped(before, mark)
+    }
+
+    fn body(&mut self, start: usize) {
+        self.expect("do", start);
+        self.list(&["done"], false);
+        self.expect("done", start);
+    }
+
+    /// How much was found so far.
+    fn mark(&self) -> (usize, usize, usize, usize) {
+        let script = &self.script;
+        (self.moves, script.segments.len(), script.files.len(), script.loose.len())
+    }
+
+    /// After a loop. One that changes the folder may do so again and again.
+    fn looped(&mut self, before: Folders, mark: (usize, usize, usize, usize)) -> Flow {
+        let (moves, segments, files, loose) = mark;
+        if self.moves == moves {
+            return Flow::stays(before);
+        }
+        self.script.segments[segments..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
+        self.script.files[files..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
+        self.script.loose[loose..].iter_mut().for_each(|one| one.1 = Folders::Unknown);
+        Flow::stays(Folders::Unknown)
+    }
+
+    /// `case x in a|b) …;; esac`
+    fn case(&mut self, start: usize) -> Flow {
+        let before = self.folders.clone();
+        if self.substitutions > 0 {
+            self.unknown(start, "is in `$(…)`, where shells read it differently");
+        }
+        self.blanks();
+        self.word();
+        self.lines();
+        if self.starts("in") && self.byte(2).is_none_or(is_delimiter) {
+            self.at += 2;
+        } else {
+            self.unknown(start, "is not understood");
+        }
+        let mut flow = Flow::stays(before.clone());
+        loop {
+            self.lines();
+            if self.is_done() {
+                self.unknown(start, "has no end");
+                break;
+            }
+            if self.accept("esac") {
+                break;
+            }
+            self.patterns();
+            self.folders = before.clone();
+            flow = flow.or(&self.list(&[";;"], false));
+            if self.starts(";;") {
+                self.at += 2;
+                if self.byte(0) == Some(b'&') {
+                    self.unknown(self.at - 2, "means different things to different shells");
+                    self.at += 1;
+                }
+            } else if self.reserved() != Some("esac") {
+                self.unknown(start, "has no end");
+                break;
+            }
+        }
+        flow
+    }
+
+    /// The patterns of a branch, and the bracket behind them.
+    fn patterns(&mut self) {
+        let start = self.at;
+        if self.byte(0) == Some(b'(') {
+            self.at += 1;
+        }
+        loop {
+            self.blanks();
+            let from = self.at;
+            self.word();
+            let is_empty = from == self.at;
+            self.blanks();
+            match self.byte(0) {
+                Some(b'|') if !is_empty && self.byte(1) != Some(b'|') => self.at += 1,
+                Some(b')') if !is_empty => {
+                    self.at += 1;
+                    return;
+                }
+                _ => {
+                    self.unknown(start, "is not understood as a branch");
+                    if self.byte(0) == Some(b')') {
+                        self.at += 1;
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A variable is set for what follows.
+    fn set(&mut self, name: &str) {
+        if !assignments::is_local(name) && !self.script.set.iter().any(|set| set == name) {
+            self.script.set.push(name.to_owned());
+        }
+    }
+
+    /// Variables, words and redirections up to the end of the command.
+    fn simple(&mut self) -> Flow {
+        let (start, folders) = (self.at, self.folders.clone());
+        let (mut words, mut variables, mut has_file) = (Vec::<Word>::new(), Vec::<String>::new(), false);
+        let mut end = self.at;
+        loop {
+            self.blanks();
+            let from = self.at;
+            match self.byte(0) {
+                None | Some(b'\n' | b';' | b'|' | b')') => break,
+                Some(b'&') if self.byte(1) == Some(b'>') => {
+                    self.unknown(from, "means different things to different shells");
+                    self.at += 1;
+                }
+                Some(b'&') => break,
+                Some(b'#') => {
+                    self.comment();
+                    break;
+                }
+                Some(b'(') => {
+                    self.unknown(start, "is not understood");
+                    if !self.starts("()") || words.len() != 1 {
+                        break;
+                    }
+                    self.at += 2;
+                    return self.function_body();
+                }
+                Some(b'<' | b'>') if self.byte(1) == Some(b'(') => words.push(self.process()),
+                Some(b'<' | b'>') => {
+                    self.redirection(&folders);
+                    has_file = true;
+                }
+                Some(_) if words.is_empty() && self.is_assignment() => variables.push(self.assignment()),
+                Some(_) => {
+                    if words.is_empty() && !variables.is_empty() && self.reserved().is_some() {
+                        self.unknown(from, "is out of place");
+                    }
+                    let word = self.word();
+                    match self.is_descriptor(from) {
+                        true => {
+                            self.redirection(&folders);
+                            has_file = true;
+                        }
+                        false => words.push(word),
+                    }
+                }
+            }
+            end = self.at;
+        }
+        match (words.is_empty(), variables.is_empty()) {
+            (true, true) if !has_file => self.unknown(start, "is empty where a command should be"),
+            (true, _) => variables.iter().for_each(|name| self.set(name)),
+            (false, _) => return self.segment(words, variables, start, end),
+        }
+        Flow::stays(folders)
+    }
+
+    /// Whether the word from here is the number of a redirection that follows it at once.
+    fn is_descriptor(&mut self, from: usize) -> bool {
+        let text = &self.text[from..self.at];
+        if !matches!(self.byte(0), Some(b'<' | b'>')) || self.byte(1) == Some(b'(') {
+            return false;
+        }
+        if text.starts_with('{') || (text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit())) {
+            self.unknown(from, "means different things to different shells");
+        }
+        text.len() == 1 && text.as_bytes()[0].is_ascii_digit()
+    }
+
+    /// `<(…)`: the file that another command writes or reads. A shell that does not know it runs nothing at all.
+    fn process(&mut self) -> Word {
+        self.substituted("<(");
+        if self.byte(0).is_some_and(|byte| !is_delimiter(byte)) {
+            self.unknown(self.at, "stands in the middle of a word");
+        }
+        Word::below("/dev/fd/")
+    }
+
+    /// `name=` begins here.
+    fn is_assignment(&self) -> bool {
+        let rest = &self.text.as_bytes()[self.at..];
+        let length = rest.iter().take_while(|byte| is_name(**byte)).count();
+        rest.first().is_some_and(|byte| is_name_start(*byte))
+            && (rest.get(length) == Some(&b'=') || rest[length..].starts_with(b"+="))
+    }
+
+    /// `name=value`; returns the name.
+    fn assignment(&mut self) -> String {
+        let start = self.at;
+        let name = self.name().to_owned();
+        if self.byte(0) == Some(b'+') {
+            self.unknown(start, "means different things to different shells");
+            self.at += 1;
+        }
+        self.at += 1;
+        let value = self.word();
+        if self.byte(0) == Some(b'(') {
+            self.unknown(start, "means different things to different shells");
+        }
+        self.loose_word(value);
+        name
+    }
+
+    /// A redirection, at its sign.
+    fn redirection(&mut self, folders: &Folders) {
+        let start = self.at;
+        let access = match () {
+            () if self.starts("<<<") => {
+                self.unknown(start, "means different things to different shells");
+                self.at += 3;
+                self.blanks();
+                self.word();
+                return;
+            }
+            () if self.starts("<<") => {
+                self.at += 2;
+                return self.heredoc();
+            }
+            () if self.starts("<&") || self.starts(">&") => {
+                self.at += 2;
+                self.blanks();
+                let is_plain = self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'-')
+                    && self.byte(1).is_none_or(is_delimiter);
+                if is_plain {
+                    self.at += 1;
+                    // `2>&1<x` has no number in front of its `<`.
+                    if matches!(self.byte(0), Some(b'<' | b'>')) {
+                        self.unknown(start, "is not understood");
+                    }
+                    return;
+                }
+                self.unknown(start, "means different things to different shells");
+                Access::Write
+            }
+            () if self.starts("<>") => {
+                self.unknown(start, "is not understood");
+                self.at += 2;
+                Access::Write
+            }
+            () if self.starts(">>") || self.starts(">|") => {
+                self.at += 2;
+                Access::Write
+            }
+            () if self.starts(">") => {
+                self.at += 1;
+                Access::Write
+            }
+            () => {
+                self.at += 1;
+                Access::Read
+            }
+        };
+        self.blanks();
+        if matches!(self.byte(0), Some(b'<' | b'>')) && self.byte(1) == Some(b'(') {
+            self.unknown(start, "is not understood");
+            self.substituted("<(");
+            return;
+        }
+        let from = self.at;
+        let word = self.word();
+        if from == self.at {
+            return self.unknown(start, "names no file");
+        }
+        if matches!(self.byte(0), Some(b'<' | b'>'))
+            && self.text[from..self.at].bytes().all(|byte| byte.is_ascii_digit())
+        {
+            self.unknown(start, "is not understood");
+        }
+        let path = word.path().map(str::to_owned);
+        let source = self.text[from..self.at].to_owned();
+        let at = self.place(from);
+        self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
+    }
+}

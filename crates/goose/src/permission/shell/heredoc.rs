@@ -1,0 +1,125 @@
+//! Here-documents: the word that ends one, and the text up to it.
+
+use super::{
+    reader::{Quotes, Reader},
+    word::WordBuilder,
+};
+
+/// How many here-documents one line may have.
+const MAX_HEREDOCS: usize = 8;
+
+/// A here-document whose text has not begun yet.
+#[derive(Debug)]
+pub(super) struct Heredoc {
+    delimiter: String,
+    /// Whether its text is taken as it is.
+    is_raw: bool,
+    strips_tabs: bool,
+}
+
+impl Reader<'_, '_> {
+    /// `<<WORD`, behind the two signs.
+    pub(super) fn heredoc(&mut self) {
+        let strips_tabs = self.byte(0) == Some(b'-');
+        if strips_tabs {
+            self.at += 1;
+        }
+        self.blanks();
+        let start = self.at;
+        let quote = self.byte(0).filter(|byte| matches!(byte, b'\'' | b'"'));
+        if quote.is_some() {
+            self.at += 1;
+        }
+        let from = self.at;
+        while self.byte(0).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)) {
+            self.at += 1;
+        }
+        let delimiter = self.text[from..self.at].to_owned();
+        let is_closed = quote.is_none() || self.byte(0) == quote;
+        if quote.is_some() && is_closed {
+            self.at += 1;
+        }
+        let is_word = self.byte(0).is_none_or(super::reader::is_delimiter);
+        if delimiter.is_empty() || !is_closed || !is_word || self.heredocs.len() >= MAX_HEREDOCS {
+            self.unknown(start, "is not understood as the end of a here-document");
+            // Gets past what is there in any case.
+            self.word();
+            return;
+        }
+        if self.substitutions > 0 {
+            self.doubt("it has a here-document in `$(…)`");
+        }
+        self.heredocs.push(Heredoc { delimiter, is_raw: quote.is_some(), strips_tabs });
+    }
+
+    /// The texts of the here-documents that the last line had.
+    pub(super) fn heredoc_bodies(&mut self) {
+        for heredoc in std::mem::take(&mut self.heredocs) {
+            if self.is_unended {
+                return;
+            }
+            let start = self.at;
+            match self.end_of(&heredoc) {
+                Some(_) if heredoc.is_raw => {}
+                Some(end) => self.evaluated(start, end),
+                None => {
+                    self.doubt(format!("the here-document up to `{}` has no end", heredoc.delimiter));
+                    // It may be none; then these are commands.
+                    self.is_unended = true;
+                    self.at = start;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Goes behind a here-document, and says where its text ends.
+    fn end_of(&mut self, heredoc: &Heredoc) -> Option<usize> {
+        let start = self.at;
+        for line in self.text[start..].split('\n') {
+            let plain = if heredoc.strips_tabs { line.trim_start_matches('\t') } else { line };
+            let (from, end) = (self.at, self.at + line.len());
+            self.at = (end + 1).min(self.text.len());
+            if plain == heredoc.delimiter {
+                return Some(from);
+            }
+            // To a person it looks as if it ended here.
+            if line.trim() == heredoc.delimiter {
+                self.unknown(from, "is not the end of a here-document");
+            }
+        }
+        None
+    }
+
+    /// A text in which shells still look for `$`, and for backslashes at the ends of lines.
+    fn evaluated(&mut self, start: usize, end: usize) {
+        let body = &self.text[start..end];
+        if !body.contains(['$', '`', '\\']) {
+            return;
+        }
+        self.unknown(start, "is in a here-document that is evaluated; put its word into quotes");
+        let origin = Some(self.place(self.at));
+        let mut reader = Reader {
+            text: body,
+            at: 0,
+            script: self.script,
+            origin,
+            nesting: self.nesting,
+            depth: self.depth,
+            substitutions: self.substitutions,
+            heredocs: Vec::new(),
+            folders: self.folders.clone(),
+            moves: 0,
+            is_unended: false,
+        };
+        let mut word = WordBuilder::new();
+        while let Some(byte) = reader.byte(0) {
+            match byte {
+                b'\\' if matches!(reader.byte(1), Some(b'$' | b'`' | b'\\')) => reader.at += 2,
+                b'$' => reader.dollar(&mut word, Quotes::Double),
+                b'`' => reader.backquoted(&mut word),
+                _ => reader.at += 1,
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Programs that run what they are given, or code that is not looked into: interpreters, launchers, editors, build tools.
+//!
+//! Whether such a program does what a rule forbids cannot be told from its words.
+
+use super::{Form, Says, read_only, word::Word};
+
+#[rustfmt::skip]
+/// Programs that run other programs, or code in a language of their own.
+const LAUNCHERS: [&str; 187] = [
+    ".",
+    "R",
+    "Rscript",
+    "ansible",
+    "ansible-playbook",
+    "ash",
+    "at",
+    "awk",
+    "bash",
+    "batch",
+    "bpython",
+    "bun",
+    "bunx",
+    "bwrap",
+    "capsh",
+    "cgexec",
+    "choom",
+    "chpst",
+    "chroot",
+    "chrt",
+    "clisp",
+    "conda",
+    "crontab",
+    "cscript",
+    "csh",
+    "daemonize",
+    "dash",
+    "dbus-launch",
+    "dbus-run-session",
+    "dc",
+    "deno",
+    "docker",
+    "ed",
+    "elixir",
+    "elvish",
+    "emacs",
+    "entr",
+    "erl",
+    "eval",
+    "ex",
+    "expect",
+    "fakechroot",
+    "fakeroot",
+    "faketime",
+    "firejail",
+    "fish",
+    "flock",
+    "fswatch",
+    "gawk",
+    "gdb",
+    "ghci",
+    "gnuplot",
+    "gosu",
+    "groovy",
+    "guile",
+    "hatch",
+    "i386",
+    "iex",
+    "ifne",
+    "invoke",
+    "ipython",
+    "irb",
+    "janet",
+    "java",
+    "jshell",
+    "julia",
+    "ksh",
+    "ksh93",
+    "kubectl",
+    "launchctl",
+    "ld.so",
+    "less",
+    "linux32",
+    "linux64",
+    "lldb",
+    "logrotate",
+    "ltrace",
+    "lua",
+    "luajit",
+    "lxc",
+    "m4",
+    "machinectl",
+    "man",
+    "mariadb",
+    "mawk",
+    "mksh",
+    "more",
+    "mosh",
+    "mysql",
+    "nano",
+    "nawk",
+    "nc",
+    "ncat",
+    "nerdctl",
+    "nix",
+    "nix-shell",
+    "node",
+    "nodejs",
+    "nodemon",
+    "npx",
+    "nsenter",
+    "nu",
+    "numactl",
+    "nvim",
+    "ocaml",
+    "octave",
+    "open",
+    "osascript",
+    "parallel",
+    "pdksh",
+    "pee",
+    "perf",
+    "perl",
+    "php",
+    "pipenv",
+    "pipx",
+    "pkexec",
+    "pm2",
+    "podman",
+    "poetry",
+    "posh",
+    "powershell",
+    "prlimit",
+    "proot",
+    "psql",
+    "pwsh",
+    "pypy",
+    "python",
+    "racket",
+    "rlwrap",
+    "rr",
+    "ruby",
+    "run-parts",
+    "run0",
+    "runcon",
+    "runghc",
+    "runhaskell",
+    "runuser",
+    "rye",
+    "sbcl",
+    "scala",
+    "scheme",
+    "screen",
+    "script",
+    "scriptreplay",
+    "sed",
+    "setarch",
+    "setpriv",
+    "sftp",
+    "sg",
+    "sh",
+    "socat",
+    "softlimit",
+    "source",
+    "sqlite",
+    "sqlite3",
+    "ssh",
+    "sshpass",
+    "start-stop-daemon",
+    "strace",
+    "su",
+    "su-exec",
+    "swift",
+    "systemctl",
+    "systemd-inhibit",
+    "systemd-run",
+    "taskset",
+    "tclsh",
+    "tmux",
+    "tsx",
+    "unbuffer",
+    "unshare",
+    "uvx",
+    "valgrind",
+    "vi",
+    "view",
+    "vim",
+    "vimdiff",
+    "vipe",
+    "watch",
+    "wish",
+    "x86_64",
+    "xdg-open",
+    "xonsh",
+    "xterm",
+    "yash",
+    "zsh",
+];
+
+#[rustfmt::skip]
+/// Programs that run what the files of a project say.
+const BUILDERS: [&str; 25] = [
+    "ant",
+    "bazel",
+    "bmake",
+    "buck",
+    "cmake",
+    "ctest",
+    "doit",
+    "fab",
+    "gmake",
+    "gradle",
+    "gradlew",
+    "just",
+    "make",
+    "meson",
+    "mvn",
+    "mvnw",
+    "ninja",
+    "nox",
+    "pdflatex",
+    "rake",
+    "samu",
+    "scons",
+    "task",
+    "tox",
+    "xelatex",
+];
+
+/// Programs that run something with certain words among their arguments: commands, and options as they begin.
+const WITH_WORDS: [(&str, &[&str]); 26] = [
+    ("bundle", &["exec"]),
+    ("cargo", &["--config", "-Z"]),
+    ("composer", &["exec", "run", "run-script", "run-scripts"]),
+    ("cpio", &["--rsh-command"]),
+    ("docker-compose", &["run", "exec", "up"]),
+    ("find", &["-ok", "-okdir"]),
+    ("g++", &["-wrapper", "-fplugin"]),
+    ("gcc", &["-wrapper", "-fplugin"]),
+    ("gh", &["alias", "extension"]),
+    ("go", &["run", "generate", "tool"]),
+    ("install", &["--strip-program"]),
+    ("ip", &["exec"]),
+    ("npm", &["exec", "x", "run", "run-script", "rum", "urn", "explore", "create", "init", "-c", "--call"]),
+    ("pacman", &["--config", "--hookdir"]),
+    ("pip", &["--python"]),
+    ("pnpm", &["exec", "dlx", "run", "create"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("rustup", &["run"]),
+    ("scp", &["-S", "-o", "-F"]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    (
+        "tar",
+        &[
+            "-I",
+            "-F",
+            "--use-compress-program",
+            "--checkpoint-action",
+            "--to-command",
+            "--rsh-command",
+            "--info-script",
+            "--new-volume-script",
+        ],
+    ),
+    ("uv", &["run", "tool"]),
+    ("wget", &["--use-askpass"]),
+    ("yarn", &["exec", "dlx", "run", "create", "node"]),
+    ("zip", &["-TT", "--unzip-command"]),
+];
+
+/// Programs of [`LAUNCHERS`] that run something only with one of these among their words.
+const ONLY_WITH: [(&str, &[&str]); 4] = [
+    ("docker", CONTAINER),
+    ("podman", CONTAINER),
+    ("nerdctl", CONTAINER),
+    ("kubectl", &["exec", "run", "debug", "attach", "plugin"]),
+];
+
+const CONTAINER: &[&str] =
+    &["run", "exec", "compose", "build", "buildx", "create", "container", "service", "stack", "plugin"];
+
+/// Folders in which the system keeps its programs.
+const SYSTEM: [&str; 7] =
+    ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/libexec/", "/opt/homebrew/bin/"];
+
+const RUNS_CODE: &str = "runs code that is not looked into";
+
+/// Whether a program, by its name, is a launcher. Versions count: `python3.12`.
+pub(in crate::permission) fn is_launcher(program: &str) -> bool {
+    is_one_of(program, &LAUNCHERS)
+        || ["ld-linux", "ld-musl", "ld64"].iter().any(|name| program.starts_with(name))
+}
+
+fn is_one_of(program: &str, all: &[&str]) -> bool {
+    let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    all.contains(&program) || (!versioned.is_empty() && all.contains(&versioned))
+}
+
+/// The reason why it is not known what a command runs in the end.
+pub(super) fn runs(words: &[Word]) -> Option<&'static str> {
+    let first = words.first()?.text.as_deref()?;
+    let (program, rest) = (words.first()?.program()?, &words[1..]);
+    if read_only::is_read_only(words) {
+        return None;
+    }
+    if first.contains('/') && !SYSTEM.iter().any(|folder| first.strip_prefix(folder) == Some(program)) {
+        return Some("is a program of a folder, which may do anything");
+    }
+    if let Some((_, needed)) = ONLY_WITH.iter().find(|(name, _)| *name == program) {
+        return has_one_of(rest, needed).then_some(RUNS_CODE);
+    }
+    let has_words = WITH_WORDS.iter().any(|(name, words)| *name == program && has_one_of(rest, words));
+    let is_git = program == "git" && git_runs(rest);
+    (has_words || is_git || is_launcher(program) || is_one_of(program, &BUILDERS)).then_some(RUNS_CODE)
+}
+
+/// Whether one of these stands among the words. Options count as they begin, letters in bundles, and in shorter forms.
+fn has_one_of(rest: &[Word], wanted: &[&str]) -> bool {
+    rest.iter()
+        .filter_map(|word| word.text.as_deref())
+        .any(|text| wanted.iter().any(|one| is_word(text, one)))
+}
+
+fn is_word(text: &str, wanted: &str) -> bool {
+    let name = text.split('=').next().unwrap_or(text);
+    match wanted.strip_prefix('-') {
+        None => text == wanted,
+        Some(long) if long.starts_with('-') => name.len() > 2 && wanted.starts_with(name),
+        // A letter, alone or in a bundle.
+        Some(letter) if letter.len() == 1 => text
+            .strip_prefix('-')
+            .is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter)),
+        Some(_) => text.starts_with(wanted),
+    }
+}
+
+/// The commands of git that are its own and not an alias.
+#[rustfmt::skip]
+const GIT: [&str; 74] = [
+    "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore",
+    "checkout", "cherry", "cherry-pick", "clean", "clone", "commit", "commit-tree", "config", "count-objects", "describe",
+    "diff", "diff-files", "diff-index", "diff-tree", "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep",
+    "hash-object", "help", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "merge-tree", "mv",
+    "name-rev", "notes", "prune", "pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote", "repack",
+    "request-pull", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "send-pack", "shortlog", "show",
+    "show-branch", "show-ref", "sparse-checkout", "stash", "status", "submodule", "switch", "tag", "version", "whatchanged",
+    "worktree",
+];
+
+/// Whether git runs another program because of its words: configuration, aliases, commands for each commit.
+fn git_runs(rest: &[Word]) -> bool {
+    const PLAIN: [&str; 4] = ["--no-pager", "--version", "--no-optional-locks", "--literal-pathspecs"];
+    let mut rest = rest;
+    let command = loop {
+        let Some((first, others)) = rest.split_first() else { return false };
+        let Some(text) = first.text.as_deref() else { return true };
+        rest = match text {
+            "-C" => others.get(1..).unwrap_or_default(),
+            _ if PLAIN.contains(&text) => others,
+            _ if text.starts_with('-') => return true,
+            _ => {
+                rest = others;
+                break text;
+            }
+        };
+    };
+    let text = |index: usize| rest.get(index).and_then(|word| word.text.as_deref());
+    let options: &[&str] = match command {
+        "bisect" => return text(0) == Some("run"),
+        "submodule" => return has_one_of(rest, &["foreach"]),
+        "config" => return !text(0).is_some_and(|key| key.starts_with("user.")),
+        "rebase" => &["-x", "--exec"],
+        "grep" => &["-O", "--open-files-in-pager"],
+        "clone" | "init" => &["-c", "--config", "--template", "-u", "--upload-pack"],
+        "fetch" | "pull" | "push" | "ls-remote" | "archive" | "send-pack" => {
+            &["--upload-pack", "--receive-pack", "--exec", "--remote"]
+        }
+        "diff" | "log" | "show" => &["--ext-diff", "--textconv"],
+        _ => &[],
+    };
+    !GIT.contains(&command)
+        || has_one_of(rest, options)
+        || rest.iter().any(|word| word.pieces().iter().any(|piece| piece.contains("ext::")))
+}
+
+/// `git-push` and `git send-pack` are `git push`.
+pub(super) fn git_by_other_name(words: &[Word]) -> Option<Form> {
+    let program = words.first()?.program()?;
+    let is_push = |name: &str| matches!(name, "push" | "send-pack" | "http-push");
+    let (command, rest) = match program.strip_prefix("git-") {
+        Some(command) => (command, &words[1..]),
+        None if program == "git" => {
+            let at = words
+                .iter()
+                .position(|word| word.text.as_deref().is_some_and(|text| is_push(text) && text != "push"))?;
+            ("push", &words[at + 1..])
+        }
+        None => return None,
+    };
+    let command = if is_push(command) { "push" } else { command };
+    let mut same = vec![Word::literal("git"), Word::literal(command)];
+    same.extend(rest.iter().cloned());
+    Some(Form { words: same, says: Says::Nothing })
+}

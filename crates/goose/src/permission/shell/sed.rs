@@ -1,0 +1,167 @@
+//! Which scripts of `sed` only print: lines by number or by what is in them, with other text put in.
+
+use super::word::Word;
+
+/// Whether `sed`, with these arguments, prints and nothing else.
+pub(super) fn prints_only(rest: &[Word]) -> bool {
+    let mut words = rest.iter();
+    let mut has_script = false;
+    while let Some(word) = words.next() {
+        let Some(text) = word.text.as_deref() else {
+            // A file, unless it may become something else.
+            if !has_script || word.may_be_option() {
+                return false;
+            }
+            continue;
+        };
+        let is_fine = match text {
+            "-n" | "-E" | "-r" | "-nE" | "-En" | "-nr" | "-rn" | "--quiet" | "--silent" => !has_script,
+            "-e" | "-ne" | "-Ee" | "-nEe" => {
+                has_script = true;
+                words.next().and_then(|word| word.text.as_deref()).is_some_and(is_plain_script)
+            }
+            _ if text.starts_with('-') => false,
+            _ if has_script => true,
+            _ => {
+                has_script = true;
+                is_plain_script(text)
+            }
+        };
+        if !is_fine {
+            return false;
+        }
+    }
+    has_script
+}
+
+/// Commands with nothing between them but `;`.
+fn is_plain_script(script: &str) -> bool {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches([' ', ';']);
+        if rest.is_empty() {
+            return !script.is_empty();
+        }
+        let Some(after) = address(rest).and_then(command) else { return false };
+        rest = after.trim_start_matches(' ');
+        if !rest.is_empty() && !rest.starts_with(';') {
+            return false;
+        }
+    }
+}
+
+/// `3`, `$`, `/x/`, `1,5`, `/a/,/b/`, and nothing; what is left behind it.
+fn address(text: &str) -> Option<&str> {
+    let rest = one_address(text)?;
+    let rest = match rest.strip_prefix(',') {
+        Some(second) => one_address(second).filter(|rest| rest.len() < second.len())?,
+        None => rest,
+    };
+    Some(rest.strip_prefix('!').unwrap_or(rest))
+}
+
+fn one_address(text: &str) -> Option<&str> {
+    match text.as_bytes().first() {
+        Some(b'0'..=b'9') => Some(text.trim_start_matches(|c: char| c.is_ascii_digit())),
+        Some(b'$') => Some(&text[1..]),
+        Some(b'/') => {
+            let (pattern, rest) = text[1..].split_once('/')?;
+            is_plain_pattern(pattern).then_some(rest)
+        }
+        _ => Some(text),
+    }
+}
+
+/// `p`, `d`, `q`, `=`, `s/x/y/g`; what is left behind it.
+fn command(text: &str) -> Option<&str> {
+    match text.as_bytes().first()? {
+        b'p' | b'd' | b'q' | b'=' => Some(&text[1..]),
+        b's' => {
+            let delimiter = text[1..].chars().next().filter(|c| "/|#,:@!".contains(*c))?;
+            let mut parts = text[2..].splitn(3, delimiter);
+            let (pattern, with, rest) = (parts.next()?, parts.next()?, parts.next()?);
+            // `e` would run what comes out, `w` write it to a file.
+            let is_plain = is_plain_pattern(pattern) && is_plain_text(with);
+            is_plain.then(|| rest.trim_start_matches(|c: char| c.is_ascii_digit() || "gpI".contains(c)))
+        }
+        _ => None,
+    }
+}
+
+/// To some versions of sed, what stands in `[…]` does not end a pattern: each must end within it.
+fn is_plain_pattern(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((_, choice)) = rest.split_once('[') {
+        let choice = choice.strip_prefix('^').unwrap_or(choice);
+        // The first one may be a bracket itself.
+        let Some(first) = choice.chars().next() else { return false };
+        let Some((_, after)) = choice[first.len_utf8()..].split_once(']') else { return false };
+        rest = after;
+    }
+    is_plain_text(text)
+}
+
+/// Where the delimiter is in the text itself, versions of sed differ; a backslash before it ends with `\`.
+fn is_plain_text(text: &str) -> bool {
+    !text.ends_with('\\') && !text.contains('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_scripts_that_print_are_plain() {
+        for script in [
+            "1,20p",
+            "$p",
+            "5q",
+            "/x/p",
+            "/a/,/b/p",
+            "s/a/b/",
+            "s/a/b/g",
+            "s|/usr|/opt|g; s/x//",
+            "2d;3d",
+            "/^$/d",
+            "$!d",
+            "s/^/  /",
+            "=",
+            "s/\\(a\\)/\\1/g",
+            "1!p",
+        ] {
+            assert!(is_plain_script(script), "{script}");
+        }
+        for script in [
+            "",
+            "w out",
+            "1w out",
+            "s/a/b/w out",
+            "s/a/b/e",
+            "e rm x",
+            "1e rm x",
+            "r /etc/passwd",
+            "s/a/b/gw out",
+            "W out",
+            "s/a/b/;w out",
+            "s/a\\/b/w x/e",
+            "p w",
+            "s/a/b",
+            "s/a/b/m",
+            "y/a/b/",
+            "{p}",
+            "a text",
+            "1,w out",
+            "s[a[b[e",
+            "s/[/]/e x/w y/",
+            "s/[/]x/p;s/w out/y/",
+            "s/a/b\n/w x",
+            "F",
+            "n",
+            "s/a/b/\nw out",
+            "p\nw out",
+            "s\na\nb\ne",
+        ] {
+            assert!(!is_plain_script(script), "{script}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! From the words of a command to a [`Segment`]: what it runs, and where the shell is afterwards.
+
+use super::{
+    Form, MAX_SEGMENTS_READ, Says, Segment, SegmentKind, builtins, launchers,
+    place::{Flow, Folders},
+    reader::Reader,
+    word::Word,
+    wrappers::{self, Unwrapped},
+};
+
+/// How many wrappers around a command are taken off.
+const MAX_WRAPPERS: usize = 8;
+
+/// How much of the source of a command is kept.
+const MAX_SOURCE_BYTES: usize = 2000;
+
+/// A script that a command runs.
+struct Inner {
+    text: String,
+    /// Whether it runs in the same shell, as that of `eval` does.
+    is_same_shell: bool,
+}
+
+impl Reader<'_, '_> {
+    /// A command that stands between these two places.
+    pub(super) fn segment(
+        &mut self,
+        words: Vec<Word>,
+        variables: Vec<String>,
+        start: usize,
+        end: usize,
+    ) -> Flow {
+        let mut length = (end - start).min(MAX_SOURCE_BYTES);
+        while !self.text.is_char_boundary(start + length) {
+            length -= 1;
+        }
+        let source = self.text[start..start + length].trim_end().to_owned();
+        self.add(words, variables, source, start, self.folders.clone())
+    }
+
+    fn add(
+        &mut self,
+        words: Vec<Word>,
+        mut variables: Vec<String>,
+        source: String,
+        start: usize,
+        folders: Folders,
+    ) -> Flow {
+        if self.script.segments.len() >= MAX_SEGMENTS_READ {
+            self.doubt("it has too many parts");
+            self.at = self.text.len();
+            return Flow::stays(Folders::Unknown);
+        }
+        let (forms, inner) = self.forms(words, &mut variables, start);
+        let is_carrier = inner.is_some() && forms.iter().all(|form| form.says == Says::All);
+        let runs = match inner {
+            Some(_) => None,
+            None => forms.iter().find_map(|form| launchers::runs(&form.words)),
+        };
+        let carried = forms.iter().flat_map(|form| wrappers::carried(&form.words)).collect::<Vec<_>>();
+        let flow = self.moved(&forms, &folders);
+        let at = self.place(start);
+        self.script.segments.push(Segment {
+            forms,
+            variables,
+            // What stands behind `sudo` needs more than to be allowed without it.
+            kind: if is_carrier { SegmentKind::Carrier } else { SegmentKind::Own },
+            folders: folders.clone(),
+            runs,
+            source: source.clone(),
+            at,
+        });
+        for carried in carried {
+            let folders = if carried.is_elsewhere { Folders::Unknown } else { folders.clone() };
+            self.add(carried.words, Vec::new(), source.clone(), start, folders);
+        }
+        let Some(inner) = inner else { return flow };
+        let after = self.nested(&inner.text);
+        if !inner.is_same_shell {
+            return flow;
+        }
+        self.moves += 1;
+        after
+    }
+
+    /// The command, what is left of it as wrappers are taken off, and the script that it runs in the end.
+    fn forms(
+        &mut self,
+        words: Vec<Word>,
+        variables: &mut Vec<String>,
+        start: usize,
+    ) -> (Vec<Form>, Option<Inner>) {
+        let (mut forms, mut inner) = (vec![Form { words, says: Says::All }], None);
+        while let Some(Form { words, says }) = forms.last() {
+            if words.first().is_none_or(|word| word.text.as_ref().is_none_or(String::is_empty)) {
+                self.unknown(start, "runs what is not known before");
+            }
+            if let Some(reason) = builtins::doubt(words) {
+                self.unknown(start, reason);
+            }
+            let next = match wrappers::unwrap(words) {
+                Unwrapped::Plain => break,
+                Unwrapped::Inner { words, variables: more, says: inner } => {
+                    variables.extend(more);
+                    Form { words, says: if *says == Says::Nothing { Says::Nothing } else { inner } }
+                }
+                Unwrapped::Script(text) => {
+                    let is_same_shell = words.first().and_then(Word::program) == Some("eval");
+                    inner = Some(Inner { text, is_same_shell });
+                    break;
+                }
+                Unwrapped::Opaque(reason) => {
+                    self.unknown(start, reason);
+                    break;
+                }
+            };
+            if forms.len() > MAX_WRAPPERS {
+                self.unknown(start, "is wrapped too often");
+                break;
+            }
+            forms.push(next);
+        }
+        let same: Vec<Form> =
+            forms.iter().filter_map(|form| launchers::git_by_other_name(&form.words)).collect();
+        forms.extend(same);
+        (forms, inner)
+    }
+
+    /// The folders after a command.
+    fn moved(&mut self, forms: &[Form], folders: &Folders) -> Flow {
+        let programs = || forms.iter().filter_map(|form| form.words.first()?.program());
+        // A new link may be the way to any folder.
+        const MOVES: [&str; 7] = [".", "source", "cd", "pushd", "popd", "ln", "link"];
+        if !programs().any(|program| MOVES.contains(&program)) {
+            return Flow::stays(folders.clone());
+        }
+        self.moves += 1;
+        let is_plain = programs().all(|program| matches!(program, "cd" | "command" | "builtin"));
+        let target = forms.last().and_then(|form| match form.words.as_slice() {
+            [program] if program.text.as_deref() == Some("cd") => Some("~"),
+            [program, target] if program.text.as_deref() == Some("cd") => {
+                target.path().filter(|path| !path.is_empty() && !path.starts_with('-'))
+            }
+            _ => None,
+        });
+        match target.filter(|_| is_plain) {
+            Some(target) => Flow { success: folders.join(target), failure: folders.clone() },
+            None => Flow::stays(Folders::Unknown),
+        }
+    }
+}

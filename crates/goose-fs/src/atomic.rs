@@ -1,39 +1,68 @@
 //! [`AtomicFile`]: writes beside a file and renames.
 
 use std::{
-    fs::{self, DirBuilder, File, Metadata},
+    ffi::{OsStr, OsString},
+    fs::{DirBuilder, File},
+    hash::{BuildHasher as _, RandomState},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
+    os::unix::fs::DirBuilderExt as _,
+    path::Path,
 };
 
-use tempfile::NamedTempFile;
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, statat, unlinkat},
+    io::Errno,
+};
 
-const PRIVATE_FILE: u32 = 0o600;
+use crate::Folder;
+
+const PRIVATE_FILE: Mode = Mode::from_bits_retain(0o600);
 const PRIVATE_DIR: u32 = 0o700;
 
 /// The mode of a shared file, before the process's file mode mask.
-const SHARED_FILE: u32 = 0o666;
+const SHARED_FILE: Mode = Mode::from_bits_retain(0o666);
+
+/// The number of names that are tried for a temporary file.
+const MAX_NAMES_TRIED: usize = 100;
 
 /// The options for replacing one file. By default the new file is private (0600), gets no flush to the disk, and does not take over
 /// the permissions of the file that it replaces.
 ///
-/// Symbolic links are not followed: a caller that wants to keep a link resolves the path first.
+/// A link in the place of the file is replaced: a caller that wants to keep it resolves the path first. Links in the path of the
+/// folder are followed, unless the folder is given as an open [`Folder`].
 #[derive(Debug, Clone)]
 pub struct AtomicFile<'a> {
-    path: &'a Path,
+    folder: Place<'a>,
+    name: Option<&'a OsStr>,
     prefix: &'a str,
     suffix: &'a str,
-    mode: u32,
+    mode: Mode,
     keeps_permissions: bool,
     is_synced: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place<'a> {
+    Path(&'a Path),
+    Open(&'a Folder),
 }
 
 impl<'a> AtomicFile<'a> {
     /// Options for the file at `path`. Its folder must exist.
     pub fn new(path: &'a Path) -> Self {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Self::at(Place::Path(folder.unwrap_or(Path::new("."))), path.file_name())
+    }
+
+    /// Options for a file in an open folder.
+    pub fn within(folder: &'a Folder, name: &'a OsStr) -> Self {
+        Self::at(Place::Open(folder), Some(name))
+    }
+
+    fn at(folder: Place<'a>, name: Option<&'a OsStr>) -> Self {
         Self {
-            path,
+            folder,
+            name,
             // A fixed name, not the file's: a long file name plus a suffix could exceed the system's limit.
             prefix: ".goose-",
             suffix: ".tmp",
@@ -76,10 +105,8 @@ impl<'a> AtomicFile<'a> {
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let mut draft = self.create()?;
         draft.write_all(bytes)?;
-        if self.keeps_permissions
-            && let Some(existing) = existing(self.path)?
-        {
-            draft.file().set_permissions(existing.permissions())?;
+        if self.keeps_permissions {
+            draft.take_over_permissions()?;
         }
         if self.is_synced {
             draft.file().sync_all()?;
@@ -93,27 +120,40 @@ impl<'a> AtomicFile<'a> {
     ///
     /// Where the folder cannot be written.
     pub fn create(&self) -> io::Result<Draft> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            .prefix(self.prefix)
-            .suffix(self.suffix)
-            .permissions(fs::Permissions::from_mode(self.mode))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-        Ok(Draft { file, target: self.path.to_owned() })
+        let target = self.name.ok_or(Errno::INVAL)?.to_owned();
+        let folder = match self.folder {
+            Place::Path(path) => Folder::follow(path)?,
+            Place::Open(folder) => folder.try_clone()?,
+        };
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..MAX_NAMES_TRIED {
+            // Each state hashes differently: names that nobody can know before.
+            let random = RandomState::new().hash_one(&target);
+            let name = OsString::from(format!("{}{random:016x}{}", self.prefix, self.suffix));
+            match openat(&folder, &name, flags, self.mode) {
+                Ok(file) => return Ok(Draft { file: file.into(), folder, name: Some(name), target }),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
     }
 }
 
 /// A file that has not taken its name yet. Dropping it removes it.
 #[derive(Debug)]
 pub struct Draft {
-    file: NamedTempFile,
-    target: PathBuf,
+    file: File,
+    folder: Folder,
+    /// Its name until then.
+    name: Option<OsString>,
+    target: OsString,
 }
 
 impl Draft {
     /// The open file.
     pub fn file(&self) -> &File {
-        self.file.as_file()
+        &self.file
     }
 
     /// Renames the draft to its target.
@@ -121,8 +161,29 @@ impl Draft {
     /// # Errors
     ///
     /// Where the target cannot be replaced; the draft is removed then.
-    pub fn commit(self) -> io::Result<()> {
-        self.file.persist(&self.target).map(drop).map_err(|error| error.error)
+    pub fn commit(mut self) -> io::Result<()> {
+        if let Some(name) = &self.name {
+            renameat(&self.folder, name, &self.folder, &self.target)?;
+            self.name = None;
+        }
+        Ok(())
+    }
+
+    fn take_over_permissions(&self) -> io::Result<()> {
+        match statat(&self.folder, &self.target, AtFlags::empty()) {
+            Ok(existing) => Ok(fchmod(&self.file, Mode::from_raw_mode(existing.st_mode))?),
+            Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            // Nothing more can be done where this fails.
+            let _ = unlinkat(&self.folder, name, AtFlags::empty());
+        }
     }
 }
 
@@ -133,14 +194,6 @@ impl Write for Draft {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
-    }
-}
-
-fn existing(path: &Path) -> io::Result<Option<Metadata>> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

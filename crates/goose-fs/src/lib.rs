@@ -1,5 +1,7 @@
-//! File helpers that every crate shares: atomic replacement, locks, private folders, and the truncation of texts.
+//! File helpers that every crate shares: files by resolved paths, atomic replacement, locks, private folders, and the
+//! truncation of texts.
 //!
+//! - [`resolve`], [`open_file`], [`Folder`]: a path is resolved once, and then used without following any link;
 //! - [`AtomicFile`]: a file that is replaced as a whole; a reader sees the old content or the new one, never half of it;
 //! - [`FileLock`]: an advisory lock between processes;
 //! - [`create_private_dir`]: a folder that only its owner can enter;
@@ -8,9 +10,11 @@
 //! Nothing here is asynchronous: callers on a runtime use `spawn_blocking`.
 
 mod atomic;
+mod folder;
 mod lock;
 mod text;
 
 pub use atomic::{AtomicFile, Draft, create_private_dir, sync_dir};
+pub use folder::{Folder, is_link, open_file, resolve};
 pub use lock::{FileLock, open_lock_file};
 pub use text::{HeadTail, head_chars, head_tail_bytes, head_tail_chars, truncate_chars, truncate_lines};

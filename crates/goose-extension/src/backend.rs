@@ -4,11 +4,7 @@
 //! An editor's file system, checkpoints and a sandbox are further implementations.
 
 use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    io,
-    path::{Path, PathBuf},
-    process::ExitStatus,
+    collections::BTreeMap, ffi::OsString, fs::Metadata, io, path::PathBuf, process::ExitStatus,
     time::Duration,
 };
 
@@ -17,7 +13,8 @@ use tokio::io::AsyncRead;
 
 /// Files and programs, as a tool may use them.
 ///
-/// The file methods block; tools call them from a thread that may. Paths are absolute, or relative to the working folder of the process.
+/// The file methods block; tools call them from a thread that may. They use exactly the given path and follow no link in it: where a part
+/// of it has become one, they fail with [`FileError::Moved`].
 pub trait Backend: Send + Sync {
     /// Returns true where paths are paths of this machine, so that a tool may also walk through folders by itself.
     fn is_local(&self) -> bool {
@@ -29,15 +26,20 @@ pub trait Backend: Send + Sync {
     /// # Errors
     ///
     /// Where it is not a regular file, or cannot be read. A missing file is not an error.
-    fn read(&self, path: &Path, limit: u64) -> Result<FileRead, FileError>;
+    fn read(&self, file: &FileTarget, limit: u64) -> Result<FileRead, FileError>;
 
-    /// Replaces a file's content as a whole, or creates the file with its folders. Links are followed, and what belongs to the
-    /// file (permissions, owner, attributes) stays.
+    /// Replaces a file's content as a whole, or creates the file with its folders. What belongs to the file (permissions, owner,
+    /// attributes, hard links) stays.
     ///
     /// # Errors
     ///
     /// Where it cannot be written, is protected, or is not at the `expected` version any more (`None`: not there).
-    fn replace(&self, path: &Path, bytes: &[u8], expected: Option<&FileVersion>) -> Result<(), FileError>;
+    fn replace(
+        &self,
+        file: &FileTarget,
+        bytes: &[u8],
+        expected: Option<&FileVersion>,
+    ) -> Result<(), FileError>;
 
     /// Starts a program.
     ///
@@ -45,6 +47,84 @@ pub trait Backend: Send + Sync {
     ///
     /// Where it cannot be started.
     fn spawn(&self, command: CommandSpec) -> io::Result<StartedCommand>;
+}
+
+/// A file or folder to use: its real path, and the hard links that its files may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileTarget {
+    /// The absolute path, with all links and `..` resolved.
+    pub path: PathBuf,
+    /// The hard links that the file, or a file in the folder, may have.
+    pub hard_links: HardLinks,
+}
+
+/// A path in the arguments of a call, and the place that the permissions judged it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedPath {
+    /// The path as it stands in the arguments.
+    pub given: String,
+    /// The place.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it was not clear where the path leads. Nothing may be used then.
+    pub target: Result<FileTarget, String>,
+}
+
+/// The hard links that a regular file may have. Another name of a file may be one that the call must not use, and a path does not
+/// tell: only the open file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HardLinks {
+    /// Any number.
+    Allowed,
+    /// Any number, if others than the owner may read the file too.
+    AllowedIfPublic,
+    /// None: the file has one name only.
+    Refused,
+    /// Any number, if it is this file.
+    AllowedFor {
+        /// The device that the file is on.
+        device: u64,
+        /// The file's number there.
+        inode: u64,
+    },
+}
+
+impl HardLinks {
+    /// Returns whether a file may be used, by the metadata of the open file.
+    #[cfg(unix)]
+    pub fn permit(self, file: &Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        const READABLE_BY_OTHERS: u32 = 0o004;
+        if !file.is_file() || file.nlink() <= 1 {
+            return true;
+        }
+        match self {
+            Self::Allowed => true,
+            Self::AllowedIfPublic => file.mode() & READABLE_BY_OTHERS != 0,
+            Self::Refused => false,
+            Self::AllowedFor { device, inode } => (file.dev(), file.ino()) == (device, inode),
+        }
+    }
+
+    /// Returns whether a file may be used. This system does not tell how many names a file has.
+    #[cfg(not(unix))]
+    pub fn permit(self, _: &Metadata) -> bool {
+        true
+    }
+
+    /// Allows the hard links of a single file.
+    #[cfg(unix)]
+    pub fn of_file(file: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self::AllowedFor { device: file.dev(), inode: file.ino() }
+    }
+
+    /// Allows the hard links of a single file.
+    #[cfg(not(unix))]
+    pub fn of_file(_: &Metadata) -> Self {
+        Self::Refused
+    }
 }
 
 /// The result of reading a file.
@@ -86,6 +166,12 @@ pub enum FileError {
     /// The path names something else than a regular file.
     #[error("it is {0}, not a file")]
     NotAFile(FileKind),
+    /// A part of the path became a link after it was resolved.
+    #[error("a part of its path became a link")]
+    Moved,
+    /// The file has other names, and the call may not use such a file.
+    #[error("it has other names (hard links)")]
+    HardLinked,
     /// The file is write-protected.
     #[error("it is write-protected")]
     Protected,

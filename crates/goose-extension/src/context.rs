@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    backend::Backend,
+    backend::{Backend, JudgedPath},
     caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind, unanswerable},
     error::{ToolError, ToolResult},
     exchange_view::ExchangeView,
@@ -74,6 +74,7 @@ struct Inner {
     notifier: Option<Arc<dyn Notifier>>,
     model: Option<Arc<dyn Model>>,
     backend: Option<Arc<dyn Backend>>,
+    judged_paths: Option<Arc<[JudgedPath]>>,
     working_dir: Option<PathBuf>,
     session_id: Option<String>,
     exchange_view: ExchangeView,
@@ -122,6 +123,11 @@ impl CallContext {
     /// Gives the call other files and programs than those of this machine.
     pub fn with_backend(self, backend: Arc<dyn Backend>) -> Self {
         self.with(|inner| inner.backend = Some(backend))
+    }
+
+    /// Hands over the paths in the arguments as the permissions judged them.
+    pub fn with_judged_paths(self, paths: impl Into<Arc<[JudgedPath]>>) -> Self {
+        self.with(|inner| inner.judged_paths = Some(paths.into()))
     }
 
     /// Says in which folder the work is done.
@@ -181,6 +187,12 @@ impl CallContext {
     /// The files and programs to use; `None` for those of this machine.
     pub fn backend(&self) -> Option<&Arc<dyn Backend>> {
         self.0.backend.as_ref()
+    }
+
+    /// The paths in the arguments as the permissions judged them: a tool uses these places and no others. `None` where the call
+    /// was not judged.
+    pub fn judged_paths(&self) -> Option<&[JudgedPath]> {
+        self.0.judged_paths.as_deref()
     }
 
     /// The session in which the call happens.

@@ -55,7 +55,8 @@ mod tool;
 
 pub use arguments::{Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH};
 pub use backend::{
-    Backend, CommandSpec, FileError, FileKind, FileRead, FileVersion, RunningCommand, StartedCommand,
+    Backend, CommandSpec, FileError, FileKind, FileRead, FileTarget, FileVersion, HardLinks, JudgedPath,
+    RunningCommand, StartedCommand,
 };
 pub use caller::{Answer, Caller, CallerId, LogEntry, Progress, Question, QuestionKind};
 pub use changes::{Change, ChangeFeed};

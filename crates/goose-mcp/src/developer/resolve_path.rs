@@ -1,12 +1,13 @@
-//! What a path in an argument means: relative to the working folder of the call, `~` the person's home.
+//! The meaning of a path in an argument: relative to the working folder of the call, `~` the person's home.
 //!
-//! It is taken as it is written: who judged the call read the same path. Blanks at its ends are refused, never taken off.
+//! It is taken as it is written, because the permissions read the same text: blanks at its ends are refused, never taken off. And it is
+//! followed once: a call that was judged uses the places that it was judged by.
 
 use std::path::{Path, PathBuf};
 
-use goose_extension::{CallContext, ToolError, ToolResult};
+use goose_extension::{CallContext, FileTarget, HardLinks, ToolError, ToolResult};
 
-use super::Developer;
+use super::{Developer, files::io_failed};
 
 /// How long a path may be.
 const MAX_PATH_BYTES: usize = 4096;
@@ -18,8 +19,20 @@ const MAX_QUOTED_CHARS: usize = 80;
 pub(super) struct ResolvedPath {
     /// As it was given, for messages.
     pub(super) given: String,
-    /// Where it is. Links in it are not resolved.
-    pub(super) path: PathBuf,
+    /// The place, with all links resolved.
+    pub(super) target: FileTarget,
+    /// The same, with links.
+    written: PathBuf,
+}
+
+impl ResolvedPath {
+    /// Returns whether the path itself is a link, and not only a folder on the way.
+    pub(super) fn is_link(&self) -> bool {
+        let (Some(folder), Some(name)) = (self.written.parent(), self.written.file_name()) else {
+            return false;
+        };
+        goose_fs::resolve(folder).is_ok_and(|folder| folder.join(name) != self.target.path)
+    }
 }
 
 impl Developer {
@@ -27,13 +40,32 @@ impl Developer {
     ///
     /// # Errors
     ///
-    /// Where it can be no path.
+    /// Where it can be no path, or it is not clear where it leads.
     pub(super) fn resolve_path(&self, given: &str, context: &CallContext) -> ToolResult<ResolvedPath> {
-        resolve(given, context.working_dir(), self.home.as_deref())
+        let written = absolute(given, context.working_dir(), self.home.as_deref())?;
+        let target = match context.judged_paths() {
+            Some(judged) => match judged.iter().find(|path| path.given == given).map(|path| &path.target) {
+                Some(Ok(target)) => target.clone(),
+                Some(Err(reason)) => return Err(unusable(given, reason)),
+                None => return Err(unusable(given, "the permissions did not look at it")),
+            },
+            None => {
+                let path =
+                    goose_fs::resolve(&written).map_err(|error| io_failed("look at", given, &error))?;
+                FileTarget { path, hard_links: HardLinks::Allowed }
+            }
+        };
+        Ok(ResolvedPath { given: given.to_owned(), target, written })
     }
 }
 
-fn resolve(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<ResolvedPath> {
+fn unusable(given: &str, reason: &str) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "{given} was not used: {reason}. Look at it with `ls -la` in the shell, and name the real file."
+    ))
+}
+
+fn absolute(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<PathBuf> {
     if given.trim() != given {
         return Err(ToolError::ExecutionError(format!(
             "The path has blanks at its ends: {:?}. Nothing was done. Give it without them; for a file whose name has \
@@ -54,12 +86,11 @@ fn resolve(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<Resolv
             given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
         )));
     }
-    let path = match (given.strip_prefix('~'), home) {
+    Ok(match (given.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),
         (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
         _ => folder.join(given),
-    };
-    Ok(ResolvedPath { given: given.to_owned(), path })
+    })
 }
 
 #[cfg(test)]
@@ -68,7 +99,7 @@ mod tests {
 
     #[test]
     fn paths_are_relative_absolute_or_at_home() {
-        let at = |given| resolve(given, Path::new("/work"), Some(Path::new("/home/me"))).unwrap().path;
+        let at = |given| absolute(given, Path::new("/work"), Some(Path::new("/home/me"))).unwrap();
         assert_eq!(at("a/b.rs"), Path::new("/work/a/b.rs"));
         assert_eq!(at("/etc/x"), Path::new("/etc/x"));
         assert_eq!(at("~"), Path::new("/home/me"));
@@ -76,7 +107,7 @@ mod tests {
         assert_eq!(at("~you/a"), Path::new("/work/~you/a"));
         let blanks = ["", " ", " /etc/x", "/etc/x ", "\t~/a", "a\n", "a\nb", "a\tb", "\u{a0}a"];
         for bad in blanks.into_iter().chain(["a\0b", &"x".repeat(MAX_PATH_BYTES + 1)]) {
-            assert!(resolve(bad, Path::new("/"), None).is_err(), "{bad:?}");
+            assert!(absolute(bad, Path::new("/"), None).is_err(), "{bad:?}");
         }
     }
 }

@@ -3,20 +3,21 @@
 mod replace;
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::{File, Metadata},
     io::{self, PipeReader, Read as _},
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::Path,
     process::ExitStatus,
     time::Duration,
 };
 
 use goose_extension::{
-    Backend, CommandSpec, FileError, FileKind, FileRead, FileVersion, RunningCommand, StartedCommand,
-    prelude::async_trait,
+    Backend, CommandSpec, FileError, FileKind, FileRead, FileTarget, FileVersion, HardLinks, RunningCommand,
+    StartedCommand, prelude::async_trait,
 };
+use goose_fs::{Folder, is_link, open_file};
 use goose_process::{Process, ProcessSpec, Stream};
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, fstat};
 use tokio::net::unix::pipe::Receiver;
 
 /// The machine that goose runs on. Nothing here hangs: pipes and devices are refused.
@@ -28,32 +29,30 @@ impl Backend for LocalBackend {
         true
     }
 
-    fn read(&self, path: &Path, limit: u64) -> Result<FileRead, FileError> {
-        let file = match open_nonblocking(path) {
-            Ok(file) => file,
+    fn read(&self, file: &FileTarget, limit: u64) -> Result<FileRead, FileError> {
+        let opened = match open_file(&file.path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileRead::Missing),
-            // Some things, such as sockets, cannot even be opened.
-            Err(error) => match path.metadata() {
-                Ok(metadata) if !metadata.is_file() => return Err(not_a_file(&metadata)),
-                _ => return Err(error.into()),
-            },
+            Err(error) => return Err(unopened(&file.path, error)),
         };
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(not_a_file(&metadata));
-        }
+        let metadata = regular(&opened, file.hard_links)?;
         let version = version(&metadata);
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or(0));
         // Some files say that they are empty and are not.
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        opened.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
             return Ok(FileRead::TooLarge { size: metadata.len(), version });
         }
         Ok(FileRead::Content { bytes, version })
     }
 
-    fn replace(&self, path: &Path, bytes: &[u8], expected: Option<&FileVersion>) -> Result<(), FileError> {
-        replace::replace(path, bytes, expected)
+    fn replace(
+        &self,
+        file: &FileTarget,
+        bytes: &[u8],
+        expected: Option<&FileVersion>,
+    ) -> Result<(), FileError> {
+        replace::replace(file, bytes, expected)
     }
 
     fn spawn(&self, command: CommandSpec) -> io::Result<StartedCommand> {
@@ -101,31 +100,40 @@ impl RunningCommand for LocalCommand {
     }
 }
 
-/// Opens a regular file for reading; `None` for everything else.
-pub(crate) fn open_regular(path: &Path) -> Option<File> {
-    let file = open_nonblocking(path).ok()?;
-    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+/// The metadata of an open file, where it is a regular one that may be used.
+pub(crate) fn regular(file: &File, hard_links: HardLinks) -> Result<Metadata, FileError> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(FileError::NotAFile(kind(FileType::from_raw_mode(
+            fstat(file).map_err(io::Error::from)?.st_mode,
+        ))));
+    }
+    if hard_links.permit(&metadata) { Ok(metadata) } else { Err(FileError::HardLinked) }
 }
 
-/// A pipe without a writer must not block the tool.
-fn open_nonblocking(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)
+/// The reason why a path could not be opened. Some things, such as sockets, never can.
+fn unopened(path: &Path, error: io::Error) -> FileError {
+    let stat = Folder::open(Path::new("/")).and_then(|root| root.stat(path));
+    match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Ok(FileType::RegularFile | FileType::Symlink) | Err(_) => failed(error),
+        Ok(other) => FileError::NotAFile(kind(other)),
+    }
+}
+
+fn failed(error: io::Error) -> FileError {
+    if is_link(&error) { FileError::Moved } else { error.into() }
 }
 
 fn version(metadata: &Metadata) -> FileVersion {
-    FileVersion::new(format!("{}:{}:{:?}", metadata.ino(), metadata.size(), metadata.modified().ok()))
+    let (device, inode) = (metadata.dev(), metadata.ino());
+    FileVersion::new(format!("{device}:{inode}:{}:{:?}", metadata.size(), metadata.modified().ok()))
 }
 
-fn not_a_file(metadata: &Metadata) -> FileError {
-    let kind = metadata.file_type();
-    FileError::NotAFile(if kind.is_dir() {
-        FileKind::Folder
-    } else if kind.is_fifo() {
-        FileKind::Pipe
-    } else if kind.is_socket() {
-        FileKind::Socket
-    } else {
-        FileKind::Device
-    })
+fn kind(kind: FileType) -> FileKind {
+    match kind {
+        FileType::Directory => FileKind::Folder,
+        FileType::Fifo => FileKind::Pipe,
+        FileType::Socket => FileKind::Socket,
+        _ => FileKind::Device,
+    }
 }

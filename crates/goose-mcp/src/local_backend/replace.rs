@@ -2,64 +2,113 @@
 //! A file that no other can take the place of (several names lead to it, its folder is protected, it is mounted) is written where it is.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    ffi::OsStr,
+    fs::{File, Metadata},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    os::unix::fs::{FileExt as _, MetadataExt as _},
+    path::Path,
 };
 
-use goose_extension::{FileError, FileVersion};
-use goose_fs::{AtomicFile, Draft};
-use rustix::fs::{Access, Gid, OFlags, Uid};
+use goose_extension::{FileError, FileKind, FileTarget, FileVersion, HardLinks};
+use goose_fs::{AtomicFile, Draft, Folder};
+use rustix::fs::{Access, AtFlags, Gid, Uid, accessat};
 
-use super::{not_a_file, version};
-
-/// The number of links in a row that are followed to a file that is not there yet.
-const MAX_LINKS: usize = 16;
+use super::{failed, regular, version};
 
 /// The largest content that is kept in memory to undo a failed write.
 const MAX_ROLLBACK_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Replaces the content of a file that was read at a version, or creates it. Links are followed; permissions, owner and attributes are
-/// kept; folders are created.
-pub(super) fn replace(path: &Path, bytes: &[u8], expected: Option<&FileVersion>) -> Result<(), FileError> {
-    let path = resolve(path)?;
-    let Some(metadata) = existing(&path)? else {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
-        return commit(write_beside(&path, bytes)?, &path, expected);
+/// Replaces the content of a file that was read at a version, or creates it. Permissions, owner and attributes are kept; folders
+/// are created.
+pub(super) fn replace(
+    file: &FileTarget,
+    bytes: &[u8],
+    expected: Option<&FileVersion>,
+) -> Result<(), FileError> {
+    let entry = Entry::open(file, expected)?;
+    let Some((existing, metadata)) = entry.existing()? else {
+        return entry.commit(entry.write_beside(bytes)?, expected);
     };
-    if !metadata.is_file() {
-        return Err(not_a_file(&metadata));
-    }
     // Renaming does not ask whether the file may be written.
-    if metadata.permissions().readonly() || rustix::fs::access(&path, Access::WRITE_OK).is_err() {
+    let is_closed = || accessat(&entry.folder, entry.name, Access::WRITE_OK, AtFlags::empty()).is_err();
+    if metadata.permissions().readonly() || is_closed() {
         return Err(FileError::Protected);
     }
-    let replaced = write_alike(&path, bytes, &metadata)
+    let replaced = entry
+        .write_alike(bytes, &existing, &metadata)
         .map_err(FileError::from)
-        .and_then(|draft| commit(draft, &path, expected));
+        .and_then(|draft| entry.commit(draft, expected));
     match replaced {
-        Err(FileError::Io(error)) if cannot_be_renamed_over(&error) => overwrite(&path, bytes, expected),
+        Err(FileError::Io(error)) if cannot_be_renamed_over(&error) => entry.overwrite(bytes, expected),
         replaced => replaced,
     }
 }
 
-/// Puts a new file in its place, unless another program has changed what is there.
-fn commit(draft: Draft, path: &Path, expected: Option<&FileVersion>) -> Result<(), FileError> {
-    if existing(path)?.as_ref().map(version).as_ref() != expected {
-        return Err(FileError::Changed);
-    }
-    Ok(draft.commit()?)
+/// A name in an open folder, and what a file of that name may be.
+struct Entry<'a> {
+    folder: Folder,
+    name: &'a OsStr,
+    hard_links: HardLinks,
 }
 
-fn overwrite(path: &Path, bytes: &[u8], expected: Option<&FileVersion>) -> Result<(), FileError> {
-    let flags =
-        i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW).bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
-    if Some(&version(&file.metadata()?)) != expected {
-        return Err(FileError::Changed);
+impl<'a> Entry<'a> {
+    /// Opens the folder. It is created where the file was not there either.
+    fn open(file: &'a FileTarget, expected: Option<&FileVersion>) -> Result<Self, FileError> {
+        let (Some(path), Some(name)) = (file.path.parent(), file.path.file_name()) else {
+            return Err(FileError::NotAFile(FileKind::Folder));
+        };
+        let folder = if expected.is_some() { Folder::open(path) } else { Folder::create(path) };
+        Ok(Self { folder: folder.map_err(failed)?, name, hard_links: file.hard_links })
     }
-    Ok(overwrite_in_place(&file, bytes)?)
+
+    fn existing(&self) -> Result<Option<(File, Metadata)>, FileError> {
+        let file = match self.folder.open_file(Path::new(self.name)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let metadata = regular(&file, self.hard_links)?;
+        Ok(Some((file, metadata)))
+    }
+
+    /// Puts a new file in its place, unless another program has changed what is there.
+    fn commit(&self, draft: Draft, expected: Option<&FileVersion>) -> Result<(), FileError> {
+        if self.existing()?.map(|(_, metadata)| version(&metadata)).as_ref() != expected {
+            return Err(FileError::Changed);
+        }
+        Ok(draft.commit()?)
+    }
+
+    fn overwrite(&self, bytes: &[u8], expected: Option<&FileVersion>) -> Result<(), FileError> {
+        let file = self.folder.open_for_update(Path::new(self.name)).map_err(failed)?;
+        if Some(&version(&regular(&file, self.hard_links)?)) != expected {
+            return Err(FileError::Changed);
+        }
+        Ok(overwrite_in_place(&file, bytes)?)
+    }
+
+    /// A file beside the one that it will be. It is removed where it is not put in place.
+    fn write_beside(&self, bytes: &[u8]) -> io::Result<Draft> {
+        let mut new = AtomicFile::within(&self.folder, self.name).shared().create()?;
+        new.write_all(bytes)?;
+        Ok(new)
+    }
+
+    /// The same, with all that is to be kept of the file that it will replace.
+    fn write_alike(&self, bytes: &[u8], existing: &File, metadata: &Metadata) -> io::Result<Draft> {
+        if metadata.nlink() > 1 {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        let new = self.write_beside(bytes)?;
+        let owner = (metadata.uid(), metadata.gid());
+        let ours = new.file().metadata()?;
+        if owner != (ours.uid(), ours.gid()) {
+            rustix::fs::fchown(new.file(), Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)))?;
+        }
+        new.file().set_permissions(metadata.permissions())?;
+        copy_attributes(existing, new.file())?;
+        Ok(new)
+    }
 }
 
 /// Tells errors of the place, where no other file can be put, from errors of the bytes.
@@ -69,53 +118,6 @@ fn cannot_be_renamed_over(error: &io::Error) -> bool {
         error.kind(),
         PermissionDenied | ReadOnlyFilesystem | ResourceBusy | CrossesDevices | Unsupported
     )
-}
-
-/// A file beside the one that it will be. It is removed where it is not put in place.
-fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Draft> {
-    let mut new = AtomicFile::new(path).shared().create()?;
-    new.write_all(bytes)?;
-    Ok(new)
-}
-
-/// The same, with all that is to be kept of the file that it will replace.
-fn write_alike(path: &Path, bytes: &[u8], existing: &Metadata) -> io::Result<Draft> {
-    if existing.nlink() > 1 {
-        return Err(io::ErrorKind::CrossesDevices.into());
-    }
-    let new = write_beside(path, bytes)?;
-    let owner = (existing.uid(), existing.gid());
-    let ours = new.file().metadata()?;
-    if owner != (ours.uid(), ours.gid()) {
-        rustix::fs::fchown(new.file(), Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)))?;
-    }
-    new.file().set_permissions(existing.permissions())?;
-    copy_attributes(path, new.file())?;
-    Ok(new)
-}
-
-fn existing(path: &Path) -> io::Result<Option<Metadata>> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Where a path leads to, also where nothing is there yet.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        match fs::canonicalize(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            known => return known,
-        }
-        match fs::read_link(&path) {
-            Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
-            Err(_) => return Ok(path),
-        }
-    }
-    Err(io::Error::other("too many links lead to it"))
 }
 
 /// Writes the content of an open file, which is at its start, where it is.
@@ -149,10 +151,10 @@ const NOT_OURS: [&[u8]; 2] = [b"security.", b"com.apple."];
 
 /// Gives a new file the attributes of another.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn copy_attributes(from: &Path, to: &File) -> io::Result<()> {
+fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     use rustix::{buffer::spare_capacity, fs};
     let mut names = Vec::with_capacity(MAX_ATTRIBUTE_BYTES);
-    match fs::listxattr(from, spare_capacity(&mut names)).map_err(io::Error::from) {
+    match fs::flistxattr(from, spare_capacity(&mut names)).map_err(io::Error::from) {
         // A file system without attributes.
         Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
         listed => listed?,
@@ -160,19 +162,21 @@ fn copy_attributes(from: &Path, to: &File) -> io::Result<()> {
     let is_ours = |name: &&[u8]| !name.is_empty() && !NOT_OURS.iter().any(|start| name.starts_with(start));
     for name in names.split(|byte| *byte == 0).filter(is_ours) {
         let mut value = Vec::with_capacity(MAX_ATTRIBUTE_BYTES);
-        fs::getxattr(from, name, spare_capacity(&mut value))?;
+        fs::fgetxattr(from, name, spare_capacity(&mut value))?;
         fs::fsetxattr(to, name, &value, fs::XattrFlags::empty())?;
     }
     Ok(())
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn copy_attributes(_: &Path, _: &File) -> io::Result<()> {
+fn copy_attributes(_: &File, _: &File) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -5,15 +5,15 @@ use std::{
     ffi::OsString,
     io,
     os::unix::process::ExitStatusExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitStatus,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use goose_extension::{
-    Backend, CallContext, CommandSpec, Extension as _, FileError, FileRead, FileVersion, RunningCommand,
-    StartedCommand, prelude::async_trait,
+    Backend, CallContext, CommandSpec, Extension as _, FileError, FileRead, FileTarget, FileVersion,
+    RunningCommand, StartedCommand, prelude::async_trait,
 };
 use goose_mcp::{Developer, Settings};
 use serde_json::{Value, json};
@@ -30,8 +30,8 @@ fn version(bytes: &[u8]) -> FileVersion {
 }
 
 impl Backend for Memory {
-    fn read(&self, path: &Path, limit: u64) -> Result<FileRead, FileError> {
-        Ok(match self.files.lock().unwrap().get(path) {
+    fn read(&self, file: &FileTarget, limit: u64) -> Result<FileRead, FileError> {
+        Ok(match self.files.lock().unwrap().get(&file.path) {
             None => FileRead::Missing,
             Some(bytes) if bytes.len() as u64 > limit => {
                 FileRead::TooLarge { size: bytes.len() as u64, version: version(bytes) }
@@ -40,12 +40,17 @@ impl Backend for Memory {
         })
     }
 
-    fn replace(&self, path: &Path, bytes: &[u8], expected: Option<&FileVersion>) -> Result<(), FileError> {
+    fn replace(
+        &self,
+        file: &FileTarget,
+        bytes: &[u8],
+        expected: Option<&FileVersion>,
+    ) -> Result<(), FileError> {
         let mut files = self.files.lock().unwrap();
-        if files.get(path).map(|bytes| version(bytes)).as_ref() != expected {
+        if files.get(&file.path).map(|bytes| version(bytes)).as_ref() != expected {
             return Err(FileError::Changed);
         }
-        files.insert(path.to_owned(), bytes.to_vec());
+        files.insert(file.path.clone(), bytes.to_vec());
         Ok(())
     }
 

@@ -21,8 +21,8 @@ use std::{
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use goose_extension::{
-    Answer, CallContext, Caller, CallerId, CheckedArguments, ContentBlock, JsonObject, LogEntry, Model,
-    Notifier, Progress, Question, QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput,
+    Answer, CallContext, Caller, CallerId, CheckedArguments, ContentBlock, JsonObject, JudgedPath, LogEntry,
+    Model, Notifier, Progress, Question, QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput,
     ToolResult,
 };
 use serde_json::Value;
@@ -92,6 +92,8 @@ pub(super) struct Call {
     pub(super) arguments: CheckedArguments,
     /// Text for the model besides the result.
     note: Option<String>,
+    /// The files that it was judged by.
+    files: Vec<JudgedPath>,
 }
 
 /// A call that is not run, and why. The text is for the model.
@@ -143,7 +145,7 @@ impl Call {
     /// Checks the arguments for a tool that was resolved.
     pub(super) fn check(id: CallId, handle: Arc<ToolHandle>, arguments: JsonObject) -> Result<Self, Refused> {
         let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
-        Ok(Self { id, handle, arguments, note: None })
+        Ok(Self { id, handle, arguments, note: None, files: Vec::new() })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -164,8 +166,9 @@ impl CallPath {
 
     /// Asks the permissions whether a call may run.
     pub(super) async fn judge(&self, call: Call) -> Result<Judged, Refused> {
-        let (call, verdict) = self.consult(call, Permissions::judge).await?;
-        match verdict {
+        let (call, judgement) = self.consult(call, Permissions::judgement).await?;
+        let call = Call { files: judgement.files, ..call };
+        match judgement.verdict {
             Verdict::Allow => Ok(Judged::Allowed(call)),
             Verdict::Ask { reasons, always, shown } => {
                 Ok(Judged::Ask(call, Asked { reasons, always, shown }))
@@ -287,7 +290,7 @@ impl CallPath {
     }
 
     async fn check_again(&self, call: Call) -> Result<Call, Refused> {
-        let Call { id, handle, arguments, note } = call;
+        let Call { id, handle, arguments, note, .. } = call;
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
         match self.judge(Call { note, ..checked }).await? {
             Judged::Allowed(call) => Ok(call),
@@ -347,6 +350,8 @@ struct RunningCall {
     path: Arc<CallPath>,
     events: EventSink,
     id: CallId,
+    /// The files that the call was judged by.
+    files: Arc<[JudgedPath]>,
     cancellation: CancellationToken,
     /// The number of nested calls so far.
     nested: AtomicU64,
@@ -354,8 +359,8 @@ struct RunningCall {
 
 impl RunningCall {
     fn new(path: &Arc<CallPath>, call: &Call, cancellation: CancellationToken) -> Self {
-        let (path, id) = (Arc::clone(path), call.id.clone());
-        Self { events: path.events_of(&id), path, id, cancellation, nested: AtomicU64::new(0) }
+        let (path, id, files) = (Arc::clone(path), call.id.clone(), call.files.clone().into());
+        Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
     }
 
     fn context(self: &Arc<Self>) -> CallContext {
@@ -364,6 +369,7 @@ impl RunningCall {
             .with_caller(Arc::clone(self) as _)
             .with_notifier(Arc::clone(self) as _)
             .with_tool_caller(Arc::clone(self) as _)
+            .with_judged_paths(Arc::clone(&self.files))
     }
 
     /// Reports an event, unless the call was cancelled: its reply may be over.

@@ -2,9 +2,9 @@
 //!
 //! deny wins over ask, ask over allow. What no rule speaks of is left to the mode.
 
-use std::sync::Arc;
+use std::{fs, path::Path, sync::Arc};
 
-use goose_extension::JsonObject;
+use goose_extension::{FileTarget, HardLinks, JsonObject, JudgedPath};
 use serde_json::Value;
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     rule::{Effect, Rule},
     shell::Access,
     suggest,
-    verdict::{Opinions, Verdict},
+    verdict::{Judgement, Opinions, Verdict},
 };
 
 /// What runs where no rule speaks of it.
@@ -38,21 +38,35 @@ pub(super) struct Judge<'a> {
     pub(super) rules: Vec<Rule>,
     pub(super) leeway: Leeway,
     pub(super) opinions: Opinions,
+    /// The files of a call that uses files, looked up once: the tool gets the places that are judged here.
+    files: Vec<JudgedPath>,
+    /// The hard links that a file may have which is read.
+    readable_links: HardLinks,
 }
 
 impl<'a> Judge<'a> {
     pub(super) fn new(permissions: &'a Permissions, call: &'a CallToJudge<'a>) -> Self {
         let bases = Bases { working: call.working_dir, home: permissions.home() };
-        let (leeway, opinions) = (Leeway::Nothing, Opinions::default());
-        Self { permissions, call, bases, rules: Vec::new(), leeway, opinions }
+        Self {
+            permissions,
+            call,
+            bases,
+            rules: Vec::new(),
+            leeway: Leeway::Nothing,
+            opinions: Opinions::default(),
+            files: Vec::new(),
+            readable_links: HardLinks::Refused,
+        }
     }
 
-    pub(super) fn verdict(mut self) -> Verdict {
+    pub(super) fn judgement(mut self) -> Judgement {
         let mode = self.permissions.mode();
         if mode == Mode::Chat {
-            return Verdict::Deny { reason: "in the mode `chat` there are no tools".to_owned() };
+            let reason = "in the mode `chat` there are no tools".to_owned();
+            return Judgement { verdict: Verdict::Deny { reason }, files: Vec::new() };
         }
         self.gather_rules();
+        self.look_up_files();
         self.ask_inspectors();
         let restricted = self.rules.iter().any(Rule::restricts);
         self.leeway = match mode {
@@ -66,7 +80,7 @@ impl<'a> Judge<'a> {
             self.parts();
         }
         let (permissions, call) = (self.permissions, self.call);
-        self.opinions.verdict(|| permissions.shown(call))
+        Judgement { verdict: self.opinions.verdict(|| permissions.shown(call)), files: self.files }
     }
 
     /// The rules that hold. Where the file cannot be read, nobody knows which they are: everything is asked.
@@ -139,23 +153,70 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A call of one of goose's own tools for files.
-    fn files(&mut self, access: Access) {
-        let Some(paths) = self.call.paths() else {
-            return self.opinions.ask("it is not clear which files it uses");
-        };
+    /// Looks up the files of a call of one of goose's own tools for files.
+    fn look_up_files(&mut self) {
+        // Package managers link the files of their stores into many projects, and those are public. A secret is not: its owner
+        // alone may read it, under each of its names.
+        let is_restricted =
+            self.rules.iter().any(|rule| rule.restricts() && rule.is_about_access(Access::Read));
+        self.readable_links = if is_restricted { HardLinks::Refused } else { HardLinks::AllowedIfPublic };
+        let (Action::Files(access), Some(paths)) = (self.call.action(), self.call.paths()) else { return };
         // Without a path, the whole working folder is meant.
         let paths = if paths.is_empty() { vec!["."] } else { paths };
-        for path in paths {
-            self.path(access, path, Means::Tool);
+        for given in paths {
+            let target = self.bases.resolve(given).map(|path| {
+                let hard_links = self.hard_links(access, given, &path);
+                FileTarget { path, hard_links }
+            });
+            self.files.push(JudgedPath { given: given.to_owned(), target });
+        }
+    }
+
+    /// The hard links that a file may have which the call uses. Another of its names may be protected, whatever this one is: where it
+    /// has others, this asks, and a yes is for that file.
+    fn hard_links(&mut self, access: Access, given: &str, path: &Path) -> HardLinks {
+        // Writing to such a file changes what its other names lead to, in every mode.
+        let permitted = if access == Access::Write { HardLinks::Refused } else { self.readable_links };
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if !permitted.permit(&metadata) => {
+                let given = shown(given);
+                self.opinions
+                    .ask(format!("`{given}` has other names (hard links), and may be a protected file"));
+                HardLinks::of_file(&metadata)
+            }
+            _ => permitted,
+        }
+    }
+
+    /// A call of one of goose's own tools for files.
+    fn files(&mut self, access: Access) {
+        if self.call.paths().is_none() {
+            return self.opinions.ask("it is not clear which files it uses");
+        }
+        for file in self.files.clone() {
+            match &file.target {
+                Ok(target) => self.place(access, &file.given, &target.path, Means::Tool),
+                Err(reason) => self.opinions.ask(reason),
+            }
+        }
+    }
+
+    /// One use of a file that was not looked up yet.
+    pub(super) fn path(&mut self, access: Access, path: &str, means: Means) {
+        match self.bases.resolve(path) {
+            Ok(resolved) => {
+                self.hard_links(access, path, &resolved);
+                self.place(access, path, &resolved, means);
+            }
+            Err(reason) => self.opinions.ask(reason),
         }
     }
 
     /// One use of a file, by a tool or by the shell.
-    pub(super) fn path(&mut self, access: Access, path: &str, means: Means) {
-        let (written, resolved) = match (self.bases.absolute(path), self.bases.resolve(path)) {
-            (Ok(written), Ok(resolved)) => (written, resolved),
-            (Err(reason), _) | (_, Err(reason)) => return self.opinions.ask(reason),
+    fn place(&mut self, access: Access, path: &str, resolved: &Path, means: Means) {
+        let written = match self.bases.absolute(path) {
+            Ok(written) => written,
+            Err(reason) => return self.opinions.ask(reason),
         };
         let about =
             |rule: &&Rule| rule.is_about_access(access) || (means == Means::Tool && rule.is_about(self.call));
@@ -165,8 +226,8 @@ impl<'a> Judge<'a> {
             let certainty = match (rule.is_whole(), rule.path()) {
                 (true, _) => Certainty::Yes,
                 (false, None) => Certainty::Maybe,
-                (_, Some(pattern)) if rule.restricts() => pattern.restricts(&written, &resolved, self.bases),
-                (_, Some(pattern)) if pattern.allows(&resolved, self.bases) => Certainty::Yes,
+                (_, Some(pattern)) if rule.restricts() => pattern.restricts(&written, resolved, self.bases),
+                (_, Some(pattern)) if pattern.allows(resolved, self.bases) => Certainty::Yes,
                 _ => Certainty::No,
             };
             match (rule.effect(), certainty) {
@@ -185,7 +246,7 @@ impl<'a> Judge<'a> {
         if !is_allowed && !runs {
             let verb = if access == Access::Read { "reads" } else { "writes" };
             let reason = format!("it {verb} `{}`", resolved.display());
-            self.opinions.ask_unless(reason, suggest::path(access, &resolved, self.bases));
+            self.opinions.ask_unless(reason, suggest::path(access, resolved, self.bases));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use goose_extension::HardLinks;
+
 use super::{
     judge::Judge,
     matching::Certainty,
@@ -55,6 +57,8 @@ struct Found {
     written: PathBuf,
     resolved: PathBuf,
     depth: Depth,
+    /// Whether it is a file with other names (hard links), any of which may be watched.
+    has_other_names: bool,
 }
 
 /// How much of a folder is meant.
@@ -204,7 +208,9 @@ impl Judge<'_> {
                 };
                 let depth =
                     if depth == Depth::AllBelow && !resolved.is_dir() { Depth::Itself } else { depth };
-                found.push(Found { written, resolved, depth });
+                let metadata = resolved.symlink_metadata();
+                let has_other_names = metadata.is_ok_and(|metadata| !HardLinks::Refused.permit(&metadata));
+                found.push(Found { written, resolved, depth, has_other_names });
             }
             if !found.is_empty() {
                 candidates.push(Candidate { text: text.to_owned(), found });
@@ -247,6 +253,7 @@ impl Watched {
             match found.depth {
                 Depth::Around if certainty != Certainty::Yes => Certainty::No,
                 Depth::AllBelow if places.may_be_below(written, resolved) => certainty.max(Certainty::Maybe),
+                _ if found.has_other_names && !self.is_guard => certainty.max(Certainty::Maybe),
                 _ => certainty,
             }
         };

@@ -72,4 +72,4 @@ pub use mode::{Mode, UnknownMode};
 pub use permissions::{PermissionOptions, Permissions};
 pub use rule::{Effect, Rule};
 pub use shown::{Shown, Void};
-pub use verdict::Verdict;
+pub use verdict::{Judgement, Verdict};

@@ -3,20 +3,9 @@
 //! Containment is by components after all links are resolved: `/work-evil` is not in `/work`, and `src/../../x` is where
 //! it is. What does not exist yet is resolved through the nearest folder that does.
 
-use std::{
-    ffi::OsString,
-    fs,
-    io::ErrorKind,
-    path::{Component, Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{glob::Glob, matching::Certainty};
-
-/// How many links are followed before a path counts as going in circles.
-const MAX_LINKS: usize = 40;
-
-/// How many components a path may have.
-const MAX_COMPONENTS: usize = 512;
 
 /// The folders that paths are relative to.
 #[derive(Debug, Clone, Copy)]
@@ -46,50 +35,14 @@ impl Bases<'_> {
 
 /// Follows all links and `..`. What is not there is kept as it is written.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
-    let mut pending: Vec<OsString> = parts(path)?;
-    pending.reverse();
-    let (mut resolved, mut links) = (PathBuf::from("/"), 0);
-    while let Some(part) = pending.pop() {
-        if part == ".." {
-            resolved.pop();
-            continue;
-        }
-        let next = resolved.join(&part);
-        match fs::symlink_metadata(&next) {
-            Ok(metadata) if metadata.is_symlink() => {
-                links += 1;
-                let target = fs::read_link(&next).map_err(|error| unclear(path, &error.to_string()))?;
-                if links > MAX_LINKS || pending.len() > MAX_COMPONENTS {
-                    return Err(unclear(path, "its links go in circles"));
-                }
-                if target.is_absolute() {
-                    resolved = PathBuf::from("/");
-                }
-                pending.extend(parts(&target)?.into_iter().rev());
-            }
-            Ok(_) => resolved = next,
-            Err(error) if error.kind() == ErrorKind::NotFound => resolved = next,
-            Err(error) => return Err(unclear(path, &error.to_string())),
-        }
-    }
-    Ok(resolved)
+    goose_fs::resolve(path).map_err(|error| match goose_fs::is_link(&error) {
+        true => unclear(path, "its links go in circles"),
+        false => unclear(path, &error.to_string()),
+    })
 }
 
 fn unclear(path: &Path, reason: &str) -> String {
     format!("it is not clear where `{}` leads: {reason}", path.display())
-}
-
-/// The components that matter: names and `..`.
-fn parts(path: &Path) -> Result<Vec<OsString>, String> {
-    let parts: Vec<OsString> = path
-        .components()
-        .filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::ParentDir => Some("..".into()),
-            _ => None,
-        })
-        .collect();
-    if parts.len() > MAX_COMPONENTS { Err(unclear(path, "it is too long")) } else { Ok(parts) }
 }
 
 /// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` stays within a component, `**` is any number of them.

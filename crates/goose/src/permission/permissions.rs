@@ -20,7 +20,7 @@ use super::{
     rules_file::{RulesFile, Stamp},
     shell,
     shown::{Shown, Void},
-    verdict::Verdict,
+    verdict::{Judgement, Verdict},
 };
 use crate::config::{ConfigError, Paths};
 
@@ -154,11 +154,16 @@ impl Permissions {
 
     /// Decides about a call. What goes wrong in here asks.
     pub fn judge(&self, call: &CallToJudge<'_>) -> Verdict {
-        let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call).verdict()));
-        judged.unwrap_or_else(|_| Verdict::Ask {
-            reasons: vec!["the rules could not be applied to this call because of a bug in goose".to_owned()],
-            always: None,
-            shown: self.shown(call),
+        self.judgement(call).verdict
+    }
+
+    /// Decides about a call, and names the files that it may use then.
+    pub fn judgement(&self, call: &CallToJudge<'_>) -> Judgement {
+        let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call).judgement()));
+        judged.unwrap_or_else(|_| {
+            let reason = "the rules could not be applied to this call because of a bug in goose".to_owned();
+            let verdict = Verdict::Ask { reasons: vec![reason], always: None, shown: self.shown(call) };
+            Judgement { verdict, files: Vec::new() }
         })
     }
 

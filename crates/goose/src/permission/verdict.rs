@@ -1,5 +1,7 @@
 //! [`Verdict`]: what becomes of a call, and how it is gathered from many reasons.
 
+use goose_extension::JudgedPath;
+
 use super::{rule::Rule, shown::Shown};
 
 /// How many reasons a person is shown.
@@ -27,6 +29,15 @@ pub enum Verdict {
         /// What the answer is about. [`still_holds`](super::Permissions::still_holds) checks it right before the call.
         shown: Shown,
     },
+}
+
+/// The outcome of judging a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// The files that it was judged by. The tool may use these and no others.
+    pub files: Vec<JudgedPath>,
 }
 
 /// What speaks against a call, so far.

@@ -39,6 +39,7 @@ mod permission_paths;
 mod permission_properties;
 mod permission_reader;
 mod permission_shell;
+mod permission_swaps;
 mod sharing;
 mod silence;
 mod small_models;

@@ -19,7 +19,7 @@ use self::{code::Code, language::Grammar, symbols::Symbols};
 use super::{
     Developer, blocking,
     files::check_readable,
-    find::{Walk, must_be_there},
+    find::{Root, Walk},
 };
 
 const DEFAULT_DEPTH: usize = 3;
@@ -53,14 +53,14 @@ impl Developer {
         let follow = follow_depth.unwrap_or(DEFAULT_FOLLOW).min(MAX_FOLLOW);
         let (walk, backend) = (Walk::of(context), self.local_files(context)?);
         let map = blocking(move || {
-            let path = must_be_there(&place)?;
+            let root = Root::open(&place, walk)?;
             let map = match focus {
-                Some(symbol) => focus::map(&Code::about(&path, symbol.trim(), &walk), symbol.trim(), follow)?,
-                None if path.is_dir() => overview::map(&Code::under(&path, Some(depth), &walk)),
+                Some(symbol) => focus::map(&Code::about(&root, symbol.trim()), symbol.trim(), follow)?,
+                None if root.folder().is_some() => overview::map(&Code::under(&root, Some(depth))),
                 None => {
                     check_readable(&*backend, &place)?;
-                    let symbols = Symbols::of_file(&path).ok_or_else(|| not_understood(&place.given))?;
-                    outline::map(&symbols)
+                    let symbols = Symbols::of_file(&root, root.path());
+                    outline::map(&symbols.ok_or_else(|| not_understood(&place.given))?)
                 }
             };
             Ok(map)

@@ -9,8 +9,7 @@ use std::{
 
 use tree_sitter::{Node, ParseOptions, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree};
 
-use super::{language::Grammar, parser_guard::sanitize};
-use crate::local_backend::open_regular;
+use super::{super::find::Root, language::Grammar, parser_guard::sanitize};
 
 /// A larger file is not code that people write.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -54,14 +53,14 @@ pub(super) struct Call {
 
 impl Symbols {
     /// Reads a file; nothing where it is no code that is understood, too large, or not fit for its parser.
-    pub(super) fn of_file(file: &Path) -> Option<Self> {
+    pub(super) fn of_file(root: &Root, file: &Path) -> Option<Self> {
         let grammar = Grammar::of(file)?;
-        Self::of_code(grammar, &sanitize(grammar.name, &bytes(file)?)?)
+        Self::of_code(grammar, &sanitize(grammar.name, &bytes(root, file)?)?)
     }
 
     /// Whether a file may define or call a symbol: its name stands there.
-    pub(super) fn may_name(file: &Path, symbol: &str) -> bool {
-        bytes(file).is_some_and(|code| String::from_utf8_lossy(&code).contains(symbol))
+    pub(super) fn may_name(root: &Root, file: &Path, symbol: &str) -> bool {
+        bytes(root, file).is_some_and(|code| String::from_utf8_lossy(&code).contains(symbol))
     }
 
     fn of_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
@@ -151,9 +150,9 @@ impl Definition {
 }
 
 /// A file that is not too large.
-fn bytes(file: &Path) -> Option<Vec<u8>> {
+fn bytes(root: &Root, file: &Path) -> Option<Vec<u8>> {
     let mut code = Vec::new();
-    open_regular(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
+    root.open_regular(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut code).ok()?;
     (code.len() as u64 <= MAX_FILE_BYTES).then_some(code)
 }
 

@@ -27,7 +27,7 @@ mod region;
 mod suggest;
 mod write;
 
-pub(super) use open::check_readable;
+pub(super) use open::{check_readable, io_failed, moved};
 pub(super) use suggest::hint as similar_names;
 
 /// How large a file may be that is read or changed. Larger ones are for the shell.

@@ -31,7 +31,7 @@ pub(super) fn open(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<Op
 ///
 /// Where it is not a regular file, or cannot be read.
 pub(super) fn look(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<FileRead> {
-    backend.read(&place.path, MAX_FILE_BYTES).map_err(|error| failed("read", place, error))
+    backend.read(&place.target, MAX_FILE_BYTES).map_err(|error| failed("read", place, error))
 }
 
 /// Replaces a file that was read at a version, or creates one where there was none.
@@ -45,7 +45,7 @@ pub(super) fn replace(
     bytes: &[u8],
     version: Option<&FileVersion>,
 ) -> ToolResult<()> {
-    backend.replace(&place.path, bytes, version).map_err(|error| failed("write", place, error))
+    backend.replace(&place.target, bytes, version).map_err(|error| failed("write", place, error))
 }
 
 /// Checks that there is a file that can be read.
@@ -54,7 +54,7 @@ pub(super) fn replace(
 ///
 /// The reason why not.
 pub(in super::super) fn check_readable(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<()> {
-    match backend.read(&place.path, 0).map_err(|error| failed("read", place, error))? {
+    match backend.read(&place.target, 0).map_err(|error| failed("read", place, error))? {
         FileRead::Missing => Err(missing(backend, place)),
         _ => Ok(()),
     }
@@ -71,13 +71,13 @@ fn not_a_file(place: &ResolvedPath, kind: FileKind) -> ToolError {
 }
 
 fn missing(backend: &dyn Backend, place: &ResolvedPath) -> ToolError {
-    let given = &place.given;
-    ToolError::ExecutionError(match place.path.read_link() {
-        Ok(target) if backend.is_local() => {
-            format!("{given} is a link to {}, which is not there.", target.display())
+    let (given, path) = (&place.given, &place.target.path);
+    ToolError::ExecutionError(match backend.is_local() {
+        true if place.is_link() => {
+            format!("{given} is a link to {}, which is not there.", path.display())
         }
-        _ if backend.is_local() => format!("There is no file {given}.{}", suggest::hint(&place.path)),
-        _ => format!("There is no file {given}."),
+        true => format!("There is no file {given}.{}", suggest::hint(path)),
+        false => format!("There is no file {given}."),
     })
 }
 
@@ -94,6 +94,10 @@ fn failed(action: &str, place: &ResolvedPath, error: FileError) -> ToolError {
     let given = &place.given;
     match error {
         FileError::NotAFile(kind) => not_a_file(place, kind),
+        FileError::Moved => moved(given),
+        FileError::HardLinked => ToolError::ExecutionError(format!(
+            "{given} has other names (hard links) since this call was checked, so it was not used. Try again."
+        )),
         FileError::Protected => ToolError::ExecutionError(format!(
             "{given} is write-protected, so it was left as it is. Use another file, or ask the person to make it writable."
         )),
@@ -107,7 +111,16 @@ fn failed(action: &str, place: &ResolvedPath, error: FileError) -> ToolError {
     }
 }
 
-fn io_failed(action: &str, given: &str, error: &io::Error) -> ToolError {
+/// The error for a path that leads elsewhere since it was resolved.
+pub(in super::super) fn moved(given: &str) -> ToolError {
+    ToolError::ExecutionError(format!(
+        "{given} leads somewhere else since this call was checked: a part of its path became a link. Nothing was read or \
+         changed. Try again."
+    ))
+}
+
+/// Explains an error of the system, and what can be done about it.
+pub(in super::super) fn io_failed(action: &str, given: &str, error: &io::Error) -> ToolError {
     let (reason, advice) = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             ("permission denied".to_owned(), "Use another file, or ask the person to change its permissions.")

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use goose_fs::Folder;
+
 /// How many names of a folder are looked at.
 const MAX_LOOKED_AT: usize = 5_000;
 
@@ -13,8 +15,8 @@ const MAX_NAME_CHARS: usize = 100;
 
 /// What to say about a path that does not exist: how far it exists, and what there is instead.
 pub(in super::super) fn hint(path: &Path) -> String {
-    let Some((folder, missing)) = deepest(path) else { return String::new() };
-    let names = nearest(folder, missing);
+    let Some((folder, opened, missing)) = deepest(path) else { return String::new() };
+    let names = nearest(&opened, missing);
     let here = if path.parent() == Some(folder) {
         String::new()
     } else {
@@ -27,17 +29,17 @@ pub(in super::super) fn hint(path: &Path) -> String {
 }
 
 /// The deepest folder of a path that exists, and the name that is missing in it.
-fn deepest(path: &Path) -> Option<(&Path, &str)> {
+fn deepest(path: &Path) -> Option<(&Path, Folder, &str)> {
     path.ancestors().zip(path.ancestors().skip(1)).find_map(|(inner, outer)| {
         let name = inner.file_name()?.to_str()?;
-        outer.is_dir().then_some((outer, name))
+        Some((outer, Folder::open(outer).ok()?, name))
     })
 }
 
 /// The names of a folder that are like another, best first.
-fn nearest(folder: &Path, wanted: &str) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let names = entries.take(MAX_LOOKED_AT).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+fn nearest(folder: &Folder, wanted: &str) -> Vec<String> {
+    let names = folder.names(MAX_LOOKED_AT).unwrap_or_default();
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
     let mut found: Vec<(usize, String)> =
         names.filter_map(|name| Some((difference(wanted, &name)?, name))).collect();
     found.sort();

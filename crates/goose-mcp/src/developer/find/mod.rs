@@ -7,4 +7,4 @@ mod search;
 mod tree;
 mod walk;
 
-pub(super) use walk::{Walk, must_be_there};
+pub(super) use walk::{Root, Walk};

@@ -22,11 +22,8 @@ use ignore::{
     overrides::{Override, OverrideBuilder},
 };
 
-use super::walk::{Walk, must_be_there};
-use crate::{
-    developer::{Developer, blocking, files::check_readable},
-    local_backend::open_regular,
-};
+use super::walk::{Root, Walk};
+use crate::developer::{Developer, blocking, files::check_readable};
 
 /// How many matches are shown where nobody says otherwise.
 const DEFAULT_LIMIT: usize = 100;
@@ -71,8 +68,8 @@ impl Developer {
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let (walk, backend) = (Walk::of(context), self.local_files(context)?);
         blocking(move || {
-            let root = must_be_there(&place)?;
-            if !root.is_dir() {
+            let root = Root::open(&place, walk)?;
+            if root.folder().is_none() {
                 check_readable(&*backend, &place)?;
             }
             let hunt = Hunt {
@@ -81,7 +78,6 @@ impl Developer {
                 limit,
                 root,
                 given: place.given,
-                walk,
                 found: Mutex::default(),
                 named: Mutex::default(),
                 count: AtomicUsize::new(0),
@@ -120,10 +116,9 @@ struct Hunt {
     matcher: RegexMatcher,
     around: usize,
     limit: usize,
-    root: PathBuf,
+    root: Root,
     /// The root as it was given.
     given: String,
-    walk: Walk,
     found: Mutex<BTreeMap<PathBuf, String>>,
     /// Some files whose names match.
     named: Mutex<Vec<PathBuf>>,
@@ -136,22 +131,23 @@ impl Hunt {
     /// Looks at all files. The glob narrows what git sees; it brings nothing back that git ignores.
     fn run(&self, glob: Option<&str>) -> ToolResult<()> {
         let glob = self.glob(glob)?;
-        if !self.root.is_dir() {
-            self.search(&mut self.searcher(), &self.root);
+        if self.root.folder().is_none() {
+            self.search(&mut self.searcher(), self.root.path());
             return Ok(());
         }
-        Walk::builder(&self.root).build_parallel().run(|| {
+        self.root.walk_builder().build_parallel().run(|| {
             let mut searcher = self.searcher();
             let glob = &glob;
             Box::new(move |entry| {
-                if self.is_full() || !self.walk.goes_on() {
+                if self.is_full() || !self.root.walk.goes_on() {
                     return WalkState::Quit;
                 }
-                let Ok(entry) = entry.inspect_err(|_| self.walk.miss()) else { return WalkState::Continue };
+                let Ok(entry) = entry.inspect_err(|_| self.root.walk.miss()) else {
+                    return WalkState::Continue;
+                };
                 if entry.file_type().is_some_and(|kind| kind.is_file())
                     && !glob.matched(entry.path(), false).is_ignore()
                 {
-                    self.look_at_name(entry.path());
                     self.search(&mut searcher, entry.path());
                 }
                 WalkState::Continue
@@ -161,7 +157,7 @@ impl Hunt {
     }
 
     fn glob(&self, glob: Option<&str>) -> ToolResult<Override> {
-        let mut globs = OverrideBuilder::new(&self.root);
+        let mut globs = OverrideBuilder::new(self.root.path());
         let added = glob.map_or(Ok(()), |glob| globs.add(glob).map(drop));
         added.and_then(|()| globs.build()).map_err(|error| {
             ToolError::ExecutionError(format!("The glob cannot be read: {error}. Write it as in .gitignore."))
@@ -183,7 +179,7 @@ impl Hunt {
     }
 
     fn look_at_name(&self, file: &Path) {
-        let name = file.strip_prefix(&self.root).unwrap_or(file);
+        let name = self.root.relative(file);
         let bytes = name.as_os_str().as_encoded_bytes();
         if self.matcher.is_match(bytes).unwrap_or(false) {
             let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,14 +192,15 @@ impl Hunt {
     /// A file that cannot be read is passed over, as ripgrep does after a word about it.
     fn search(&self, searcher: &mut Searcher, file: &Path) {
         let mut lines = Lines { hunt: self, shown: String::new() };
-        let Some(opened) = open_regular(file) else { return self.walk.miss() };
-        let reader = Cancellable { file: opened, walk: &self.walk };
+        let Some(opened) = self.root.open_regular(file) else { return self.root.walk.miss() };
+        self.look_at_name(file);
+        let reader = Cancellable { file: opened, walk: &self.root.walk };
         let searched = searcher.search_reader(&self.matcher, reader, &mut lines);
         if searched.is_err() {
-            self.walk.miss();
+            self.root.walk.miss();
         }
         if !lines.shown.is_empty() {
-            let name = file.strip_prefix(&self.root).unwrap_or(file);
+            let name = self.root.relative(file);
             let name = if name.as_os_str().is_empty() { Path::new(&self.given) } else { name };
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_path_buf(), lines.shown);
         }
@@ -222,9 +219,9 @@ impl Hunt {
             "[Cut here: too much to show. Narrow the pattern, the path or the glob, or ask for fewer lines around.]\n"
                 .to_owned()
         });
-        if self.met_binary.load(Ordering::Relaxed) && !self.root.is_dir() {
+        if self.met_binary.load(Ordering::Relaxed) && self.root.folder().is_none() {
             shown.push_str("[It is no text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
-        } else if found.is_empty() && !self.root.is_dir() {
+        } else if found.is_empty() && self.root.folder().is_none() {
             shown.push_str("No match in it.\n");
         } else if found.is_empty() {
             shown.push_str(&self.nothing());
@@ -234,7 +231,7 @@ impl Hunt {
             let _ =
                 writeln!(shown, "[Stopped at {limit} matches. Narrow the pattern, the path or the glob.]");
         }
-        shown.extend(self.walk.remark());
+        shown.extend(self.root.walk.remark());
         shown.trim_end().to_owned()
     }
 }

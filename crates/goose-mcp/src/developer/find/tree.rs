@@ -1,11 +1,13 @@
 //! `tree`: what is in a folder.
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, io, path::Path};
 
 use goose_extension::prelude::*;
+use goose_fs::Folder;
 use ignore::DirEntry;
+use rustix::fs::FileType;
 
-use super::walk::{Walk, must_be_there};
+use super::walk::{Root, Walk};
 use crate::developer::{Developer, blocking};
 
 const DEFAULT_DEPTH: usize = 2;
@@ -30,22 +32,23 @@ impl Developer {
         self.local_files(context)?;
         let walk = Walk::of(context);
         blocking(move || {
-            let folder = must_be_there(&place)?;
-            if !folder.is_dir() {
+            let root = Root::open(&place, walk)?;
+            let Some(folder) = root.folder() else {
                 return Err(ToolError::ExecutionError(format!(
                     "`{}` is no folder. Use `read` to see what is in a file.",
                     place.given
                 )));
-            }
-            Ok(render(&folder, depth, &walk))
+            };
+            Ok(render(&root, folder, depth))
         })
         .await
     }
 }
 
-fn render(folder: &Path, depth: usize, walk: &Walk) -> String {
+fn render(root: &Root, folder: &Folder, depth: usize) -> String {
+    let walk = &root.walk;
     let entries =
-        Walk::builder(folder).hidden(false).max_depth(Some(depth)).sort_by_file_name(Ord::cmp).build();
+        root.walk_builder().hidden(false).max_depth(Some(depth)).sort_by_file_name(Ord::cmp).build();
     let mut shown = String::new();
     let mut left_out = 0_usize;
     let mut lines = 0;
@@ -60,11 +63,16 @@ fn render(folder: &Path, depth: usize, walk: &Walk) -> String {
         if entry.depth() == 0 {
             continue;
         }
-        if lines < MAX_LINES {
-            let _ = writeln!(shown, "{}", line(&entry, depth));
-            lines += 1;
-        } else {
+        if lines == MAX_LINES {
             left_out += 1;
+            continue;
+        }
+        match line(&entry, root.relative(entry.path()), folder, depth) {
+            Ok(line) => {
+                let _ = writeln!(shown, "{line}");
+                lines += 1;
+            }
+            Err(_) => walk.miss(),
         }
     }
     if left_out > 0 {
@@ -74,25 +82,23 @@ fn render(folder: &Path, depth: usize, walk: &Walk) -> String {
     if shown.is_empty() { "(empty)".to_owned() } else { shown }
 }
 
-fn line(entry: &DirEntry, depth: usize) -> String {
+fn line(entry: &DirEntry, path: &Path, root: &Folder, depth: usize) -> io::Result<String> {
     let indent = "  ".repeat(entry.depth() - 1);
     let name = entry.file_name().to_string_lossy();
-    match entry.file_type() {
-        Some(kind) if kind.is_dir() => {
-            let more = if entry.depth() == depth { inside(entry.path()) } else { String::new() };
+    let stat = root.stat(path)?;
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => {
+            let more = if entry.depth() == depth { root.folder(path).map(inside)? } else { String::new() };
             format!("{indent}{name}/{more}")
         }
-        Some(kind) if kind.is_symlink() => {
-            let target = entry.path().read_link().map(|target| target.display().to_string());
-            format!("{indent}{name} -> {}", target.unwrap_or_default())
-        }
-        _ => format!("{indent}{name}{}", size(entry)),
-    }
+        FileType::Symlink => format!("{indent}{name} -> {}", root.read_link(path)?.display()),
+        _ => format!("{indent}{name}{}", size(u64::try_from(stat.st_size).unwrap_or_default())),
+    })
 }
 
 /// How much is in a folder that is not opened.
-fn inside(folder: &Path) -> String {
-    match folder.read_dir().map(|entries| entries.take(MAX_LINES).count()) {
+fn inside(folder: Folder) -> String {
+    match folder.names(MAX_LINES).map(|names| names.len()) {
         Ok(0) | Err(_) => String::new(),
         Ok(MAX_LINES) => format!("  ({MAX_LINES}+)"),
         Ok(count) => format!("  ({count})"),
@@ -100,11 +106,11 @@ fn inside(folder: &Path) -> String {
 }
 
 /// A file's size, where it is worth knowing before it is read.
-fn size(entry: &DirEntry) -> String {
+fn size(bytes: u64) -> String {
     const KIB: u64 = 1024;
-    match entry.metadata().map(|metadata| metadata.len()) {
-        Ok(bytes) if bytes >= KIB * KIB => format!("  {} MiB", bytes / (KIB * KIB)),
-        Ok(bytes) if bytes >= 8 * KIB => format!("  {} KiB", bytes / KIB),
+    match bytes {
+        bytes if bytes >= KIB * KIB => format!("  {} MiB", bytes / (KIB * KIB)),
+        bytes if bytes >= 8 * KIB => format!("  {} KiB", bytes / KIB),
         _ => String::new(),
     }
 }

@@ -118,6 +118,11 @@ impl Lease {
         self.connection.run(statement).await
     }
 
+    /// Runs statements one after the other, up to the first that fails, or returns the database's own error.
+    pub(super) async fn try_change_all(&mut self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
+        self.connection.run_all(statements).await
+    }
+
     /// Runs a statement and returns the number of rows that it changed.
     pub(super) async fn change(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.try_change(statement).await.map_err(|error| self.explain(&error))

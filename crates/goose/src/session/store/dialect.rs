@@ -40,9 +40,6 @@ pub(super) struct Sql {
     pub(super) begin_read: &'static str,
     /// Begins a transaction that writes. It waits for others that do.
     pub(super) begin_write: &'static str,
-    /// Appends a step to a session that exists and updates the session's counters, in a transaction of its own.
-    /// Parameters: session, seq, at, kind, body; then the counters.
-    pub(super) append: &'static str,
     /// Makes a step searchable. Parameters: session, seq, text.
     pub(super) index_step: &'static str,
     /// Finds steps of the user's sessions, the best first. Parameters: condition, limit.
@@ -64,6 +61,9 @@ pub(super) struct Sql {
 pub(super) trait Connection: fmt::Debug + Send {
     /// Runs a statement and returns the number of rows that it changed.
     fn run(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
+
+    /// Runs statements one after the other, up to the first that fails.
+    fn run_all(&mut self, statements: Vec<Statement>) -> BoxFuture<'_, Result<(), sqlx::Error>>;
 
     /// Returns the rows of a query as they come.
     fn rows(&mut self, query: Statement) -> BoxStream<'_, Result<Box<dyn Row>, sqlx::Error>>;

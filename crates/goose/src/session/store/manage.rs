@@ -5,7 +5,7 @@ use super::{
     database::Lease,
     dialect::Statement,
     row::{CounterDelta, count, stored_count},
-    session::{SessionRow, insert_session, insert_steps},
+    session::{SessionRow, execute, insert_session, insert_steps},
 };
 use crate::session::{NewSession, SessionId, Step, id};
 use goose_providers::Usage;
@@ -158,8 +158,9 @@ impl SessionStore {
         };
         let new = NewSession { name: imported.new.name.as_deref().and_then(clean_name), ..imported.new };
         let row = SessionRow { new, origin: Some(imported.origin), created_at: imported.created_at };
-        insert_session(&mut lease, &id, &row).await?;
-        insert_steps(&mut lease, &id, 1, imported.steps).await?;
+        let mut statements = vec![insert_session(&id, &row)];
+        statements.extend(insert_steps(&id, 1, imported.steps));
+        execute(&mut lease, &id, statements).await?;
         lease.commit().await?;
         Ok(id)
     }

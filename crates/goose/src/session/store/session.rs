@@ -1,4 +1,4 @@
-//! [`Session`]: appends to one session's log. Appending one step to a session that exists is one statement.
+//! [`Session`]: appends to one session's log. An append is one trip to the database.
 
 use std::sync::{
     Arc,
@@ -158,33 +158,21 @@ async fn append(
     id: &SessionId,
     new: Option<&SessionRow>,
     first: u64,
-    mut rows: Vec<StepRow>,
+    rows: Vec<StepRow>,
 ) -> Result<(), StoreError> {
-    if new.is_none()
-        && rows.len() == 1
-        && let Some(row) = rows.pop()
-    {
-        let mut lease = database.write().await?;
-        let (insert, delta) = row.bind(Statement::new(lease.sql().append), id, first);
-        execute(&mut lease, id, delta.bind(insert)).await?;
-        lease.give_back();
-        return Ok(());
-    }
-    let mut lease = database.begin().await?;
-    if let Some(new) = new {
-        insert_session(&mut lease, id, new).await?;
-    }
-    insert_steps(&mut lease, id, first, rows).await?;
-    lease.commit().await
+    let mut lease = database.write().await?;
+    let mut statements = vec![Statement::new(lease.sql().begin_write)];
+    statements.extend(new.map(|new| insert_session(id, new)));
+    statements.extend(insert_steps(id, first, rows));
+    statements.push(Statement::new("COMMIT"));
+    execute(&mut lease, id, statements).await?;
+    lease.give_back();
+    Ok(())
 }
 
-/// Inserts a session without steps, within a transaction.
-pub(super) async fn insert_session(
-    lease: &mut Lease,
-    id: &SessionId,
-    row: &SessionRow,
-) -> Result<(), StoreError> {
-    let statement = Statement::new(INSERT_SESSION)
+/// Returns the statement that inserts a session without steps.
+pub(super) fn insert_session(id: &SessionId, row: &SessionRow) -> Statement {
+    Statement::new(INSERT_SESSION)
         .bind(id)
         .bind(row.new.name.clone())
         .bind(row.new.working_dir.to_string_lossy().into_owned())
@@ -192,34 +180,35 @@ pub(super) async fn insert_session(
         .bind(row.created_at.as_millisecond())
         .bind(row.new.kind.as_str())
         .bind(row.new.parent.as_ref().map(SessionId::to_string))
-        .bind(row.new.agent.clone());
-    execute(lease, id, statement).await
+        .bind(row.new.agent.clone())
 }
 
-/// Inserts steps and updates the counters, within a transaction.
-pub(super) async fn insert_steps(
-    lease: &mut Lease,
-    id: &SessionId,
-    first: u64,
-    rows: Vec<StepRow>,
-) -> Result<(), StoreError> {
+/// Returns the statements that insert steps and update the counters.
+pub(super) fn insert_steps(id: &SessionId, first: u64, rows: Vec<StepRow>) -> Vec<Statement> {
     let mut sum = CounterDelta::default();
     let mut last = None;
+    let mut statements = Vec::with_capacity(rows.len() + 1);
     for (seq, row) in (first..).zip(rows) {
         last = Some((seq, row.at));
         let (insert, delta) = row.bind(Statement::new(INSERT_STEP), id, seq);
         sum.add(&delta);
-        execute(lease, id, insert).await?;
+        statements.push(insert);
     }
-    let Some((seq, at)) = last else { return Ok(()) };
-    let update = Statement::new(UPDATE_COUNTERS).bind(id).bind(stored_count(seq)).bind(at);
-    execute(lease, id, sum.bind(update)).await
+    if let Some((seq, at)) = last {
+        let update = Statement::new(UPDATE_COUNTERS).bind(id).bind(stored_count(seq)).bind(at);
+        statements.push(sum.bind(update));
+    }
+    statements
 }
 
-/// Runs a statement that writes to a session. A number that is taken means another writer; a session that is missing was
+/// Runs statements that write to a session. A number that is taken means another writer; a session that is missing was
 /// removed.
-async fn execute(lease: &mut Lease, id: &SessionId, statement: Statement) -> Result<(), StoreError> {
-    let Err(error) = lease.try_change(statement).await else { return Ok(()) };
+pub(super) async fn execute(
+    lease: &mut Lease,
+    id: &SessionId,
+    statements: Vec<Statement>,
+) -> Result<(), StoreError> {
+    let Err(error) = lease.try_change_all(statements).await else { return Ok(()) };
     Err(match error.as_database_error() {
         Some(database) if database.is_unique_violation() => StoreError::SessionBusy { id: id.clone() },
         Some(database) if database.is_foreign_key_violation() => StoreError::missing(id),

@@ -5,6 +5,7 @@
 //! half-way.
 
 use std::{
+    fmt::Write as _,
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
@@ -43,20 +44,15 @@ const MIGRATIONS: &[&[&str]] = &[
 /// The version after all migrations, which is the file's `user_version`.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
+/// The statements that are joined at most, which keeps their parameters below SQLite's limit.
+const MAX_JOINED: usize = 64;
+
 /// The pause before another process that sets up the same file is looked at again.
 const SET_UP_PAUSE: Duration = Duration::from_millis(5);
 
 static SQL: Sql = Sql {
     begin_read: "BEGIN",
     begin_write: "BEGIN IMMEDIATE",
-    // One trip to the connection's thread instead of four: half the time of an append.
-    append: "BEGIN IMMEDIATE; \
-         INSERT INTO steps (session_id, seq, at, kind, body) VALUES ($1, $2, $3, $4, $5); \
-         UPDATE sessions SET last_seq = $2, updated_at = $3, messages = messages + $6, \
-         input_tokens = input_tokens + $7, output_tokens = output_tokens + $8, \
-         cached_tokens = cached_tokens + $9, cache_write_tokens = cache_write_tokens + $10, \
-         dollars = dollars + $11, title = COALESCE(title, $12) WHERE id = $1; \
-         COMMIT",
     index_step: "INSERT INTO searchable (session_id, seq, text) VALUES ($1, $2, $3); \
          INSERT INTO search (rowid, text) VALUES (last_insert_rowid(), $3)",
     search: "SELECT searchable.session_id, searchable.seq, steps.at, steps.kind, \
@@ -217,6 +213,17 @@ impl Connection for SqliteConnection {
         Box::pin(async { Ok(self.execute(bound(statement)).await?.rows_affected()) })
     }
 
+    fn run_all(&mut self, statements: Vec<Statement>) -> BoxFuture<'_, Result<(), sqlx::Error>> {
+        Box::pin(async move {
+            let mut statements = statements.into_iter().peekable();
+            while statements.peek().is_some() {
+                let (sql, values) = join(statements.by_ref().take(MAX_JOINED));
+                self.execute(bind(sqlx::query(sqlx::AssertSqlSafe(sql)), values)).await?;
+            }
+            Ok(())
+        })
+    }
+
     fn rows(&mut self, query: Statement) -> BoxStream<'_, Result<Box<dyn Row>, sqlx::Error>> {
         self.fetch(bound(query)).map_ok(|row| Box::new(row) as Box<dyn Row>).boxed()
     }
@@ -227,7 +234,33 @@ impl Connection for SqliteConnection {
 }
 
 fn bound(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
-    statement.values.into_iter().fold(sqlx::query(statement.sql), |query, value| match value {
+    bind(sqlx::query(statement.sql), statement.values)
+}
+
+/// Joins statements into one text with parameters counted through, for one trip to the connection's thread: a trip costs
+/// more than what most statements do there.
+fn join(statements: impl Iterator<Item = Statement>) -> (String, Vec<Value>) {
+    let (mut sql, mut values) = (String::new(), Vec::new());
+    for statement in statements {
+        let mut parts = statement.sql.split('$');
+        sql.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let number = part[..digits].parse::<usize>().unwrap_or_default();
+            // Writing to a string cannot fail.
+            let _ = write!(sql, "${}{}", number + values.len(), &part[digits..]);
+        }
+        sql.push(';');
+        values.extend(statement.values);
+    }
+    (sql, values)
+}
+
+fn bind(
+    query: Query<'static, Sqlite, SqliteArguments>,
+    values: Vec<Value>,
+) -> Query<'static, Sqlite, SqliteArguments> {
+    values.into_iter().fold(query, |query, value| match value {
         Value::Text(text) => query.bind(text),
         Value::Integer(number) => query.bind(number),
         Value::Real(number) => query.bind(number),

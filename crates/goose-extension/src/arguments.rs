@@ -254,8 +254,10 @@ fn problem(schema: &JsonObject, error: &jsonschema::ValidationError<'_>) -> Stri
         ValidationErrorKind::Type { kind } => {
             let expected = match kind {
                 TypeKind::Single(kind) => kind.to_string(),
+                // An argument that may be null is one that may be left out.
                 TypeKind::Multiple(kinds) => {
-                    kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
+                    let kinds = kinds.iter().map(|kind| kind.to_string()).filter(|kind| kind != "null");
+                    kinds.collect::<Vec<_>>().join(" or ")
                 }
             };
             at(format!("expected {expected}, got {}", quote_value(error.instance())))

@@ -8,7 +8,6 @@
 //! | `find/` | `tree`, `search` | what is in a folder, and where something is |
 //! | `analyze/` | `analyze` | a map of code |
 //! | `resolve_path.rs` | | the meaning of a path in an argument |
-//! | `trim_schema.rs` | | schemas that cost the model little |
 //!
 //! Each tool is a `#[tool]` method of [`Developer`] in its own file and is registered in [`TOOLS`]. What blocks runs
 //! as one blocking task ([`blocking`]).
@@ -19,7 +18,6 @@ mod find;
 mod plan;
 mod resolve_path;
 mod shell;
-mod trim_schema;
 
 use std::{
     path::PathBuf,
@@ -28,32 +26,28 @@ use std::{
 
 use goose_extension::{Backend, JsonObject, ToolAction, ToolDef, prelude::*};
 
-use self::{plan::Plans, shell::Shell, trim_schema::trim_schema};
+use self::{plan::Plans, shell::Shell};
 use crate::{LocalBackend, Settings};
 
 const INSTRUCTIONS: &str = "\
-For work of several steps, keep a plan. Look before you change: search with `rg` in the shell, read what you will \
-edit. Afterwards check the result: run the tests, read the diff.";
+For work of several steps, write a plan with `plan` and keep it up to date. Search with `rg` in the shell.";
 
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
     ToolRegistry::new()
-        .with(declare(Developer::plan_tool(), None))
-        .with(declare(Developer::shell_tool(), Some(ToolAction::command("command"))))
-        .with(declare(Developer::read_tool(), Some(ToolAction::reads("path"))))
-        .with(declare(Developer::write_tool(), Some(ToolAction::writes("path"))))
-        .with(declare(Developer::edit_tool(), Some(ToolAction::writes("path"))))
-        .with(declare(Developer::tree_tool(), Some(ToolAction::reads("path"))))
-        .with(declare(Developer::search_tool(), Some(ToolAction::reads("path"))))
-        .with(declare(Developer::analyze_tool(), Some(ToolAction::reads("path"))))
+        .with(Developer::plan_tool())
+        .with(declare(Developer::shell_tool(), ToolAction::command("command")))
+        .with(declare(Developer::read_tool(), ToolAction::reads("path")))
+        .with(declare(Developer::write_tool(), ToolAction::writes("path")))
+        .with(declare(Developer::edit_tool(), ToolAction::writes("path")))
+        .with(declare(Developer::tree_tool(), ToolAction::reads("path")))
+        .with(declare(Developer::search_tool(), ToolAction::reads("path")))
+        .with(declare(Developer::analyze_tool(), ToolAction::reads("path")))
 });
 
-/// A tool with a short schema and what the permissions judge it by.
-fn declare(tool: ToolDef<Developer>, action: Option<ToolAction>) -> ToolDef<Developer> {
-    tool.map_tool(|tool| match action {
-        Some(action) => trim_schema(tool).with_action(action),
-        None => trim_schema(tool),
-    })
+/// A tool with what the permissions judge it by.
+fn declare(tool: ToolDef<Developer>, action: ToolAction) -> ToolDef<Developer> {
+    tool.map_tool(|tool| tool.with_action(action))
 }
 
 /// The `developer` extension. Folder, session and caller come with each call; what is kept between calls is the

@@ -21,16 +21,14 @@ const DEFAULT_HITS: usize = 10;
 const MAX_HITS: usize = 100;
 
 const INSTRUCTIONS: &str = "\
-Memories outlast this conversation. They are sorted into categories; each has a text and perhaps tags. The global \
-memory is about the person and is there in every project; the project memory belongs to the working folder.
+Memories outlast this conversation, sorted into categories. The global memory is about the person, in every project; \
+the project memory is about the working folder.
 
-- Before work that earlier conversations may bear on (preferences, conventions, names, decisions), look with \
-search_memories. Only the names of categories are shown to you, not what is in them.
-- Remember what will matter again: a preference, a decision and its reason, a fact that was hard to find. Offer it \
-when the person did not ask; do not store passwords or keys, nor what the files of the project already say.
-- One fact per memory, understandable on its own, with a few tags to find it by. Use a category that is there where \
-one fits. What is about the person is global; what is about this code is not.
-- When a memory is no longer true, remove that one memory and remember the new fact.
+- Before work that earlier conversations may bear on (preferences, conventions, decisions), use search_memories. You \
+see only the names of categories here.
+- Remember what will matter again: a preference, a decision and its reason, a fact that was hard to find; never \
+passwords or keys. One fact per memory, understandable on its own. Offer it when the person did not ask.
+- When a memory is no longer true, remove that one and remember the new fact.
 ";
 
 #[extension(
@@ -56,18 +54,18 @@ impl Extension for Memory {
         Ok(blocking(status).await?)
     }
 
-    /// Remembers a text under a category, for later conversations. Existing memories stay as they are.
+    /// Remember a fact under a category, for later conversations.
     #[tool(title = "Remember", group = "edit", destructive = false, idempotent, open_world = false)]
     async fn remember_memory(
         &self,
-        /// The category: a plain name such as `preferences` or `release process`
+        /// A plain name, such as `preferences`
         category: String,
-        /// What to remember: one fact, understandable on its own
+        /// The fact
         data: String,
-        /// A few words to find it by
+        /// Words to find it by
         #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
-        /// true: about the person, for every project; false: about the project in the working folder
+        /// About the person, not the project
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {
@@ -79,19 +77,18 @@ impl Extension for Memory {
         .await
     }
 
-    /// Shows the memories of a category, oldest first. To find something, use search_memories instead: a
-    /// retrieval is cut off after 32 KiB.
+    /// Show the memories of a category, oldest first, up to 32 KiB.
     #[tool(title = "Retrieve memories", group = "read", read_only, open_world = false, output = Page)]
     async fn retrieve_memories(
         &self,
-        /// The category, or `*` for all of them
+        /// Category, or `*` for all
         category: String,
-        /// true: the person's memories; false: those of the project in the working folder
+        /// The person's memory, not the project's
         is_global: bool,
-        /// How many to show at most
+        /// Entries at most
         #[arg(default = DEFAULT_RETRIEVED, min = 1, max = MAX_RETRIEVED)]
         limit: usize,
-        /// How many to skip
+        /// Entries to skip
         #[arg(default)]
         offset: usize,
         context: &CallContext,
@@ -100,21 +97,21 @@ impl Extension for Memory {
         blocking(move || store::retrieve(&folder, &Selection::parse(&category)?, offset, limit)).await
     }
 
-    /// Finds memories by words and tags, best first, in the person's memory and the project's.
+    /// Find memories by words and tags, best first.
     #[tool(title = "Search memories", group = "read", read_only, open_world = false, output = Page)]
     async fn search_memories(
         &self,
-        /// Words to look for; an entry needs only some of them. May be empty where tags are given
+        /// Any of these words; may be empty with tags
         #[arg(max_length = MAX_QUERY_CHARS)]
         query: String,
-        /// Look only in this category
+        /// Only this category
         category: Option<String>,
-        /// Only entries with at least one of these tags
+        /// At least one of these tags
         #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
-        /// true: only the person's memories; false: only the project's; absent: both
+        /// Only the person's or only the project's memory
         is_global: Option<bool>,
-        /// How many to show at most
+        /// Entries at most
         #[arg(default = DEFAULT_HITS, min = 1, max = MAX_HITS)]
         limit: usize,
         context: &CallContext,
@@ -129,13 +126,13 @@ impl Extension for Memory {
         .await
     }
 
-    /// Removes a whole category with all its memories. There is no way back.
+    /// Remove a category with all its memories, for good.
     #[tool(title = "Remove a category", group = "edit", destructive, open_world = false)]
     async fn remove_memory_category(
         &self,
-        /// The category, or `*` for all of them
+        /// Category, or `*` for all
         category: String,
-        /// true: the person's memories; false: those of the project in the working folder
+        /// The person's memory, not the project's
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {
@@ -143,16 +140,15 @@ impl Extension for Memory {
         blocking(move || store::remove_categories(&folder, &Selection::parse(&category)?)).await
     }
 
-    /// Removes a single memory. Where its text is not found exactly, nothing is removed and similar ones are
-    /// shown.
+    /// Remove one memory. Where its text is not found exactly, similar ones are shown.
     #[tool(title = "Remove a memory", group = "edit", destructive, open_world = false)]
     async fn remove_specific_memory(
         &self,
-        /// The category that the memory is in
+        /// Its category
         category: String,
-        /// The whole text of the memory, as it is shown in `data`
+        /// Its whole text, as shown in `data`
         memory_content: String,
-        /// true: the person's memories; false: those of the project in the working folder
+        /// The person's memory, not the project's
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {

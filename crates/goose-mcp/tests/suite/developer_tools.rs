@@ -7,30 +7,6 @@ use serde_json::{Value, json};
 
 use crate::developer_support::Desk;
 
-/// What all tools may cost in each request, as JSON of names, descriptions and schemas.
-const MAX_LISTING_BYTES: usize = 3_600;
-
-/// A tool as a model provider is told of it.
-fn as_sent(tool: &Tool) -> Value {
-    json!({
-        "name": format!("developer__{}", tool.name()),
-        "description": tool.description(),
-        "parameters": tool.input_schema(),
-    })
-}
-
-#[test]
-fn the_tools_cost_little() {
-    let developer = Developer::new(&Settings::new("/nowhere"));
-    let sent: Vec<Value> = developer.tools().iter().map(as_sent).collect();
-    let size = json!(sent).to_string().len();
-    assert!(size < MAX_LISTING_BYTES, "{size} bytes: {}", serde_json::to_string_pretty(&sent).unwrap());
-    let text = json!(sent).to_string();
-    for word in ["$schema", "\"title\"", "\"format\"", "additionalProperties", "$ref", "\"null\""] {
-        assert!(!text.contains(word), "{word} in {text}");
-    }
-}
-
 #[test]
 fn each_tool_declares_what_it_does() {
     let developer = Developer::new(&Settings::new("/nowhere"));

@@ -8,6 +8,7 @@ mod tool_filter;
 mod tool_index;
 mod tool_names;
 pub mod toolset;
+mod trim_schema;
 
 pub use tool_index::{ToolFingerprint, ToolHandle, UnknownTool};
 

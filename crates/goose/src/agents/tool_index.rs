@@ -9,10 +9,10 @@ use std::{
 };
 
 use goose_extension::{JsonObject, Tool, ToolError};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{bound_service::BoundService, tool_names as names};
+use super::{bound_service::BoundService, tool_names as names, trim_schema::trim_schema};
 use crate::{
     builtins::{self, ExtensionClass},
     permission::{CallToJudge, Origin},
@@ -60,6 +60,14 @@ impl ToolHandle {
         }
     }
 
+    /// The tool as the model is told of it. What others say of their tools stays as it is.
+    fn offered(&self) -> Tool {
+        match self.origin {
+            Origin::Own => trim_schema(&self.tool),
+            Origin::Foreign => self.tool.clone(),
+        }
+    }
+
     /// The fingerprint of the tool's definition.
     pub fn fingerprint(&self) -> &ToolFingerprint {
         self.fingerprint.get_or_init(|| ToolFingerprint::new(&self.bare_name, &self.tool))
@@ -91,8 +99,7 @@ impl fmt::Debug for ToolHandle {
     }
 }
 
-/// A hash of everything in a tool's definition that a decision to run it may rest on: its name, description, schema,
-/// annotations and groups.
+/// A hash of everything in a tool's definition that a decision to run it may rest on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ToolFingerprint([u8; 32]);
 
@@ -102,10 +109,13 @@ impl ToolFingerprint {
         let groups: Vec<&str> = tool.groups().iter().map(|group| group.as_str()).collect();
         let mut definition = json!([
             bare_name,
+            tool.title(),
             tool.description(),
-            Value::Object(tool.input_schema().clone()),
+            tool.input_schema(),
+            tool.output_schema(),
             tool.annotations(),
             groups,
+            format!("{:?}", tool.action()),
         ]);
         definition.sort_all_objects();
         Self(Sha256::digest(definition.to_string()).into())
@@ -161,7 +171,7 @@ impl ToolIndex {
         for (index, handle) in handles.iter().enumerate() {
             by_name.insert(handle.tool.name().to_owned(), index);
         }
-        let tools = handles.iter().map(|handle| handle.tool.clone()).collect();
+        let tools = handles.iter().map(|handle| handle.offered()).collect();
         Self { tools, handles, by_name, by_bare_name }
     }
 

@@ -36,15 +36,10 @@ const HOW: &str = "\
 - Ask for several independent tool calls at once.
 - When you are done, say in short what you did and what is left. Never claim what you have not seen.";
 
-const PLAN: &str =
-    "- For work of more than a few steps, write a plan with the plan tool and keep it up to date.";
-
-const SEARCH: &str = "- To find things in files, `rg` in the shell is fast; so is `rg --files`.";
-
 /// Returns the system prompt.
 pub fn system(parts: &PromptParts<'_>) -> String {
     let mut prompt = vec![WHO.to_owned(), surroundings(parts)];
-    prompt.push(if parts.tools.is_empty() { WITHOUT_TOOLS.to_owned() } else { habits(parts.tools) });
+    prompt.push(if parts.tools.is_empty() { WITHOUT_TOOLS } else { HOW }.to_owned());
     for (name, text) in parts.extensions {
         prompt.push(section(&format!("Extension {name}"), text));
     }
@@ -86,19 +81,6 @@ fn surroundings(parts: &PromptParts<'_>) -> String {
     format!("Working folder: {folder}\nSystem: {}\nToday: {}", std::env::consts::OS, parts.today)
 }
 
-/// Returns working rules that fit the tools.
-fn habits(tools: &[Tool]) -> String {
-    let has = |name: &str| tools.iter().any(|tool| tool.name().ends_with(name));
-    let mut habits = vec![HOW];
-    if has("__plan") {
-        habits.insert(0, PLAN);
-    }
-    if has("__shell") {
-        habits.push(SEARCH);
-    }
-    habits.join("\n")
-}
-
 fn section(title: &str, text: &str) -> String {
     format!("# {title}\n\n{}", text.trim())
 }
@@ -135,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn habits_follow_the_tools() {
-        assert!(!prompt(&["memory__remember"], None).contains("rg"));
+    fn a_conversation_without_tools_says_so() {
+        assert!(!prompt(&["memory__remember"], None).contains("no tools"));
         assert!(prompt(&[], None).contains("no tools"));
     }
 

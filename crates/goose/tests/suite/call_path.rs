@@ -121,7 +121,7 @@ async fn a_tool_that_changed_across_a_restart_is_asked_about_again() -> anyhow::
 }
 
 #[tokio::test]
-async fn a_rule_about_the_changed_tool_counts() -> anyhow::Result<()> {
+async fn a_changed_tool_runs_where_nothing_forbids_it() -> anyhow::Result<()> {
     let call = |text: &str| Turn::call("server__echo", json!({ "text": text }));
     let stage = stage(Mode::Auto, &[], vec![call("one"), call("two"), Turn::text("Done.")]).await?;
     stage.add_server(&["--die-after-calls", "1", "--redefine-after", "1"]).await?;

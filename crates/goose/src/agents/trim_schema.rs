@@ -1,15 +1,15 @@
-//! Descriptions that cost the model little: a tool's schema without what the model does not need to read.
+//! Schemas that cost the model little: what it is sent of goose's own tools.
 //!
-//! Every request carries all schemas. What goes here is still checked when the arguments are read into their types:
-//! unknown arguments, and how large integers may be.
+//! Every request carries all schemas. Calls are checked against the whole one, so what is left out here still holds:
+//! unknown arguments, and how large and how long values may be.
 
 use goose_extension::{JsonObject, Tool};
 use serde_json::Value;
 
 /// The tool without the parts of its schema that the model does not need. Descriptions stay.
-pub(super) fn trim_schema(tool: Tool) -> Tool {
+pub(super) fn trim_schema(tool: &Tool) -> Tool {
     let schema = trim_object(tool.input_schema());
-    tool.with_input_schema(schema)
+    tool.clone().with_input_schema(schema)
 }
 
 fn trim_object(schema: &JsonObject) -> JsonObject {
@@ -19,7 +19,7 @@ fn trim_object(schema: &JsonObject) -> JsonObject {
 
 fn is_needed(key: &str, value: &Value) -> bool {
     match key {
-        "$schema" | "title" | "format" | "maximum" => false,
+        "$schema" | "title" | "format" | "maximum" | "maxItems" | "maxLength" => false,
         "additionalProperties" | "default" => value.is_object(),
         _ => true,
     }
@@ -40,5 +40,31 @@ fn trim_value(key: &str, value: &Value) -> Value {
         }
         Value::Object(schema) => Value::Object(trim_object(schema)),
         _ => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::Extension as _;
+    use goose_mcp::{Developer, Memory, Settings};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_default_tools_cost_little() {
+        let (developer, memory) =
+            (Developer::new(&Settings::new("/nowhere")), Memory::new("/nowhere".into()));
+        let sent: Vec<Value> = developer
+            .tools()
+            .iter()
+            .chain(memory.tools())
+            .map(|tool| json!([tool.name(), tool.description(), trim_schema(tool).input_schema()]))
+            .collect();
+        let text = json!(sent).to_string();
+        assert!(text.len() < 5_500, "{} bytes: {text}", text.len());
+        for word in ["$schema", "\"title\"", "\"format\"", "additionalProperties", "$ref", "\"null\""] {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
     }
 }

@@ -39,6 +39,7 @@ pub mod error;
 mod exchange_view;
 mod extension;
 mod guard;
+mod looks_secret;
 #[doc(hidden)]
 pub mod macros;
 mod media;
@@ -47,11 +48,13 @@ mod notifier;
 mod output;
 pub mod prelude;
 mod questions;
+mod redact;
 mod registry;
 mod requirements;
 pub mod schema;
 mod subscriptions;
 mod tool;
+mod visible;
 
 pub use arguments::{Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH};
 pub use backend::{
@@ -65,6 +68,7 @@ pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, Tool
 pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
+pub use looks_secret::{is_secret_variable, looks_secret};
 pub use media::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
 pub use message::{Message, MessageContent, Opaque, Reasoning, Role, stored_output};
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
@@ -74,6 +78,7 @@ pub use output::{
 pub use questions::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, LogLevel, Root, Sampled, Sampling,
 };
+pub use redact::{HIDDEN, shown_address, shown_arguments, shown_header, shown_value};
 pub use registry::{ToolDef, ToolMethod, ToolRegistry};
 pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};
 pub use rmcp::model::{
@@ -82,6 +87,7 @@ pub use rmcp::model::{
 };
 pub use subscriptions::Subscriptions;
 pub use tool::{CheckedArguments, JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
+pub use visible::{is_misleading, visible, visible_exactly, visible_line};
 
 /// Checks and errors that adapters share with this crate, so that a call ends the same way on every path. Not for
 /// authors of extensions.

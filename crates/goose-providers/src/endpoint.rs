@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use goose_extension::shown_address;
 use url::Url;
 
 /// Default idle timeout.
@@ -116,15 +117,12 @@ impl Endpoint {
     }
 }
 
-/// A URL without what may be secret in it.
+/// A URL without what may be secret in it, and without its query and fragment, which say nothing about the place.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // Only URLs without a host refuse these, and they have neither.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.to_string()
+    shown_address(url.as_str())
 }
 
 impl fmt::Debug for Endpoint {

@@ -28,6 +28,7 @@ mod recorded;
 mod run;
 mod sessions;
 mod status;
+mod secrets;
 mod support;
 mod talk;
 mod tools;

@@ -7,15 +7,16 @@ use std::{
     fmt,
 };
 
+use goose_extension::is_secret_variable;
+
 use super::{
     ConfigError, Secret, Secrets,
     extension::header_value,
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
-    looks_secret::{holds_password, looks_secret},
 };
 
 /// The environment that every child process begins with: the given one, without variables that
-/// [look like secrets](looks_secret) or are addresses with a password.
+/// [look like secrets](is_secret_variable), by name or by value.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
 
@@ -46,7 +47,7 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for BaseEnvironm
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         let is_harmless = |(name, value): &(OsString, OsString)| {
-            !looks_secret(&name.to_string_lossy()) && !holds_password(&value.to_string_lossy())
+            !is_secret_variable(&name.to_string_lossy(), &value.to_string_lossy())
         };
         Self(variables.filter(is_harmless).collect())
     }

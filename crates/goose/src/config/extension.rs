@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use goose_extension::{shown_address, shown_arguments};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
@@ -265,6 +266,21 @@ impl ExtensionConfig {
         }
     }
 
+    /// The command line or the address without secrets, to be shown; `None` for an extension that has neither.
+    pub fn shown_target(&self) -> Option<String> {
+        match &self.kind {
+            ExtensionKind::Stdio { cmd, args, .. } => {
+                let words: Vec<&String> = std::iter::once(cmd).chain(args).collect();
+                let words: Vec<String> = shown_arguments(&words).iter().map(|word| quoted(word)).collect();
+                Some(words.join(" "))
+            }
+            ExtensionKind::StreamableHttp { uri, .. } | ExtensionKind::Sse { uri: Some(uri) } => {
+                Some(shown_address(uri))
+            }
+            _ => None,
+        }
+    }
+
     /// The variables of its own: literal ones, and the names of secret ones.
     pub(super) fn variables(&self) -> (Option<&Values>, &[String]) {
         match &self.kind {
@@ -273,6 +289,15 @@ impl ExtensionConfig {
             _ => (None, &[]),
         }
     }
+}
+
+/// Quotes a word for the shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,?&#…".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// See [`ExtensionConfig::key`].
@@ -399,7 +424,7 @@ fn frontend_tool((index, tool): (usize, &Value)) -> Finding {
 }
 
 fn sse(uri: Option<&str>) -> String {
-    let uri = uri.unwrap_or("https://…");
+    let uri = uri.map_or("https://…".to_owned(), shown_address);
     format!(
         "the type 'sse' is no longer supported; change it to 'type: streamable_http' and 'uri' to the server's \
          streamable HTTP address (often {uri} with /mcp in place of /sse)"

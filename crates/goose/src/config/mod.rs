@@ -9,7 +9,7 @@
 //! | `editor.rs`, `yaml_edit.rs`, `save.rs` | edits that keep everything else as it is, all or nothing |
 //! | `extension.rs`, `serde_repr.rs`, `command_line.rs`, `platform.rs` | one extension: its type, its written form, its checks, the `--with-extension` form, entries of other versions |
 //! | `secrets.rs`, `keyring.rs` | values by name: the environment, `secrets.yaml`, `config.yaml`, the keyring |
-//! | `environment.rs`, `looks_secret.rs` | the environment of a child process, the headers of a remote server |
+//! | `environment.rs` | the environment of a child process, the headers of a remote server |
 //! | `fingerprint.rs` | the hash of what would run |
 //! | `paths.rs` | goose's folders |
 //!
@@ -26,7 +26,6 @@ mod extension;
 mod file;
 mod fingerprint;
 mod keyring;
-mod looks_secret;
 mod paths;
 mod platform;
 mod profile;
@@ -50,8 +49,10 @@ pub use error::{ConfigError, Place};
 pub use extension::{DEFAULT_TIMEOUT, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, OAuthConfig};
 pub use file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use fingerprint::Fingerprint;
+pub use goose_extension::{
+    HIDDEN, is_secret_variable, looks_secret, shown_address, shown_arguments, shown_header, shown_value,
+};
 pub use keyring::{Keyring, KeyringSecrets};
-pub use looks_secret::looks_secret;
 pub use paths::Paths;
 pub use profile::{DEFAULT_EXTENSIONS, Missing, Moderator, Profile, ProfileExtension};
 pub use profile_layers::ACTIVE_PROVIDER;

@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use goose_extension::shown_value;
 use goose_providers::{ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, Registry};
 use serde::de::DeserializeOwned;
 
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Origin, Paths, SecretChain, Secrets as _,
     SettingsSource,
-    looks_secret::{holds_password, looks_secret},
     secrets::{is_keyring_disabled, secret_chain},
     yaml,
 };
@@ -87,12 +87,10 @@ impl Settings {
         }
     }
 
-    /// The value of a key as it can be shown: `None` where it is missing or no single value, and hidden where its name
-    /// says that it is a secret, or it is an address with a password.
+    /// The value of a key as it can be shown, see [`shown_value`]: `None` where it is missing or no single value.
     pub fn shown(&self, key: &str) -> Option<String> {
         let value = self.get::<String>(key).ok().flatten()?;
-        let is_secret = looks_secret(key) || holds_password(&value);
-        Some(if is_secret { "(hidden)".to_owned() } else { value })
+        Some(shown_value(key, &value))
     }
 
     /// All keys that are set: those of the command line and the files, and goose's own variables.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use goose::config::{ConfigEditor, Moderator, Origin, Secret, Settings, looks_secret, written_value};
+use goose::config::{ConfigEditor, HIDDEN, Moderator, Origin, Secret, Settings, looks_secret, written_value};
 use serde_json::Value;
 
 use super::{choices::find_mode, keys};
@@ -76,9 +76,10 @@ fn parse_value(key: &str, text: &str) -> anyhow::Result<Value> {
 pub(super) fn get(settings: &Settings, key: &str) -> anyhow::Result<ExitCode> {
     if looks_secret(key) {
         let is_set = goose::config::Secrets::get(&*settings.secrets(), key)?.is_some();
-        return if is_set { say("(hidden)") } else { not_set(key) };
+        return if is_set { say(HIDDEN) } else { not_set(key) };
     }
     match settings.get::<Value>(key)? {
+        Some(Value::String(_)) if settings.shown(key).as_deref() == Some(HIDDEN) => say(HIDDEN),
         Some(Value::String(text)) => say(&text),
         Some(other) => say(&other.to_string()),
         None => not_set(key),

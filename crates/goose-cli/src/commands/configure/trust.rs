@@ -4,7 +4,7 @@ use std::{env, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use goose::config::{
-    ConfigFile, ExtensionConfig, ExtensionKind, OAuthConfig, Paths, ProjectFile, Trust, TrustStore,
+    ConfigFile, ExtensionConfig, ExtensionKind, HIDDEN, OAuthConfig, Paths, ProjectFile, Trust, TrustStore,
     looks_secret,
 };
 
@@ -50,10 +50,8 @@ pub(super) fn distrust(paths: &Paths) -> anyhow::Result<ExitCode> {
     say(&format!("{} {what}.", file.path().display()))
 }
 
-/// Placeholder for a value that looks like a secret.
-const HIDDEN: &str = "(hidden)";
-
-/// Describes everything that the file would do, line by line: this is what the user consents to.
+/// Describes everything that the file would do, line by line: this is what the user consents to. Command lines and addresses
+/// are shown in full, because what is left out here could be what does the harm; they are the project's, not the user's.
 ///
 /// # Errors
 ///

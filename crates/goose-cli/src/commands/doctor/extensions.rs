@@ -4,7 +4,7 @@ use std::{cell::RefCell, process::ExitCode};
 
 use goose::{
     builtins,
-    config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings},
+    config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings, shown_address},
 };
 use tokio::task::JoinSet;
 
@@ -42,7 +42,7 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
             Check::warning(name, says, "remove the entry, or set 'enabled: false'")
         }
         ExtensionKind::StreamableHttp { uri, .. } => {
-            Check::good(name, format!("{uri} (not contacted; use --start)"))
+            Check::good(name, format!("{} (not contacted; use --start)", shown_address(uri)))
         }
         _ => Check::good(name, config.type_name()),
     }

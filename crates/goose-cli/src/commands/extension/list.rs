@@ -121,15 +121,9 @@ fn column<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(|text| text.chars().count()).max().unwrap_or_default().min(MAX_COLUMN)
 }
 
-/// Returns the command line or the address. Values of variables are not shown.
+/// Returns the command line or the address, without secrets.
 fn target(config: &ExtensionConfig) -> Option<String> {
     match &config.kind {
-        ExtensionKind::Stdio { cmd, args, .. } => {
-            let words = std::iter::once(cmd).chain(args).map(|word| quoted(word));
-            Some(words.collect::<Vec<_>>().join(" "))
-        }
-        ExtensionKind::StreamableHttp { uri, .. } => Some(uri.clone()),
-        ExtensionKind::Sse { uri } => uri.clone(),
         ExtensionKind::InlinePython { dependencies, .. } => {
             let mut target = "an inline Python program".to_owned();
             if !dependencies.is_empty() {
@@ -139,15 +133,6 @@ fn target(config: &ExtensionConfig) -> Option<String> {
             Some(target)
         }
         ExtensionKind::Platform => Some("a feature switch; nothing to start".to_owned()),
-        _ => None,
+        _ => config.shown_target(),
     }
-}
-
-/// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

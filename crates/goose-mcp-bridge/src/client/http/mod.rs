@@ -11,6 +11,7 @@ mod failure;
 use std::{collections::HashMap, time::Duration};
 
 use futures::future::BoxFuture;
+use goose_extension::shown_address;
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     RoleClient,
@@ -143,15 +144,12 @@ fn parse(url: &str) -> Result<Url, HttpError> {
     }
 }
 
-/// A URL without what may be secret in it: user, password, query and fragment.
+/// A URL without what may be secret in it, and without its query and fragment, which say nothing about the place.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // Only URLs without a host refuse these, and they have neither.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.to_string()
+    shown_address(url.as_str())
 }
 
 fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>, HttpError> {

@@ -2,7 +2,7 @@
 //!
 //! A tool is dropped, with a reason, if its name, schema or size would break the agent or the model's provider.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use goose_extension::{
     JsonObject, Tool, ToolError, ToolResult,
@@ -246,6 +246,8 @@ impl ToolValidation {
     fn keep(&mut self, mut tool: mcp::Tool) {
         self.names.insert(tool.name.to_string());
         tool.description = tool.description.map(|text| sanitize::prose(text.into_owned()).into());
+        tool.title = tool.title.map(sanitize::prose);
+        sanitize::make_schema_visible(Arc::make_mut(&mut tool.input_schema));
         tool.output_schema = tool.output_schema.filter(|schema| fault_of_size(schema).is_none());
         let tool = Tool::from_mcp(tool);
         self.tools.push(if self.trust_groups { tool } else { tool.with_groups([]) });

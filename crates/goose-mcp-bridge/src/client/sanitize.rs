@@ -1,9 +1,15 @@
-//! Untrusted results, made fit to be passed on: no NUL, no endless texts, no invalid media.
+//! Untrusted results, made fit to be passed on: no NUL, no endless texts, no invalid media. Descriptions have no invisible
+//! characters either.
 //!
 //! A model's provider refuses a whole conversation for one bad block in it, so what is bad becomes a text that says so.
 
-use goose_extension::{MAX_MEDIA_BYTES, MediaFault, check_media, media_type_for_message};
+use std::borrow::Cow;
+
+use goose_extension::{
+    JsonObject, MAX_MEDIA_BYTES, MediaFault, check_media, media_type_for_message, visible,
+};
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
+use serde_json::Value;
 
 /// Maximum length of a description or an instruction.
 pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
@@ -13,7 +19,7 @@ const CUT: &str = "\n[… cut: the server's text is too long]";
 
 /// A server's description or instruction, cut where it is too long.
 pub(super) fn prose(mut text: String) -> String {
-    remove_nul(&mut text);
+    make_visible(&mut text);
     if text.len() > MAX_PROSE_BYTES {
         let end = text.floor_char_boundary(MAX_PROSE_BYTES - CUT.len());
         text.truncate(end);
@@ -83,6 +89,28 @@ fn fault_of_contents(contents: &mut ResourceContents) -> Option<String> {
 fn remove_nul(text: &mut String) {
     if text.contains('\0') {
         text.retain(|c| c != '\0');
+    }
+}
+
+/// Shows what the model sees and people do not. For descriptions alone: results stay as they are until they go to a model.
+fn make_visible(text: &mut String) {
+    remove_nul(text);
+    if let Cow::Owned(safe) = visible(text) {
+        *text = safe;
+    }
+}
+
+/// Makes the words of a schema visible: its titles and descriptions. Everything else in it has a meaning to validators.
+pub(super) fn make_schema_visible(schema: &mut JsonObject) {
+    for (name, value) in schema.iter_mut() {
+        match value {
+            Value::String(text) if name == "description" || name == "title" => make_visible(text),
+            Value::Object(object) => make_schema_visible(object),
+            Value::Array(items) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(make_schema_visible)
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Untrusted texts, pictures and sounds.
 
+use serde_json::json;
+
 use super::*;
 
 fn shown(block: ContentBlock) -> ContentBlock {
@@ -10,6 +12,29 @@ fn shown(block: ContentBlock) -> ContentBlock {
 fn nul_is_removed_and_every_other_character_stays() {
     let text = "a\0b\u{1}\u{1b}[31m\u{fffd}\n\t\u{202e}ü\0";
     assert_eq!(shown(ContentBlock::text(text)), ContentBlock::text("ab\u{1}\u{1b}[31m\u{fffd}\n\t\u{202e}ü"));
+}
+
+#[test]
+fn what_cannot_be_seen_in_a_description_is_made_visible() {
+    let text = "a\0b\u{1b}[31m\n\t\u{202e}ü\u{e0041}";
+    assert_eq!(prose(text.to_owned()), "ab\\u{1b}[31m\n\t\\u{202e}ü\\u{e0041}");
+}
+
+#[test]
+fn the_words_of_a_schema_are_made_visible_and_its_values_stay() {
+    let given = json!({
+        "description": "a\u{e0041}",
+        "properties": { "description": { "type": "string", "enum": ["b\u{202e}"], "title": "c\u{200b}" } },
+        "anyOf": [{ "description": "d\u{7}" }],
+    });
+    let expected = json!({
+        "description": "a\\u{e0041}",
+        "properties": { "description": { "type": "string", "enum": ["b\u{202e}"], "title": "c\\u{200b}" } },
+        "anyOf": [{ "description": "d\\u{7}" }],
+    });
+    let mut schema = given.as_object().cloned().unwrap_or_default();
+    make_schema_visible(&mut schema);
+    assert_eq!(Value::Object(schema), expected);
 }
 
 #[test]

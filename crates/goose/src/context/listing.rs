@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, fs, path::Path};
 
+use goose_extension::is_misleading;
+
 /// The maximum number of names in the list.
 const MAX_NAMES: usize = 40;
 
@@ -52,7 +54,7 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
         let name = entry.file_name().into_string().ok()?;
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let is_hidden = is_folder && name.starts_with('.');
-        let is_shown = !is_hidden && name.len() <= MAX_NAME_BYTES && !name.contains(['\n', '\r']);
+        let is_shown = !is_hidden && name.len() <= MAX_NAME_BYTES && !name.contains(is_misleading);
         is_shown.then_some((name, is_folder))
     });
     let mut named: Vec<(String, bool)> = named.collect();

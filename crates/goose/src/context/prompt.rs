@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goose_extension::Tool;
+use goose_extension::{Tool, visible, visible_line};
 
 use super::hints::Hints;
 
@@ -41,7 +41,7 @@ pub fn system(parts: &PromptParts<'_>) -> String {
     let mut prompt = vec![WHO.to_owned(), surroundings(parts)];
     prompt.push(if parts.tools.is_empty() { WITHOUT_TOOLS } else { HOW }.to_owned());
     for (name, text) in parts.extensions {
-        prompt.push(section(&format!("Extension {name}"), text));
+        prompt.push(section(&format!("Extension {name}"), &visible(text)));
     }
     for hint in parts.hints.iter() {
         prompt.push(section(&format!("From {}", hint.shown_path), &hint.text));
@@ -77,7 +77,8 @@ fn brief_section(title: &str, text: &str) -> String {
 }
 
 fn surroundings(parts: &PromptParts<'_>) -> String {
-    let folder = parts.working_dir.display();
+    let folder = parts.working_dir.display().to_string();
+    let folder = visible_line(&folder);
     format!("Working folder: {folder}\nSystem: {}\nToday: {}", std::env::consts::OS, parts.today)
 }
 

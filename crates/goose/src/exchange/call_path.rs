@@ -32,11 +32,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     event::{self, Approval, Decision, Event, ToolEnd},
     event_hub::EventSink,
-    sanitize_output::{brief, sanitize_output},
+    sanitize_output::{brief, make_visible, sanitize_output},
 };
 use crate::{
     agents::{ToolHandle, toolset::Toolset},
-    permission::{CallToJudge, Permissions, Rule, Shown, Verdict},
+    permission::{CallToJudge, Origin, Permissions, Rule, Shown, Verdict},
 };
 
 /// The number of times that a call is checked again because its tool's definition changed.
@@ -267,7 +267,11 @@ impl CallPath {
             match AssertUnwindSafe(dispatch).catch_unwind().await {
                 Ok(Ok(result)) => {
                     let note = call.note.map(ContentBlock::text);
+                    let is_foreign = call.handle.origin == Origin::Foreign;
                     return Ok(result.map(|mut output| {
+                        if is_foreign {
+                            make_visible(&mut output);
+                        }
                         output.content.extend(note);
                         output
                     }));
@@ -342,7 +346,10 @@ impl CallPath {
 
 /// A failure as the model reads it.
 pub(super) fn as_output(error: ToolError) -> ToolOutput {
-    ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()))
+    let mut output =
+        ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()));
+    make_visible(&mut output);
+    output
 }
 
 /// A call that runs, as its tool sees it: it takes messages, answers questions, and makes further calls.

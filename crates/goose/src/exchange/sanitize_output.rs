@@ -1,8 +1,10 @@
 //! The results of tools, made fit for the conversation: limited in size, valid, and never empty.
 
+use std::borrow::Cow;
+
 use goose_extension::{
     ContentBlock, MAX_MEDIA_BYTES, MediaFault, ResourceContents, ToolOutput, check_media,
-    media_type_for_message,
+    media_type_for_message, visible,
 };
 use goose_fs::{HeadTail, head_tail_bytes};
 use serde_json::Value;
@@ -36,6 +38,41 @@ pub(super) fn sanitize_output(mut output: ToolOutput) -> ToolOutput {
         output.content.push(ContentBlock::text(NO_OUTPUT));
     }
     output
+}
+
+/// Shows what the model sees in a server's result and people do not. goose's own tools are exempt: edits need the content of
+/// files exactly.
+pub(super) fn make_visible(output: &mut ToolOutput) {
+    for block in &mut output.content {
+        match block {
+            ContentBlock::Text(text) => show(&mut text.text),
+            ContentBlock::Resource(resource) => {
+                if let ResourceContents::TextResourceContents { text, .. } = &mut resource.resource {
+                    show(text);
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(data) = &mut output.structured {
+        show_data(data);
+    }
+}
+
+fn show(text: &mut String) {
+    if let Cow::Owned(safe) = visible(text) {
+        *text = safe;
+    }
+}
+
+/// Names stay, as programs look for them.
+fn show_data(data: &mut Value) {
+    match data {
+        Value::String(text) => show(text),
+        Value::Array(items) => items.iter_mut().for_each(show_data),
+        Value::Object(object) => object.values_mut().for_each(show_data),
+        _ => {}
+    }
 }
 
 /// Structured data is read by the model where there is no text; otherwise it is an addition that is kept while it is small.
@@ -122,7 +159,7 @@ fn decoded_size(base64: &str) -> usize {
 }
 
 /// The text without NUL, which databases and some services refuse.
-fn clean(text: &str) -> std::borrow::Cow<'_, str> {
+fn clean(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),
         false => text.into(),
@@ -170,6 +207,15 @@ mod tests {
         assert!(sanitize_output(huge).as_text().contains("at most"));
         let data = sanitize_output(ToolOutput::value(json!({"text": "a\0b"})));
         assert!(data.structured.is_none() && !data.as_text().contains('\0'), "{data:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_as_its_code() {
+        let hidden = "a\u{202e}b\u{e0041}\n";
+        let mut output = ToolOutput::text(hidden).with_structured(json!({ "a\u{202e}": [hidden, 1] }));
+        make_visible(&mut output);
+        let shown = "a\\u{202e}b\\u{e0041}\n";
+        assert_eq!(output, ToolOutput::text(shown).with_structured(json!({ "a\u{202e}": [shown, 1] })));
     }
 
     #[test]

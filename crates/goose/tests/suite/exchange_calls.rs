@@ -477,3 +477,15 @@ async fn a_tool_that_changes_while_a_person_thinks_does_not_run() -> anyhow::Res
     }
     Ok(())
 }
+
+/// Row 49: what a server says reaches the model with everything in it visible.
+#[tokio::test]
+async fn text_of_servers_hides_nothing_from_people() -> anyhow::Result<()> {
+    let hidden = "a\u{202e}b\u{e0041}\u{1b}[2J👨\u{200d}👩";
+    let stage =
+        Stage::new([Turn::call("server__echo", json!({ "text": hidden })), Turn::text("Done.")]).await?;
+    stage.add_server(&[]).await?;
+    stage.say("Echo").await?;
+    assert_eq!(stage.results_in(1), ["a\\u{202e}b\\u{e0041}\\u{1b}[2J👨\u{200d}👩"]);
+    Ok(())
+}

@@ -5,7 +5,7 @@ use std::{
     fs::{DirBuilder, File},
     hash::{BuildHasher as _, RandomState},
     io::{self, Write},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
@@ -204,6 +204,16 @@ impl Write for Draft {
 /// Where it cannot be created.
 pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(folder)
+}
+
+/// Opens a file to write it from its beginning, without the detour of [`AtomicFile`]: for targets that people name, which may
+/// be pipes or devices. A new file is private; an existing one keeps its mode.
+///
+/// # Errors
+///
+/// Where it cannot be opened.
+pub fn open_private_file(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(true).write(true).mode(PRIVATE_FILE.bits()).open(path)
 }
 
 /// Flushes a folder, which makes a rename in it last. File systems that cannot do this keep the file whole all the same, so

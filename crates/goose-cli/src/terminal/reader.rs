@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use goose_fs::create_private_dir;
 use goose_process::ProcessSpec;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -182,7 +183,7 @@ impl Reader {
     fn remember(&mut self, text: &str) {
         let (Some(editor), Some(history)) = (&mut self.editor, &self.history) else { return };
         if matches!(editor.add_history_entry(text), Ok(true)) {
-            let _ = history.parent().map(fs::create_dir_all);
+            let _ = history.parent().map(create_private_dir);
             let _ = editor.append_history(history);
         }
     }

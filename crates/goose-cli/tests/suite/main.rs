@@ -22,6 +22,8 @@ mod list;
 mod mcp;
 #[cfg(feature = "local")]
 mod models;
+mod permissions;
+mod private_files;
 mod project;
 mod questions;
 mod recorded;

@@ -79,7 +79,9 @@ extensions:
 #[test]
 fn a_home_of_goose_1_52_works_without_a_notice() -> anyhow::Result<()> {
     let home = Home::with_config(OTHER_VERSION)?;
-    std::fs::write(home.config().with_file_name("secrets.yaml"), "OPENAI_API_KEY: test\n")?;
+    let secrets = home.config().with_file_name("secrets.yaml");
+    std::fs::write(&secrets, "OPENAI_API_KEY: test\n")?;
+    std::fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let server = ModelServer::scripted([Turn::text("ok")])?;
     let mut command = home.goose(&["run", "-t", "hi"]);
     command.env("OPENAI_HOST", server.url()).env("GOOSE_DISABLE_KEYRING", "1");

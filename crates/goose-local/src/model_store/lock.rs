@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use goose_fs::FileLock;
+use goose_fs::{FileLock, open_lock_file};
 
 use super::error::ModelStoreError;
 
@@ -37,7 +37,7 @@ impl Lock {
 
     /// Takes it, unless another one holds it.
     pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ModelStoreError> {
-        let open = File::options().create(true).truncate(false).write(true).open(path);
+        let open = open_lock_file(path);
         let file = open.map_err(|error| ModelStoreError::io("open", path, error))?;
         let taken = FileLock::try_new(file).map_err(|error| ModelStoreError::io("lock", path, error))?;
         let Ok(lock) = taken else { return Ok(None) };

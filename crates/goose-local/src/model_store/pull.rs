@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use goose_fs::create_private_dir;
 use thiserror::Error;
 use url::Url;
 
@@ -166,7 +167,7 @@ impl ModelStore {
     ) -> Result<Pulled, ModelStoreError> {
         let entry = self.entry(name)?;
         let folder = self.folder();
-        fs::create_dir_all(folder).map_err(|error| ModelStoreError::io("make", folder, error))?;
+        create_private_dir(folder).map_err(|error| ModelStoreError::io("make", folder, error))?;
         let _lock = Lock::take(&self.lock(name), || events(Event::Waiting)).await?;
         let path = self.file(name);
         if fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() == entry.bytes) {

@@ -14,7 +14,7 @@ use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use goose_extension::{ToolError, ToolResult};
-use goose_fs::{AtomicFile, FileLock};
+use goose_fs::{AtomicFile, FileLock, create_private_dir, open_lock_file};
 
 use super::category::Category;
 use super::folder::{CategoryFile, Folder, failed, plain_file};
@@ -42,7 +42,7 @@ impl<'a> Locked<'a> {
     /// Where it cannot be made or locked, or another process keeps it locked.
     pub(super) fn new(folder: &'a Folder) -> ToolResult<Self> {
         folder.check()?;
-        fs::create_dir_all(&folder.path).map_err(|error| failed("create", &folder.path, &error))?;
+        create_private_dir(&folder.path).map_err(|error| failed("create", &folder.path, &error))?;
         let path = folder.path.join(LOCK_FILE);
         plain_file(&path)?;
         let turn = Turn::wait(&folder.path).ok_or_else(|| crowded(&folder.path))?;
@@ -59,7 +59,7 @@ impl<'a> Locked<'a> {
     pub(super) fn replace(&self, category: &Category, bytes: &[u8]) -> ToolResult<()> {
         let existing = self.writable(category)?;
         let path = existing.map_or_else(|| self.folder.path_of(category), |file| file.path);
-        let written = AtomicFile::new(&path).shared().keep_permissions().synced().write(bytes);
+        let written = AtomicFile::new(&path).keep_permissions().synced().write(bytes);
         written.map_err(|error| failed("write", &path, &error))
     }
 
@@ -84,10 +84,9 @@ impl<'a> Locked<'a> {
     }
 }
 
-/// Takes the lock. The file is as readable as any other of the folder: whoever shares the folder shares the lock.
+/// Takes the lock.
 fn lock(path: &Path) -> ToolResult<FileLock> {
-    let opened = fs::File::options().create(true).truncate(false).write(true).open(path);
-    let file = opened.map_err(|error| failed("open", path, &error))?;
+    let file = open_lock_file(path).map_err(|error| failed("open", path, &error))?;
     let lock = FileLock::wait(file, LOCK_TIMEOUT).map_err(|error| match error.kind() {
         ErrorKind::TimedOut => busy(path),
         _ => failed("lock", path, &error),

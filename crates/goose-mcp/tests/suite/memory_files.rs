@@ -151,13 +151,14 @@ mod permissions {
     }
 
     #[tokio::test]
-    async fn a_new_file_is_as_readable_as_any_other() {
+    async fn new_files_and_folders_are_private() {
         let home = Home::new();
-        home.remember("a", "x", &[], true).await;
-        let plain = home.path().join("plain");
-        fs::write(&plain, "").unwrap();
-        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
-        assert_eq!(mode(home.folder(true).join("a.txt")), mode(plain));
+        for is_global in [true, false] {
+            home.remember("a", "x", &[], is_global).await;
+            let folder = home.folder(is_global);
+            let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(folder.join("a.txt")), mode(folder)), (0o600, 0o700));
+        }
     }
 
     #[tokio::test]

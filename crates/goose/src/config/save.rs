@@ -30,7 +30,7 @@ const UNFINISHED: &str = ".goose-new";
 pub(super) enum Audience {
     /// Its owner alone, whatever was before.
     Owner,
-    /// Whoever could before, and for a new file whoever the system lets.
+    /// Whoever could before, and for a new file its owner alone.
     AsBefore,
 }
 
@@ -122,7 +122,6 @@ fn write_draft(
         Err(error) => return Err(error),
     };
     let options = AtomicFile::new(target).temporary_name(".", UNFINISHED);
-    let options = if audience == Audience::Owner { options } else { options.shared() };
     let mut draft = options.create()?;
     watch(SaveStep::Created);
     draft.write_all(text)?;

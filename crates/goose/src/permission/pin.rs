@@ -7,7 +7,7 @@ use std::{
 };
 
 use goose_extension::Tool;
-use goose_fs::{AtomicFile, head_chars};
+use goose_fs::{AtomicFile, create_private_dir, head_chars};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -56,7 +56,7 @@ impl ToolPin {
     pub(super) fn keep(&self, folder: &Path) {
         let Some(text) = self.text.as_ref().filter(|text| text.len() <= MAX_KEPT_BYTES) else { return };
         let write = || AtomicFile::new(&self.file(folder)).write(text.as_bytes());
-        if let Err(error) = fs::create_dir_all(folder).and_then(|()| write()) {
+        if let Err(error) = create_private_dir(folder).and_then(|()| write()) {
             tracing::debug!(%error, "a tool's description is not kept");
         }
     }

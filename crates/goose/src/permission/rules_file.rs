@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use goose_fs::{AtomicFile, FileLock};
+use goose_fs::{AtomicFile, FileLock, create_private_dir};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -120,7 +120,7 @@ impl RulesFile {
         };
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(failed)?;
+        create_private_dir(folder).map_err(failed)?;
         // Two programs that add at the same time do so one after the other.
         let folder = File::open(folder).map_err(failed)?;
         let _lock = FileLock::wait(folder, LOCK_TIMEOUT).map_err(failed)?;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use goose_extension::{Extension, Features, Tool};
-use goose_fs::AtomicFile;
+use goose_fs::{AtomicFile, create_private_dir};
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ impl ListingCache {
         if read_capped(&self.path(key)).is_ok_and(|old| old == bytes) {
             return Ok(());
         }
-        std::fs::create_dir_all(&self.folder)?;
+        create_private_dir(&self.folder)?;
         AtomicFile::new(&self.path(key)).write(&bytes)?;
         self.prune()
     }

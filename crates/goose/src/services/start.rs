@@ -8,7 +8,7 @@ use std::{
 };
 
 use goose_extension::{Extension, ToolError, ToolResult};
-use goose_fs::AtomicFile;
+use goose_fs::{AtomicFile, create_private_dir};
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
 use goose_process::ProcessSpec;
 use sha2::{Digest as _, Sha256};
@@ -141,7 +141,7 @@ fn write_script(code: &str, folder: &Path) -> io::Result<PathBuf> {
     if std::fs::read(&path).is_ok_and(|there| there == code.as_bytes()) {
         return Ok(path);
     }
-    std::fs::create_dir_all(folder)?;
+    create_private_dir(folder)?;
     AtomicFile::new(&path).write(code.as_bytes())?;
     Ok(path)
 }

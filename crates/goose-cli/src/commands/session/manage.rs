@@ -13,7 +13,7 @@ use goose::{
     config::{ConfigFile, Paths},
     session::{SessionStore, export, import},
 };
-use goose_fs::AtomicFile;
+use goose_fs::{AtomicFile, create_private_dir, open_private_file};
 
 use super::{
     args::{ExportFormat, WhichSession},
@@ -97,11 +97,7 @@ pub(super) async fn export(
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     };
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the user names the target, which may be a pipe or a device"
-    )]
-    let written = fs::write(path, text + "\n");
+    let written = open_private_file(path).and_then(|mut file| writeln!(file, "{text}"));
     written.with_context(|| format!("{} cannot be written", path.display()))?;
     say(&format!("Exported {} to {}.", session.id, path.display()))
 }
@@ -160,7 +156,7 @@ pub(super) async fn write_diagnostics(
 ) -> anyhow::Result<ExitCode> {
     let session = chosen(store, which).await?;
     let folder = output.unwrap_or_else(|| PathBuf::from(format!("goose-diagnostics-{}", session.id)));
-    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
+    create_private_dir(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
     let session_json = export::json(store, &session.id).await.map_err(explained)?;
     write_file(&folder, "session.json", &session_json)?;
     write_file(&folder, "report.txt", &report(paths))?;
@@ -173,7 +169,6 @@ pub(super) async fn write_diagnostics(
 fn write_file(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
     AtomicFile::new(&path)
-        .shared()
         .write(text.as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use goose_fs::create_private_dir;
 use tempfile::TempPath;
 use tokio::{fs::File, io::AsyncWriteExt as _};
 
@@ -57,7 +58,7 @@ impl Scratch {
     }
 
     fn new_file(&self) -> io::Result<(File, PathBuf)> {
-        std::fs::create_dir_all(&self.folder)?;
+        create_private_dir(&self.folder)?;
         remove_old(&self.folder);
         let made = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(&self.folder)?;
         let (file, temporary) = made.into_parts();

@@ -6,15 +6,16 @@
 
 use std::{
     fmt::Write as _,
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    fs::{self, File, OpenOptions, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use futures::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream::BoxStream};
+use goose_fs::create_private_dir;
 use sqlx::{
     ConnectOptions as _, Connection as _, Executor as _, Row as _, SqlSafeStr, Sqlite, SqliteConnection,
     query::Query,
@@ -355,7 +356,7 @@ fn create_private_file(path: &Path) -> io::Result<bool> {
     let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let created = match create() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
+            create_private_dir(path.parent().unwrap_or(path))?;
             create()
         }
         created => created,

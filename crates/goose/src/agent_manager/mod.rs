@@ -35,8 +35,11 @@ use crate::{
         agent::Agent,
         extension_manager::{ExtensionManager, ManagerError, ManagerOptions},
     },
-    config::{BaseEnvironment, ConfigError, ExtensionConfig, Paths, Profile, Settings, SettingsSource},
-    context::hints::{self, Hints, Places},
+    config::{
+        BaseEnvironment, ConfigError, ExtensionConfig, FileSecrets, Paths, Profile, ProjectFile, Settings,
+        SettingsSource,
+    },
+    context::hints::{self, Hints, Places, ProjectHints},
     exchange::{EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare},
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
@@ -323,17 +326,36 @@ impl AgentManager {
     fn hints(&self, working_dir: &Path) -> Result<Hints, OpenError> {
         let settings = &self.settings;
         let home = settings.variable("HOME").map(PathBuf::from);
-        let places = Places { config_dir: &settings.paths().config, working_dir, home: home.as_deref() };
+        let config_dir = &settings.paths().config;
+        let project = self.project_hints(working_dir);
+        let places = Places { config_dir, working_dir, home: home.as_deref(), project };
         Ok(match settings.get::<Vec<String>>(HINT_FILES)? {
             Some(names) => hints::load(places, &names),
             None => hints::load(places, hints::DEFAULT_NAMES),
         })
     }
 
+    /// A project that brings a configuration is used as a whole or not at all.
+    fn project_hints(&self, working_dir: &Path) -> ProjectHints {
+        let is_trusted = self.settings.project_file().is_some();
+        match ProjectFile::find(working_dir) {
+            Ok(None) => ProjectHints::Used,
+            _ if is_trusted => ProjectHints::Used,
+            _ => ProjectHints::LeftOut,
+        }
+    }
+
     /// The notices that a person should read before the first reply.
     fn notices(&self) -> Vec<String> {
         let problems = self.settings.registry().problems().iter();
-        problems.map(|problem| format!("A service cannot be used. {problem}.")).collect()
+        let problems = problems.map(|problem| format!("A service cannot be used. {problem}."));
+        let secrets = self.settings.paths().secrets_file();
+        let is_exposed = FileSecrets::new(&secrets).is_readable_by_others();
+        let exposed = is_exposed.then(|| {
+            let path = secrets.display();
+            format!("Others on this machine can read the secrets in {path}. Run `chmod 600 {path}`.")
+        });
+        problems.chain(exposed).collect()
     }
 }
 

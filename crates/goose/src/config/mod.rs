@@ -57,6 +57,7 @@ pub use paths::Paths;
 pub use profile::{DEFAULT_EXTENSIONS, Missing, Moderator, Profile, ProfileExtension};
 pub use profile_layers::ACTIVE_PROVIDER;
 pub use project::ProjectFile;
+pub(crate) use project::{is_ours, levels as project_levels};
 pub use secrets::{EnvSecrets, FileSecrets, MAX_SECRETS_BYTES, Secret, SecretChain, Secrets};
 pub use serde_repr::Values;
 pub use settings::Settings;

@@ -1,7 +1,8 @@
 //! [`ProjectFile`]: a file that a project brings: its configuration, a recipe, an agent. It counts only where the user trusts it.
 
 use std::{
-    fmt,
+    fmt, fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -47,7 +48,7 @@ impl ProjectFile {
     pub fn find_in(working_dir: &Path, folder_name: &str) -> Result<Vec<Self>, ConfigError> {
         let Some(folder) = nearest(working_dir, folder_name, Path::is_dir) else { return Ok(Vec::new()) };
         let folder = resolved(folder)?.join(folder_name);
-        let entries = std::fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
+        let entries = fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.retain(|path| path.is_file());
         paths.sort();
@@ -87,9 +88,31 @@ impl ProjectFile {
 
 /// The nearest folder, from the working folder up to the root of the repository, that has something of this name.
 fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) -> Option<&'a Path> {
-    let levels: Vec<&Path> = working_dir.ancestors().take(MAX_LEVELS).collect();
-    let root = levels.iter().position(|folder| folder.join(GIT).exists()).unwrap_or_default();
-    levels.into_iter().take(root + 1).find(|folder| is_wanted(&folder.join(name)))
+    levels(working_dir, is_ours).into_iter().find(|folder| is_wanted(&folder.join(name)))
+}
+
+/// The folders of a project: from the working folder up to the root of the repository, and without a repository the working
+/// folder alone.
+///
+/// The way up ends below a folder that is not ours, and a `.git` that is not ours makes no repository: in `/tmp`, anybody
+/// could put one above the folders of others.
+pub(crate) fn levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<&Path> {
+    let is_way_up = |(level, folder): &(usize, &Path)| *level == 0 || is_ours(folder);
+    let levels = working_dir.ancestors().take(MAX_LEVELS).enumerate().take_while(is_way_up);
+    let mut levels: Vec<&Path> = levels.map(|(_, folder)| folder).collect();
+    let is_root = |(level, folder): (usize, &&Path)| {
+        let git = folder.join(GIT);
+        git.exists() && (level == 0 || is_ours(&git))
+    };
+    let root = levels.iter().enumerate().position(is_root).unwrap_or_default();
+    levels.truncate(root + 1);
+    levels
+}
+
+/// Returns true if a file or folder belongs to the user of this process, or to root.
+pub(crate) fn is_ours(path: &Path) -> bool {
+    let owner = fs::metadata(path).map(|it| it.uid());
+    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
 }
 
 fn resolved(folder: &Path) -> Result<PathBuf, ConfigError> {
@@ -105,3 +128,7 @@ impl fmt::Debug for ProjectFile {
         f.debug_struct("ProjectFile").field("path", &self.path).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

@@ -3,13 +3,22 @@
 //! They are looked for in goose's config folder and in each folder from the git root down to the working folder. A line
 //! (or a word) `@path` imports another file, as long as that lies within the same root, and that root is not the user's home
 //! or above it: a foreign repository must not pull the user's files into the context.
+//!
+//! Hints are text for the model, as any file is that it reads; goose itself believes nothing of them. What people cannot see in
+//! them is made visible. Files that belong to
+//! another user are left out, and so are all of a project whose configuration is not trusted.
 
 use std::{
     collections::HashSet,
     fs::File,
     io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
+
+use goose_extension::{visible, visible_line};
+
+use crate::config::{is_ours, project_levels};
 
 /// The default names of hint files.
 pub const DEFAULT_NAMES: &[&str] = &[".goosehints", "AGENTS.md"];
@@ -21,8 +30,6 @@ const MAX_TOTAL_BYTES: usize = 128 * 1024;
 const MAX_FILES: usize = 64;
 /// The maximum depth of imports.
 const MAX_DEPTH: usize = 4;
-/// The maximum number of folders between the working folder and the git root.
-const MAX_FOLDERS: usize = 64;
 /// The maximum number of imports in one file.
 const MAX_IMPORTS: usize = 64;
 /// The maximum number of problems that are reported one by one.
@@ -52,6 +59,16 @@ impl Hints {
     }
 }
 
+/// Says whether the hints of the project are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProjectHints {
+    /// They are.
+    #[default]
+    Used,
+    /// They are left out, because the project has a configuration that is not trusted.
+    LeftOut,
+}
+
 /// The folders in which hints are looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
@@ -61,6 +78,8 @@ pub struct Places<'a> {
     pub working_dir: &'a Path,
     /// The user's home folder, if it is known.
     pub home: Option<&'a Path>,
+    /// Says whether the working folder and those above it count.
+    pub project: ProjectHints,
 }
 
 /// Reads the hints for a working folder.
@@ -71,15 +90,23 @@ pub fn load<S: AsRef<str>>(places: Places<'_>, names: &[S]) -> Hints {
         reader.read(&Bounds { root: resolved(config), forbidden: None }, &config.join(name.as_ref()));
     }
     let folders = folders(places.working_dir);
-    let root = folders.first().map_or(places.working_dir, PathBuf::as_path);
+    if places.project == ProjectHints::LeftOut {
+        reader.leave_out(&folders, names);
+        return reader.finish();
+    }
+    let root = folders.first().copied().unwrap_or(places.working_dir);
     let bounds = |folder: &Path| Bounds {
         // If the whole home folder is one repository, a file may only import from its own folder.
         root: resolved(if holds_home(root, places.home) { folder } else { root }),
         forbidden: Some(resolved(config)),
     };
-    for folder in &folders {
+    for folder in folders {
         for name in names {
-            reader.read(&bounds(folder), &folder.join(name.as_ref()));
+            let path = folder.join(name.as_ref());
+            match is_acceptable(&path, places.working_dir) {
+                true => reader.read(&bounds(folder), &path),
+                false => reader.problem(&path, "it belongs to another user and is left out"),
+            }
         }
     }
     reader.finish()
@@ -109,10 +136,17 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Returns the folders from the git root down to the working folder; only the latter if there is no git root.
-fn folders(working_dir: &Path) -> Vec<PathBuf> {
-    let up: Vec<&Path> = working_dir.ancestors().take(MAX_FOLDERS).collect();
-    let depth = up.iter().position(|folder| folder.join(".git").exists()).unwrap_or(0);
-    up.into_iter().take(depth + 1).rev().map(Path::to_path_buf).collect()
+fn folders(working_dir: &Path) -> Vec<&Path> {
+    let mut folders = project_levels(working_dir, is_ours);
+    folders.reverse();
+    folders
+}
+
+/// Returns true if a file is the user's, or root's, or belongs to whom the working folder belongs: the user chose that one.
+/// A file that does not exist is left to the reader.
+fn is_acceptable(path: &Path, working_dir: &Path) -> bool {
+    let owner = |path: &Path| path.metadata().map(|it| it.uid()).ok();
+    !path.exists() || is_ours(path) || owner(path) == owner(working_dir)
 }
 
 #[derive(Default)]
@@ -130,7 +164,8 @@ impl Reader {
         if let Some(text) = self.text(bounds, &resolved, path, 0)
             && !text.trim().is_empty()
         {
-            self.hints.found.push(Hint { shown_path: path.display().to_string(), text });
+            let shown_path = visible_line(&path.display().to_string()).into_owned();
+            self.hints.found.push(Hint { shown_path, text: visible(&text).into_owned() });
         }
     }
 
@@ -188,6 +223,14 @@ impl Reader {
             }
         }
         whole
+    }
+
+    /// Says which hints of a project are not used.
+    fn leave_out<S: AsRef<str>>(&mut self, folders: &[&Path], names: &[S]) {
+        let paths = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name.as_ref())));
+        for path in paths.filter(|path| path.is_file()) {
+            self.problem(&path, "it is left out because the project is not trusted");
+        }
     }
 
     fn problem(&mut self, path: &Path, what: &str) {

@@ -23,7 +23,12 @@ fn world() -> World {
 
 impl World {
     fn load(&self, working_dir: &Path, names: &[&str]) -> Hints {
-        load(Places { config_dir: &self.config, working_dir, home: Some(self.home.path()) }, names)
+        self.load_project(working_dir, names, ProjectHints::Used)
+    }
+
+    fn load_project(&self, working_dir: &Path, names: &[&str], project: ProjectHints) -> Hints {
+        let (config_dir, home) = (&*self.config, Some(self.home.path()));
+        load(Places { config_dir, working_dir, home, project }, names)
     }
 }
 
@@ -152,4 +157,38 @@ fn thousands_of_imports_are_a_few_problems() {
 
     assert_eq!(hints.problems.len(), MAX_PROBLEMS + 1);
     assert_eq!(hints.problems[MAX_PROBLEMS], "30 more hint files were left out.");
+}
+
+#[test]
+fn hints_of_an_untrusted_project_are_left_out_and_named() {
+    let world = world();
+    fs::write(world.config.join(".goosehints"), "everywhere").unwrap();
+    fs::write(world.project.join("AGENTS.md"), "in the project").unwrap();
+    let hints = world.load_project(&world.project.join("src"), DEFAULT_NAMES, ProjectHints::LeftOut);
+    assert_eq!(texts(&hints), ["everywhere"]);
+    let [problem] = hints.problems.as_slice() else { panic!("{:?}", hints.problems) };
+    assert!(problem.contains("AGENTS.md") && problem.contains("not trusted"), "{problem}");
+}
+
+/// Only root can give files away, so the rest is tested where the tests run as root.
+#[test]
+fn files_of_other_users_are_not_hints() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let give_away = |path: &Path| std::os::unix::fs::chown(path, Some(12_345), None).unwrap();
+    let world = world();
+    let deep = world.project.join("src/deep");
+    fs::write(world.project.join("AGENTS.md"), "mine").unwrap();
+    fs::write(world.project.join("src/AGENTS.md"), "theirs").unwrap();
+    give_away(&world.project.join("src/AGENTS.md"));
+    let hints = world.load(&deep, DEFAULT_NAMES);
+    assert_eq!(texts(&hints), ["mine"]);
+    assert!(hints.problems[0].contains("another user"), "{:?}", hints.problems);
+    // A repository that another user has put above.
+    give_away(&world.project.join(".git"));
+    assert!(texts(&world.load(&deep, DEFAULT_NAMES)).is_empty());
+    // The folder that the user chose counts, whoever owns it.
+    give_away(&world.project.join("src"));
+    assert_eq!(texts(&world.load(&world.project.join("src"), DEFAULT_NAMES)), ["theirs"]);
 }

@@ -1,0 +1,23 @@
+//! Tests of the way up from the working folder.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn the_way_up_ends_below_what_belongs_to_others() {
+    let home = tempfile::tempdir().unwrap();
+    let (root, deep) = (home.path().join("project"), home.path().join("project/src/deep"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::create_dir_all(root.join(GIT)).unwrap();
+    let names = |foreign: &[&str]| -> Vec<String> {
+        let is_ours = |path: &Path| !foreign.iter().any(|name| path == home.path().join(name));
+        let name = |path: &&Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        levels(&deep, is_ours).iter().map(name).collect()
+    };
+    assert_eq!(names(&[]), ["deep", "src", "project"]);
+    assert_eq!(names(&["project/src"]), ["deep"]);
+    assert_eq!(names(&["project"]), ["deep"]);
+    assert_eq!(names(&["project/.git"]), ["deep"]);
+    assert_eq!(names(&["project/src/deep"]), ["deep", "src", "project"]);
+}

@@ -15,6 +15,7 @@
 pub mod agent_manager;
 pub mod agents;
 pub mod builtins;
+mod clock;
 pub mod config;
 pub mod context;
 pub mod exchange;

@@ -4,11 +4,13 @@
 //! are `text`, `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`, `error` and
 //! `complete`. A message is written whole, and not before it is stored; the user's own message is in the document alone.
 
-use std::io::{self, Write as _};
+use std::{
+    io::{self, Write as _},
+    time::SystemTime,
+};
 
 use goose::exchange::{Cost, Event, Outcome};
 use goose_extension::{ContentBlock, Message, MessageContent, ToolOutput};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::screen::{View, problem};
@@ -193,10 +195,14 @@ fn message_json(message: &Message, number: usize) -> Value {
     json!({
         "id": format!("msg_{number}"),
         "role": message.role,
-        "created": Timestamp::now().as_second(),
+        "created": seconds_since_epoch(),
         "content": content,
         "metadata": { "userVisible": true, "agentVisible": true },
     })
+}
+
+fn seconds_since_epoch() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 fn part_json(part: &MessageContent) -> Value {

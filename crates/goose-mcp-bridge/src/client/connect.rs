@@ -273,8 +273,15 @@ impl std::fmt::Display for Reason<'_> {
         if let Some(error) = HttpError::inside_greeting(self.0) {
             return write!(f, "{error}");
         }
-        write!(f, "{}", self.0)?;
-        let mut source = std::error::Error::source(self.0);
+        let error: &dyn std::error::Error = match self.0 {
+            ClientInitializeError::TransportError { error, context } => {
+                write!(f, "{context}: ")?;
+                &*error.error
+            }
+            other => other,
+        };
+        write!(f, "{error}")?;
+        let mut source = error.source();
         while let Some(cause) = source {
             write!(f, ": {cause}")?;
             source = cause.source();

@@ -274,13 +274,19 @@ pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolErro
             "`{what}` did not answer within {timeout:?} and was cancelled. Ask for less work in one call."
         )),
         ServiceError::Cancelled { .. } => cancelled(what),
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolError::Disconnected(format!(
-            "The server `{server}` is gone ({error}). Try again later, or do without it."
-        )),
+        ServiceError::TransportClosed => gone(server, &"the connection is closed"),
+        // Its own words name Rust types.
+        ServiceError::TransportSend(error) => gone(server, &error.error),
         other => {
             ToolError::ExecutionError(format!("The server `{server}` answered `{what}` badly: {other}."))
         }
     }
+}
+
+fn gone(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
+    ToolError::Disconnected(format!(
+        "The server `{server}` is gone ({reason}). Try again later, or do without it."
+    ))
 }
 
 /// The clock of one call.

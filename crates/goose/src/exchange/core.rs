@@ -7,7 +7,7 @@ use std::{
 
 use goose_extension::{Caller, ExchangeView, Notifier, Tool};
 use goose_providers::{Provider, RequestOptions, RetryPolicy};
-use jiff::Zoned;
+use jiff::tz::TimeZone;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
 use crate::{
     agents::{agent::Agent, extension_manager::Events},
     context::{Moderator, hints::Hints},
+    clock,
     permission::Permissions,
     session::{Conversation, Session, StoredStep},
 };
@@ -140,7 +141,7 @@ impl Exchange {
             retry: parts.retry,
             limits: parts.limits,
             moderator: parts.moderator,
-            today: Zoned::now().strftime("%Y-%m-%d").to_string(),
+            today: clock::now().to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string(),
             hints: parts.hints,
             final_output: parts.final_output,
             agent: RwLock::new(Arc::new(parts.agent)),

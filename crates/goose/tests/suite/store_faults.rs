@@ -242,3 +242,27 @@ async fn the_second_writer_of_a_session_is_told() -> anyhow::Result<()> {
     assert_eq!(texts(&shelf.store.steps(mine.id()).await?.steps), ["hello", "theirs", "theirs again"]);
     Ok(())
 }
+
+/// Rows of the index that are ahead of what a session knows of it: a copy from elsewhere, or a hand that helped.
+#[tokio::test]
+async fn a_search_index_that_is_ahead_heals() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let session = shelf.session(&["the first walrus", "the second walrus"]).await?;
+    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    let mut raw = raw(&shelf.file()).await?;
+    raw.execute("UPDATE sessions SET indexed_seq = 0").await?;
+    for _ in 0..2 {
+        assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    }
+    // A row that the index itself does not have.
+    raw.execute("DELETE FROM searchable; INSERT INTO search (search) VALUES ('rebuild')").await?;
+    let left =
+        "INSERT INTO searchable (session_id, seq, text) SELECT session_id, seq, 'left over' FROM steps";
+    raw.execute(left).await?;
+    raw.execute("UPDATE sessions SET indexed_seq = 0").await?;
+    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    assert!(shelf.store.search("left", 10).await?.is_empty());
+    shelf.store.remove(session.id()).await?;
+    assert!(shelf.store.search("walrus", 10).await?.is_empty());
+    Ok(())
+}

@@ -12,9 +12,12 @@ use sqlx::{
     sqlite::SqliteRow,
 };
 
-use crate::session::{
-    NewSession, SessionId, SessionStore, Step, StoreError,
-    store::{ImportedSession, StepRow},
+use crate::{
+    clock,
+    session::{
+        NewSession, SessionId, SessionStore, Step, StoreError,
+        store::{ImportedSession, StepRow},
+    },
 };
 
 /// The database's name.
@@ -243,7 +246,7 @@ fn row_session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
     Ok(OldSession {
         id: row.try_get("id")?,
         new: NewSession { name, ..NewSession::in_folder(text(row, "working_dir").unwrap_or_default()) },
-        created_at: text(row, "created_at").and_then(|at| moment(&at)).unwrap_or_else(Timestamp::now),
+        created_at: text(row, "created_at").and_then(|at| moment(&at)).unwrap_or_else(clock::now),
         messages: Vec::new(),
         cost: cost(row),
     })

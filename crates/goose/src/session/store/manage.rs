@@ -7,7 +7,10 @@ use super::{
     row::{CounterDelta, count, stored_count},
     session::{SessionRow, execute, insert_session, insert_steps},
 };
-use crate::session::{NewSession, SessionId, Step, id};
+use crate::{
+    clock,
+    session::{NewSession, SessionId, Step, id},
+};
 use goose_providers::Usage;
 use jiff::Timestamp;
 
@@ -70,7 +73,7 @@ impl SessionStore {
     ///
     /// Fails if the store cannot be written.
     pub async fn create(&self, mut new: NewSession) -> Result<Session, StoreError> {
-        let now = Timestamp::now();
+        let now = clock::now();
         let mut lease = self.database().write().await?;
         let id = reserve(&mut lease, now).await?;
         lease.give_back();
@@ -86,7 +89,7 @@ impl SessionStore {
     /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn fork(&self, id: &SessionId, upto: Option<u64>) -> Result<Session, StoreError> {
         let mut lease = self.database().begin().await?;
-        let now = Timestamp::now();
+        let now = clock::now();
         let copy = reserve(&mut lease, now).await?;
         let upto = upto.map_or(i64::MAX, stored_count);
         let origin = if upto == i64::MAX { format!("fork:{id}") } else { format!("fork:{id}@{upto}") };

@@ -15,7 +15,10 @@ use super::{
     dialect::Statement,
     row::{CounterDelta, StepRow, stored_count},
 };
-use crate::session::{NewSession, SessionId, Step};
+use crate::{
+    clock,
+    session::{NewSession, SessionId, Step},
+};
 
 const INSERT_SESSION: &str = "INSERT INTO sessions \
      (id, given_name, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, input_tokens, \
@@ -116,7 +119,7 @@ impl Session {
                 return Ok(last.fetch_add(more, Ordering::Relaxed) + more);
             }
         };
-        let now = Timestamp::now();
+        let now = clock::now();
         let rows: Vec<StepRow> =
             steps.iter().map(|step| StepRow::new(step, now)).collect::<Result<_, _>>()?;
         let id = self.id.clone();

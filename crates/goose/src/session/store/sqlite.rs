@@ -54,7 +54,11 @@ const SET_UP_PAUSE: Duration = Duration::from_millis(5);
 static SQL: Sql = Sql {
     begin_read: "BEGIN",
     begin_write: "BEGIN IMMEDIATE",
-    index_step: "INSERT INTO searchable (session_id, seq, text) VALUES ($1, $2, $3); \
+    // A step that is there already is replaced: otherwise one leftover row would make every search fail. What the index
+    // has of it goes first; deleting what it does not have would damage it.
+    index_step: "INSERT INTO search (search, rowid, text) SELECT 'delete', id, text FROM searchable \
+         WHERE session_id = $1 AND seq = $2 AND id IN (SELECT id FROM search_docsize); \
+         INSERT OR REPLACE INTO searchable (session_id, seq, text) VALUES ($1, $2, $3); \
          INSERT INTO search (rowid, text) VALUES (last_insert_rowid(), $3)",
     search: "SELECT searchable.session_id, searchable.seq, steps.at, steps.kind, \
          COALESCE(sessions.given_name, sessions.title, sessions.id) AS name, \

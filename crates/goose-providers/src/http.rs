@@ -12,6 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use tokio::time::Instant;
 
 use crate::{
     endpoint::{Endpoint, KeyHeader},
@@ -89,7 +90,8 @@ impl Http {
             Err(_) => return Err(http_failure::silent(&self.endpoint, idle)),
         };
         let (status, headers) = (response.status(), response.headers().clone());
-        let mut body = Body { response: Some(response), endpoint: self.endpoint.clone(), idle };
+        let endpoint = self.endpoint.clone();
+        let mut body = Body { response: Some(response), endpoint, idle, waited: Duration::ZERO };
         if status.is_success() {
             return Ok(body);
         }
@@ -146,17 +148,28 @@ pub(crate) struct Body {
     response: Option<reqwest::Response>,
     endpoint: Endpoint,
     idle: Duration,
+    /// The time that was waited since the last sign of life.
+    waited: Duration,
 }
 
 impl Body {
-    /// The next bytes; `None` at the end. Any byte counts as a sign of life.
+    /// The next bytes; `None` at the end. Bytes alone are no sign of life: who sends one each second never completes an
+    /// event. [`note_life`](Self::note_life) says when one was completed.
     pub(crate) async fn chunk(&mut self) -> ProviderResult<Option<Bytes>> {
         let Some(response) = &mut self.response else { return Ok(None) };
-        match tokio::time::timeout(self.idle, response.chunk()).await {
+        let begun = Instant::now();
+        let chunk = tokio::time::timeout(self.idle.saturating_sub(self.waited), response.chunk()).await;
+        self.waited = self.waited.saturating_add(begun.elapsed());
+        match chunk {
             Ok(Ok(chunk)) => Ok(chunk),
             Ok(Err(error)) => Err(http_failure::broken_off(&self.endpoint, &error)),
             Err(_) => Err(http_failure::silent(&self.endpoint, self.idle)),
         }
+    }
+
+    /// The patience begins anew: an event was complete, or a keep-alive came.
+    pub(crate) fn note_life(&mut self) {
+        self.waited = Duration::ZERO;
     }
 
     /// Reads what may follow the last event, so that the connection can be used again. The caller does not wait for a

@@ -33,7 +33,7 @@ pub(crate) fn cut(endpoint: &Endpoint) -> ProviderError {
     network(format!("{} closed the connection before the answer was complete", endpoint.provider))
 }
 
-/// Returns the error for a service that sends nothing.
+/// Returns the error for a service that sends nothing, or nothing complete.
 pub(crate) fn silent(endpoint: &Endpoint, patience: Duration) -> ProviderError {
     network(format!(
         "no data from {} at {} for {} s",

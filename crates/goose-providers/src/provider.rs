@@ -27,6 +27,11 @@ pub trait Provider: Send + Sync {
     /// milliseconds, and need not be called.
     fn prepare(&self) {}
 
+    /// Most tools that the service takes, if it has a limit. It refuses a request with more of them.
+    fn max_tools(&self) -> Option<usize> {
+        None
+    }
+
     /// Asks the model. Nothing is retried here; that is the loop's business. The
     /// stream borrows nothing from the request. Dropping the future or the stream ends the request.
     ///

@@ -73,6 +73,15 @@ impl EventReader {
         }
     }
 
+    /// Returns whether a keep-alive came since this was asked last: a comment, or an empty line.
+    pub(super) fn took_keep_alive(&mut self) -> bool {
+        match self {
+            Self::Sse(reader) => std::mem::take(&mut reader.had_keep_alive),
+            Self::Lines(reader) => std::mem::take(&mut reader.had_keep_alive),
+            Self::Frames(_) => false,
+        }
+    }
+
     /// Returns whether anything so far looked like a stream of events.
     pub(super) fn saw_field(&self) -> bool {
         match self {
@@ -92,6 +101,7 @@ pub(super) struct SseReader {
     after_carriage_return: bool,
     past_first_line: bool,
     saw_field: bool,
+    had_keep_alive: bool,
 }
 
 impl SseReader {
@@ -137,6 +147,7 @@ impl SseReader {
             Some(rest) if is_first => rest,
             _ => &held,
         };
+        self.had_keep_alive |= line.first().is_none_or(|byte| *byte == b':');
         if line.is_empty() {
             self.end_event(events);
         } else {
@@ -185,6 +196,7 @@ impl SseReader {
 #[derive(Debug, Default)]
 pub(super) struct LineReader {
     line: Vec<u8>,
+    had_keep_alive: bool,
 }
 
 impl LineReader {
@@ -209,6 +221,7 @@ impl LineReader {
     fn end_line(&mut self, events: &mut VecDeque<StreamEvent>) {
         let data = String::from_utf8_lossy(&self.line).trim().to_owned();
         self.line.clear();
+        self.had_keep_alive |= data.is_empty();
         if !data.is_empty() {
             events.push_back(StreamEvent { name: String::new(), data });
         }

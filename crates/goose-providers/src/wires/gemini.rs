@@ -43,6 +43,8 @@ pub struct GenerateContent;
 impl Codec for GenerateContent {
     type Decoder = GeminiDecoder;
 
+    const MAX_TOOLS: Option<usize> = Some(128);
+
     const USUAL_KEY: UsualKey = UsualKey::Header("x-goog-api-key");
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {

@@ -137,7 +137,11 @@ impl<D: Decoder> Reading<D> {
             self.form = form_of(&chunk, D::FRAMING)?;
         }
         match &mut self.form {
-            Form::Unknown => Ok(()),
+            // Some services send empty lines until a whole answer is ready.
+            Form::Unknown => {
+                self.body.note_life();
+                Ok(())
+            }
             Form::Json(text) if text.len() + chunk.len() > MAX_EVENT_BYTES => Err(event_too_large()),
             Form::Json(text) => {
                 text.extend_from_slice(&chunk);
@@ -146,6 +150,9 @@ impl<D: Decoder> Reading<D> {
             Form::Events(reader) => {
                 let mut events = VecDeque::new();
                 let read = reader.push(&chunk, &mut events);
+                if reader.took_keep_alive() || !events.is_empty() {
+                    self.body.note_life();
+                }
                 self.decode(events)?;
                 // What came before a bad event may have ended the answer.
                 match read {

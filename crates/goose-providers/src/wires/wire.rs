@@ -28,6 +28,9 @@ pub(super) trait Codec: Send + Sync + 'static {
     /// The headers that it wants.
     const HEADERS: &'static [(&'static str, &'static str)] = &[];
 
+    /// Most tools that services of this wire take, if there is a known limit.
+    const MAX_TOOLS: Option<usize> = None;
+
     /// The body of a request.
     fn encode(ask: &Ask<'_>) -> Vec<u8>;
 }
@@ -76,6 +79,10 @@ impl<C: Codec> Provider for Wire<C> {
 
     fn model(&self) -> &ModelInfo {
         &self.model
+    }
+
+    fn max_tools(&self) -> Option<usize> {
+        C::MAX_TOOLS
     }
 
     fn prepare(&self) {

@@ -365,6 +365,7 @@ fn limits(profile: &Profile) -> Limits {
         repetitions: profile.max_tool_repetitions.unwrap_or(Limits::REPETITIONS).max(1),
         context: profile.context_limit,
         threshold: profile.compact_threshold,
+        unattended_answer: Limits::UNATTENDED_ANSWER,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Tools run only when an answer is complete, so a stream that breaks off never runs one twice. Text is shown as it
 //! comes; when the model has to be asked again, text is not shown twice, see [`StreamDedup`].
 
-use std::task::Poll;
+use std::{task::Poll, time::Duration};
 
 use futures::StreamExt as _;
 use goose_extension::{Message, MessageContent};
@@ -11,6 +11,7 @@ use goose_providers::{
     Arguments, Collector, ProviderError, ProviderResult, ReplyEvent, ReplyStream, Request, StopReason,
     ToolCall, Usage,
 };
+use tokio::time::Instant;
 
 use super::{
     event::Event,
@@ -19,6 +20,9 @@ use super::{
     stream_dedup::{Kind, StreamDedup},
 };
 use crate::session::Step;
+
+/// How often it is checked whether a person is still there, once an answer takes long.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A complete answer of the model.
 #[derive(Debug)]
@@ -72,6 +76,14 @@ pub(super) fn as_value(arguments: &Arguments) -> serde_json::Value {
     }
 }
 
+/// The error for an answer that does not end. It is not asked for again: the next would hardly be shorter.
+fn endless(limit: Duration) -> ProviderError {
+    let minutes = limit.as_secs() / 60;
+    ProviderError::Protocol {
+        message: format!("it did not end within {minutes} minutes, and no person is there to cancel it"),
+    }
+}
+
 /// The reason why one attempt gave no answer.
 enum AttemptError {
     Cancelled,
@@ -113,9 +125,14 @@ impl ReplyTask {
     }
 
     async fn ask_once(&mut self, shown: &mut StreamDedup) -> Result<ModelAnswer, AttemptError> {
+        let limit = self.core.limits.unattended_answer;
+        let deadline = Instant::now() + limit;
         let mut stream = self.open_stream().await?;
         let mut incoming = Incoming::default();
-        let read = self.read(&mut stream, &mut incoming, shown).await;
+        let read = tokio::select! {
+            read = self.read(&mut stream, &mut incoming, shown) => read,
+            () = self.unattended_until(deadline) => Err(AttemptError::Failed(endless(limit))),
+        };
         let usage = incoming.usage();
         let answer = read.and_then(|()| Ok(incoming.finish()?));
         match &answer {
@@ -171,6 +188,14 @@ impl ReplyTask {
             for event in news {
                 self.emit(event);
             }
+        }
+    }
+
+    /// Ends at the deadline, or later if a person is there: they can see the answer grow, and cancel it.
+    async fn unattended_until(&self, deadline: Instant) {
+        tokio::time::sleep_until(deadline).await;
+        while self.events.is_attended() {
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
 };
 
 use goose_extension::{Caller, ExchangeView, Notifier, Tool};
@@ -21,8 +22,8 @@ use super::{
 };
 use crate::{
     agents::{agent::Agent, extension_manager::Events},
-    context::{Moderator, hints::Hints},
     clock,
+    context::{Moderator, hints::Hints},
     permission::Permissions,
     session::{Conversation, Session, StoredStep},
 };
@@ -65,11 +66,17 @@ pub(crate) struct Limits {
     pub(crate) context: Option<u64>,
     /// The fraction of that at which older messages are compacted, if that is set.
     pub(crate) threshold: Option<f64>,
+    /// The longest time for one answer of the model while no person is there to cancel it.
+    pub(crate) unattended_answer: Duration,
 }
 
 impl Limits {
     /// The default number of times that the model is asked for one reply.
     pub(crate) const TURNS: u32 = 1000;
+
+    /// The default of [`unattended_answer`](Self::unattended_answer). The longest honest answers, of a large model that
+    /// thinks or of a small one on a slow machine, take some tens of minutes.
+    pub(crate) const UNATTENDED_ANSWER: Duration = Duration::from_secs(2 * 60 * 60);
 
     /// The default number of times that the same call is made in a row.
     pub(crate) const REPETITIONS: u32 = DEFAULT_MAX_REPETITIONS;

@@ -1,6 +1,6 @@
 //! Before the model is asked: changes of the extensions, the tools it is offered, and the size of the conversation.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt as _;
 use goose_extension::{Message, Tool};
@@ -18,6 +18,7 @@ use crate::{
         prompt::{self, PromptParts},
         tokens,
     },
+    permission::Origin,
     services::{Phase, ServiceChange, ServiceEvent},
     session::synthetic,
 };
@@ -55,8 +56,11 @@ impl ReplyTask {
 
     fn offer(&mut self, tools: Arc<[Tool]>, prompts: Vec<(String, String)>) {
         let core = Arc::clone(&self.core);
+        let room = core.processor().max_tools().map(|most| most - usize::from(core.final_output.is_some()));
+        let (offered, left_out) = within(room, &tools, |tool| self.is_own(tool));
         let state = &mut *self.state;
-        state.offer.tools = tools.to_vec();
+        state.notices.extend(left_out);
+        state.offer.tools = offered;
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
         state.offer.system = core.system_prompt(&state.offer.tools, &prompts);
         state.offer.prompts = prompts;
@@ -66,6 +70,11 @@ impl ReplyTask {
         let tools = tools.min(core.processor().model().max_tool_tokens.unwrap_or(u64::MAX));
         let fixed = tokens::of_text(&state.offer.system) + tools;
         state.context_usage.set_fixed(fixed);
+    }
+
+    fn is_own(&self, tool: &Tool) -> bool {
+        let handle = self.core.agent().toolset.resolve(tool.name());
+        handle.is_ok_and(|handle| handle.origin == Origin::Own)
     }
 
     /// Takes the tools that were not prepared for their first call yet.
@@ -129,6 +138,38 @@ impl Core {
     }
 }
 
+/// Returns the tools that the service takes, goose's own first of all, and a notice about those that it does not. The order
+/// stays, because services cache the beginning of a conversation.
+fn within(
+    limit: Option<usize>,
+    tools: &[Tool],
+    is_own: impl Fn(&Tool) -> bool,
+) -> (Vec<Tool>, Option<String>) {
+    let Some(limit) = limit.filter(|limit| *limit < tools.len()) else { return (tools.to_vec(), None) };
+    let own: Vec<bool> = tools.iter().map(is_own).collect();
+    let mut room_for_others = limit.saturating_sub(own.iter().filter(|own| **own).count());
+    let mut left_out = BTreeMap::<&str, usize>::new();
+    let mut offered = Vec::with_capacity(limit);
+    for (tool, own) in tools.iter().zip(own) {
+        let fits = offered.len() < limit && (own || room_for_others > 0);
+        if fits {
+            room_for_others -= usize::from(!own);
+            offered.push(tool.clone());
+        } else {
+            let extension = tool.name().split_once("__").map_or("", |(extension, _)| extension);
+            *left_out.entry(extension).or_default() += 1;
+        }
+    }
+    let left_out: Vec<String> = left_out.iter().map(|(name, count)| format!("{count} of `{name}`")).collect();
+    let notice = format!(
+        "The service takes at most {limit} tools, and there are {}. The model is not offered {}. Disable extensions that \
+         are not needed, or list the tools to use under 'available_tools' of an extension.",
+        tools.len(),
+        left_out.join(", ")
+    );
+    (offered, Some(notice))
+}
+
 /// Prepares tools for their first call while the model works.
 pub(super) fn get_ready(tools: Vec<Tool>) {
     if tools.is_empty() {
@@ -151,4 +192,30 @@ fn notice(event: ServiceEvent) -> Option<String> {
     };
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     Some(format!("The extension `{}` {words}{reason}", event.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::JsonObject;
+
+    use super::*;
+
+    #[test]
+    fn tools_beyond_the_limit_are_left_out_and_named() {
+        let names = ["a__1", "a__2", "b__1", "own__1", "own__2"];
+        let tools = names.map(|name| Tool::new(name, "", JsonObject::new()));
+        let is_own = |tool: &Tool| tool.name().starts_with("own");
+        let offered = |limit| {
+            let (offered, notice) = within(limit, &tools, is_own);
+            (offered.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>().join(" "), notice)
+        };
+        for limit in [None, Some(5), Some(6)] {
+            assert_eq!(offered(limit), (names.join(" "), None));
+        }
+        let (kept, notice) = offered(Some(3));
+        assert_eq!(kept, "a__1 own__1 own__2");
+        let notice = notice.unwrap();
+        assert!(notice.contains("at most 3") && notice.contains("1 of `a`, 1 of `b`"), "{notice}");
+        assert_eq!(offered(Some(1)).0, "own__1");
+    }
 }

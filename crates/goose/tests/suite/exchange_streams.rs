@@ -2,14 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use goose::exchange::{Event, Outcome};
-use goose_providers::RetryPolicy;
+use goose::{
+    agent_manager::OpenOptions,
+    config::Profile,
+    exchange::{Event, Outcome},
+    session::Session,
+};
+use goose_providers::{
+    ModelInfo, Provider, ProviderResult, ReplyEvent, ReplyStream, Request, RetryPolicy, model_info,
+};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 use serde_json::json;
 
 use crate::{
     exchange_support::{Stage, WIRES, all, done, lines, outcome, problem, read, until_event},
-    support::bounded,
+    support::{World, bounded},
 };
 
 /// Row 26: the text of a stream that breaks off is there once, for the person and in the history.
@@ -164,5 +171,48 @@ async fn what_was_read_of_a_failed_answer_is_kept() -> anyhow::Result<()> {
     let events = stage.say("A story").await?;
     assert!(matches!(outcome(&events)?, Outcome::Failed(_)), "{events:?}");
     assert!(stage.exchange.messages()[1].text().starts_with("Once upon"), "{:?}", stage.exchange.messages());
+    Ok(())
+}
+
+/// A model that never comes to an end.
+struct Endless(ModelInfo);
+
+#[async_trait::async_trait]
+impl Provider for Endless {
+    fn name(&self) -> &str {
+        "endless"
+    }
+
+    fn model(&self) -> &ModelInfo {
+        &self.0
+    }
+
+    async fn stream(&self, _: Request<'_>) -> ProviderResult<ReplyStream> {
+        Ok(Box::pin(futures::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Some((Ok(ReplyEvent::Text("more ".to_owned())), ()))
+        })))
+    }
+}
+
+/// Where no person is there to cancel it, an answer has a limit; it is not asked for again.
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_end_is_ended_where_nobody_is_there() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let options = OpenOptions::new(Profile::default())
+        .with_provider(std::sync::Arc::new(Endless(model_info("gpt-4o"))))
+        .with_session(Session::unsaved())
+        .with_working_dir(world.file(""));
+    let exchange = world.agents()?.open(options).await?;
+    let begun = tokio::time::Instant::now();
+    let mut reply = exchange.reply_to("Count");
+    let mut events = Vec::new();
+    while let Some(event) = futures::StreamExt::next(&mut reply).await {
+        events.push(event);
+    }
+    let Outcome::Failed(failure) = outcome(&events)? else { anyhow::bail!("it did not fail: {events:?}") };
+    let failure = format!("{failure:?}");
+    anyhow::ensure!(failure.contains("did not end within 120 minutes"), "{failure}");
+    anyhow::ensure!(begun.elapsed() < Duration::from_secs(3 * 60 * 60), "{:?}", begun.elapsed());
     Ok(())
 }

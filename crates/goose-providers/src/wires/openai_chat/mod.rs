@@ -35,6 +35,8 @@ pub struct Chat;
 impl Codec for Chat {
     type Decoder = decode::ChatDecoder;
 
+    const MAX_TOOLS: Option<usize> = Some(128);
+
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         body(ask)
     }

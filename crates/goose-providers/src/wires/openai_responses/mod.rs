@@ -31,6 +31,8 @@ pub struct Responses;
 impl Codec for Responses {
     type Decoder = decode::ResponsesDecoder;
 
+    const MAX_TOOLS: Option<usize> = Some(128);
+
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         body(ask)
     }

@@ -143,6 +143,24 @@ async fn a_silent_stream_is_given_up() {
     }
 }
 
+/// Bytes that complete nothing are no sign of life, however often they come.
+#[tokio::test]
+async fn a_stream_that_trickles_is_given_up() {
+    let patience = Duration::from_millis(600);
+    let listen = |tongue: Tongue| async move {
+        let mut answer = Answer::events([tongue.start()]);
+        answer.acts.push(Act::Repeat("x".into(), 200, patience / 12));
+        let server = Server::always(answer.then(Act::Stay)).await;
+        let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_timeout(patience);
+        let provider = tongue.provider(endpoint, tongue.model());
+        let begun = Instant::now();
+        let error = ask(&*provider, &[Message::user("hello").into()]).await.failure();
+        assert_network(tongue, &error);
+        assert!(begun.elapsed() >= patience && begun.elapsed() < patience * 8, "{:?}", begun.elapsed());
+    };
+    futures::future::join_all(ALL.map(listen)).await;
+}
+
 /// Row 28: signs of life keep an answer alive for longer than the patience, though they say nothing.
 #[tokio::test]
 async fn keep_alives_keep_alive() {

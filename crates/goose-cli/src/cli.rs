@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 #[cfg(feature = "local")]
 use crate::commands::models;
 use crate::{
-    commands::{completion, configure, doctor, extension, info, mcp, run, session},
+    commands::{completion, configure, doctor, extension, info, mcp, permissions, run, session},
     stderr,
 };
 
@@ -49,6 +49,9 @@ enum Command {
     Models(models::args::ModelsArgs),
     /// Choose the model, its key, extensions and modes, step by step or by flags
     Configure(configure::ConfigureArgs),
+    /// Show the permission rules, and explain what becomes of a command
+    #[command(after_help = permissions::args::EXAMPLES)]
+    Permissions(permissions::args::PermissionsArgs),
     /// Show version, configuration and folders
     Info(info::InfoArgs),
     /// Check the installation and suggest fixes
@@ -70,6 +73,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "local")]
         Some(Command::Models(args)) => models::run_or_help(args, || help(Some("models"))),
         Some(Command::Configure(args)) => configure::run(&args),
+        Some(Command::Permissions(args)) => match args.command {
+            Some(command) => permissions::run(command, &args.config),
+            None => help(Some("permissions")),
+        },
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args, &mut Cli::command()),

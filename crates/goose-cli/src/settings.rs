@@ -40,10 +40,15 @@ pub(crate) struct Here {
 
 /// Loads the configuration of the working folder.
 pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
+    look_in(paths, args, env::current_dir().ok().as_deref())
+}
+
+/// Loads the configuration of a folder.
+pub(crate) fn look_in(paths: &Paths, args: &ConfigArgs, folder: Option<&Path>) -> Here {
     let source = SettingsSource::of_this_process(paths.clone())
         .with_config_file(args.config.clone())
         .with_factory(local::factory(paths, None));
-    let found = env::current_dir().map_or(Ok(None), |folder| find_project(paths, &folder));
+    let found = folder.map_or(Ok(None), |folder| find_project(paths, folder));
     let (file, project) = match found {
         Ok(Some((file, trust))) => {
             let project = Project { path: file.path().to_owned(), trust };

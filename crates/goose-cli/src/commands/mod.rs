@@ -9,6 +9,7 @@ pub(crate) mod info;
 pub(crate) mod mcp;
 #[cfg(feature = "local")]
 pub(crate) mod models;
+pub(crate) mod permissions;
 mod project;
 pub(crate) mod run;
 pub(crate) mod session;

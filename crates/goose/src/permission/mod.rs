@@ -45,10 +45,12 @@
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
 //! | `shell/` | what a command line would do |
 //! | `suggest.rs`, `shown.rs`, `pin.rs` | "always"; what a yes is about; tools that change |
+//! | `explain.rs` | the verdict in each mode and what it rests on, for people |
 //! | `inspector.rs` | others who may object |
 
 mod append;
 mod call;
+mod explain;
 mod glob;
 mod inspector;
 mod judge;
@@ -67,6 +69,7 @@ mod suggest;
 mod verdict;
 
 pub use call::{CallToJudge, Origin};
+pub use explain::{ExplainedFile, ExplainedSegment, Explanation, ModeVerdict};
 pub use inspector::{Inspector, Objection};
 pub use mode::{Mode, UnknownMode};
 pub use permissions::{PermissionOptions, Permissions};

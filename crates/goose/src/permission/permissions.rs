@@ -152,6 +152,11 @@ impl Permissions {
         Arc::new(Self { mode: RwLock::new(mode), above, shared })
     }
 
+    /// The same rules in another mode, which may be a freer one. For explanations: nothing runs under it.
+    pub(super) fn in_mode(&self, mode: Mode) -> Self {
+        Self { mode: RwLock::new(mode), above: None, shared: Arc::clone(&self.shared) }
+    }
+
     /// Decides about a call. What goes wrong in here asks.
     pub fn judge(&self, call: &CallToJudge<'_>) -> Verdict {
         self.judgement(call).verdict

@@ -148,6 +148,11 @@ impl Rule {
         bare || call.access().is_some_and(|access| self.is_about_access(access))
     }
 
+    /// Returns true if one of these is a name that the rule's tool stands for.
+    pub(super) fn names_any<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> bool {
+        names.into_iter().any(|name| self.0.subject.matches(name.as_ref()))
+    }
+
     /// Whether it is about reading or writing files, by whatever means.
     pub(super) fn is_about_access(&self, access: Access) -> bool {
         let subject = self.0.text.split_whitespace().next().unwrap_or_default();

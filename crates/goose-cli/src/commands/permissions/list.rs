@@ -1,0 +1,104 @@
+//! `goose permissions list`: the rules, the protected files, and rules that name no known tool.
+
+use std::{io, path::Path, process::ExitCode};
+
+use goose::permission::{Effect, Rule};
+use serde::Serialize;
+
+use super::{Place, style};
+use crate::{
+    args::JsonArgs,
+    escape,
+    output::{BAD, FAINT, NAME, Output, WARNING},
+};
+
+/// Width of the column of effects.
+const EFFECTS: usize = 5;
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    mode: &'static str,
+    from: Option<&'a str>,
+    file: Option<&'a Path>,
+    problem: Option<String>,
+    rules: Vec<Row>,
+    unknown_tools: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    effect: &'static str,
+    tool: String,
+    rule: String,
+}
+
+impl Row {
+    fn new(rule: &Rule) -> Self {
+        let tool = rule.text().split_whitespace().next().unwrap_or_default();
+        Self { effect: rule.effect().as_str(), tool: tool.to_owned(), rule: rule.text().to_owned() }
+    }
+}
+
+/// Shows the rules.
+pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
+    let permissions = &place.permissions;
+    let (mut rules, problem) = match permissions.rules() {
+        Ok(rules) => (rules.to_vec(), None),
+        Err(error) => (Vec::new(), Some(format!("{error}. Until this is fixed, every tool call is asked."))),
+    };
+    // What wins comes first.
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
+    let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
+    let unknown = permissions.rules_without_tool(&extensions).unwrap_or_default();
+    let mut out = Output::new();
+    if form.json {
+        out.json(&Document {
+            mode: place.mode().as_str(),
+            from: place.mode_from.as_deref(),
+            file: permissions.file(),
+            problem,
+            rules: rules.iter().map(Row::new).collect(),
+            unknown_tools: unknown.iter().map(ToString::to_string).collect(),
+        })?;
+    } else {
+        print(&mut out, place, &rules, &unknown)?;
+        if let Some(problem) = problem {
+            out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(&problem)))?;
+        }
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(out: &mut Output, place: &Place, rules: &[Rule], unknown: &[Rule]) -> io::Result<()> {
+    let from = place.mode_from.as_deref().unwrap_or("the default");
+    let mode = out.paint(NAME, place.mode());
+    out.line(format_args!("Mode: {mode}  {}", out.paint(FAINT, format!("({})", escape::line(from)))))?;
+    let file = place.permissions.file().map(|file| file.display().to_string()).unwrap_or_default();
+    out.line("")?;
+    out.line(format_args!("{}  {}", out.paint(NAME, "Rules"), out.paint(FAINT, escape::line(&file))))?;
+    if rules.is_empty() {
+        out.line("  none")?;
+    }
+    for rule in rules {
+        print_rule(out, rule)?;
+    }
+    if !unknown.is_empty() {
+        out.line("")?;
+        out.line(out.paint(WARNING, "These rules name no known tool; check their spelling:"))?;
+        for rule in unknown {
+            print_rule(out, rule)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_rule(out: &mut Output, rule: &Rule) -> io::Result<()> {
+    let effect = out.paint(style(rule.effect()), format!("{:EFFECTS$}", rule.effect().as_str()));
+    let pinned = match (rule.effect(), rule.fingerprint()) {
+        (Effect::Allow, Some(_)) => "  (while the tool stays as it is)",
+        _ => "",
+    };
+    out.line(format_args!("  {effect}  {}{}", escape::line(rule.text()), out.paint(FAINT, pinned)))
+}

@@ -1,0 +1,91 @@
+//! `goose permissions`: the rules, and what becomes of a command under them. Nothing is run or started.
+//!
+//! - `args`: arguments; `list`: the rules; `explain`: one command.
+
+pub(crate) mod args;
+mod explain;
+mod list;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use goose::{
+    agent_manager::AgentManager,
+    config::{Paths, Settings},
+    permission::{Effect, Mode, Permissions},
+};
+
+use self::args::{PermissionsCommand, PlaceArgs};
+use super::conversation_setup::with_hint;
+use crate::{
+    output::{BAD, GOOD, WARNING},
+    settings::{self, ConfigArgs},
+};
+
+/// The setting that selects the mode.
+const MODE: &str = "GOOSE_MODE";
+
+/// Runs a subcommand.
+pub(crate) fn run(command: PermissionsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
+    match command {
+        PermissionsCommand::List(args) => list::run(&Place::find(&args.place, config)?, &args.form),
+        PermissionsCommand::Explain(args) => {
+            explain::explain(&Place::find(&args.place, config)?, &args.command, args.place.mode)
+        }
+        PermissionsCommand::Test(args) => {
+            let place = Place::find(&args.command.place, config)?;
+            explain::test(&place, &args.command.command, args.command.place.mode, &args.form)
+        }
+    }
+}
+
+/// The permissions of a folder, as a session there would have them.
+struct Place {
+    folder: PathBuf,
+    settings: Settings,
+    permissions: Arc<Permissions>,
+    /// The place where the mode is set.
+    mode_from: Option<String>,
+}
+
+impl Place {
+    fn find(args: &PlaceArgs, config: &ConfigArgs) -> anyhow::Result<Self> {
+        let folder = folder(args.dir.as_deref())?;
+        let settings = settings::look_in(&Paths::from_env()?, config, Some(&folder)).settings?;
+        let mut profile = settings.profile(None)?;
+        let mode_from = match args.mode {
+            Some(mode) => {
+                profile.mode = Some(mode.to_string());
+                Some("--mode".to_owned())
+            }
+            None => settings.origin(MODE).map(|origin| origin.to_string()),
+        };
+        let permissions = AgentManager::new(settings.clone()).permissions(&profile).map_err(with_hint)?;
+        Ok(Self { folder, settings, permissions, mode_from })
+    }
+
+    fn mode(&self) -> Mode {
+        self.permissions.mode()
+    }
+}
+
+fn folder(dir: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match dir {
+        Some(dir) => dir.canonicalize().with_context(|| format!("{} cannot be used (--dir)", dir.display())),
+        None => env::current_dir().context("the working folder cannot be found; change to one that exists"),
+    }
+}
+
+/// Returns the style of a verdict.
+fn style(effect: Effect) -> anstyle::Style {
+    match effect {
+        Effect::Allow => GOOD,
+        Effect::Ask => WARNING,
+        Effect::Deny => BAD,
+    }
+}

@@ -1,0 +1,227 @@
+//! [`Explanation`]: the verdict about a command in each mode, and what it rests on.
+//!
+//! `goose permissions` prints it. The verdicts are those of [`Permissions::judge`]; everything else is there to make them
+//! understood, and decides nothing.
+
+use std::path::Path;
+
+use goose_extension::{JsonObject, Tool};
+use serde_json::Value;
+
+use super::{
+    call::{CallToJudge, Origin},
+    matching::Certainty,
+    mode::Mode,
+    permissions::Permissions,
+    rule::{Effect, Rule},
+    shell::{self, Access, Form, Says, Segment},
+    verdict::Verdict,
+};
+use crate::builtins;
+
+/// The extension and the tool that run commands.
+const SHELL: (&str, &str) = ("developer", "shell");
+
+/// The tools that rules may name without their extension: the kinds of access to files, and the shell.
+const KINDS: [&str; 4] = ["shell", "read", "write", "edit"];
+
+/// The explanation of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The verdict in each mode.
+    pub verdicts: Vec<ModeVerdict>,
+    /// The commands that it consists of.
+    pub segments: Vec<ExplainedSegment>,
+    /// The files that redirections use.
+    pub files: Vec<ExplainedFile>,
+    /// The parts that were not understood.
+    pub not_understood: Vec<String>,
+}
+
+/// The verdict in one mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModeVerdict {
+    /// The mode.
+    pub mode: Mode,
+    /// What becomes of the command.
+    pub effect: Effect,
+    /// The reasons; at least one.
+    pub reasons: Vec<String>,
+    /// The rule that "always" would store.
+    pub always: Option<Rule>,
+}
+
+/// One command of the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedSegment {
+    /// Its words; `…` for those that are only known when it runs.
+    pub command: String,
+    /// What it runs in turn: `rm x` for `sudo rm x`.
+    pub runs: Vec<String>,
+    /// The variables that are set for it.
+    pub variables: Vec<String>,
+    /// True if goose knows that it changes nothing.
+    pub reads_only: bool,
+    /// The rules that speak of it.
+    pub rules: Vec<Rule>,
+}
+
+/// A file that a redirection uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedFile {
+    /// The path as it is written.
+    pub path: String,
+    /// True if it is written, false if it is read.
+    pub is_written: bool,
+}
+
+impl Explanation {
+    /// The verdict in a mode.
+    pub fn verdict(&self, mode: Mode) -> Option<&ModeVerdict> {
+        self.verdicts.iter().find(|verdict| verdict.mode == mode)
+    }
+}
+
+impl Permissions {
+    /// Explains what becomes of a command that the shell tool would run in a folder. Nothing is run.
+    pub fn explain(&self, command: &str, working_dir: &Path) -> Explanation {
+        let tool = shell_tool();
+        let arguments = JsonObject::from_iter([("command".to_owned(), Value::from(command))]);
+        let call = CallToJudge {
+            tool: &tool,
+            bare_name: SHELL.1,
+            origin: Origin::Own,
+            arguments: &arguments,
+            working_dir,
+        };
+        let script = shell::read(command);
+        let rules = self.rules().unwrap_or_default();
+        let segments: Vec<_> = script.segments.iter().map(|it| segment(it, &rules, &call)).collect();
+        let file = |file: &shell::FileUse| ExplainedFile {
+            path: file.path.clone().unwrap_or_else(|| file.source.clone()),
+            is_written: file.access == Access::Write,
+        };
+        let launches = script.segments.iter().filter_map(|segment| {
+            let command = segment.forms.first().map(line).unwrap_or_default();
+            segment.runs.map(|reason| format!("`{command}` {reason}"))
+        });
+        let doubts = script.doubts.iter().map(|doubt| doubt.reason.clone());
+        Explanation {
+            verdicts: Mode::ALL.map(|mode| self.in_mode(mode).mode_verdict(&call, &segments)).into(),
+            segments,
+            files: script.files.iter().map(file).collect(),
+            not_understood: doubts.chain(launches).collect(),
+        }
+    }
+
+    fn mode_verdict(&self, call: &CallToJudge<'_>, segments: &[ExplainedSegment]) -> ModeVerdict {
+        let mode = self.mode();
+        let (effect, reasons, always) = match self.judge(call) {
+            Verdict::Allow => (Effect::Allow, allowed_because(mode, segments), None),
+            Verdict::Deny { reason } => (Effect::Deny, vec![reason], None),
+            Verdict::Ask { reasons, always, .. } => (Effect::Ask, reasons, always),
+        };
+        ModeVerdict { mode, effect, reasons, always }
+    }
+
+    /// The rules that name no tool that could be there: a typing error, or an extension that is gone. `extensions` are the
+    /// names of those that are configured.
+    ///
+    /// # Errors
+    ///
+    /// Where the rules cannot be read.
+    pub fn rules_without_tool<E: AsRef<str>>(
+        &self,
+        extensions: &[E],
+    ) -> Result<Vec<Rule>, crate::config::ConfigError> {
+        let built_in = built_in_tools();
+        let is_foreign = |name: &&E| builtins::find(name.as_ref()).is_none();
+        let has_foreign = extensions.iter().any(|name| is_foreign(&name));
+        let is_known = |rule: &&Rule| {
+            let subject = rule.text().split_whitespace().next().unwrap_or_default();
+            match subject.split_once("__") {
+                // The tools of a server are only known once it runs.
+                Some((extension, _)) if !extension.contains('*') && builtins::find(extension).is_none() => {
+                    extensions.iter().any(|name| name.as_ref() == extension)
+                }
+                _ => has_foreign || rule.names_any(KINDS) || built_in.iter().any(|tool| rule.names_any(tool)),
+            }
+        };
+        Ok(self.rules()?.iter().filter(|rule| !is_known(rule)).cloned().collect())
+    }
+}
+
+/// The built-in tools, each under its full name and its bare one.
+fn built_in_tools() -> Vec<[String; 2]> {
+    let settings = goose_mcp::Settings::new("");
+    let tools = |builtin: builtins::Builtin| {
+        let extension = builtin.build(&settings);
+        let names = |tool: &Tool| [format!("{}__{}", builtin.name, tool.name()), tool.name().to_owned()];
+        extension.map(|extension| extension.tools().iter().map(names).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    builtins::available().flat_map(tools).collect()
+}
+
+/// The tool that runs commands, as a session has it.
+fn shell_tool() -> Tool {
+    let (extension, name) = SHELL;
+    let developer = builtins::find(extension).and_then(|it| it.build(&goose_mcp::Settings::new("")));
+    let found = developer.and_then(|it| it.tools().iter().find(|tool| tool.name() == name).cloned());
+    let tool = found.unwrap_or_else(|| Tool::new(name, "", JsonObject::new()));
+    tool.with_name(format!("{extension}__{name}"))
+}
+
+fn segment(segment: &Segment, rules: &[Rule], call: &CallToJudge<'_>) -> ExplainedSegment {
+    let mut forms = segment.forms.iter().map(line);
+    let speaks = |rule: &&Rule| {
+        rule.is_about(call) && (rule.is_whole() || segment.forms.iter().any(|form| is_meant(rule, form)))
+    };
+    ExplainedSegment {
+        command: forms.next().unwrap_or_default(),
+        runs: forms.collect(),
+        variables: segment.variables.clone(),
+        reads_only: segment
+            .forms
+            .iter()
+            .any(|form| form.says == Says::All && shell::is_read_only(&form.words)),
+        rules: rules.iter().filter(speaks).cloned().collect(),
+    }
+}
+
+fn is_meant(rule: &Rule, form: &Form) -> bool {
+    match (rule.command(), rule.effect()) {
+        (Some(pattern), Effect::Allow) => form.says == Says::All && pattern.allows(&form.words),
+        (Some(pattern), _) => pattern.restricts(&form.words) != Certainty::No,
+        (None, effect) => effect != Effect::Allow,
+    }
+}
+
+fn line(form: &Form) -> String {
+    let words: Vec<&str> = form.words.iter().map(|word| word.text.as_deref().unwrap_or("…")).collect();
+    words.join(" ")
+}
+
+/// The reasons why a command runs.
+fn allowed_because(mode: Mode, segments: &[ExplainedSegment]) -> Vec<String> {
+    let allows = |rule: &&Rule| rule.effect() == Effect::Allow;
+    let reason = |segment: &ExplainedSegment| {
+        let rule = segment.rules.iter().find(allows);
+        match rule {
+            Some(rule) => Some(format!("the rule `{rule}` allows `{}`", segment.command)),
+            None if mode == Mode::SmartApprove && segment.reads_only => {
+                Some(format!("`{}` only reads", segment.command))
+            }
+            None => None,
+        }
+    };
+    let reasons: Vec<String> = segments.iter().filter_map(reason).collect();
+    match (mode, reasons.is_empty()) {
+        (Mode::Auto, _) => vec!["no rule and no protected file stands against it".to_owned()],
+        (_, true) => vec!["it changes nothing".to_owned()],
+        (_, false) => reasons,
+    }
+}

@@ -31,10 +31,6 @@ pub fn shown_address(address: &str) -> String {
     let (authority, path) = place.find('/').map_or((place, ""), |at| place.split_at(at));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let mut shown = format!("{scheme}://");
-    if host.len() < authority.len() {
-        shown.push_str(LEFT_OUT);
-        shown.push('@');
-    }
     shown.push_str(host);
     shown.push_str(&shown_path(host, path));
     if let Some(query) = query {

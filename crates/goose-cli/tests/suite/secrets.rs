@@ -131,9 +131,9 @@ fn nothing_that_is_printed_has_a_secret_in_it() -> anyhow::Result<()> {
     }
     let list = home.run(&["extension", "list"])?.stdout;
     for expected in [
-        "http://…@127.0.0.1:9/mcp?token=…&mode=…#…",
+        "http://127.0.0.1:9/mcp?token=…&mode=…#…",
         "https://hooks.slack.com/…",
-        "sh --token … --api-key=… PASSWORD=… -H 'X-Auth: (hidden)' http://…@h/",
+        "sh --token … --api-key=… PASSWORD=… -H 'X-Auth: (hidden)' http://h/",
     ] {
         ensure!(list.contains(expected), "no `{expected}` in:\n{list}");
     }

@@ -158,7 +158,9 @@ async fn a_stream_that_trickles_is_given_up() {
         assert_network(tongue, &error);
         assert!(begun.elapsed() >= patience && begun.elapsed() < patience * 8, "{:?}", begun.elapsed());
     };
-    futures::future::join_all(ALL.map(listen)).await;
+    // There the bytes would be the length of a frame, and end the answer at once.
+    let tongues = ALL.into_iter().filter(|tongue| *tongue != Tongue::Converse);
+    futures::future::join_all(tongues.map(listen)).await;
 }
 
 /// Row 28: signs of life keep an answer alive for longer than the patience, though they say nothing.

@@ -218,8 +218,13 @@ impl<'a> Judge<'a> {
             Ok(written) => written,
             Err(reason) => return self.opinions.ask(reason),
         };
-        let about =
-            |rule: &&Rule| rule.is_about_access(access) || (means == Means::Tool && rule.is_about(self.call));
+        // The tools that change a file show parts of it, too.
+        let shows = access == Access::Write && means == Means::Tool;
+        let about = |rule: &&Rule| {
+            rule.is_about_access(access)
+                || (means == Means::Tool && rule.is_about(self.call))
+                || (shows && rule.restricts() && rule.is_about_access(Access::Read))
+        };
         let mut is_allowed = false;
         let mut found = Vec::new();
         for rule in self.rules.iter().filter(about) {

@@ -85,6 +85,16 @@ fn row_41_a_denied_folder_is_denied_under_all_its_names() -> anyhow::Result<()> 
     Ok(())
 }
 
+/// `edit` says what is in a file instead of what it was told to replace.
+#[test]
+fn what_may_not_be_read_may_not_be_changed_by_tools() -> anyhow::Result<()> {
+    let desk = Desk::with_rules(&["deny: read ~/secret/**", "ask: read ~/notes/**"])?;
+    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::write("~/secret/key"))));
+    ensure!(is_ask(&desk.judge(Mode::Auto, &Call::write("~/notes/a"))));
+    ensure!(desk.judge(Mode::Auto, &Call::write("a")) == Verdict::Allow);
+    Ok(())
+}
+
 #[test]
 fn stars_stay_within_a_name_and_two_of_them_do_not() -> anyhow::Result<()> {
     let desk = Desk::with_rules(&["allow: write src/*.rs", "allow: write docs/**/*.md"])?;

@@ -16,7 +16,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, readlinkat, statat},
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, readlinkat, statat, unlinkat},
     io::Errno,
 };
 
@@ -165,6 +165,15 @@ impl Folder {
     /// As [`open_file`](Self::open_file).
     pub fn open_for_update(&self, path: &Path) -> io::Result<File> {
         Ok(open_below(self.as_fd(), path, FILE | OFlags::RDWR)?.into())
+    }
+
+    /// Removes a file, or a link, from this folder.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be removed.
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
     /// Describes what is at a path below this folder, which may be a link itself.

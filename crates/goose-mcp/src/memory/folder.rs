@@ -4,10 +4,12 @@
 //! checked-out project and is not trusted to stay where it seems to be: neither `.goose` nor `.goose/memory` may
 //! be a link, and neither may a category in it. In the global folder a category may be a link to a plain file, as
 //! programs that manage dotfiles make them: the file it leads to is read and written, and the link stays. Pipes and
-//! folders are refused in both.
+//! folders are refused in both. What is used is opened without following any link: another program may put one into the
+//! project between the look and the use.
 
 use std::{
-    fs::{self, File},
+    ffi::OsString,
+    fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
@@ -81,6 +83,7 @@ impl Folder {
 
     /// The folder of the project in `working_dir`.
     pub(super) fn project(working_dir: &Path) -> Self {
+        let working_dir = goose_fs::resolve(working_dir).unwrap_or_else(|_| working_dir.to_owned());
         let goose = working_dir.join(".goose");
         let path = goose.join("memory");
         Self { scope: Scope::Project, path: path.clone(), guarded: vec![goose, path] }
@@ -98,19 +101,15 @@ impl Folder {
     /// Where the folder cannot be listed.
     pub(super) fn categories(&self) -> ToolResult<Listing> {
         self.check()?;
-        let files = match fs::read_dir(&self.path) {
-            Ok(files) => files,
+        let names = match self.open().and_then(|folder| folder.names(MAX_NAMES_READ)) {
+            Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
             Err(error) => return Err(failed("list", &self.path, &error)),
         };
-        let mut names_read = 0;
-        let mut categories: Vec<Category> = files
-            .take(MAX_NAMES_READ)
-            .inspect(|_| names_read += 1)
-            .filter_map(|file| Category::of_file(file.ok()?.file_name().to_str()?))
-            .collect();
+        let mut categories: Vec<Category> =
+            names.iter().filter_map(|name| Category::of_file(name.to_str()?)).collect();
         categories.sort();
-        let is_cut = categories.len() > MAX_CATEGORIES || names_read == MAX_NAMES_READ;
+        let is_cut = categories.len() > MAX_CATEGORIES || names.len() == MAX_NAMES_READ;
         categories.truncate(MAX_CATEGORIES);
         Ok(Listing { categories, is_cut })
     }
@@ -138,11 +137,42 @@ impl Folder {
     pub(super) fn read(&self, category: &Category) -> ToolResult<Option<Vec<u8>>> {
         let Some(CategoryFile { path, .. }) = self.locate(category)? else { return Ok(None) };
         let mut bytes = Vec::new();
-        File::open(&path)
+        self.real(&path)
+            .and_then(|path| goose_fs::open_file(&path))
             .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
             .map_err(|error| failed("read", &path, &error))?;
         check_text(&path, &bytes)?;
         Ok(Some(bytes))
+    }
+
+    /// Opens the folder.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be opened, or is not in the project any more.
+    pub(super) fn open(&self) -> io::Result<goose_fs::Folder> {
+        goose_fs::Folder::open(&self.real(&self.path)?)
+    }
+
+    /// Opens the folder that a file is in, which is another one where a link of the person leads to the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(super) fn open_parent(&self, file: &Path) -> io::Result<(goose_fs::Folder, OsString)> {
+        let real = self.real(file)?;
+        let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Ok((goose_fs::Folder::open(folder)?, name.to_owned()))
+    }
+
+    /// A path that may be opened without following links: the person's own are resolved, those of a project are not.
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        match self.scope {
+            Scope::Global => goose_fs::resolve(path),
+            Scope::Project => Ok(path.to_owned()),
+        }
     }
 
     /// Refuses a folder that a project has linked to somewhere else.

@@ -59,7 +59,10 @@ impl<'a> Locked<'a> {
     pub(super) fn replace(&self, category: &Category, bytes: &[u8]) -> ToolResult<()> {
         let existing = self.writable(category)?;
         let path = existing.map_or_else(|| self.folder.path_of(category), |file| file.path);
-        let written = AtomicFile::new(&path).keep_permissions().synced().write(bytes);
+        let opened = self.folder.open_parent(&path);
+        let written = opened.and_then(|(folder, name)| {
+            AtomicFile::within(&folder, &name).keep_permissions().synced().write(bytes)
+        });
         written.map_err(|error| failed("write", &path, &error))
     }
 
@@ -71,7 +74,8 @@ impl<'a> Locked<'a> {
     pub(super) fn remove(&self, category: &Category) -> ToolResult<Option<PathBuf>> {
         let existing = self.writable(category)?;
         let path = self.folder.path_of(category);
-        fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+        let removed = self.folder.open().and_then(|folder| folder.remove_file(category.file_name().as_ref()));
+        removed.map_err(|error| failed("remove", &path, &error))?;
         Ok(existing.filter(|file| file.is_linked).map(|file| file.path))
     }
 

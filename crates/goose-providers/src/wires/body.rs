@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goose_extension::{JsonObject, Message, Role, Tool};
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Initial capacity of a request.
 const USUAL_BYTES: usize = 8 * 1024;
@@ -14,10 +14,10 @@ const USUAL_BYTES: usize = 8 * 1024;
 pub(super) struct RequestBody(Vec<u8>);
 
 impl RequestBody {
-    /// Begins with the fields of a head, which is an object and has at least one.
-    pub(super) fn new(head: &impl Serialize) -> Self {
+    /// Begins with the fields of an object; at least one of them is not null.
+    pub(super) fn new(head: Value) -> Self {
         let mut out = Vec::with_capacity(USUAL_BYTES);
-        write_json(&mut out, head);
+        write_json(&mut out, &without_nulls(head));
         // The head goes on.
         out.pop();
         Self(out)
@@ -54,6 +54,14 @@ impl RequestBody {
     }
 }
 
+/// Removes the fields of an object that are null: empty fields are not sent.
+pub(super) fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, field| !field.is_null());
+    }
+    value
+}
+
 /// Appends an element of a list, with the comma before it.
 pub(super) fn write_element(out: &mut Vec<u8>, value: &impl Serialize) {
     out.push(b',');
@@ -77,14 +85,9 @@ const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 /// Length of the end of a message that can be marked: of its last block, its content and itself.
 const MESSAGE_END: usize = "}]}".len();
 
-/// A mark where something is written with it.
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct CacheControl {
-    r#type: &'static str,
-}
-
-impl CacheControl {
-    pub(super) const MARK: Self = Self { r#type: "ephemeral" };
+/// The same mark, for what is written together with it.
+pub(super) fn cache_mark() -> Value {
+    json!({ "type": "ephemeral" })
 }
 
 /// Conversations as they were written: where the first message begins, and where each of them ends.

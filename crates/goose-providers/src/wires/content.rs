@@ -7,8 +7,7 @@ use goose_extension::{
     ContentBlock, MediaFault, Message, MessageContent, Opaque, ResourceContents, ToolOutput,
     accepted_image_type, check_media, media_type_for_message,
 };
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::provider::ModelInfo;
 
@@ -138,65 +137,34 @@ fn resource_part(resource: &ResourceContents, vision: VisionSupport) -> Option<P
     }
 }
 
-/// A message of OpenAI's wires.
-#[derive(Serialize)]
-pub(super) struct Said<'a, P> {
-    pub(super) role: &'static str,
-    pub(super) content: Content<'a, P>,
-}
-
-/// The content of a message.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Content<'a, P> {
-    Text(Cow<'a, str>),
-    Parts(Vec<P>),
-}
-
-impl<'a, P: From<Part<'a>>> Content<'a, P> {
-    /// Texts alone are one text: not everybody takes lists.
-    pub(super) fn new(parts: Vec<Part<'a>>) -> Self {
-        if parts.iter().all(Part::is_text) { Self::Text(joined(parts)) } else { Self::in_parts(parts) }
-    }
-
-    /// As a list, whatever it is.
-    pub(super) fn in_parts(parts: Vec<Part<'a>>) -> Self {
-        Self::Parts(parts.into_iter().map(P::from).collect())
+/// Texts alone become one text, because not every service takes lists; everything else is a list.
+pub(super) fn text_or_list<'a>(parts: Vec<Part<'a>>, entry: fn(Part<'a>) -> Value) -> Value {
+    if parts.iter().all(Part::is_text) {
+        joined(parts).into()
+    } else {
+        parts.into_iter().map(entry).collect()
     }
 }
 
 /// An image as a URL that holds it.
-pub(super) struct DataUrl<'a> {
-    pub(super) mime_type: &'static str,
-    pub(super) data: &'a str,
+pub(super) fn data_url(mime_type: &str, data: &str) -> String {
+    format!("data:{mime_type};base64,{data}")
 }
 
-impl Serialize for DataUrl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("data:{};base64,{}", self.mime_type, self.data))
-    }
+/// A call's arguments as they are sent. Malformed ones become an empty object.
+pub(super) fn sent_arguments(arguments: &Value) -> Cow<'_, Value> {
+    if arguments.is_object() { Cow::Borrowed(arguments) } else { Cow::Owned(json!({})) }
 }
 
-/// A call's arguments as an object. What was none is sent as an empty one.
-pub(super) struct ArgumentObject<'a>(pub(super) &'a Value);
-
-impl Serialize for ArgumentObject<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_object() {
-            self.0.serialize(serializer)
-        } else {
-            serializer.serialize_map(Some(0))?.end()
-        }
-    }
-}
-
-/// The same as JSON in a string.
-pub(super) struct ArgumentText<'a>(pub(super) &'a Value);
-
-impl Serialize for ArgumentText<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_object() { serializer.collect_str(self.0) } else { serializer.serialize_str("{}") }
-    }
+/// A tool's answer as one text, and its images; `stand_in` is the text of an answer that has only images.
+pub(super) fn split_result<'a>(
+    output: &'a ToolOutput,
+    vision: VisionSupport,
+    stand_in: &'static str,
+) -> (Cow<'a, str>, Vec<Part<'a>>) {
+    let (texts, images): (Vec<_>, Vec<_>) = result_parts(output, vision).into_iter().partition(Part::is_text);
+    let text = if texts.is_empty() { Cow::Borrowed(stand_in) } else { joined(texts) };
+    (result_text(text, output.is_error), images)
 }
 
 /// Texts in lines; images are passed over.

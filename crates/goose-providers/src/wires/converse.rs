@@ -1,12 +1,8 @@
 //! Amazon's `converse-stream`, asked with an API key of Bedrock's own. Its answers are binary frames with JSON inside.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-};
+use std::collections::HashMap;
 
 use goose_extension::{Message, MessageContent, Opaque, Reasoning, Role, Tool};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,8 +14,8 @@ use crate::{
     wires::{
         anthropic::claude_options,
         assembly::Assembly,
-        body::{RequestBody, Schema, write_element},
-        content::{self, ArgumentObject, Part, VisionSupport, joined, result_text},
+        body::{RequestBody, Schema, without_nulls, write_element},
+        content::{self, Part, VisionSupport, sent_arguments},
         framing::{Framing, StreamEvent},
         names::{sent_id, sent_name},
         stream::{Decoder, text_at, unreadable},
@@ -43,80 +39,25 @@ impl Codec for Converse {
         &[("accept", "application/vnd.amazon.eventstream")];
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
-        let request = &ask.request;
-        let system = (!request.system.is_empty()).then(|| Block::Text(request.system.into()));
-        RequestBody::new(&head(ask))
-            .list("system", system)
+        let (system, vision) = (ask.request.system, ask.vision());
+        RequestBody::new(head(ask))
+            .list("system", (!system.is_empty()).then(|| json!({ "text": system })))
             .written_list("messages", |out| {
-                let vision = ask.vision();
-                let write = |message: &Message, _: Option<&Message>, out: &mut Vec<u8>| {
-                    write_message(message, vision, out);
-                };
-                ask.history.write(request.messages, write, out);
+                let write = |message: &_, _: Option<&_>, out: &mut _| write_message(message, vision, out);
+                ask.history.write(ask.request.messages, write, out);
             })
             .finish()
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Head {
-    inference_config: InferenceConfig,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    additional_model_request_fields: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_config: Option<Value>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct InferenceConfig {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f32>,
-}
-
-#[derive(Serialize)]
-struct Said<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Block<'a> {
-    Text(Cow<'a, str>),
-    Image { format: &'static str, source: BTreeMap<&'static str, &'a str> },
-    ToolUse { tool_use_id: Cow<'a, str>, name: Cow<'a, str>, input: ArgumentObject<'a> },
-    ToolResult { tool_use_id: Cow<'a, str>, content: [Box<Block<'a>>; 1] },
-    ReasoningContent(Thought<'a>),
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Thought<'a> {
-    ReasoningText { text: &'a str, signature: &'a str },
-    RedactedContent(&'a str),
-}
-
-impl<'a> From<Part<'a>> for Block<'a> {
-    fn from(part: Part<'a>) -> Self {
-        match part {
-            Part::Text(text) => Self::Text(text),
-            Part::Image { mime_type, data } => Self::Image {
-                format: mime_type.strip_prefix("image/").unwrap_or(mime_type),
-                source: [("bytes", data)].into(),
-            },
-        }
-    }
-}
-
-fn head(ask: &Ask<'_>) -> Head {
-    let (inference_config, additional_model_request_fields) = model_options(ask);
+fn head(ask: &Ask<'_>) -> Value {
+    let (config, fields) = model_options(ask);
     let tools: Vec<Value> = ask.request.tools.iter().map(tool_entry).collect();
-    let tool_config = (!tools.is_empty()).then(|| json!({ "tools": tools }));
-    Head { inference_config, additional_model_request_fields, tool_config }
+    json!({
+        "inferenceConfig": without_nulls(config),
+        "additionalModelRequestFields": fields,
+        "toolConfig": (!tools.is_empty()).then(|| json!({ "tools": tools })),
+    })
 }
 
 fn tool_entry(tool: &Tool) -> Value {
@@ -127,22 +68,21 @@ fn tool_entry(tool: &Tool) -> Value {
 }
 
 /// Returns the limits, and effort as the maker of the model calls it.
-fn model_options(ask: &Ask<'_>) -> (InferenceConfig, Option<Value>) {
+fn model_options(ask: &Ask<'_>) -> (Value, Option<Value>) {
     let (model, options) = (ask.model.name.as_str(), ask.request.options);
-    let mut config = InferenceConfig { max_tokens: options.max_tokens, temperature: options.temperature };
     if model.contains("claude") {
         let claude = claude_options(ask, WIRE);
-        config.max_tokens = options.max_tokens.map(|wanted| claude.max_tokens(wanted));
-        config.temperature = claude.temperature;
-        let fields = json!(claude.thinking);
+        let max_tokens = options.max_tokens.map(|wanted| claude.max_tokens(wanted));
+        let fields =
+            without_nulls(json!({ "thinking": claude.thinking, "output_config": claude.output_config }));
+        let config = json!({ "maxTokens": max_tokens, "temperature": claude.temperature });
         return (config, Some(fields).filter(|fields| *fields != json!({})));
     }
+    let config = json!({ "maxTokens": options.max_tokens, "temperature": ask.temperature() });
     let Some(effort) = options.effort.and_then(Effort::word) else { return (config, None) };
     if model.contains("nova-2") {
         // Nova refuses limits beside its highest effort.
-        if effort == "high" {
-            config = InferenceConfig { max_tokens: None, temperature: None };
-        }
+        let config = if effort == "high" { json!({}) } else { config };
         let fields = json!({ "type": "enabled", "maxReasoningEffort": effort });
         return (config, Some(json!({ "reasoningConfig": fields })));
     }
@@ -155,55 +95,61 @@ fn write_message(message: &Message, vision: VisionSupport, out: &mut Vec<u8>) {
         _ => ("user", user_blocks(message, vision)),
     };
     if !content.is_empty() {
-        write_element(out, &Said { role, content });
+        write_element(out, &json!({ "role": role, "content": content }));
+    }
+}
+
+fn block(part: Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({ "text": text }),
+        Part::Image { mime_type, data } => {
+            let format = mime_type.strip_prefix("image/").unwrap_or(mime_type);
+            json!({ "image": { "format": format, "source": { "bytes": data } } })
+        }
     }
 }
 
 /// Results come first, and their images after them: not every model takes images inside of results.
-fn user_blocks(message: &Message, vision: VisionSupport) -> Vec<Block<'_>> {
+fn user_blocks(message: &Message, vision: VisionSupport) -> Vec<Value> {
     let (mut blocks, mut images) = (Vec::new(), Vec::new());
     for part in &message.content {
         let MessageContent::ToolResult { id, output } = part else { continue };
-        let (texts, pictures): (Vec<Part<'_>>, Vec<Part<'_>>) =
-            content::result_parts(output, vision).into_iter().partition(Part::is_text);
-        images.extend(pictures.into_iter().map(Block::from));
-        let text = if texts.is_empty() { Cow::Borrowed("(the image follows)") } else { joined(texts) };
-        let text = result_text(text, output.is_error);
-        blocks.push(Block::ToolResult { tool_use_id: sent_id(id), content: [Box::new(Block::Text(text))] });
+        let (text, pictures) = content::split_result(output, vision, "(the image follows)");
+        images.extend(pictures);
+        let result = json!({ "toolUseId": sent_id(id), "content": [{ "text": text }] });
+        blocks.push(json!({ "toolResult": result }));
     }
-    blocks.extend(images);
-    blocks.extend(content::parts(message, vision).map(Block::from));
+    blocks.extend(images.into_iter().chain(content::parts(message, vision)).map(block));
     blocks
 }
 
 /// A thought that nothing follows is refused.
-fn assistant_blocks(message: &Message) -> Vec<Block<'_>> {
-    let mut blocks: Vec<Block<'_>> = message.content.iter().filter_map(assistant_block).collect();
-    while matches!(blocks.last(), Some(Block::ReasoningContent(_))) {
+fn assistant_blocks(message: &Message) -> Vec<Value> {
+    let mut blocks: Vec<Value> = message.content.iter().filter_map(assistant_block).collect();
+    while blocks.last().is_some_and(|block| block.get("reasoningContent").is_some()) {
         blocks.pop();
     }
     blocks
 }
 
-fn assistant_block(part: &MessageContent) -> Option<Block<'_>> {
+fn assistant_block(part: &MessageContent) -> Option<Value> {
     match part {
-        MessageContent::Block(block) => content::part(block, VisionSupport::Unsupported).map(Block::from),
+        MessageContent::Block(inner) => content::part(inner, VisionSupport::Unsupported).map(block),
         MessageContent::Reasoning(thought) => thought_block(thought),
-        MessageContent::ToolCall { id, name, arguments, .. } => Some(Block::ToolUse {
-            tool_use_id: sent_id(id),
-            name: sent_name(name),
-            input: ArgumentObject(arguments),
-        }),
+        MessageContent::ToolCall { id, name, arguments, .. } => {
+            let (name, input) = (sent_name(name), sent_arguments(arguments));
+            Some(json!({ "toolUse": { "toolUseId": sent_id(id), "name": name, "input": input } }))
+        }
         _ => None,
     }
 }
 
-fn thought_block(thought: &Reasoning) -> Option<Block<'_>> {
+fn thought_block(thought: &Reasoning) -> Option<Value> {
     let signature = content::opaque_data(&thought.opaque, WIRE)?.get(0)?.as_str()?;
-    Some(Block::ReasoningContent(match thought.text.as_str() {
-        "" => Thought::RedactedContent(signature),
-        text => Thought::ReasoningText { text, signature },
-    }))
+    Some(json!({ "reasoningContent": match thought.text.as_str() {
+        "" => json!({ "redactedContent": signature }),
+        text => json!({ "reasoningText": { "text": text, "signature": signature } }),
+    } }))
 }
 
 /// Reads an answer.

@@ -18,8 +18,8 @@ use crate::{
     reply::{StopReason, Usage},
     wires::{
         assembly::Assembly,
-        body::{RequestBody, Schema, write_element},
-        content::{self, ArgumentObject, Part, VisionSupport, joined, result_text},
+        body::{RequestBody, Schema, without_nulls, write_element},
+        content::{self, Part, VisionSupport, sent_arguments},
         framing::StreamEvent,
         models,
         names::{called_name, is_generated, sent_id, sent_name},
@@ -51,46 +51,15 @@ impl Codec for GenerateContent {
         let request = &ask.request;
         let functions: Vec<Function<'_>> = request.tools.iter().map(Function::from).collect();
         let tools = (!functions.is_empty()).then(|| BTreeMap::from([("functionDeclarations", functions)]));
-        RequestBody::new(&Head::new(ask))
+        RequestBody::new(head(ask))
             .list("tools", tools)
             .written_list("contents", |out| {
-                let write = |message: &Message, before: Option<&Message>, out: &mut Vec<u8>| {
-                    write_message(ask, message, before, out);
-                };
+                let write =
+                    |message: &_, before: Option<&_>, out: &mut _| write_message(ask, message, before, out);
                 ask.history.write(request.messages, write, out);
             })
             .finish()
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
-    generation_config: GenerationConfig,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Content<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GenerationConfig {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_config: Option<ThinkingConfig>,
-}
-
-#[derive(Serialize, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-struct ThinkingConfig {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    include_thoughts: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_level: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_budget: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -103,45 +72,6 @@ struct Function<'a> {
     parameters_json_schema: Schema<'a>,
 }
 
-#[derive(Serialize)]
-struct Content<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    role: &'static str,
-    parts: Vec<SentPart<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SentPart<'a> {
-    #[serde(flatten)]
-    data: Payload<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thought_signature: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Payload<'a> {
-    Text(Cow<'a, str>),
-    #[serde(rename = "inline_data")]
-    InlineData {
-        mime_type: &'static str,
-        data: &'a str,
-    },
-    FunctionCall {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<Cow<'a, str>>,
-        name: Cow<'a, str>,
-        args: ArgumentObject<'a>,
-    },
-    FunctionResponse {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<Cow<'a, str>>,
-        name: Cow<'a, str>,
-        response: BTreeMap<&'static str, Cow<'a, str>>,
-    },
-}
-
 impl<'a> From<&'a Tool> for Function<'a> {
     fn from(tool: &'a Tool) -> Self {
         let parameters_json_schema = Schema(tool.input_schema());
@@ -149,53 +79,36 @@ impl<'a> From<&'a Tool> for Function<'a> {
     }
 }
 
-impl<'a> From<Part<'a>> for SentPart<'a> {
-    fn from(part: Part<'a>) -> Self {
-        let data = match part {
-            Part::Text(text) => Payload::Text(text),
-            Part::Image { mime_type, data } => Payload::InlineData { mime_type, data },
-        };
-        Self { data, thought_signature: None }
-    }
-}
-
-impl<'a> Head<'a> {
-    fn new(ask: &Ask<'a>) -> Self {
-        let options = ask.request.options;
-        let thinking = thinking(options.effort, &ask.model.name);
-        let system = (!ask.request.system.is_empty()).then(|| Part::Text(ask.request.system.into()).into());
-        Self {
-            generation_config: GenerationConfig {
-                temperature: options.temperature,
-                max_output_tokens: options.max_tokens,
-                thinking_config: (thinking != ThinkingConfig::default()).then_some(thinking),
-            },
-            system_instruction: system.map(|part| Content { role: "", parts: vec![part] }),
-        }
-    }
+fn head(ask: &Ask<'_>) -> Value {
+    let (system, options) = (ask.request.system, ask.request.options);
+    let thinking = without_nulls(thinking(options.effort, &ask.model.name));
+    let config = json!({
+        "temperature": ask.temperature(),
+        "maxOutputTokens": options.max_tokens,
+        "thinkingConfig": Some(thinking).filter(|thinking| *thinking != json!({})),
+    });
+    let instruction = (!system.is_empty()).then(|| json!({ "parts": [{ "text": system }] }));
+    json!({ "generationConfig": without_nulls(config), "systemInstruction": instruction })
 }
 
 /// Gemini thinks from 2.5 on, and older ones refuse to be asked for thoughts; from 3 on effort has levels, before it is
 /// a budget. No effort at all cannot be asked of every model, so nothing is said then.
-fn thinking(effort: Option<Effort>, model: &str) -> ThinkingConfig {
+fn thinking(effort: Option<Effort>, model: &str) -> Value {
     let version = models::gemini_version(model);
-    let mut config = ThinkingConfig {
-        include_thoughts: version.is_some_and(|version| version >= (2, 5)) && !model.contains("image"),
-        ..ThinkingConfig::default()
-    };
-    let levels = version.is_some_and(|version| version >= (3, 0)) || model.contains("gemma-4");
+    let shows = version.is_some_and(|version| version >= (2, 5)) && !model.contains("image");
+    let has_levels = version.is_some_and(|version| version >= (3, 0)) || model.contains("gemma-4");
+    let has_budget = !has_levels && version.is_none_or(|version| version >= (2, 5));
     let (level, budget) = match effort {
-        None | Some(Effort::None) => return config,
-        Some(Effort::Low) => ("LOW", 1_000),
-        Some(Effort::Medium) => ("MEDIUM", 8_000),
-        Some(Effort::High) => ("HIGH", 24_000),
+        None | Some(Effort::None) => (None, None),
+        Some(Effort::Low) => (Some("LOW"), Some(1_000)),
+        Some(Effort::Medium) => (Some("MEDIUM"), Some(8_000)),
+        Some(Effort::High) => (Some("HIGH"), Some(24_000)),
     };
-    if levels {
-        config.thinking_level = Some(level);
-    } else if version.is_none_or(|version| version >= (2, 5)) {
-        config.thinking_budget = Some(budget);
-    }
-    config
+    json!({
+        "includeThoughts": shows.then_some(true),
+        "thinkingLevel": level.filter(|_| has_levels),
+        "thinkingBudget": budget.filter(|_| has_budget),
+    })
 }
 
 fn write_message(ask: &Ask<'_>, message: &Message, before: Option<&Message>, out: &mut Vec<u8>) {
@@ -207,30 +120,35 @@ fn write_message(ask: &Ask<'_>, message: &Message, before: Option<&Message>, out
     let (mut results, mut parts) = (Vec::new(), Vec::new());
     for part in &message.content {
         if let MessageContent::ToolResult { id, output } = part {
-            let (texts, images): (Vec<Part<'_>>, Vec<Part<'_>>) =
-                content::result_parts(output, ask.vision()).into_iter().partition(Part::is_text);
-            parts.extend(images.into_iter().map(SentPart::from));
-            let text = if texts.is_empty() { Cow::Borrowed("(the image follows)") } else { joined(texts) };
-            let data = Payload::FunctionResponse {
-                id: own_id(id),
-                name: sent_name(before.and_then(|before| called_name(before, id)).unwrap_or_default()),
-                response: [("content", result_text(text, output.is_error))].into(),
-            };
-            results.push(SentPart { data, thought_signature: None });
+            let (text, images) = content::split_result(output, ask.vision(), "(the image follows)");
+            parts.extend(images);
+            let name = before.and_then(|before| called_name(before, id)).unwrap_or_default();
+            let response =
+                json!({ "id": own_id(id), "name": sent_name(name), "response": { "content": text } });
+            results.push(json!({ "functionResponse": without_nulls(response) }));
         }
     }
-    parts.extend(content::parts(message, ask.vision()).map(SentPart::from));
+    parts.extend(content::parts(message, ask.vision()));
     write_content(out, "user", results);
-    write_content(out, "user", parts);
+    write_content(out, "user", parts.into_iter().map(sent_part).collect());
 }
 
-fn write_content(out: &mut Vec<u8>, role: &'static str, parts: Vec<SentPart<'_>>) {
+fn write_content(out: &mut Vec<u8>, role: &'static str, parts: Vec<Value>) {
     if !parts.is_empty() {
-        write_element(out, &Content { role, parts });
+        write_element(out, &json!({ "role": role, "parts": parts }));
     }
 }
 
-fn model_parts(message: &Message, needs_signature: bool) -> Vec<SentPart<'_>> {
+fn sent_part(part: Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({ "text": text }),
+        Part::Image { mime_type, data } => {
+            json!({ "inline_data": { "mime_type": mime_type, "data": data } })
+        }
+    }
+}
+
+fn model_parts(message: &Message, needs_signature: bool) -> Vec<Value> {
     let mut parts = Vec::new();
     let mut pending = None;
     let mut is_first_call = true;
@@ -242,25 +160,29 @@ fn model_parts(message: &Message, needs_signature: bool) -> Vec<SentPart<'_>> {
             MessageContent::ToolCall { id, name, arguments, opaque } => {
                 let placeholder = (needs_signature && is_first_call).then_some(NO_SIGNATURE);
                 is_first_call = false;
-                parts.push(SentPart {
-                    data: Payload::FunctionCall {
-                        id: own_id(id),
-                        name: sent_name(name),
-                        args: ArgumentObject(arguments),
-                    },
-                    thought_signature: signature(opaque).or_else(|| pending.take()).or(placeholder),
-                });
+                let call =
+                    json!({ "id": own_id(id), "name": sent_name(name), "args": sent_arguments(arguments) });
+                let call = json!({ "functionCall": without_nulls(call) });
+                parts.push(signed(call, signature(opaque).or_else(|| pending.take()).or(placeholder)));
             }
             MessageContent::Block(block) => {
-                let sent = content::part(block, VisionSupport::Unsupported).map(SentPart::from);
-                parts.extend(sent.map(|part| SentPart { thought_signature: pending.take(), ..part }));
+                let sent = content::part(block, VisionSupport::Unsupported).map(sent_part);
+                parts.extend(sent.map(|part| signed(part, pending.take())));
             }
             _ => {}
         }
     }
-    let last = |signature| SentPart { data: Payload::Text("".into()), thought_signature: Some(signature) };
-    parts.extend(pending.filter(|_| !parts.is_empty()).map(last));
+    if pending.is_some() && !parts.is_empty() {
+        parts.push(signed(json!({ "text": "" }), pending));
+    }
     parts
+}
+
+fn signed(mut part: Value, signature: Option<&str>) -> Value {
+    if let Some(signature) = signature {
+        part["thoughtSignature"] = signature.into();
+    }
+    part
 }
 
 /// Returns the id that Gemini gave. It is not told ids that it does not know.

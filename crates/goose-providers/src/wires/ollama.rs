@@ -2,11 +2,9 @@
 //! here the size is sent, and what does not fit is an error. Results name their tool, images stand beside the text, and
 //! an answer is one JSON object per line.
 
-use std::borrow::Cow;
-
-use goose_extension::{Message, MessageContent, Role, ToolOutput};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use goose_extension::{Message, MessageContent, Role};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::{
     endpoint::Endpoint,
@@ -16,8 +14,8 @@ use crate::{
     reply::{StopReason, Usage},
     wires::{
         assembly::Assembly,
-        body::{RequestBody, ToolEntry, write_element},
-        content::{self, ArgumentObject, Part, VisionSupport, joined, result_text},
+        body::{RequestBody, ToolEntry, without_nulls, write_element},
+        content::{self, Part, VisionSupport, joined, sent_arguments},
         framing::{Framing, StreamEvent},
         names::{called_name, sent_name},
         stream::{Decoder, unreadable},
@@ -37,168 +35,91 @@ impl Codec for Native {
     const HEADERS: &'static [(&'static str, &'static str)] = &[("accept", "application/x-ndjson")];
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
-        body(ask)
+        RequestBody::new(head(ask))
+            .list("tools", ask.request.tools.iter().map(ToolEntry::from))
+            .written_list("messages", |out| write_messages(ask, out))
+            .finish()
     }
-}
-
-#[derive(Serialize)]
-struct Head<'a> {
-    model: &'a str,
-    stream: bool,
-    /// Makes Ollama refuse what does not fit instead of truncating it silently. Old versions ignore it.
-    truncate: bool,
-    options: Options,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    think: Option<Think>,
-}
-
-#[derive(Serialize)]
-struct Options {
-    num_ctx: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_predict: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f32>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Think {
-    Switch(bool),
-    Level(&'static str),
-}
-
-/// The body of a request.
-fn body(ask: &Ask<'_>) -> Vec<u8> {
-    RequestBody::new(&head(ask))
-        .list("tools", ask.request.tools.iter().map(ToolEntry::from))
-        .written_list("messages", |out| write_messages(ask, out))
-        .finish()
 }
 
 fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
     let (request, vision) = (&ask.request, ask.vision());
     if !request.system.is_empty() {
-        write_system(request.system, out);
+        write_element(out, &json!({ "role": "system", "content": request.system }));
     }
-    let write = |message: &Message, before: Option<&Message>, out: &mut Vec<u8>| {
-        write(message, before, vision, out);
+    let write = |message: &Message, before: Option<&Message>, out: &mut Vec<u8>| match message.role {
+        Role::Assistant => write_assistant(message, out),
+        _ => write_user(message, before, vision, out),
     };
     ask.history.write(request.messages, write, out);
 }
 
-fn head<'a>(ask: &'a Ask<'a>) -> Head<'a> {
+fn head(ask: &Ask<'_>) -> Value {
     let options = ask.request.options;
-    Head {
-        model: &ask.model.name,
-        stream: true,
-        truncate: false,
-        options: Options {
-            num_ctx: ask.model.context_limit,
-            num_predict: options.max_tokens,
-            temperature: options.temperature,
-        },
-        think: options.effort.map(|effort| think(effort, &ask.model.name)),
-    }
+    let limits = json!({
+        "num_ctx": ask.model.context_limit,
+        "num_predict": options.max_tokens,
+        "temperature": ask.temperature(),
+    });
+    json!({
+        "model": ask.model.name,
+        "stream": true,
+        // Makes Ollama refuse what does not fit instead of truncating it silently. Old versions ignore it.
+        "truncate": false,
+        "options": without_nulls(limits),
+        "think": options.effort.map(|effort| think(effort, &ask.model.name)),
+    })
 }
 
 /// Most can only be told to think or not to; one family knows levels, and cannot be stopped.
-fn think(effort: Effort, model: &str) -> Think {
+fn think(effort: Effort, model: &str) -> Value {
     match effort {
-        _ if !model.contains("gpt-oss") => Think::Switch(effort != Effort::None),
-        effort => Think::Level(effort.word().unwrap_or("low")),
+        _ if !model.contains("gpt-oss") => json!(effort != Effort::None),
+        effort => json!(effort.word().unwrap_or("low")),
     }
 }
 
-#[derive(Serialize, Default)]
-struct Entry<'a> {
-    role: &'static str,
-    content: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    images: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<CallEntry<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_name: Option<Cow<'a, str>>,
-}
-
-#[derive(Serialize)]
-struct CallEntry<'a> {
-    function: FunctionCall<'a>,
-}
-
-#[derive(Serialize)]
-struct FunctionCall<'a> {
-    name: Cow<'a, str>,
-    arguments: ArgumentObject<'a>,
-}
-
-/// Writes who the model is and how it works.
-fn write_system(text: &str, out: &mut Vec<u8>) {
-    write_element(out, &Entry { role: "system", content: Cow::Borrowed(text), ..Entry::default() });
-}
-
-/// Writes a message, as none, one or several of the wire's. Results are tied to calls by name here, and the calls are in
-/// the message `before`.
-fn write(message: &Message, before: Option<&Message>, vision: VisionSupport, out: &mut Vec<u8>) {
-    match message.role {
-        Role::Assistant => write_assistant(message, out),
-        _ => write_user(message, before, vision, out),
-    }
-}
-
+/// Writes a message of the user. Results are tied to calls by name here, and the calls are in the message `before`.
 fn write_user(message: &Message, before: Option<&Message>, vision: VisionSupport, out: &mut Vec<u8>) {
     for part in &message.content {
         if let MessageContent::ToolResult { id, output } = part {
             let name = before.and_then(|message| called_name(message, id)).unwrap_or_default();
-            write_result(name, output, vision, out);
+            let (text, images) = content::split_result(output, vision, "");
+            let images = image_data(&images);
+            let said =
+                json!({ "role": "tool", "content": text, "images": images, "tool_name": sent_name(name) });
+            write_element(out, &without_nulls(said));
         }
     }
-    let (images, texts) = apart(content::parts(message, vision));
+    let (texts, images): (Vec<_>, Vec<_>) = content::parts(message, vision).partition(Part::is_text);
     if !images.is_empty() || !texts.is_empty() {
-        write_element(out, &Entry { role: "user", content: joined(texts), images, ..Entry::default() });
+        let said = json!({ "role": "user", "content": joined(texts), "images": image_data(&images) });
+        write_element(out, &without_nulls(said));
     }
 }
 
-fn write_result(name: &str, output: &ToolOutput, vision: VisionSupport, out: &mut Vec<u8>) {
-    let (images, texts) = apart(content::result_parts(output, vision));
-    write_element(
-        out,
-        &Entry {
-            role: "tool",
-            content: result_text(joined(texts), output.is_error),
-            images,
-            tool_name: Some(sent_name(name)),
-            ..Entry::default()
-        },
-    );
-}
-
-fn apart<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> (Vec<&'a str>, Vec<Part<'a>>) {
-    let mut images = Vec::new();
-    let mut texts = Vec::new();
-    for part in parts {
-        match part {
-            Part::Image { data, .. } => images.push(data),
-            text => texts.push(text),
-        }
-    }
-    (images, texts)
+fn image_data<'a>(images: &[Part<'a>]) -> Option<Vec<&'a str>> {
+    let data = images.iter().filter_map(|image| match image {
+        Part::Image { data, .. } => Some(*data),
+        Part::Text(_) => None,
+    });
+    (!images.is_empty()).then(|| data.collect())
 }
 
 fn write_assistant(message: &Message, out: &mut Vec<u8>) {
     let texts = content::own_texts(message);
-    let tool_calls: Vec<CallEntry<'_>> = message.content.iter().filter_map(call_entry).collect();
-    if texts.is_empty() && tool_calls.is_empty() {
+    let calls: Vec<Value> = message.content.iter().filter_map(call_entry).collect();
+    if texts.is_empty() && calls.is_empty() {
         return;
     }
-    write_element(out, &Entry { role: "assistant", content: joined(texts), tool_calls, ..Entry::default() });
+    let calls = (!calls.is_empty()).then_some(calls);
+    let said = json!({ "role": "assistant", "content": joined(texts), "tool_calls": calls });
+    write_element(out, &without_nulls(said));
 }
 
-fn call_entry(part: &MessageContent) -> Option<CallEntry<'_>> {
+fn call_entry(part: &MessageContent) -> Option<Value> {
     let MessageContent::ToolCall { name, arguments, .. } = part else { return None };
-    let function = FunctionCall { name: sent_name(name), arguments: ArgumentObject(arguments) };
-    Some(CallEntry { function })
+    Some(json!({ "function": { "name": sent_name(name), "arguments": sent_arguments(arguments) } }))
 }
 
 /// Longest unknown stop reason.

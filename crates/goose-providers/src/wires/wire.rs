@@ -48,6 +48,11 @@ impl Ask<'_> {
         VisionSupport::from_model(self.model)
     }
 
+    /// The temperature with the digits that were set: 0.7, not the nearest `f32` to it.
+    pub(super) fn temperature(&self) -> Option<f64> {
+        self.request.options.temperature.map(|wanted| (f64::from(wanted) * 1e6).round() / 1e6)
+    }
+
     /// The key under which the service may cache the conversation.
     pub(super) fn cache_key(&self) -> Option<&str> {
         const MAX_KEY_BYTES: usize = 64;

@@ -2,9 +2,12 @@
 //!
 //! The client is made when it is first needed. For a plain http endpoint it loads no root certificates, and for an
 //! address on this machine nothing is looked up. Redirects are not followed: they could carry the key to another host.
-//! Only the proxy that the endpoint names is used.
+//! Only the proxy that the endpoint names is used. Messages for connections that fail have the address and the cause, and
+//! nothing secret.
 
 use std::{
+    error::Error,
+    io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::OnceLock,
     time::Duration,
@@ -15,9 +18,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use tokio::time::Instant;
 
 use crate::{
-    endpoint::{Endpoint, KeyHeader},
+    endpoint::{Endpoint, KeyHeader, shown},
     error::{ProviderError, ProviderResult},
-    failure, http_failure,
+    failure,
 };
 
 /// Time limit for connecting.
@@ -86,8 +89,8 @@ impl Http {
         let idle = self.endpoint.idle_timeout();
         let response = match tokio::time::timeout(idle, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(http_failure::unreachable(&self.endpoint, &error)),
-            Err(_) => return Err(http_failure::silent(&self.endpoint, idle)),
+            Ok(Err(error)) => return Err(unreachable(&self.endpoint, &error)),
+            Err(_) => return Err(silent(&self.endpoint, idle)),
         };
         let (status, headers) = (response.status(), response.headers().clone());
         let endpoint = self.endpoint.clone();
@@ -162,8 +165,8 @@ impl Body {
         self.waited = self.waited.saturating_add(begun.elapsed());
         match chunk {
             Ok(Ok(chunk)) => Ok(chunk),
-            Ok(Err(error)) => Err(http_failure::broken_off(&self.endpoint, &error)),
-            Err(_) => Err(http_failure::silent(&self.endpoint, self.idle)),
+            Ok(Err(error)) => Err(broken_off(&self.endpoint, &error)),
+            Err(_) => Err(silent(&self.endpoint, self.idle)),
         }
     }
 
@@ -214,14 +217,14 @@ fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
         .no_proxy()
         .resolve_to_addrs("localhost", &[loopback(Ipv4Addr::LOCALHOST), loopback(Ipv6Addr::LOCALHOST)]);
     if let Some(proxy) = &endpoint.proxy {
-        let proxy = reqwest::Proxy::all(proxy.clone()).map_err(|error| http_failure::no_client(&error))?;
+        let proxy = reqwest::Proxy::all(proxy.clone()).map_err(|error| no_client(&error))?;
         builder = builder.proxy(proxy);
     }
     if endpoint.url.scheme() == "http" && endpoint.proxy.as_ref().is_none_or(|proxy| proxy.scheme() == "http")
     {
         builder = builder.tls_certs_only([]);
     }
-    builder.build().map_err(|error| http_failure::no_client(&error))
+    builder.build().map_err(|error| no_client(&error))
 }
 
 fn loopback(address: impl Into<IpAddr>) -> SocketAddr {
@@ -243,4 +246,103 @@ fn bad_header(name: &str, reason: &str) -> ProviderError {
         status: None,
         message: format!("the header `{}` cannot be sent: {reason}", name.escape_debug()),
     }
+}
+
+/// Returns the error for a request that got no answer.
+fn unreachable(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
+    let proxy = endpoint.proxy.as_ref().map(|proxy| format!(" through the proxy {}", shown(proxy)));
+    network(format!(
+        "cannot reach {} at {}{}: {}",
+        endpoint.provider,
+        endpoint.shown_url(),
+        proxy.unwrap_or_default(),
+        cause(endpoint, error)
+    ))
+}
+
+/// Returns the error for a connection that broke during the answer.
+fn broken_off(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
+    network(format!(
+        "lost the connection to {} during the answer: {}",
+        endpoint.provider,
+        cause(endpoint, error)
+    ))
+}
+
+/// Returns the error for an answer that ended before it was complete.
+pub(crate) fn cut(endpoint: &Endpoint) -> ProviderError {
+    network(format!("{} closed the connection before the answer was complete", endpoint.provider))
+}
+
+/// Returns the error for a service that sends nothing, or nothing complete.
+fn silent(endpoint: &Endpoint, patience: Duration) -> ProviderError {
+    network(format!(
+        "no data from {} at {} for {} s",
+        endpoint.provider,
+        endpoint.shown_url(),
+        patience.as_secs_f32()
+    ))
+}
+
+/// Returns the error for a client that cannot be made.
+fn no_client(error: &reqwest::Error) -> ProviderError {
+    network(format!("cannot create an HTTP client: {}", chain(error)))
+}
+
+fn network(message: String) -> ProviderError {
+    ProviderError::Network { message }
+}
+
+fn cause(endpoint: &Endpoint, error: &reqwest::Error) -> String {
+    let host = endpoint.proxy.as_ref().unwrap_or(&endpoint.url).host_str().unwrap_or_default();
+    if let Some(reason) = certificate_trouble(error) {
+        return format!("TLS failed ({reason})");
+    }
+    if error.is_dns() {
+        return format!("cannot resolve the host name `{host}` ({})", innermost(error));
+    }
+    match io_kind(error) {
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        Some(io::ErrorKind::ConnectionReset) => "connection reset".to_owned(),
+        _ if error.is_connect() && error.is_timeout() => "connecting timed out".to_owned(),
+        _ => chain(error),
+    }
+}
+
+fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |error| inner(*error))
+}
+
+/// Returns the next cause. The error inside of an `io::Error` is not its source.
+fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+fn certificate_trouble(error: &reqwest::Error) -> Option<String> {
+    sources(error).find_map(|source| source.downcast_ref::<rustls::Error>()).map(ToString::to_string)
+}
+
+fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
+    sources(error).filter_map(|source| source.downcast_ref::<io::Error>()).last().map(io::Error::kind)
+}
+
+fn innermost(error: &reqwest::Error) -> String {
+    sources(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Joins the causes, each once, without reqwest's own first words, which contain the whole URL.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    for source in sources(error) {
+        let said = source.to_string();
+        if text.is_empty() {
+            text = said;
+        } else if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+    }
+    if text.is_empty() { "the connection failed".to_owned() } else { text }
 }

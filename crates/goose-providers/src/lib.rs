@@ -18,19 +18,17 @@ mod endpoint;
 mod error;
 mod failure;
 mod http;
-mod http_failure;
 mod lookup;
 mod model_ref;
 mod provider;
 mod registry;
 mod reply;
-mod retry;
 mod wires;
 
 pub use catalogue::{ModelOverride, ModelOverrides, model_info};
 pub use custom::{CustomProvider, CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES};
 pub use endpoint::{ApiKey, Dialect, Endpoint, KeyHeader};
-pub use error::{ProviderError, ProviderResult};
+pub use error::{ProviderError, ProviderResult, RetryPolicy};
 pub use lookup::{LookedUp, Lookup, LookupError};
 pub use model_ref::{BadModelRef, ModelRef};
 pub use provider::{
@@ -41,5 +39,4 @@ pub use registry::{
     SetupError,
 };
 pub use reply::{Arguments, Collector, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall, Usage};
-pub use retry::RetryPolicy;
 pub use wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses};

@@ -14,6 +14,13 @@ pub(super) struct Usual {
     pub(super) plain: Plain,
 }
 
+impl Usual {
+    /// Ollama is on its own port, and asked without TLS.
+    pub(super) const OLLAMA: Self = Self { http_port: Some(11434), plain: Plain::Everywhere };
+    /// Other services are asked with TLS, unless they are on this machine.
+    pub(super) const SERVICE: Self = Self { http_port: None, plain: Plain::Here };
+}
+
 /// The scope in which an address without a scheme means `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plain {

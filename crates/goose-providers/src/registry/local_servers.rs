@@ -16,7 +16,7 @@ use crate::{
     lookup::Lookup,
     registry::{
         Registry,
-        address::{self, Plain, Usual},
+        address::{self, Usual},
     },
 };
 
@@ -25,7 +25,6 @@ pub const LOCAL_SERVERS: &[&str] = &["ollama", "lmstudio", "llama_cpp"];
 
 /// The one that speaks a wire of its own.
 const OLLAMA: &str = "ollama";
-const OLLAMA_PORT: u16 = 11434;
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
@@ -90,10 +89,7 @@ fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &str) -> Optio
     let setting = registry.info(provider)?.settings.iter().find(|setting| setting.name.ends_with("_HOST"))?;
     let said = lookup.value(&setting.name).ok().flatten().filter(|text| !text.trim().is_empty());
     let text = said.or_else(|| setting.default.clone())?;
-    let usual = match provider {
-        OLLAMA => Usual { http_port: Some(OLLAMA_PORT), plain: Plain::Everywhere },
-        _ => Usual { http_port: None, plain: Plain::Here },
-    };
+    let usual = if provider == OLLAMA { Usual::OLLAMA } else { Usual::SERVICE };
     address::parse(&text, usual).ok()
 }
 

@@ -9,15 +9,12 @@ use crate::{
     endpoint::{ApiKey, Dialect, Endpoint},
     lookup::TrackedLookup,
     registry::{
-        address::{self, Plain, Usual},
+        address::{self, Usual},
         openai, proxy,
-        service::{NeedsKey, ServiceSpec, Variable, Wire},
+        service::{ServiceSpec, Setting, Wire},
         setup_error::SetupError,
     },
 };
-
-/// Ollama's own port.
-const OLLAMA_PORT: u16 = 11434;
 
 /// Most expansions of variables within variables.
 const MAX_EXPANSIONS: usize = 4;
@@ -55,7 +52,7 @@ impl Resolver<'_> {
         if let Some((name, key)) = self.key()? {
             endpoint = endpoint.with_key(key, name);
         }
-        endpoint.key_name = endpoint.key_name.or_else(|| self.spec.keys.first().map(|key| (*key).to_owned()));
+        endpoint.key_name = endpoint.key_name.or_else(|| self.spec.keys.first().cloned());
         Ok(Resolved { wire, endpoint })
     }
 
@@ -66,7 +63,7 @@ impl Resolver<'_> {
 
     /// One of the variables that every service has: `OPENAI_HOST`.
     fn usual(&self, suffix: &str) -> Option<(String, String)> {
-        let name = format!("{}_{suffix}", self.spec.prefix?);
+        let name = format!("{}_{suffix}", self.spec.prefix.as_ref()?);
         let value = self.value(&name)?;
         Some((name, value))
     }
@@ -88,10 +85,7 @@ impl Resolver<'_> {
     }
 
     fn parse_base(&self, text: &str, variable: &str, kind: BaseKind) -> Result<Base, SetupError> {
-        let usual = match self.spec.wire {
-            Wire::Ollama => Usual { http_port: Some(OLLAMA_PORT), plain: Plain::Everywhere },
-            _ => Usual { http_port: None, plain: Plain::Here },
-        };
+        let usual = if self.spec.wire == Wire::Ollama { Usual::OLLAMA } else { Usual::SERVICE };
         let url = address::parse(text, usual).map_err(|reason| bad(variable, reason))?;
         Ok(Base { url, kind })
     }
@@ -154,7 +148,7 @@ impl Resolver<'_> {
         if name == "model" {
             return Ok(self.model.to_owned());
         }
-        let unknown = Variable { name, also: &[], default: None, example: None };
+        let unknown = Setting { name, also: &[], default: None, example: None };
         let variable = self.spec.variables.iter().find(|variable| variable.name == name).unwrap_or(&unknown);
         let mut names = std::iter::once(name).chain(variable.also.iter().copied());
         let said = names.find_map(|name| self.value(name));
@@ -184,7 +178,7 @@ impl Resolver<'_> {
 
     /// `Name=value,Name=value`, or one on each line.
     fn custom_headers(&self) -> Result<Vec<(String, String)>, SetupError> {
-        let Some(prefix) = self.spec.prefix else { return Ok(Vec::new()) };
+        let Some(prefix) = &self.spec.prefix else { return Ok(Vec::new()) };
         let variable = format!("{prefix}_CUSTOM_HEADERS");
         let said = self.value(&variable);
         let Some(text) = said.or_else(|| Some(self.lookup.secret(&variable)?.expose().to_owned())) else {
@@ -217,22 +211,21 @@ impl Resolver<'_> {
                 let reason = format!("it contains characters that no key has ({} bytes)", key.expose().len());
                 return Err(bad(name, reason));
             }
-            return Ok(Some(((*name).to_owned(), key)));
+            return Ok(Some((name.clone(), key)));
         }
         self.without_key().map(|()| None)
     }
 
     fn without_key(&self) -> Result<(), SetupError> {
-        let Some(variable) = self.spec.keys.first() else { return Ok(()) };
-        if self.spec.needs_key == NeedsKey::No {
-            return Ok(());
+        match self.spec.keys.first().filter(|_| self.spec.needs_key) {
+            None => Ok(()),
+            Some(variable) => Err(SetupError::MissingKey {
+                service: self.spec.shown.to_owned(),
+                variable: variable.clone(),
+                advice: self.spec.key_advice.map(str::to_owned),
+                docs: self.spec.docs.map(str::to_owned),
+            }),
         }
-        Err(SetupError::MissingKey {
-            service: self.spec.shown.to_owned(),
-            variable: (*variable).to_owned(),
-            advice: self.spec.key_advice.map(str::to_owned),
-            docs: self.spec.docs.map(str::to_owned),
-        })
     }
 }
 

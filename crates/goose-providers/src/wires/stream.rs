@@ -18,8 +18,7 @@ use crate::{
     endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
-    http::Body,
-    http_failure,
+    http::{self, Body},
     reply::{ReplyEvent, ReplyStream},
 };
 
@@ -225,7 +224,7 @@ impl<D: Decoder> Reading<D> {
     }
 
     fn cut(&self) -> ProviderError {
-        http_failure::cut(self.body.endpoint())
+        http::cut(self.body.endpoint())
     }
 }
 

@@ -14,7 +14,6 @@ use thiserror::Error;
 
 /// A service as its file describes it. Fields that are not known are let be.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[non_exhaustive]
 pub struct CustomProvider {
     /// The name to use in `GOOSE_PROVIDER`.
     pub name: String,

@@ -10,7 +10,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The address of a service, its key and its options. The registry makes it, the wires read it.
 #[derive(Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Endpoint {
     /// The service, as users name it: `openai`.
     pub provider: String,

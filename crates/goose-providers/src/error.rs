@@ -9,7 +9,6 @@ pub type ProviderResult<T> = Result<T, ProviderError>;
 
 /// Why a model did not answer. The texts say what happened and why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
 pub enum ProviderError {
     /// The key is missing, wrong or not allowed to do this (401, 403).
     #[error("{provider} rejected the API key: {message}")]
@@ -26,7 +25,7 @@ pub enum ProviderError {
     RateLimited {
         /// The service's words.
         message: String,
-        /// When to come back, where the service says so.
+        /// The pause that the service asks for.
         retry_after: Option<Duration>,
     },
     /// The conversation is too long for the model.
@@ -48,7 +47,7 @@ pub enum ProviderError {
         status: Option<u16>,
         /// The service's words.
         message: String,
-        /// When to come back, where the service says so.
+        /// The pause that the service asks for.
         retry_after: Option<Duration>,
     },
     /// The service was not reached, or the connection broke, or nothing came for too long.
@@ -79,7 +78,7 @@ impl ProviderError {
         matches!(self, Self::RateLimited { .. } | Self::Server { .. } | Self::Network { .. })
     }
 
-    /// When to come back, where the service says so.
+    /// Returns the pause that the service asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Server { retry_after, .. } => *retry_after,
@@ -134,9 +133,8 @@ fn in_words(wait: Duration) -> String {
     }
 }
 
-/// When to ask a service again that did not answer. It only decides; the loop waits.
+/// The retries of a request that was not answered. It only decides; the loop waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RetryPolicy {
     /// Most retries.
     pub retries: u32,

@@ -257,7 +257,7 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// When a service wants to be asked again. A moment that is past means at once.
+/// Returns the pause that a service asks for. A moment that is past means at once.
 fn retry_after(headers: &HeaderMap, words: &Words) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis =
@@ -284,7 +284,7 @@ fn seconds(number: f64) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(number.max(0.0)).unwrap_or(Duration::MAX))
 }
 
-/// When that which is used up is there again: `x-ratelimit-reset-requests: 6m0s`, or the moment in
+/// Returns the time until an exhausted limit is reset: `x-ratelimit-reset-requests: 6m0s`, or the moment in
 /// `x-ratelimit-reset`.
 fn exhausted_reset<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     let of = |what: &str| {

@@ -1,4 +1,4 @@
-//! What services say, and what it is taken for.
+//! Error messages of services, and the errors that they become.
 
 use serde_json::json;
 

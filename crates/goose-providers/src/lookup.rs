@@ -1,9 +1,6 @@
 //! [`Lookup`]: where the registry finds what the user has set. The core reads no environment of its own.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, HashMap},
-};
+use std::{cell::RefCell, collections::BTreeMap};
 
 use crate::{endpoint::ApiKey, registry::SetupError};
 
@@ -31,16 +28,6 @@ pub trait Lookup: Send + Sync {
 }
 
 impl Lookup for BTreeMap<String, String> {
-    fn value(&self, name: &str) -> LookedUp<String> {
-        Ok(self.get(name).cloned())
-    }
-
-    fn secret(&self, name: &str) -> LookedUp<ApiKey> {
-        Ok(self.get(name).map(ApiKey::new))
-    }
-}
-
-impl Lookup for HashMap<String, String> {
     fn value(&self, name: &str) -> LookedUp<String> {
         Ok(self.get(name).cloned())
     }

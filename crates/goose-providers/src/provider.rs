@@ -43,7 +43,6 @@ pub trait Provider: Send + Sync {
 
 /// The facts about a model.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct ModelInfo {
     /// The name that the service knows it by.
     pub name: String,
@@ -74,7 +73,6 @@ pub enum PromptStyle {
 
 /// Prices in US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct Prices {
     /// Input.
     pub input: f64,

@@ -18,7 +18,6 @@ pub type ReplyStream = Pin<Box<dyn Stream<Item = ProviderResult<ReplyEvent>> + S
 
 /// A piece of an answer. Joined in order they make the message, see [`Reply`].
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum ReplyEvent {
     /// More text; never empty.
     Text(String),
@@ -70,7 +69,6 @@ pub enum Arguments {
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum StopReason {
     /// It has said everything.
     EndTurn,

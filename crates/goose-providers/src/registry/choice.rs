@@ -1,18 +1,30 @@
 //! Chooses a model if the user has not: by a key in the environment, then a server on this machine, then the model inside
-//! goose. Nothing is asked if the user has chosen a model.
+//! goose. Nothing is asked if the user has chosen a model. The usual local servers are looked for at their usual addresses,
+//! or where the user's settings say that they are; all are asked side by side, and not for long.
 
-use std::fmt;
+use std::{
+    fmt,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
-pub use crate::registry::local_servers::{AnsweringServer, LOCAL_SERVERS};
+use futures::future::join_all;
+use reqwest::{Client, RequestBuilder, redirect::Policy};
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
 use crate::{
     lookup::Lookup,
     model_ref::ModelRef,
-    registry::{Registry, local_servers},
+    registry::{
+        Registry,
+        address::{self, Usual},
+    },
 };
 
 /// A model that goose has chosen by itself, and why. Shown, it is one line: `openai:gpt-5 (OPENAI_API_KEY is set)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Choice {
     /// The model.
     pub model: ModelRef,
@@ -22,7 +34,6 @@ pub struct Choice {
 
 /// Why a model was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ChoiceReason {
     /// The environment has a service's key.
     Key {
@@ -65,12 +76,12 @@ impl Registry {
         if let Some(choice) = self.by_key(&is_set) {
             return Some(choice);
         }
-        self.chosen(is_set, &local_servers::answering(self, lookup).await)
+        self.chosen(is_set, &answering(self, lookup).await)
     }
 
     /// The servers that [`choose`](Self::choose) looks for on this machine: what people call them, and where.
     pub fn local_servers(&self, lookup: &dyn Lookup) -> Vec<(String, String)> {
-        local_servers::looked_for(self, lookup)
+        looked_for(self, lookup)
     }
 
     /// The choice itself, from what is known.
@@ -120,6 +131,195 @@ pub const KEY_ORDER: &[&str] = &[
     "minimax",
     "cohere",
 ];
+
+/// The servers that are looked for, the first one first: their names in the registry.
+pub const LOCAL_SERVERS: &[&str] = &["ollama", "lmstudio", "llama_cpp"];
+
+/// The one that speaks a wire of its own.
+const OLLAMA: &str = "ollama";
+
+/// Time limit for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// Time limit for all requests to one server.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Time limit for a request about one model.
+const SHOW_TIME: Duration = Duration::from_millis(250);
+
+/// The largest answer.
+const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
+
+/// Most models that are asked about one by one.
+const MAX_SHOWN: usize = 6;
+
+/// A server on this machine that has a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweringServer {
+    /// Its name in the registry.
+    pub provider: String,
+    /// Its name, as people know it.
+    pub name: String,
+    /// Its address as it is shown: `localhost:11434`.
+    pub address: String,
+    /// The model: the first one in its list that can call tools, as far as it says.
+    pub model: String,
+}
+
+/// Returns the servers that answer.
+async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<AnsweringServer> {
+    let Some(client) = client() else { return Vec::new() };
+    let asked = LOCAL_SERVERS.iter().filter_map(|provider| {
+        let info = registry.info(provider)?;
+        let url = address_of(registry, lookup, provider)?;
+        let (client, name) = (&client, info.display_name.clone());
+        Some(async move {
+            let model =
+                tokio::time::timeout(SERVER_TIMEOUT, first_model(client, provider, &url)).await.ok()??;
+            let address = shown(&url)?;
+            Some(AnsweringServer { provider: (*provider).to_owned(), name, address, model })
+        })
+    });
+    join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// Returns the names and addresses of the servers that are looked for.
+fn looked_for(registry: &Registry, lookup: &dyn Lookup) -> Vec<(String, String)> {
+    let places = LOCAL_SERVERS.iter().filter_map(|provider| {
+        let url = address_of(registry, lookup, provider)?;
+        Some((registry.info(provider)?.display_name.clone(), shown(&url)?))
+    });
+    places.collect()
+}
+
+fn shown(url: &Url) -> Option<String> {
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+}
+
+/// Returns the address from the settings, or the usual one.
+fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &str) -> Option<Url> {
+    let setting = registry.info(provider)?.settings.iter().find(|setting| setting.name.ends_with("_HOST"))?;
+    let said = lookup.value(&setting.name).ok().flatten().filter(|text| !text.trim().is_empty());
+    let text = said.or_else(|| setting.default.clone())?;
+    let usual = if provider == OLLAMA { Usual::OLLAMA } else { Usual::SERVICE };
+    address::parse(&text, usual).ok()
+}
+
+async fn first_model(client: &Client, provider: &str, url: &Url) -> Option<String> {
+    if provider != OLLAMA {
+        let list = body(client.get(address::join(url, "v1/models"))).await?;
+        return listed(&list).into_iter().next();
+    }
+    let list = body(client.get(address::join(url, "api/tags"))).await?;
+    for model in tagged(&list).into_iter().take(MAX_SHOWN) {
+        let show = client.post(address::join(url, "api/show")).body(json!({ "model": model }).to_string());
+        let show = show.header("content-type", "application/json").timeout(SHOW_TIME);
+        // One model that cannot be shown says nothing about the others.
+        if body(show).await.is_some_and(|shown| may_call_tools(&shown)) {
+            return Some(model);
+        }
+    }
+    None
+}
+
+/// The body of a good answer that is not too long.
+async fn body(request: RequestBuilder) -> Option<Vec<u8>> {
+    let mut response = request.send().await.ok().filter(|response| response.status().is_success())?;
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return None;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Some(body)
+}
+
+/// For this machine: nothing is looked up for it, and no proxy is asked.
+fn client() -> Option<Client> {
+    // TLS is rustls with ring, unless the program has chosen something else already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
+    let builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::none())
+        .no_proxy()
+        .tls_certs_only([])
+        .resolve_to_addrs("localhost", &here);
+    builder.build().ok()
+}
+
+/// Most models of a list that are looked at.
+const MAX_MODELS: usize = 200;
+
+/// The longest name of a model.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Words in the names of models that do not talk.
+const MUTE: [&str; 6] = ["embed", "rerank", "whisper", "bge-", "tts", "clip"];
+
+/// The capability of models that can call tools.
+const TOOLS: &str = "tools";
+
+/// Ollama's list.
+#[derive(Deserialize)]
+struct Tags {
+    models: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    name: String,
+    /// The service that it is really at: what is said to it does not stay here.
+    remote_host: Option<String>,
+}
+
+/// Ollama's description of a model. Older versions do not list its capabilities.
+#[derive(Deserialize)]
+struct Shown {
+    capabilities: Option<Vec<String>>,
+}
+
+/// The list of OpenAI's wire.
+#[derive(Deserialize)]
+struct Listed {
+    data: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+}
+
+/// The models of Ollama's list that are on this machine, the last one that was changed first.
+fn tagged(body: &[u8]) -> Vec<String> {
+    let models = serde_json::from_slice::<Tags>(body).map(|tags| tags.models).unwrap_or_default();
+    let here = models.into_iter().filter(|tag| tag.remote_host.as_ref().is_none_or(String::is_empty));
+    talking(here.map(|tag| tag.name))
+}
+
+/// Returns whether a model can call tools, as far as Ollama says.
+fn may_call_tools(body: &[u8]) -> bool {
+    let Ok(shown) = serde_json::from_slice::<Shown>(body) else { return false };
+    shown.capabilities.is_none_or(|all| all.iter().any(|it| it == TOOLS))
+}
+
+/// The models of a list of OpenAI's wire, in its order.
+fn listed(body: &[u8]) -> Vec<String> {
+    let entries = serde_json::from_slice::<Listed>(body).map(|listed| listed.data).unwrap_or_default();
+    talking(entries.into_iter().map(|entry| entry.id))
+}
+
+fn talking(names: impl Iterator<Item = String>) -> Vec<String> {
+    let is_name = |name: &String| {
+        !name.trim().is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(char::is_control)
+    };
+    let talks = |name: &String| {
+        let name = name.to_lowercase();
+        !MUTE.iter().any(|word| name.contains(word))
+    };
+    names.take(MAX_MODELS).filter(is_name).filter(talks).collect()
+}
 
 #[cfg(test)]
 mod tests {
@@ -206,5 +406,26 @@ mod tests {
             assert!(info.needs_key && info.default_model.is_some(), "{name}");
             assert!(info.settings.iter().all(|setting| !setting.is_required), "{name}");
         }
+    }
+
+    #[test]
+    fn models_that_do_not_talk_or_are_elsewhere_are_left_out() {
+        let tags =
+            br#"{"models": [{"name": "nomic-embed-text:latest"}, {"name": "big:cloud", "remote_host": "x"},
+            {"name": "qwen3:8b", "size": 5, "details": {}}, {"name": "a\u0007b"}]}"#;
+        assert_eq!(tagged(tags), ["qwen3:8b"]);
+        let list = br#"{"object": "list", "data": [{"id": "text-embedding-x"}, {"id": "org/m", "object": "model"}]}"#;
+        assert_eq!(listed(list), ["org/m"]);
+        for nonsense in [&b""[..], b"<html>", b"[]", b"{\"data\": 5}", b"{\"models\": null}"] {
+            assert!(tagged(nonsense).is_empty() && listed(nonsense).is_empty());
+        }
+    }
+
+    #[test]
+    fn who_does_not_say_may_call_tools() {
+        assert!(may_call_tools(br#"{"capabilities": ["completion", "tools"]}"#));
+        assert!(may_call_tools(br#"{"details": {}}"#));
+        assert!(!may_call_tools(br#"{"capabilities": ["completion"]}"#));
+        assert!(!may_call_tools(b"nothing"));
     }
 }

@@ -5,17 +5,12 @@
 //! ```
 //!
 //! - `table`: the services that goose knows, as data; `service`: those and the user's own in one form, also for lists;
-//! - `resolve`: from the user's settings to an endpoint, with `address` (URLs), `openai` (its two wires) and `proxy`;
-//! - `build`: from an endpoint to the provider;
-//! - `choice`: the model if the user chooses none; `local_servers`: the servers on this machine;
+//! - `resolve`: from the user's settings to an endpoint and a wire, with `address` (URLs and proxies);
+//! - `choice`: the model if the user chooses none, with the servers on this machine;
 //! - `setup_error`: problems, with fixes and suggestions.
 
 mod address;
-mod build;
 mod choice;
-mod local_servers;
-mod openai;
-mod proxy;
 mod resolve;
 mod service;
 mod setup_error;
@@ -26,6 +21,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use url::form_urlencoded::byte_serialize;
+
 pub use crate::registry::{
     choice::{AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
     service::{ProviderInfo, SettingInfo},
@@ -34,6 +31,7 @@ pub use crate::registry::{
 use crate::{
     catalogue::{self, ModelOverrides},
     custom::{CustomProvider, CustomProviderError, CustomProviders},
+    endpoint::{Endpoint, KeyHeader},
     lookup::{Lookup, TrackedLookup},
     model_ref::ModelRef,
     provider::{ModelInfo, Provider, ProviderFactory},
@@ -41,6 +39,7 @@ use crate::{
         resolve::{Resolved, Resolver, bad},
         service::{Service, ServiceSpec, Wire},
     },
+    wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, VertexClaude},
 };
 
 /// Context of a local model unless the user sets one. Ollama itself keeps little, and
@@ -149,7 +148,7 @@ impl Registry {
         let asked = TrackedLookup::new(lookup);
         let made = self.resolved(&model, &asked, overrides);
         let (resolved, info) = asked.judge(made)?;
-        Ok(build::provider(resolved, info))
+        Ok(build(resolved, info))
     }
 
     fn resolved(
@@ -329,6 +328,45 @@ fn fit_into_machine(
         info.context_limit = info.context_limit.min(OLLAMA_CONTEXT);
     }
     Ok(())
+}
+
+/// Makes the provider that is asked at an endpoint. Nothing is connected yet.
+fn build(resolved: Resolved, info: ModelInfo) -> Arc<dyn Provider> {
+    let Resolved { wire, endpoint } = resolved;
+    let model = info.name.as_str();
+    match wire {
+        Wire::OpenAi | Wire::Chat => Arc::new(OpenAiChat::new(endpoint, info)),
+        Wire::Responses => Arc::new(OpenAiResponses::new(endpoint, info)),
+        Wire::Anthropic => Arc::new(Anthropic::new(endpoint, info)),
+        Wire::Ollama => Arc::new(Ollama::new(endpoint, info)),
+        Wire::Gemini => Arc::new(Gemini::new(generate(endpoint, "", model), info)),
+        Wire::Vertex if model.contains("claude") => {
+            let path = format!("publishers/anthropic/models/{model}:streamRawPredict");
+            Arc::new(VertexClaude::new(below(endpoint, &path), info))
+        }
+        Wire::Vertex => {
+            let endpoint = generate(endpoint, "publishers/google/", model).with_key_header(KeyHeader::Bearer);
+            Arc::new(Gemini::new(endpoint, info))
+        }
+        Wire::Bedrock => {
+            // The ids of models hold colons, and those of profiles slashes.
+            let model: String = byte_serialize(model.as_bytes()).collect();
+            Arc::new(Bedrock::new(below(endpoint, &format!("model/{model}/converse-stream")), info))
+        }
+    }
+}
+
+fn generate(endpoint: Endpoint, publisher: &str, model: &str) -> Endpoint {
+    let mut endpoint = below(endpoint, &format!("{publisher}models/{model}:streamGenerateContent"));
+    endpoint.url.query_pairs_mut().append_pair("alt", "sse");
+    endpoint
+}
+
+/// Returns the endpoint with a path added to its own.
+fn below(mut endpoint: Endpoint, path: &str) -> Endpoint {
+    let path = format!("{}/{path}", endpoint.url.path().trim_end_matches('/'));
+    endpoint.url.set_path(&path);
+    endpoint
 }
 
 #[cfg(test)]

@@ -89,13 +89,8 @@ pub(crate) struct Service {
 /// The usual path of chat completions.
 pub(crate) const CHAT_PATH: &str = "v1/chat/completions";
 
-/// A service that speaks like OpenAI's chat and has nothing special; `docs` is the page for its keys.
-pub(crate) const fn chat(
-    name: &'static str,
-    display: &'static str,
-    host: &'static str,
-    docs: &'static str,
-) -> Service {
+/// A service that speaks like OpenAI's chat and has nothing special.
+pub(crate) const fn chat(name: &'static str, display: &'static str, host: &'static str) -> Service {
     Service {
         name,
         aliases: &[],
@@ -111,7 +106,7 @@ pub(crate) const fn chat(
         headers: &[],
         header_settings: &[],
         key_advice: None,
-        docs,
+        docs: "",
         models: &[],
     }
 }
@@ -256,7 +251,6 @@ impl crate::custom::CustomModel {
 
 /// A service that can be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ProviderInfo {
     /// The name to write in `GOOSE_PROVIDER`.
     pub name: String,
@@ -282,7 +276,6 @@ pub struct ProviderInfo {
 
 /// Something that can be set for a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct SettingInfo {
     /// The variable.
     pub name: String,

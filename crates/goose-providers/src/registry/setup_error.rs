@@ -6,7 +6,6 @@ use crate::{custom::CustomProviderError, model_ref::BadModelRef};
 
 /// Why a model cannot be asked. The message says what is wrong, [`hint`](Self::hint) what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
 pub enum SetupError {
     /// A model without a provider.
     #[error("no provider given for model `{model}`")]

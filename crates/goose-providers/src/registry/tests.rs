@@ -1,4 +1,4 @@
-//! Where every service is asked, once all that it needs is set.
+//! The addresses of all services, once all that they need is set.
 
 use std::collections::BTreeMap;
 
@@ -39,11 +39,11 @@ fn every_service_has_an_address() {
     insta::assert_snapshot!(said);
 }
 
-/// What is on offer and not in the table: llama.cpp answers to any name with whatever it was started with, whose size
+/// Models on offer that are not in the table: llama.cpp answers to any name with whatever it was started with, whose size
 /// nobody knows here; it refuses what does not fit.
 const NOT_IN_TABLE: &[(&str, &str)] = &[("llama_cpp", "default")];
 
-/// What is offered is known: its size decides when a conversation is made shorter.
+/// Models on offer are known: their size decides when a conversation is made shorter.
 #[test]
 fn every_model_on_offer_is_in_the_table_or_excused() {
     let offered =

@@ -10,7 +10,7 @@ use crate::{
     error::{ProviderError, ProviderResult},
     failure,
     provider::Effort,
-    reply::{StopReason, Usage},
+    reply::Usage,
     wires::{
         anthropic::claude_options,
         assembly::Assembly,
@@ -18,7 +18,7 @@ use crate::{
         content::{self, Part, VisionSupport, sent_arguments},
         framing::{Framing, StreamEvent},
         names::{sent_id, sent_name},
-        stream::{Decoder, text_at, unreadable},
+        stream::{Decoder, stop_reason, text_at},
         wire::{Ask, Codec, Wire},
     },
 };
@@ -168,8 +168,7 @@ impl Decoder for ConverseDecoder {
     }
 
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
-        let value: Value =
-            serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
+        let value: Value = event.json()?;
         if let Some(exception) = event.name.strip_prefix('!') {
             return Err(self.exception(exception, &value));
         }
@@ -189,7 +188,7 @@ impl Decoder for ConverseDecoder {
                     reply.end_call(call);
                 }
             }
-            "messageStop" => reply.stop(stop_of(text_at(&value, "/stopReason"))),
+            "messageStop" => reply.stop(stop_reason(text_at(&value, "/stopReason"))),
             "metadata" => {
                 reply.usage(usage_of(&value));
                 if reply.has_stopped() {
@@ -240,14 +239,4 @@ fn usage_of(value: &Value) -> Usage {
         (number("/usage/cacheReadInputTokens"), number("/usage/cacheWriteInputTokens"));
     let input = number("/usage/inputTokens").saturating_add(cached_input).saturating_add(cache_write);
     Usage { input, output: number("/usage/outputTokens"), cached_input, cache_write }
-}
-
-fn stop_of(reason: &str) -> StopReason {
-    match reason {
-        "end_turn" | "stop_sequence" => StopReason::EndTurn,
-        "tool_use" => StopReason::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
-        "guardrail_intervened" | "content_filtered" => StopReason::Refused,
-        other => StopReason::Other(failure::clean(other)),
-    }
 }

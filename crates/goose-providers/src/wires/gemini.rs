@@ -15,7 +15,7 @@ use crate::{
     failure,
     http::UsualKey,
     provider::Effort,
-    reply::{StopReason, Usage},
+    reply::Usage,
     wires::{
         assembly::Assembly,
         body::{RequestBody, Schema, without_nulls, write_element},
@@ -23,7 +23,7 @@ use crate::{
         framing::StreamEvent,
         models,
         names::{called_name, is_generated, sent_id, sent_name},
-        stream::{self, Decoder, fail_on_error, not_events, text_at, unreadable},
+        stream::{self, Decoder, fail_on_error, not_events, stop_reason, text_at},
         wire::{Ask, Codec, Wire},
     },
 };
@@ -205,8 +205,7 @@ impl Decoder for GeminiDecoder {
     }
 
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
-        let value: Value =
-            serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
+        let value: Value = event.json()?;
         fail_on_error(&self.endpoint, &value)?;
         if !value.is_object() {
             return Err(not_events());
@@ -240,7 +239,7 @@ fn read_chunk(chunk: &Value, reply: &mut Assembly) -> ProviderResult<()> {
     let reason = text_at(chunk, "/candidates/0/finishReason");
     if !reason.is_empty() {
         reply.usage(usage_of(chunk));
-        reply.stop(stop_of(reason));
+        reply.stop(stop_reason(reason));
     }
     Ok(())
 }
@@ -277,16 +276,5 @@ fn usage_of(chunk: &Value) -> Usage {
         output: number("candidatesTokenCount").saturating_add(number("thoughtsTokenCount")),
         cached_input: number("cachedContentTokenCount"),
         cache_write: 0,
-    }
-}
-
-fn stop_of(reason: &str) -> StopReason {
-    match reason {
-        "STOP" => StopReason::EndTurn,
-        "MAX_TOKENS" => StopReason::MaxTokens,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
-            StopReason::Refused
-        }
-        other => StopReason::Other(failure::clean(other)),
     }
 }

@@ -32,6 +32,7 @@ pub use anthropic::Anthropic;
 pub(crate) use anthropic::VertexClaude;
 pub use converse::Bedrock;
 pub use gemini::Gemini;
+pub(crate) use models::openai_version;
 pub use ollama::Ollama;
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;

@@ -31,7 +31,8 @@ pub(super) fn least_openai_effort(model: &str) -> &'static str {
     }
 }
 
-fn openai_version(name: &str) -> Option<(u32, u32)> {
+/// Returns the version of a GPT.
+pub(crate) fn openai_version(name: &str) -> Option<(u32, u32)> {
     version(name.strip_prefix("gpt-")?)
 }
 

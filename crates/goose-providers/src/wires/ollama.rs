@@ -18,7 +18,7 @@ use crate::{
         content::{self, Part, VisionSupport, joined, sent_arguments},
         framing::{Framing, StreamEvent},
         names::{called_name, sent_name},
-        stream::{Decoder, unreadable},
+        stream::{Decoder, stop_reason},
         wire::{Ask, Codec, Wire},
     },
 };
@@ -122,9 +122,6 @@ fn call_entry(part: &MessageContent) -> Option<Value> {
     Some(json!({ "function": { "name": sent_name(name), "arguments": sent_arguments(arguments) } }))
 }
 
-/// Longest unknown stop reason.
-const MAX_REASON_CHARS: usize = 100;
-
 #[derive(Deserialize)]
 struct Piece {
     message: Option<Said>,
@@ -171,8 +168,7 @@ impl Decoder for OllamaDecoder {
     }
 
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
-        let piece = serde_json::from_str(&event.data).map_err(|error| unreadable(&error, &event.data))?;
-        self.piece(piece, reply)
+        self.piece(event.json()?, reply)
     }
 }
 
@@ -218,10 +214,7 @@ fn end(piece: &Piece, reply: &mut Assembly) {
             cache_write: 0,
         });
     }
-    reply.stop(match piece.done_reason.as_deref() {
-        None | Some("stop" | "") => StopReason::EndTurn,
-        Some("length") => StopReason::MaxTokens,
-        Some(other) => StopReason::Other(other.chars().take(MAX_REASON_CHARS).collect()),
-    });
+    let reason = piece.done_reason.as_deref().filter(|reason| !reason.is_empty());
+    reply.stop(reason.map_or(StopReason::EndTurn, stop_reason));
     reply.done();
 }

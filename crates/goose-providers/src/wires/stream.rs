@@ -19,7 +19,7 @@ use crate::{
     error::{ProviderError, ProviderResult},
     failure,
     http::{self, Body},
-    reply::{ReplyEvent, ReplyStream},
+    reply::{ReplyEvent, ReplyStream, StopReason},
 };
 
 /// Largest answer on the wire.
@@ -245,6 +245,14 @@ pub(super) fn whole<T: DeserializeOwned>(answer: Value, field: &str) -> Provider
     T::deserialize(&answer).map_err(|error| unreadable(&error, &answer.to_string()))
 }
 
+impl StreamEvent {
+    /// Reads the payload.
+    pub(super) fn json<T: DeserializeOwned>(&self) -> ProviderResult<T> {
+        let data = self.data.trim();
+        serde_json::from_str(data).map_err(|error| unreadable(&error, data))
+    }
+}
+
 /// An event, or an answer, that is not what the protocol says.
 pub(super) fn unreadable(error: &serde_json::Error, text: &str) -> ProviderError {
     let shown: String = failure::clean(text).chars().take(SHOWN_CHARS).collect();
@@ -261,6 +269,26 @@ fn form_of(chunk: &[u8], framing: Framing) -> ProviderResult<Form> {
         }
         Some(_) if framing == Framing::Frames => Ok(Form::Events(EventReader::new(framing))),
         Some(_) => Ok(Form::Events(EventReader::new(Framing::Sse))),
+    }
+}
+
+/// Returns the reason to stop that a word stands for. The services' words do not contradict each other.
+pub(super) fn stop_reason(word: &str) -> StopReason {
+    match word.to_ascii_lowercase().as_str() {
+        "stop" | "end_turn" | "eos" | "stop_sequence" => StopReason::EndTurn,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "content_filter"
+        | "content_filtered"
+        | "guardrail_intervened"
+        | "refusal"
+        | "safety"
+        | "image_safety"
+        | "recitation"
+        | "blocklist"
+        | "prohibited_content"
+        | "spii" => StopReason::Refused,
+        _ => StopReason::Other(failure::clean(word)),
     }
 }
 

@@ -8,7 +8,7 @@ use goose_providers::{
     ModelOverrides, ModelRef, Provider, ProviderResult, Registry, Reply, Request, RequestOptions,
 };
 
-/// What a user has set.
+/// The settings of a user.
 pub(crate) fn set<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }

@@ -25,7 +25,7 @@ fn loaded(files: &[(&str, Value)]) -> CustomProviders {
     CustomProviders::load(folder.path())
 }
 
-/// What a service of the user's own is asked.
+/// Returns the requests to a service of the user's own.
 async fn asked<const N: usize>(mut file: Value, pairs: [(&str, &str); N]) -> Asked {
     let server = Loopback::start(vec![Answer::new(401, "{}")]).await;
     file["base_url"] = json!(file["base_url"].as_str().unwrap().replace("URL", &server.url()));

@@ -240,7 +240,7 @@ async fn silence_is_noticed() {
     silent.left().await;
 }
 
-/// Who stops listening stops the service too, before the answer has begun and after.
+/// A dropped stream stops the service too, before the answer has begun and after.
 #[tokio::test]
 async fn dropping_ends_the_request() {
     let begun = format!(

@@ -12,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What is answered.
+/// An answer.
 #[derive(Clone)]
 pub(crate) struct Answer {
     status: u16,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
     end: End,
 }
 
-/// How an answer ends.
+/// The end of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Clean,
@@ -65,7 +65,7 @@ impl Answer {
     }
 }
 
-/// What was asked.
+/// A request.
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) target: String,

@@ -134,7 +134,7 @@ async fn an_unreachable_proxy_is_named() {
     assert!(!error.contains("canary"), "{error}");
 }
 
-/// What a service is asked with these settings.
+/// Returns the request to a service with these settings.
 async fn asked<const N: usize>(model: &str, mut pairs: [(&str, &str); N]) -> Asked {
     let server = Loopback::start(vec![Answer::new(401, "{}")]).await;
     let url = server.url();

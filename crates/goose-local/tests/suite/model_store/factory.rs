@@ -1,7 +1,7 @@
 //! The factory: downloads with consent only, and providers from files that are there.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fs,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -81,7 +81,7 @@ async fn a_missing_model_is_downloaded_after_consent_only() -> anyhow::Result<()
     };
     fs::write(config.join("models.json"), serde_json::to_vec(&[entry])?)?;
     let hub = good_hub(file)?;
-    let lookup = HashMap::from([("HF_ENDPOINT".to_owned(), hub.url())]);
+    let lookup = BTreeMap::from([("HF_ENDPOINT".to_owned(), hub.url())]);
     let log = Log::default();
     let models = |answer: Option<Result<(), String>>| {
         let user =
@@ -104,7 +104,7 @@ async fn a_missing_model_is_downloaded_after_consent_only() -> anyhow::Result<()
     let provider = models(None).build(NAME, &lookup)?;
     assert_eq!((provider.name(), provider.model().name.as_str()), ("local", NAME));
 
-    let wrong = HashMap::from([("GOOSE_LOCAL_THREADS".to_owned(), "many".to_owned())]);
+    let wrong = BTreeMap::from([("GOOSE_LOCAL_THREADS".to_owned(), "many".to_owned())]);
     let error = models(None).build(NAME, &wrong).err().context("that is not a number")?;
     ensure!(error.to_string().contains("GOOSE_LOCAL_THREADS"), "{error}");
     Ok(())

@@ -10,12 +10,12 @@ use crate::{
     endpoint::Endpoint,
     error::ProviderResult,
     failure,
-    reply::{StopReason, Usage},
+    reply::Usage,
     wires::{
         anthropic::WIRE,
         assembly::{Assembly, too_much},
         framing::StreamEvent,
-        stream::{self, Decoder, fail_on_error, unreadable},
+        stream::{self, Decoder, fail_on_error, stop_reason, unreadable},
     },
 };
 
@@ -72,7 +72,7 @@ impl Decoder for AnthropicDecoder {
         }
         self.count(answer.usage.as_ref(), reply);
         if let Some(reason) = answer.stop_reason {
-            reply.stop(stop_of(&reason));
+            reply.stop(stop_reason(&reason));
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl AnthropicDecoder {
             Event::MessageDelta { delta, usage } => {
                 self.count(usage.as_ref(), reply);
                 if let Some(reason) = delta.stop_reason {
-                    reply.stop(stop_of(&reason));
+                    reply.stop(stop_reason(&reason));
                 }
             }
             Event::MessageStop => {
@@ -186,16 +186,6 @@ impl AnthropicDecoder {
             cache_write: written,
         };
         reply.usage(self.usage);
-    }
-}
-
-fn stop_of(reason: &str) -> StopReason {
-    match reason {
-        "end_turn" | "stop_sequence" => StopReason::EndTurn,
-        "tool_use" => StopReason::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
-        "refusal" => StopReason::Refused,
-        other => StopReason::Other(failure::clean(other)),
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     endpoint::Endpoint,
-    error::{ProviderError, ProviderResult},
+    error::ProviderResult,
     failure,
     reply::{StopReason, Usage},
     wires::{
@@ -19,7 +19,7 @@ use crate::{
         content,
         framing::StreamEvent,
         openai_chat::WIRE,
-        stream::{self, Decoder, unreadable},
+        stream::{self, Decoder, stop_reason},
     },
 };
 
@@ -53,12 +53,11 @@ impl Decoder for ChatDecoder {
         if data.is_empty() {
             return Ok(());
         }
-        let chunk = serde_json::from_str(data).map_err(|error| unreadable(&error, data))?;
         // Some name the event that holds an error, and put nothing around it.
         if event.name == "error" {
-            return Err(self.named_error(data));
+            return Err(failure::from_value(&self.endpoint, &event.json()?));
         }
-        self.chunk(chunk, reply)
+        self.chunk(event.json()?, reply)
     }
 
     fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
@@ -67,11 +66,6 @@ impl Decoder for ChatDecoder {
 }
 
 impl ChatDecoder {
-    fn named_error(&self, data: &str) -> ProviderError {
-        let value: Value = serde_json::from_str(data).unwrap_or_default();
-        failure::from_value(&self.endpoint, &value)
-    }
-
     fn chunk(&mut self, chunk: Chunk, reply: &mut Assembly) -> ProviderResult<()> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(failure::from_value(&self.endpoint, &error));
@@ -98,7 +92,7 @@ impl ChatDecoder {
             return Err(failure::from_value(&self.endpoint, &error));
         }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            reply.stop(stop_of(reason));
+            reply.stop(stop_reason(&reason));
         }
         Ok(())
     }
@@ -190,16 +184,6 @@ fn content_part(part: &Value, reply: &mut Assembly) -> ProviderResult<()> {
             texts.into_iter().try_for_each(|text| reply.think(text, || None))
         }
         _ => Ok(()),
-    }
-}
-
-fn stop_of(reason: String) -> StopReason {
-    match reason.as_str() {
-        "stop" | "end_turn" | "eos" | "stop_sequence" => StopReason::EndTurn,
-        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
-        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
-        "content_filter" | "refusal" | "safety" => StopReason::Refused,
-        _ => StopReason::Other(failure::clean(&reason)),
     }
 }
 

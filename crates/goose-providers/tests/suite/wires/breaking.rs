@@ -69,7 +69,7 @@ async fn nothing_at_all_is_a_cut() {
     }
 }
 
-/// Where the service has said why it stopped, it need not say goodbye.
+/// A service that has said why it stopped need not close the stream properly.
 #[tokio::test]
 async fn the_last_words_may_be_missing() {
     for tongue in [Tongue::Chat, Tongue::Anthropic] {

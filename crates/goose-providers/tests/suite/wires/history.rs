@@ -1,4 +1,4 @@
-//! What is sent again and again: always the same bytes, always valid, whatever the history holds.
+//! Repeated requests: always the same bytes, always valid, whatever the history holds.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What single services do differently from the book.
+//! Deviations of single services from the protocols.
 
 use goose_extension::{Message, MessageContent, Reasoning};
 use goose_providers::{ProviderError, StopReason};

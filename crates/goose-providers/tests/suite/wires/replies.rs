@@ -1,4 +1,4 @@
-//! What models say, as it should be: the same events and the same message on every wire.
+//! Regular answers: the same events and the same message on every wire.
 
 use goose_extension::{Message, MessageContent, Reasoning, Role};
 use goose_providers::{Reply, ReplyEvent, StopReason, Usage};
@@ -110,7 +110,7 @@ async fn arguments_may_come_byte_by_byte() {
     }
 }
 
-/// What was thought is shown, kept, and sent back to the wire that wants it.
+/// Thoughts are shown, kept, and sent back to the wire that wants them.
 #[tokio::test]
 async fn thoughts_go_round() {
     for tongue in ALL {

@@ -1,4 +1,4 @@
-//! What is sent, byte for byte: one rich conversation on each wire, and the fields that models take and refuse.
+//! Requests, byte for byte: one rich conversation on each wire, and the fields that models take and refuse.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ async fn a_rich_conversation_on_each_wire() {
     }
 }
 
-/// What is sent where nobody asks for anything: no field but those that are needed.
+/// Without options, no field is sent but those that are needed.
 #[tokio::test]
 async fn a_plain_request_is_small() {
     for tongue in ALL {

@@ -58,7 +58,7 @@ impl Answer {
     }
 }
 
-/// What came in one request.
+/// A request that came in.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) head: String,
@@ -111,7 +111,7 @@ impl Server {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// How often the other side has left while the server stayed.
+    /// Returns the number of clients that left while the server stayed.
     pub(crate) fn left(&self) -> usize {
         self.state.left.load(Ordering::SeqCst)
     }

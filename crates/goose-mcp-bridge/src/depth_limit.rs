@@ -54,7 +54,7 @@ fn cut(json: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// If in a text of JSON we are.
+/// A position in a JSON text.
 #[derive(Default)]
 struct Place {
     level: usize,

@@ -37,9 +37,8 @@ use super::{
 /// Time for open connections to end when the server is stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// If and for whom to serve.
+/// The address of a server, and the clients that may use it.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct HttpOptions {
     /// The address; port 0 takes a free one.
     pub address: SocketAddr,
@@ -118,7 +117,7 @@ impl HttpServer {
     ///
     /// # Errors
     ///
-    /// If its task panicked.
+    /// Its task panicked.
     pub async fn waiting(mut self) -> AnyhowResult<()> {
         Ok((&mut self.task).await?)
     }
@@ -127,7 +126,7 @@ impl HttpServer {
     ///
     /// # Errors
     ///
-    /// If its task panicked.
+    /// Its task panicked.
     pub async fn stop(mut self) -> AnyhowResult<()> {
         self.stop.cancel();
         match tokio::time::timeout(GRACE, &mut self.task).await {

@@ -5,7 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-mod cancel_on_drop;
 mod client;
 mod depth_limit;
 mod http;

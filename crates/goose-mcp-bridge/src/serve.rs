@@ -82,7 +82,7 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// If the first message of the client is not one that MCP begins with.
+    /// The first message of the client is not one that MCP begins with.
     pub async fn stdio(self) -> AnyhowResult<()> {
         let (reader, writer) = rmcp::transport::io::stdio_pipes();
         self.streams(reader, writer).await.map(drop)
@@ -92,7 +92,7 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// If the first message of the client is not one that MCP begins with.
+    /// The first message of the client is not one that MCP begins with.
     pub async fn streams<R, W>(self, reader: R, writer: W) -> AnyhowResult<Arc<LineFaults>>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -133,7 +133,7 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// If the address cannot be bound.
+    /// The address cannot be bound.
     pub async fn http(self, options: HttpOptions) -> AnyhowResult<HttpServer> {
         let stop = self.stop.clone();
         HttpServer::start(self.into_handler()?, options, stop).await

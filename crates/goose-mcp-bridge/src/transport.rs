@@ -1,14 +1,17 @@
-//! Transports of any type in a box, and the hook that can put something in front of one.
+//! Transports of any type in a box, and the hook that can put something in front of one. [`CancelOnDrop`]: a request whose
+//! answer is awaited; when the wait is dropped, the other side is told to stop.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use goose_extension::ToolResult;
 use rmcp::{
-    RoleClient,
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    Peer, RoleClient,
+    model::{CancelledNotification, CancelledNotificationParam, RequestId},
+    service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage},
     transport::Transport,
 };
+use tokio_util::task::TaskTracker;
 
 use super::Target;
 
@@ -100,5 +103,55 @@ impl Transport<RoleClient> for BoxTransport {
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
         self.0.close_boxed()
+    }
+}
+
+/// Time limit of a withdrawal: the other side may have stopped reading.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Withdraws a request when it is dropped before [`done`](Self::done).
+pub(crate) struct CancelOnDrop<'a, Role: ServiceRole> {
+    peer: &'a Peer<Role>,
+    id: Option<RequestId>,
+    /// Counts the withdrawals on their way.
+    tracker: Option<&'a TaskTracker>,
+}
+
+impl<'a, Role: ServiceRole> CancelOnDrop<'a, Role> {
+    pub(crate) fn new(peer: &'a Peer<Role>, id: RequestId) -> Self {
+        Self { peer, id: Some(id), tracker: None }
+    }
+
+    /// Counts the withdrawal in a tracker, on which one can wait until it was sent.
+    pub(crate) fn tracked(mut self, tracker: &'a TaskTracker) -> Self {
+        self.tracker = Some(tracker);
+        self
+    }
+
+    /// The answer came.
+    pub(crate) fn done(mut self) {
+        self.id = None;
+    }
+}
+
+impl<Role: ServiceRole> Drop for CancelOnDrop<'_, Role> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        let withdrawing = async move { withdraw(&peer, id).await };
+        match self.tracker {
+            Some(tracker) => tracker.spawn_on(withdrawing, &runtime),
+            None => runtime.spawn(withdrawing),
+        };
+    }
+}
+
+async fn withdraw<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId) {
+    let reason = "the caller no longer waits for the answer";
+    let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
+    let notification = CancelledNotification::new(params);
+    let sending = peer.send_notification(notification.into());
+    if !matches!(tokio::time::timeout(SEND_TIMEOUT, sending).await, Ok(Ok(()))) {
+        tracing::debug!("a cancellation could not be sent");
     }
 }

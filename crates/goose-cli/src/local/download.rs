@@ -169,7 +169,6 @@ impl DownloadProgress for Progress {
             Event::Checked { bytes, total } => self.checked(*bytes, *total),
             Event::Again { reason } => self.line(&format!("Retrying: {reason}")),
             Event::Failed { source, reason } => self.line(&format!("{source} failed: {reason}")),
-            _ => {}
         }
     }
 

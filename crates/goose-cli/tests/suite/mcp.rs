@@ -32,7 +32,8 @@ fn memory(home: &Home) -> ProcessSpec {
 async fn memory_is_served_in_both_eras() -> anyhow::Result<()> {
     let home = Home::new()?;
     for lifecycle in [Lifecycle::Initialize, Lifecycle::Discover] {
-        let server = connect(memory(&home), ConnectOptions::default().with_lifecycle(lifecycle)).await?;
+        let server =
+            connect(memory(&home), ConnectOptions { lifecycle, ..ConnectOptions::default() }).await?;
         ensure!(server.tools().iter().any(|tool| tool.name() == "remember_memory"));
         let arguments = hashmap! {
             "category" => json!("test"), "data" => json!("geese fly south"), "is_global" => json!(true),

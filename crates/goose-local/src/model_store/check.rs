@@ -82,7 +82,6 @@ const STEP_BYTES: usize = 8 * 1024 * 1024;
 
 /// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Verdict {
     /// It is the file of the catalogue.
     Right,

@@ -19,7 +19,6 @@ You can also
 /// Why something about models' files did not work. The message says what happened and why, [`hint`](Self::hint) what to
 /// do.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum ModelStoreError {
     /// Nobody knows a model of that name.
     #[error("there is no model `{name}`; there are: {}", .known.join(", "))]

@@ -37,7 +37,6 @@ const WHOLE_TRIES: usize = 2;
 
 /// The options of [`ModelStore::pull`].
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct PullOptions {
     /// The model hub's address, as `HF_ENDPOINT` names it.
     pub hub: Url,
@@ -79,7 +78,6 @@ fn address(text: &str) -> Result<Url, BadEndpoint> {
 
 /// An event of a download or a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Event<'a> {
     /// Another goose fetches it; it is waited for.
     Waiting,
@@ -130,7 +128,6 @@ pub type Events<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);
 
 /// A model that is here now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Pulled {
     /// Its file.
     pub path: PathBuf,

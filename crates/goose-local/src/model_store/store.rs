@@ -35,7 +35,6 @@ pub struct ModelStore {
 
 /// A model of the catalogue, or a file in the store that is not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Item {
     /// Its name.
     pub name: String,

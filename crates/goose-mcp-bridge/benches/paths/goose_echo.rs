@@ -46,7 +46,7 @@ pub(crate) async fn over(wire: Wire) -> anyhow::Result<Contender> {
             (Target::from(url), lifecycle, 100)
         }
     };
-    let extension = connect(target, ConnectOptions::default().with_lifecycle(lifecycle)).await?;
+    let extension = connect(target, ConnectOptions { lifecycle, ..ConnectOptions::default() }).await?;
     debug_assert!(lifecycle != Lifecycle::Auto);
     Ok(contender(&format!("goose {}", wire.name()), Some(wire), calls, extension))
 }

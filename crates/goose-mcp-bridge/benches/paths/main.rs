@@ -1,4 +1,4 @@
-//! What a call costs on each path, against the same tool written with rmcp's own macros.
+//! The cost of a call on each path, against the same tool written with rmcp's own macros.
 //!
 //! `cargo bench -p goose-extension` measures all contenders in one run, round by round in turn, so that a noisy
 //! machine disturbs all of them alike, and compares medians of ratios. It exits with 1 where a bar is missed:
@@ -16,7 +16,7 @@ mod rmcp_echo;
 use contender::{Contender, Wire};
 use report::Report;
 
-/// How often every contender takes its turn.
+/// Rounds of each contender.
 const ROUNDS: usize = 40;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

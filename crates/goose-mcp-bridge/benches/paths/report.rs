@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::{Contender, Wire};
 
-/// How many times faster than the duplex a direct call has to be.
+/// Least factor by which a direct call is faster than the duplex.
 const DIRECT_BAR: f64 = 50.0;
 
-/// How many times as long as rmcp's own a call may take.
+/// Largest factor by which a call may take longer than rmcp's own.
 const WIRE_BAR: f64 = 1.05;
 
 pub(crate) struct Report {

@@ -1,4 +1,4 @@
-//! What is asked: small forms as types, the shapes that the suite wants to see as schemas, and the answers in
+//! The questions: small forms as types, the shapes that the suite wants to see as schemas, and the answers in
 //! words.
 
 use goose_extension::{ElicitAction, Elicitation, ElicitationSchema, Elicited, Root, prelude::*};
@@ -21,7 +21,7 @@ pub(crate) struct Confirmation {
     pub(crate) ok: bool,
 }
 
-/// What a prompt should be about.
+/// The subject of a prompt.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Context {
     pub(crate) context: String,
@@ -32,7 +32,7 @@ pub(crate) fn name_of(answer: Option<Name>) -> String {
     answer.map_or_else(|| "stranger".to_owned(), |answer| answer.name)
 }
 
-/// What the person did with a form.
+/// The person's reaction to a form.
 pub(crate) fn told(answer: &Elicited) -> String {
     let action = match answer.action {
         ElicitAction::Accept => "accept",

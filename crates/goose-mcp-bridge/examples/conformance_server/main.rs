@@ -32,7 +32,7 @@ use goose_mcp_bridge::{HttpOptions, serve};
 use schemas::Contact;
 use tokio::time::sleep;
 
-/// How long the tools that report while they work pause between reports.
+/// Pause between two reports of the tools that report while they work.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[tokio::main]

@@ -34,7 +34,7 @@ pub(super) struct Connection {
     pub(super) service: RunningService<RoleClient, ClientSide>,
     /// The kinds of questions that the server was told we can answer.
     pub(super) declared: Answers,
-    /// If the server is a program of ours.
+    /// The server, where it is a program of ours.
     pub(super) program: Option<Program>,
     pub(super) feed: ChangeFeed,
     /// The tools that could not be used when the list was last read.

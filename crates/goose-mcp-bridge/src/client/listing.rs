@@ -164,7 +164,6 @@ const MAX_REASON_CHARS: usize = 300;
 
 /// A tool that a server announced and that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct DroppedTool {
     /// Its name, made printable and cut.
     pub name: String,

@@ -185,7 +185,7 @@ impl Stream {
         accepted.iter().flatten().any(|accepted| accepted == uri)
     }
 
-    /// PendingChanges what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
+    /// Marks what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
     /// counts as changed.
     pub(super) async fn run(mut self, news: Arc<News>) {
         let mut pause = FIRST_PAUSE;

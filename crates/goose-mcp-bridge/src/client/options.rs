@@ -12,8 +12,7 @@ use crate::{BoxTransport, Interceptor};
 /// Time that a server has to answer the greeting.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// If a server is.
-#[non_exhaustive]
+/// The place of a server.
 pub enum Target {
     /// At the other end of a pair of streams.
     Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
@@ -58,7 +57,6 @@ impl From<String> for Target {
 
 /// The greeting of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Lifecycle {
     /// Try 2026-07-28 first, then `initialize`.
     #[default]
@@ -71,7 +69,6 @@ pub enum Lifecycle {
 
 /// Options of a connection.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct ConnectOptions {
     /// The extension's name; by default what the server calls itself.
     pub name: Option<String>,
@@ -120,54 +117,6 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Greets the server in one way only.
-    pub fn with_lifecycle(mut self, lifecycle: Lifecycle) -> Self {
-        self.lifecycle = lifecycle;
-        self
-    }
-
-    /// Names the extension.
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Bounds each call.
-    pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
-        self.call_timeout = Some(timeout);
-        self
-    }
-
-    /// Bounds each call in spite of all progress.
-    pub fn with_max_call_time(mut self, limit: Duration) -> Self {
-        self.max_call_time = Some(limit);
-        self
-    }
-
-    /// Believes the groups that the server's tools claim.
-    pub fn with_trusted_groups(mut self) -> Self {
-        self.trust_groups = true;
-        self
-    }
-
-    /// Says who answers and hears what belongs to no call.
-    pub fn with_surroundings(mut self, context: CallContext) -> Self {
-        self.surroundings = context;
-        self
-    }
-
-    /// Adds a header for a server that is reached by URL.
-    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// Logs in to a server that is reached by URL and wants it.
-    pub fn with_oauth(mut self, oauth: OAuth) -> Self {
-        self.oauth = Some(oauth);
-        self
-    }
-
     /// The clock that stops during a login.
     pub(super) fn clock(&self) -> Option<&LoginClock> {
         self.oauth.as_ref().map(OAuth::clock)
@@ -178,23 +127,5 @@ impl ConnectOptions {
         if let Some(oauth) = &self.oauth {
             oauth.connected();
         }
-    }
-
-    /// Bounds the greeting and the first list of tools.
-    pub fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
-        self.handshake_timeout = timeout;
-        self
-    }
-
-    /// Asks for the server's log from a level on.
-    pub fn with_log_level(mut self, level: LogLevel) -> Self {
-        self.log_level = Some(level);
-        self
-    }
-
-    /// Puts a hook between client and server.
-    pub fn with_interceptor(mut self, interceptor: Arc<dyn Interceptor>) -> Self {
-        self.interceptor = Some(interceptor);
-        self
     }
 }

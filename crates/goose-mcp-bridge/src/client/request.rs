@@ -35,7 +35,7 @@ use super::{
     server_requests::{self, Answers, Budget},
     tasks,
 };
-use crate::{SESSION_META, WORKING_DIR_META, cancel_on_drop::CancelOnDrop};
+use crate::{SESSION_META, WORKING_DIR_META, transport::CancelOnDrop};
 
 /// Rounds of questions that one request may take.
 pub(super) const MAX_ROUNDS: u32 = 32;

@@ -259,7 +259,7 @@ pub(super) fn check_round(questions: usize) -> ToolResult<()> {
 ///
 /// # Errors
 ///
-/// If the question is not one that may be passed on, and where the answer does not fit it.
+/// The question may not be passed on, or the answer does not fit it.
 pub(super) async fn ask(
     context: &CallContext,
     key: &str,

@@ -3,17 +3,20 @@
 //!
 //! - `handler`: the MCP methods; `request_scope`: one request that may ask back, log and report progress;
 //! - `input_required`: questions on the 2026-07-28 wire; `notifications`: messages on their way to clients;
-//! - `paging`: lists in pages; `subscriptions`: watched resources.
+//! - `subscriptions`: watched resources.
+//!
+//! Lists come in pages. A cursor remembers where it stands and in which list: when the list has changed, the client is told
+//! to start again rather than being given a mixture.
 
 mod handler;
 mod input_required;
 mod notifications;
-mod paging;
 mod request_scope;
 mod subscriptions;
 
 use std::{
     collections::VecDeque,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
@@ -34,7 +37,6 @@ use self::{
 
 /// Limits and trust of a server towards its clients.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ServeOptions {
     /// Items on one page of a list.
     pub page_size: usize,
@@ -50,7 +52,7 @@ pub struct ServeOptions {
 impl Default for ServeOptions {
     fn default() -> Self {
         Self {
-            page_size: paging::PAGE_SIZE,
+            page_size: PAGE_SIZE,
             trust_surroundings: true,
             state_key: None,
             subscribe_timeout: Duration::from_secs(30),
@@ -170,7 +172,7 @@ impl ExtensionServer {
         name: impl Fn(&T) -> &str,
     ) -> Result<(Vec<T>, Option<String>), ErrorData> {
         let cursor = request.and_then(|request| request.cursor.as_deref());
-        paging::page(items, cursor, self.shared.options.page_size.max(1), name)
+        page(items, cursor, self.shared.options.page_size.max(1), name)
     }
 
     fn capabilities(&self) -> ServerCapabilities {
@@ -203,4 +205,51 @@ fn random_codec() -> ToolResult<RequestStateCodec> {
         ToolError::ExecutionError(format!("The system gives no random bytes for a state key: {error}."))
     })?;
     Ok(RequestStateCodec::new_unchecked(key))
+}
+
+/// Items on one page.
+const PAGE_SIZE: usize = 500;
+
+/// The page that `cursor` points at, and the cursor of the next one.
+fn page<T>(
+    items: Vec<T>,
+    cursor: Option<&str>,
+    size: usize,
+    name: impl Fn(&T) -> &str,
+) -> Result<(Vec<T>, Option<String>), ErrorData> {
+    if cursor.is_none() && items.len() <= size {
+        return Ok((items, None));
+    }
+    let fingerprint = fingerprint(items.iter().map(name));
+    let start = match cursor {
+        None => 0,
+        Some(cursor) => position(cursor, fingerprint)
+            .filter(|&start| start < items.len())
+            .ok_or_else(|| bad_cursor(cursor))?,
+    };
+    let more = items.len() > start + size;
+    let next = more.then(|| format!("{}.{fingerprint:016x}", start + size));
+    Ok((items.into_iter().skip(start).take(size).collect(), next))
+}
+
+fn position(cursor: &str, fingerprint: u64) -> Option<usize> {
+    let (start, list) = cursor.split_once('.')?;
+    (u64::from_str_radix(list, 16).ok()? == fingerprint).then_some(())?;
+    start.parse().ok()
+}
+
+fn fingerprint<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    names.for_each(|name| name.hash(&mut hasher));
+    hasher.finish()
+}
+
+fn bad_cursor(cursor: &str) -> ErrorData {
+    let cursor: String = cursor.chars().take(64).collect();
+    ErrorData::invalid_params(
+        format!(
+            "The cursor `{cursor}` does not belong to the list as it is now. List again without a cursor."
+        ),
+        None,
+    )
 }

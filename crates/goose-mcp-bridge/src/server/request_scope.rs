@@ -32,7 +32,7 @@ use super::{
     notifications::NotificationQueue,
 };
 use crate::{
-    CALL_META, RECORD_LOGGER, SESSION_META, STATUS_LOGGER, WORKING_DIR_META, cancel_on_drop::CancelOnDrop,
+    CALL_META, RECORD_LOGGER, SESSION_META, STATUS_LOGGER, WORKING_DIR_META, transport::CancelOnDrop,
 };
 
 /// The identity of a request, and its rounds so far.

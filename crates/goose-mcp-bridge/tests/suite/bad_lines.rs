@@ -1,4 +1,4 @@
-//! What a server on stdio does with lines that are not what they should be: it answers what has an id, counts the
+//! Malformed lines to a server on stdio: it answers what has an id, counts the
 //! rest, and goes on.
 
 use std::process::Stdio;

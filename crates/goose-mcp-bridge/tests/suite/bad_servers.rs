@@ -1,4 +1,4 @@
-//! What becomes of a call when the server does not do what it should.
+//! Calls to servers that do not do what they should.
 
 use std::{
     sync::Arc,
@@ -79,7 +79,7 @@ where
 {
     let (client, server) = tokio::io::duplex(1 << 16);
     let playing = tokio::spawn(script(Server::new(server)));
-    let options = options.with_lifecycle(Lifecycle::Initialize);
+    let options = ConnectOptions { lifecycle: Lifecycle::Initialize, ..options };
     (connect(client, options).await, playing)
 }
 
@@ -158,7 +158,8 @@ async fn a_call_that_takes_too_long_is_cancelled_on_the_server_and_a_late_answer
         server.answer(&next, json!({ "content": [{ "type": "text", "text": "in time" }] })).await;
         server.next().await;
     };
-    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(300));
+    let options =
+        ConnectOptions { call_timeout: Some(Duration::from_millis(300)), ..ConnectOptions::default() };
     let (extension, _playing) = play(options, script).await;
     let extension = extension.unwrap();
     assert!(matches!(work(&extension).await, Err(ToolError::Timeout(_))));
@@ -174,7 +175,8 @@ async fn a_server_that_stops_reading_does_not_keep_a_call_beyond_its_time() {
         server.answer(&list, json!({ "tools": [tool] })).await;
         std::future::pending().await
     };
-    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(300));
+    let options =
+        ConnectOptions { call_timeout: Some(Duration::from_millis(300)), ..ConnectOptions::default() };
     let (extension, playing) = play(options, script).await;
     let extension = extension.unwrap();
     let call = extension.call_tool("work", hashmap! { "data" => json!("x".repeat(1 << 20)) });
@@ -201,7 +203,8 @@ async fn ids_that_come_back_as_strings_are_recognised() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_greets_or_never_lists_is_given_up() {
-    let options = || ConnectOptions::default().with_handshake_timeout(Duration::from_millis(300));
+    let options =
+        || ConnectOptions { handshake_timeout: Duration::from_millis(300), ..ConnectOptions::default() };
     let silent = |mut server: Server| async move { while server.next().await.is_some() {} };
     let (extension, _playing) = play(options(), silent).await;
     assert!(matches!(extension, Err(ToolError::Disconnected(_))), "{extension:?}");
@@ -322,7 +325,7 @@ async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
     assert_eq!(answer, Ok(json!({ "response": "at last" })));
 }
 
-/// Whether a process is there and not merely waiting to be reaped.
+/// Returns whether a process is there and not merely waiting to be reaped.
 #[cfg(target_os = "linux")]
 fn is_running(pid: &Value) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))

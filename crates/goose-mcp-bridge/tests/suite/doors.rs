@@ -46,7 +46,7 @@ impl Door {
             }
         };
         let extension =
-            connect(target, options.with_lifecycle(lifecycle).with_trusted_groups()).await.unwrap();
+            connect(target, ConnectOptions { lifecycle, trust_groups: true, ..options }).await.unwrap();
         Opened { extension, _server: server }
     }
 }

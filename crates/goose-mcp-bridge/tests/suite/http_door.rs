@@ -1,4 +1,4 @@
-//! What the HTTP endpoint lets in: only its own names, only known origins, only bodies of a sane size.
+//! Access to the HTTP endpoint: only its own names, only known origins, only bodies of a sane size.
 
 use goose_mcp_bridge::{ConnectOptions, HttpOptions, HttpServer, Lifecycle, MAX_LINE_BYTES, connect, serve};
 use goose_test_support::Workbench;
@@ -92,7 +92,7 @@ async fn a_stopped_server_frees_its_port_though_a_client_is_there() {
         let server = server().await;
         let address = server.address();
         let client =
-            connect(server.url(), ConnectOptions::default().with_lifecycle(lifecycle)).await.unwrap();
+            connect(server.url(), ConnectOptions { lifecycle, ..ConnectOptions::default() }).await.unwrap();
         server.stop().await.unwrap();
         assert!(tokio::net::TcpListener::bind(address).await.is_ok());
         drop(client);

@@ -1,4 +1,4 @@
-//! What becomes of a call when the web is not as it should be.
+//! Calls over a faulty network.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use goose_mcp_bridge::{ConnectOptions, Lifecycle, RemoteExtension, connect};
 use crate::web::{Asked, Web, mcp, status, with_header};
 
 fn options() -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(Lifecycle::Initialize)
+    ConnectOptions { lifecycle: Lifecycle::Initialize, ..ConnectOptions::default() }
 }
 
 async fn open(web: &Web) -> Arc<RemoteExtension> {
@@ -136,8 +136,12 @@ async fn redirects_are_not_followed_and_take_no_header_along() {
         let location = other.url("/mcp?key=hidden");
         let moved = move |_| Some(with_header(status(code), "location", &location));
         let (web, _) = odd("tools/call", moved).await;
-        let server =
-            connect(web.url("/mcp"), options().with_header("Authorization", "Bearer canary")).await.unwrap();
+        let server = connect(
+            web.url("/mcp"),
+            ConnectOptions { headers: vec![("Authorization".into(), "Bearer canary".into())], ..options() },
+        )
+        .await
+        .unwrap();
         let error = work(&server).await.unwrap_err().to_string();
         assert!(error.contains(&other.url("/mcp")) && !error.contains("hidden"), "{error}");
         assert!(!error.contains("canary"), "{error}");

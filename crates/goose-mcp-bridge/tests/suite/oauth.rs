@@ -12,7 +12,9 @@ use async_trait::async_trait;
 use axum::http::Method;
 use futures::future::join_all;
 use goose_extension::prelude::*;
-use goose_mcp_bridge::{Browser, FileTokenStore, MemoryTokenStore, OAuth, TokenStore, connect};
+use goose_mcp_bridge::{
+    Browser, ConnectOptions, FileTokenStore, MemoryTokenStore, OAuth, TokenStore, connect,
+};
 use url::Url;
 
 use crate::{
@@ -147,9 +149,11 @@ async fn time_that_a_person_takes_is_not_the_servers() {
     let (web, office) = office().await;
     let oauth =
         OAuth::new(Arc::new(MemoryTokenStore::default())).with_browser(Arc::new(Slow(Visitor::default())));
-    let options = options(&oauth)
-        .with_handshake_timeout(Duration::from_secs(1))
-        .with_call_timeout(Duration::from_secs(1));
+    let options = ConnectOptions {
+        handshake_timeout: Duration::from_secs(1),
+        call_timeout: Some(Duration::from_secs(1)),
+        ..options(&oauth)
+    };
     let server = connect(web.url("/mcp"), options).await.unwrap();
     lock(&office).revoke();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
@@ -159,7 +163,10 @@ async fn time_that_a_person_takes_is_not_the_servers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_header_of_the_user_wins_and_nobody_logs_in() {
     let (web, office) = office().await;
-    let options = options(&in_memory()).with_header("Authorization", "Bearer mine");
+    let options = ConnectOptions {
+        headers: vec![("Authorization".into(), "Bearer mine".into())],
+        ..options(&in_memory())
+    };
     let error = connect(web.url("/mcp"), options).await.unwrap_err().to_string();
     assert!(error.contains("401"), "{error}");
     assert_eq!(look(&office, |it| (it.logins, it.seen.clone())), (0, vec!["Bearer mine".to_owned()]));

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use futures::future::{join, join_all};
 use goose_extension::prelude::*;
-use goose_mcp_bridge::{Browser, MemoryTokenStore, OAuth, connect};
+use goose_mcp_bridge::{Browser, ConnectOptions, MemoryTokenStore, OAuth, connect};
 use url::Url;
 
 use crate::{
@@ -100,7 +100,8 @@ async fn waiting_for_the_login_of_another_connection_is_not_the_servers_time() {
     }
     let (web, office) = office().await;
     let oauth = logging_in_with(Arc::new(Slow(Visitor::default())));
-    let options = || options(&oauth).with_handshake_timeout(LIMIT).with_call_timeout(LIMIT);
+    let options =
+        || ConnectOptions { handshake_timeout: LIMIT, call_timeout: Some(LIMIT), ..options(&oauth) };
     let first = tokio::spawn(connect(web.url("/mcp"), options()));
     // The second greets while somebody logs in for the first.
     until(async || lock(&office).posted.iter().any(|text| text.contains("redirect_uris"))).await;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use goose_extension::prelude::*;
-use goose_mcp_bridge::{FileTokenStore, MemoryTokenStore, OAuth, TokenStore, connect};
+use goose_mcp_bridge::{ConnectOptions, FileTokenStore, MemoryTokenStore, OAuth, TokenStore, connect};
 use url::Url;
 
 use crate::{
@@ -107,7 +107,10 @@ async fn no_token_travels_unprotected() {
     let error = connect(url.clone(), options(&in_memory())).await.unwrap_err().to_string();
     assert!(error.contains("not https") && error.contains("`Authorization` header"), "{error}");
     // What the user wrote is the user's business.
-    let options = options(&in_memory()).with_header("Authorization", "Bearer mine");
+    let options = ConnectOptions {
+        headers: vec![("Authorization".into(), "Bearer mine".into())],
+        ..options(&in_memory())
+    };
     assert_eq!(work(&connect(url, options).await.unwrap(), false).await, Ok(json!("done")));
 }
 

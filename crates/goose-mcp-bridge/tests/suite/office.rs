@@ -23,36 +23,36 @@ use url::{Url, form_urlencoded};
 
 use crate::web::{Asked, Web, json_answer, mcp, status, with_header};
 
-/// What the login server knows and does.
+/// The state and the behaviour of the login server.
 #[derive(Default)]
 pub(crate) struct Office {
-    /// Where the MCP server is.
+    /// The address of the MCP server.
     pub(crate) server: String,
-    /// Where the login server is.
+    /// The address of the login server.
     pub(crate) url: String,
     /// The login server, which lives as long as this.
     pub(crate) desk: Option<Web>,
     /// The login server that the MCP server names, if not this one.
     pub(crate) elsewhere: Option<String>,
-    /// Whether nobody says where to log in.
+    /// True if no server says where to log in.
     pub(crate) silent: bool,
-    /// What the login server answers to those who want a token: an error and its status.
+    /// The login server's answer to requests for a token: an error and its status.
     pub(crate) trouble: Option<(&'static str, u16)>,
-    /// What was posted to the login server.
+    /// The requests to the login server.
     pub(crate) posted: Vec<String>,
-    /// What was posted to the MCP server where nothing is.
+    /// The requests to paths where the MCP server has nothing.
     pub(crate) strays: Vec<String>,
     /// Calls that were refused for want of a login.
     pub(crate) refused_calls: usize,
-    /// Whether the server has sessions with streams.
+    /// True if the server has sessions with streams.
     pub(crate) has_streams: bool,
     /// Ends a stream.
     pub(crate) hung_up: Arc<tokio::sync::Notify>,
-    /// Whether the greeting needs no login.
+    /// True if the greeting needs no login.
     pub(crate) greets_all: bool,
     /// Streams that were opened.
     pub(crate) streams: usize,
-    /// Where the login page is said to be, if not at the office.
+    /// The announced address of the login page, if it is not the login server's.
     pub(crate) page: Option<String>,
     /// Which token has which scopes.
     pub(crate) tokens: BTreeMap<String, BTreeSet<String>>,
@@ -63,9 +63,9 @@ pub(crate) struct Office {
     pub(crate) logins: usize,
     pub(crate) refreshes: usize,
     pub(crate) asked_scopes: Vec<String>,
-    /// What came as `Authorization` to the MCP server.
+    /// The `Authorization` headers that came to the MCP server.
     pub(crate) seen: Vec<String>,
-    /// Where calls are sent on to.
+    /// The target of redirects.
     pub(crate) moved: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn lock(office: &Shared) -> MutexGuard<'_, Office> {
     office.lock().unwrap()
 }
 
-/// What is so at one moment.
+/// A snapshot of the state.
 pub(crate) fn look<T>(office: &Shared, read: impl FnOnce(&Office) -> T) -> T {
     read(&lock(office))
 }
@@ -260,7 +260,11 @@ impl Browser for Visitor {
 }
 
 pub(crate) fn options(oauth: &OAuth) -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(Lifecycle::Initialize).with_oauth(oauth.clone())
+    ConnectOptions {
+        lifecycle: Lifecycle::Initialize,
+        oauth: Some(oauth.clone()),
+        ..ConnectOptions::default()
+    }
 }
 
 pub(crate) fn in_memory() -> OAuth {

@@ -12,7 +12,7 @@ use goose_mcp_bridge::{ConnectOptions, Lifecycle, ProcessSpec, RemoteExtension, 
 use goose_test_support::is_alive;
 use tempfile::TempDir;
 
-/// How long something that has to happen may take, on a busy machine.
+/// Time limit for something that has to happen, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server in the older way, with one tool whose work is the script `$WORK`; `$START` is run before it listens.
@@ -86,7 +86,7 @@ impl Server {
 }
 
 fn options() -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(Lifecycle::Initialize).with_name("x")
+    ConnectOptions { lifecycle: Lifecycle::Initialize, name: Some("x".into()), ..ConnectOptions::default() }
 }
 
 async fn until(what: &str, holds: impl Fn() -> bool) {
@@ -115,7 +115,7 @@ async fn a_program_that_ends_during_the_greeting_says_why_at_once() {
         let server =
             Server { start: "note; printf 'no \\033[31mkey\\n' >&2; exit 3".to_owned(), ..Server::new() };
         let begin = Instant::now();
-        let error = connect(server.command(), options().with_lifecycle(lifecycle)).await.unwrap_err();
+        let error = connect(server.command(), ConnectOptions { lifecycle, ..options() }).await.unwrap_err();
         assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
         let expected = "Could not connect to `x`: it ended with exit code 3 before it had greeted. \
                         Check that the server runs and speaks MCP. It last said on standard error:\n  \
@@ -130,7 +130,7 @@ async fn a_program_that_never_greets_leaves_nothing_when_it_is_given_up() {
     let start =
         format!("note; {STUBBORN} echo waiting for a licence >&2; trap '' TERM; while :; do sleep 1; done");
     let server = Server { start, ..Server::new() };
-    let options = options().with_handshake_timeout(Duration::from_secs(1));
+    let options = ConnectOptions { handshake_timeout: Duration::from_secs(1), ..options() };
     let error = connect(server.command(), options).await.unwrap_err().to_string();
     assert!(error.contains("did not answer within 1s"), "{error}");
     assert!(error.ends_with("It last said on standard error:\n  waiting for a licence"), "{error}");
@@ -301,7 +301,7 @@ async fn the_way_of_greeting_that_worked_is_known() {
     let program =
         tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
     for lifecycle in [Lifecycle::Auto, Lifecycle::Discover] {
-        let options = ConnectOptions::default().with_lifecycle(lifecycle);
+        let options = ConnectOptions { lifecycle, ..ConnectOptions::default() };
         let extension = connect(ProcessSpec::new(&program), options).await.unwrap();
         assert_eq!(extension.lifecycle(), lifecycle);
         assert!(extension.is_program());

@@ -159,7 +159,7 @@ async fn what_the_direct_path_answers_is_right() {
     assert!(matches!(call("flood", json!({ "bytes": 8 << 20 })).await, Err(ToolError::ExecutionError(_))));
 }
 
-/// What the witness saw and what came back, for calls that talk to their caller.
+/// Returns what the caller recorded and what came back, for calls that talk to their caller.
 async fn conversation(extension: &Arc<dyn Extension>) -> String {
     let mut text = String::new();
     for (declines, tool) in [
@@ -193,7 +193,9 @@ async fn progress_logs_and_questions_reach_the_caller_on_every_path() {
             // There, log messages travel on a stream of their own; see the next test.
             continue;
         }
-        let opened = door.open_with(ConnectOptions::default().with_log_level(LogLevel::Debug)).await;
+        let opened = door
+            .open_with(ConnectOptions { log_level: Some(LogLevel::Debug), ..ConnectOptions::default() })
+            .await;
         let actual = conversation(&opened.extension).await;
         if let Some(difference) = difference(&expected, &actual) {
             panic!("{door:?} differs from the direct path:\n{difference}\n{actual}");
@@ -206,8 +208,11 @@ async fn over_http_before_2026_log_messages_may_come_late_but_are_never_lost_or_
     let direct = Witness::new();
     Door::Direct.open().await.extension.call("report", JsonObject::new(), &direct.context()).await.unwrap();
     let surroundings = Witness::new();
-    let options =
-        ConnectOptions::default().with_log_level(LogLevel::Debug).with_surroundings(surroundings.context());
+    let options = ConnectOptions {
+        log_level: Some(LogLevel::Debug),
+        surroundings: surroundings.context(),
+        ..ConnectOptions::default()
+    };
     let opened = Door::Http(Lifecycle::Initialize).open_with(options).await;
     settle(Door::Http(Lifecycle::Initialize)).await;
     let (first, second) = (Witness::new(), Witness::new());
@@ -307,7 +312,7 @@ async fn questions_pass_through_a_server_that_stands_in_between() {
         (Lifecycle::Initialize, Lifecycle::Discover),
         (Lifecycle::Initialize, Lifecycle::Initialize),
     ] {
-        let options = |lifecycle| ConnectOptions::default().with_lifecycle(lifecycle);
+        let options = |lifecycle| ConnectOptions { lifecycle, ..ConnectOptions::default() };
         let between = connect(serve(Workbench::new()).duplex(), options(far)).await.unwrap();
         let extension = connect(Serve::shared(between).duplex(), options(near)).await.unwrap();
         let witness = Witness::new();
@@ -432,7 +437,7 @@ async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
     use goose_extension::Change;
     for far in [Lifecycle::Discover, Lifecycle::Initialize] {
         for near in [Lifecycle::Discover, Lifecycle::Initialize] {
-            let options = |lifecycle| ConnectOptions::default().with_lifecycle(lifecycle);
+            let options = |lifecycle| ConnectOptions { lifecycle, ..ConnectOptions::default() };
             // The server in between really subscribes to, and leaves, the one behind it.
             let between = connect(serve(Workbench::new()).duplex(), options(far)).await.unwrap();
             let server = Serve::shared(between).http(HttpOptions::default()).await.unwrap();
@@ -501,7 +506,7 @@ async fn mute(arrived: Arc<tokio::sync::Notify>) -> Web {
 async fn a_ping_does_not_wait_for_calls() {
     let arrived = Arc::new(tokio::sync::Notify::new());
     let web = mute(Arc::clone(&arrived)).await;
-    let options = ConnectOptions::default().with_lifecycle(Lifecycle::Discover);
+    let options = ConnectOptions { lifecycle: Lifecycle::Discover, ..ConnectOptions::default() };
     let extension = connect(web.url("/mcp"), options).await.unwrap();
     assert!(!extension.is_program());
     let calling = Arc::clone(&extension);

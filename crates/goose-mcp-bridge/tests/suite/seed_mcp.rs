@@ -91,7 +91,8 @@ async fn a_server_written_against_rmcp_is_an_extension_in_process() {
         let (server_read, client_write) = tokio::io::duplex(8192);
         spawn_and_serve(MyMCPServer, (server_read, server_write));
         let target = Target::Streams(Box::new(client_read), Box::new(client_write));
-        check(connect(target, ConnectOptions::default().with_lifecycle(lifecycle)).await.unwrap()).await;
+        check(connect(target, ConnectOptions { lifecycle, ..ConnectOptions::default() }).await.unwrap())
+            .await;
     }
 }
 
@@ -217,7 +218,10 @@ async fn lists_come_in_pages_and_a_stale_cursor_is_refused() {
 
 #[tokio::test]
 async fn a_client_reads_all_pages() {
-    let extension = connect(in_pages_of(2), ConnectOptions::default().with_trusted_groups()).await.unwrap();
+    let extension =
+        connect(in_pages_of(2), ConnectOptions { trust_groups: true, ..ConnectOptions::default() })
+            .await
+            .unwrap();
     let direct = Workbench::new();
     assert_eq!(extension.tools(), direct.tools());
     assert_eq!(extension.list_resources().await.unwrap(), direct.list_resources().await.unwrap());

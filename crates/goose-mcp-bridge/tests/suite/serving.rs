@@ -72,7 +72,7 @@ impl Extension for Hangs {
 async fn a_subscription_that_hangs_holds_up_no_other_client() {
     let extension = Hangs::default();
     let server = serve(extension.clone()).http(HttpOptions::default()).await.unwrap();
-    let options = || ConnectOptions::default().with_lifecycle(Lifecycle::Initialize);
+    let options = || ConnectOptions { lifecycle: Lifecycle::Initialize, ..ConnectOptions::default() };
     let stuck = connect(server.url(), options()).await.unwrap();
     let other = connect(server.url(), options()).await.unwrap();
     let waiting = tokio::spawn(async move { stuck.subscribe("note://hangs").await });
@@ -87,7 +87,7 @@ async fn a_subscription_that_hangs_holds_up_no_other_client() {
 async fn a_subscription_that_hangs_ends_with_an_error() {
     let mut limits = ServeOptions::default();
     limits.subscribe_timeout = Duration::from_millis(100);
-    let options = ConnectOptions::default().with_lifecycle(Lifecycle::Initialize);
+    let options = ConnectOptions { lifecycle: Lifecycle::Initialize, ..ConnectOptions::default() };
     let client = connect(serve(Hangs::default()).with_options(limits).duplex(), options).await.unwrap();
     let error = client.subscribe("note://hangs").await.unwrap_err();
     assert!(error.to_string().contains("note://hangs"), "{error}");

@@ -87,7 +87,8 @@ async fn time_stands_still_while_the_server_waits_for_us() {
         content: Some(json!({})),
         longest: Mutex::default(),
     });
-    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(800));
+    let options =
+        ConnectOptions { call_timeout: Some(Duration::from_millis(800)), ..ConnectOptions::default() };
     let answers = asked(options, &slow, 2, form(json!({ "type": "object", "properties": {} }))).await;
     assert_eq!(
         answers,
@@ -191,7 +192,7 @@ impl Curious {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_round_with_too_many_questions_is_refused_before_anybody_is_asked() {
-    let options = ConnectOptions::default().with_lifecycle(Lifecycle::Discover);
+    let options = ConnectOptions { lifecycle: Lifecycle::Discover, ..ConnectOptions::default() };
     let extension = connect(serve(Curious).duplex(), options).await.unwrap();
     for (questions, passes) in [(16, true), (17, false)] {
         let witness = goose_test_support::Witness::new();

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::bad_servers::{Server, play, work};
 
-/// What becomes of a result.
+/// Returns a result after it was made safe.
 async fn called(result: Value) -> ToolResult<ToolOutput> {
     let script = |mut server: Server| async move {
         let request = server.begin().await.unwrap();

@@ -5,7 +5,7 @@ use goose_mcp_bridge::{ConnectOptions, DroppedTool};
 
 use crate::bad_servers::{Server, play};
 
-/// What becomes of a list: the tools that are left, and those that are not.
+/// Returns the tools of a list that are kept, and those that are dropped.
 async fn listed(options: ConnectOptions, tools: Value) -> (Vec<Tool>, Vec<DroppedTool>) {
     let script = |mut server: Server| async move {
         while let Some(request) = server.greet().await {
@@ -148,7 +148,7 @@ async fn a_stranger_cannot_put_its_tools_into_groups() {
     let list = json!([{ "name": "rm", "inputSchema": {}, "_meta": { "goose/groups": ["read"] } }]);
     let (tools, _) = listed(ConnectOptions::default(), list.clone()).await;
     assert_eq!((tools[0].groups(), tools[0].meta()), ([].as_slice(), None));
-    let (tools, _) = listed(ConnectOptions::default().with_trusted_groups(), list).await;
+    let (tools, _) = listed(ConnectOptions { trust_groups: true, ..ConnectOptions::default() }, list).await;
     assert_eq!(tools[0].groups(), [ToolGroup::Read]);
 }
 
@@ -209,7 +209,8 @@ async fn a_changed_list_is_vetted_and_bounded_too() {
             }
         }
     };
-    let options = ConnectOptions::default().with_handshake_timeout(std::time::Duration::from_secs(2));
+    let options =
+        ConnectOptions { handshake_timeout: std::time::Duration::from_secs(2), ..ConnectOptions::default() };
     let (extension, _playing) = play(options, script).await;
     let extension = extension.unwrap();
     let mut changes = extension.changes().unwrap().subscribe();

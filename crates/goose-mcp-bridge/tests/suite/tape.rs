@@ -24,13 +24,13 @@ fn object(value: Value) -> JsonObject {
 }
 
 fn options(lifecycle: Lifecycle, tape: &Tape) -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(lifecycle).with_interceptor(Arc::new(tape.clone()))
+    ConnectOptions { lifecycle, interceptor: Some(Arc::new(tape.clone())), ..ConnectOptions::default() }
 }
 
 async fn replayed(tape: &Tape, lifecycle: Lifecycle) -> Arc<dyn Extension> {
     connect(
         tape.transport().unwrap(),
-        ConnectOptions::default().with_lifecycle(lifecycle).with_trusted_groups(),
+        ConnectOptions { lifecycle, trust_groups: true, ..ConnectOptions::default() },
     )
     .await
     .unwrap()
@@ -114,7 +114,7 @@ async fn conversations(extension: &Arc<dyn Extension>) -> Vec<String> {
     told
 }
 
-/// What a server announces.
+/// The announcements of a server.
 async fn news(extension: &Arc<dyn Extension>) -> Vec<String> {
     let feed = extension.changes().unwrap();
     let mut events = feed.subscribe();
@@ -150,7 +150,12 @@ async fn a_replay_gives_the_same_answers_as_the_server() {
         let file = folder.path().join("new").join("tape.json");
         let tape = Tape::record(&file);
         assert!(!tape.is_replay());
-        let opened = door.open_with(ConnectOptions::default().with_interceptor(Arc::new(tape.clone()))).await;
+        let opened = door
+            .open_with(ConnectOptions {
+                interceptor: Some(Arc::new(tape.clone())),
+                ..ConnectOptions::default()
+            })
+            .await;
         let real = session(&opened.extension, door).await;
         drop(opened);
         tape.finish().unwrap();
@@ -403,7 +408,7 @@ async fn a_server_that_died_dies_again_at_the_same_place() {
 
         let tape = Tape::replay(&file).unwrap();
         let extension =
-            connect(tape.transport().unwrap(), ConnectOptions::default().with_lifecycle(lifecycle))
+            connect(tape.transport().unwrap(), ConnectOptions { lifecycle, ..ConnectOptions::default() })
                 .await
                 .unwrap();
         extension.call_tool("processes", HashMap::new()).await.unwrap();
@@ -453,7 +458,7 @@ async fn a_probe_that_an_old_server_left_unanswered_costs_no_time() {
 
     let tape = Tape::replay(&old).unwrap();
     // Less than a real server would be waited for.
-    let options = ConnectOptions::default().with_handshake_timeout(Duration::from_secs(9));
+    let options = ConnectOptions { handshake_timeout: Duration::from_secs(9), ..ConnectOptions::default() };
     let extension: Arc<dyn Extension> = connect(tape.transport().unwrap(), options).await.unwrap();
     assert_eq!(echo(&extension, "hello").await, Ok(json!({ "response": "hello" })));
     tape.finish().unwrap();

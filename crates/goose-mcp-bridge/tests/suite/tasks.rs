@@ -144,7 +144,7 @@ async fn open(options: ConnectOptions) -> Opened {
 const WIRES: [Lifecycle; 2] = [Lifecycle::Discover, Lifecycle::Initialize];
 
 fn on(lifecycle: Lifecycle) -> ConnectOptions {
-    ConnectOptions::default().with_lifecycle(lifecycle)
+    ConnectOptions { lifecycle, ..ConnectOptions::default() }
 }
 
 async fn within<T>(call: impl Future<Output = T>) -> T {
@@ -243,7 +243,8 @@ async fn a_caller_that_withdraws_its_call_ends_the_task() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_task_is_given_up_and_the_server_told_and_signs_of_life_keep_one_going() {
     for lifecycle in WIRES {
-        let mut opened = open(on(lifecycle).with_call_timeout(Duration::from_millis(1500))).await;
+        let mut opened =
+            open(ConnectOptions { call_timeout: Some(Duration::from_millis(1500)), ..on(lifecycle) }).await;
         let result = within(opened.extension.call_tool("work", HashMap::new())).await;
         assert_eq!(result, Ok(json!("done")), "{lifecycle:?}");
         let result = within(opened.extension.call_tool("hang", HashMap::new())).await;
@@ -254,7 +255,8 @@ async fn a_silent_task_is_given_up_and_the_server_told_and_signs_of_life_keep_on
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_has_a_hard_bound_in_spite_of_progress() {
-    let options = on(Lifecycle::Discover).with_max_call_time(Duration::from_millis(300));
+    let options =
+        ConnectOptions { max_call_time: Some(Duration::from_millis(300)), ..on(Lifecycle::Discover) };
     let mut opened = open(options).await;
     let result = within(opened.extension.call_tool("hang", HashMap::new())).await;
     assert!(matches!(result, Err(ToolError::Timeout(_))), "{result:?}");

@@ -84,7 +84,7 @@ pub(crate) fn json_answer(value: &Value) -> Response<Body> {
     response.body(Body::from(value.to_string())).unwrap()
 }
 
-/// What a server with one tool, `work`, answers.
+/// The answers of a server with one tool, `work`.
 pub(crate) fn mcp(asked: &Asked) -> Response<Body> {
     let message = asked.message();
     let result = match asked.rpc().as_str() {

@@ -200,7 +200,8 @@ async fn a_question_ends_with_its_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_of_one_of_several_calls_holds_the_time_of_all_and_ends_with_the_last() {
-    let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(400));
+    let options =
+        ConnectOptions { call_timeout: Some(Duration::from_millis(400)), ..ConnectOptions::default() };
     let mut puppet = Puppet::start(options).await;
     let person = Person::new(0);
     let (first, one) = puppet.call(person.context()).await;
@@ -267,7 +268,7 @@ impl Notifier for Ear {
 async fn a_log_message_of_one_of_two_listeners_reaches_neither() {
     let aside = Arc::new(Ear::default());
     let surroundings = CallContext::new().with_notifier(aside.clone());
-    let mut puppet = Puppet::start(ConnectOptions::default().with_surroundings(surroundings)).await;
+    let mut puppet = Puppet::start(ConnectOptions { surroundings, ..ConnectOptions::default() }).await;
     let (one, two) = (Arc::new(Ear::default()), Arc::new(Ear::default()));
     let (first, request_1) = puppet.call(CallContext::new().with_notifier(one.clone())).await;
     let (second, request_2) = puppet.call(CallContext::new().with_notifier(two.clone())).await;

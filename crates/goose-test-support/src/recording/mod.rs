@@ -70,7 +70,7 @@ use self::{
     record::{Recording, recorded},
 };
 
-/// What to do about a recording that does not fit.
+/// Advice about a recording that does not fit.
 const HOW_TO_RECORD: &str = "Record again with the real server: run the test with GOOSE_RECORD_MCP=1 \
      (in code: connect with a `Tape::record`).";
 
@@ -84,7 +84,7 @@ const HOW_TO_RECORD: &str = "Record again with the real server: run the test wit
 /// let file = "tests/tapes/memory.json";
 /// let tape = if records { Tape::record(file) } else { Tape::replay(file)? };
 /// let tape = tape.with_placeholder("/tmp/test-4711", "FOLDER");
-/// let memory = connect(command, ConnectOptions::default().with_interceptor(Arc::new(tape.clone()))).await?;
+/// let memory = connect(command, ConnectOptions { interceptor: Some(Arc::new(tape.clone())), ..ConnectOptions::default() }).await?;
 /// // … use it …
 /// drop(memory);
 /// tape.finish()
@@ -115,7 +115,7 @@ impl Tape {
     ///
     /// # Errors
     ///
-    /// Where there is no recording, or it cannot be read; the message says how to record.
+    /// There is no recording, or it cannot be read; the message says how to record.
     pub fn replay(file: impl Into<PathBuf>) -> ToolResult<Self> {
         let file = file.into();
         let player = Player::new(Document::load(&file)?);
@@ -134,7 +134,7 @@ impl Tape {
         self
     }
 
-    /// Whether the tape answers instead of a server.
+    /// Returns whether the tape answers instead of a server.
     pub fn is_replay(&self) -> bool {
         matches!(self.0.side, Side::Replay(_))
     }

@@ -66,7 +66,10 @@ async fn changes_and_cancellations_arrive_everywhere() -> Result<()> {
     for version in VERSIONS {
         for over_http in [false, true] {
             let arguments = ["--wire", version, "--changing"];
-            let options = ConnectOptions::default().with_call_timeout(Duration::from_millis(500));
+            let options = ConnectOptions {
+                call_timeout: Some(Duration::from_millis(500)),
+                ..ConnectOptions::default()
+            };
             let (_child, extension) = if over_http {
                 let (child, url) = served(&arguments).await?;
                 (Some(child), connect(url, options).await?)

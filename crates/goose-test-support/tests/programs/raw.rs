@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use goose_test_support::binary;
 use serde_json::{Value, json};
 
-/// How long anything may take.
+/// Time limit for everything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running `misbehave`; it is killed when this is dropped.
@@ -76,7 +76,7 @@ impl Program {
         Ok(String::from_utf8(line)?)
     }
 
-    /// Whether it says nothing for a while.
+    /// Returns whether it says nothing for a while.
     pub(crate) fn is_silent(&self, time: Duration) -> bool {
         self.lines.recv_timeout(time).is_err()
     }
@@ -108,7 +108,7 @@ impl Drop for Program {
     }
 }
 
-/// How many lines may wait to be looked at.
+/// Capacity of the queue of lines.
 const WAITING: usize = 64;
 
 fn read_lines(stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     instance::Instance,
-    launch::{Http, LaunchKind, Program, Script},
+    launch::{LaunchKind, Program, Script},
     options::{BindingContext, BuildService},
     pool::Shared,
 };
@@ -36,16 +36,18 @@ pub(super) struct Limits {
 
 /// Starts a service, within the pool's time for it.
 pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Instance> {
-    let options = ConnectOptions::default()
-        .with_name(&limits.name)
-        .with_lifecycle(limits.lifecycle)
-        .with_handshake_timeout(shared.options.start_timeout)
-        .with_call_timeout(limits.call_timeout)
-        .with_max_call_time(limits.max_call_time);
+    let options = ConnectOptions {
+        name: Some(limits.name.clone()),
+        lifecycle: limits.lifecycle,
+        handshake_timeout: shared.options.start_timeout,
+        call_timeout: Some(limits.call_timeout),
+        max_call_time: Some(limits.max_call_time),
+        ..ConnectOptions::default()
+    };
     match &shared.options.interceptors {
         Some(interceptors) => {
-            let options = options.with_interceptor(interceptors(&limits.name)?);
-            run(what, options, &shared).await
+            let interceptor = Some(interceptors(&limits.name)?);
+            run(what, ConnectOptions { interceptor, ..options }, &shared).await
         }
         None => match what.in_process(&shared)? {
             Some(extension) => Ok(Instance::local(extension)),
@@ -57,13 +59,15 @@ pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>)
 /// Runs a service at the other end of a connection. What is part of this process gets one too.
 async fn run(what: LaunchKind, options: ConnectOptions, shared: &Shared) -> ToolResult<Instance> {
     if let Some(extension) = what.in_process(shared)? {
-        return remote(Serve::shared(extension).duplex(), options.with_trusted_groups()).await;
+        let options = ConnectOptions { trust_groups: true, ..options };
+        return remote(Serve::shared(extension).duplex(), options).await;
     }
     match what {
         LaunchKind::Program(program) => remote(command(&program), options).await,
         LaunchKind::Script(script) => remote(command(&placed(script, shared).await?), options).await,
         LaunchKind::Http(http) => {
-            let options = http_options(&http, options);
+            let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+            let options = ConnectOptions { headers: headers.collect(), oauth: http.login(), ..options };
             remote(http.url, options).await
         }
         LaunchKind::Invalid(reason) => Err(ToolError::Disconnected(reason)),
@@ -122,16 +126,6 @@ async fn placed(script: Script, shared: &Shared) -> ToolResult<Program> {
     let path = placing.map_err(|error| ToolError::ExecutionError(error.to_string()))??;
     let arguments = runner_arguments(&dependencies, &path);
     Ok(Program { program: RUNNER.to_owned(), arguments, environment, working_dir })
-}
-
-fn http_options(http: &Http, mut options: ConnectOptions) -> ConnectOptions {
-    for (name, value) in &http.headers {
-        options = options.with_header(name, value.expose());
-    }
-    match http.login() {
-        Some(oauth) => options.with_oauth(oauth),
-        None => options,
-    }
 }
 
 /// Puts the code into a file named by its content and gives its path. Blocking.

@@ -136,7 +136,6 @@ async fn verify(store: &ModelStore, name: Option<&str>) -> anyhow::Result<ExitCo
                      remove {name}` and then `goose models pull {name}`."
                 ))?;
             }
-            _ => {}
         }
     }
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -227,7 +227,7 @@ fn unshown(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
     ))
 }
 
-/// If the browser is sent.
+/// The path that the browser is sent to.
 const PATH: &str = "/callback";
 
 /// Time that the page with the outcome has to reach the browser.

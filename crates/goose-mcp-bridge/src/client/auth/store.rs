@@ -155,7 +155,7 @@ impl FileTokenStore {
     }
 
     fn path(&self, server: &Url, ending: &str) -> PathBuf {
-        let hash: String = Sha256::digest(server.as_str()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = format!("{:x}", Sha256::digest(server.as_str()));
         self.folder.join(format!("{}.{ending}", hash.get(..32).unwrap_or(&hash)))
     }
 }

@@ -74,7 +74,7 @@ impl HttpClient {
     }
 
     /// The same client, whose waiting ends with `ends`.
-    pub(super) fn of_transport(&self, ends: &CancellationToken, unanswered: &LostResponses) -> Self {
+    pub(super) fn for_transport(&self, ends: &CancellationToken, unanswered: &LostResponses) -> Self {
         Self { ends: ends.clone(), unanswered: unanswered.clone(), ..self.clone() }
     }
 

@@ -337,7 +337,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Busy {
     pub(super) status: StatusCode,
-    /// When the server says that it can do it, where it does.
+    /// The pause that the server asks for, where it does.
     retry_after: Option<Duration>,
 }
 
@@ -388,7 +388,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     value.ends_with("GMT").then_some(LONGEST_PAUSE)
 }
 
-/// True if a message may change something.
+/// The effect that a message may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Doing it twice is doing it once.

@@ -88,19 +88,19 @@ impl HttpError {
     /// The error of this kind inside a failed request.
     pub(in crate::client) fn inside(error: &ServiceError) -> Option<Self> {
         let ServiceError::TransportSend(error) = error else { return None };
-        Self::of_transport(error)
+        Self::from_transport(error)
     }
 
     /// The error of this kind inside a failed greeting.
     pub(in crate::client) fn inside_greeting(error: &ClientInitializeError) -> Option<Self> {
         match error {
-            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
+            ClientInitializeError::TransportError { error, .. } => Self::from_transport(error),
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_greeting(fallback),
             _ => None,
         }
     }
 
-    fn of_transport(error: &DynamicTransportError) -> Option<Self> {
+    fn from_transport(error: &DynamicTransportError) -> Option<Self> {
         let TransportError(error) = error.error.downcast_ref()?;
         match error.downcast_ref::<StreamableHttpError<Self>>()? {
             StreamableHttpError::Client(error) => Some(error.clone()),

@@ -82,7 +82,7 @@ impl HttpTarget {
         (backoff.max_times, backoff.max_delay) = (Some(STREAM_TRIES), Some(LONGEST_STREAM_PAUSE));
         config.retry_config = std::sync::Arc::new(backoff);
         let (ends, unanswered) = (CancellationToken::new(), LostResponses::default());
-        let client = self.client.of_transport(&ends, &unanswered);
+        let client = self.client.for_transport(&ends, &unanswered);
         let inner = StreamableHttpClientTransport::with_client(client, config);
         HttpTransport { inner, unanswered, _ends: ends.drop_guard() }
     }

@@ -13,19 +13,8 @@ use crate::{
     types::{Shape, located, option_inner},
 };
 
-const KEYS: [&str; 11] = [
-    "default",
-    "description",
-    "rename",
-    "min",
-    "max",
-    "min_length",
-    "max_length",
-    "min_items",
-    "max_items",
-    "pattern",
-    "format",
-];
+/// The keys that are not limits.
+const KEYS: [&str; 3] = ["default", "description", "rename"];
 
 /// The attribute of one parameter.
 #[derive(Default)]
@@ -45,7 +34,8 @@ impl ArgAttr {
     /// Reads the inside of `#[arg(…)]`.
     pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut attr = Self::default();
-        read_entries("arg", tokens, &KEYS, errors, |key, input| attr.read(key, input));
+        let keys: Vec<&str> = KEYS.into_iter().chain(KINDS.iter().map(|kind| kind.key)).collect();
+        read_entries("arg", tokens, &keys, errors, |key, input| attr.read(key, input));
         attr
     }
 
@@ -181,7 +171,7 @@ impl Limit {
 
     /// Reports a limit that values of type `ty` do not have.
     fn check_type(&self, ty: &Type, errors: &mut Errors) {
-        let Some(shape) = Shape::of(option_inner(ty).unwrap_or(ty)) else { return };
+        let Some(shape) = Shape::from_type(option_inner(ty).unwrap_or(ty)) else { return };
         let one_letter = shape == Shape::Character && self.kind.key == "pattern";
         if shape != self.kind.limits && !one_letter {
             let (limited, found) = (self.kind.limits.words(), shape.words());

@@ -10,7 +10,6 @@ use syn::{
 use crate::{
     args::ToolArgs,
     errors::Errors,
-    names::edit_distance,
     tool::{is_tool, names_tool},
     trait_methods::TRAIT_METHODS,
     types::names,
@@ -134,7 +133,7 @@ fn conditional(attribute: &Attribute) -> Vec<Meta> {
 
 /// The method of the trait that `name` is a misspelling of.
 fn near_miss(name: &str) -> Option<&'static str> {
-    let distance = |meant: &str| edit_distance(name, meant);
+    let distance = |meant: &str| strsim::osa_distance(name, meant);
     let allowed = |meant: &str| if meant.len() <= 5 { 1 } else { 2 };
     TRAIT_METHODS
         .into_iter()
@@ -200,4 +199,25 @@ pub(crate) fn as_method(mut method: ImplItemFn) -> ImplItemFn {
         }
     }
     method
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_miss;
+
+    #[test]
+    fn misspellings_are_near() {
+        for (name, meant) in [
+            ("pormpt", Some("prompt")),
+            ("prompts", Some("prompt")),
+            ("promt", Some("prompt")),
+            ("instruction", Some("instructions")),
+            ("statsu", Some("status")),
+            ("calls", Some("call")),
+            ("after", None),
+            ("search", None),
+        ] {
+            assert_eq!(near_miss(name), meant, "{name}");
+        }
+    }
 }

@@ -69,7 +69,7 @@ struct Block {
 struct ToolMethod {
     name: String,
     ident: Ident,
-    /// If the name is written, for messages.
+    /// The place of the name, for messages.
     named_at: TokenStream,
     cfgs: Vec<Attribute>,
     /// True if `#[tool]` will write a function for it; without `&self` it only reports the mistake.
@@ -96,7 +96,7 @@ impl Block {
             return;
         };
         check_hidden_tool(&method, errors);
-        if let Some(tool) = ToolMethod::of(&method) {
+        if let Some(tool) = ToolMethod::from_method(&method) {
             if refuse_generic_arguments(&method, &self.head.generics, errors) {
                 self.own_items.push(ImplItem::Fn(as_method(method)));
                 return;
@@ -215,7 +215,7 @@ impl Block {
 }
 
 impl ToolMethod {
-    fn of(method: &ImplItemFn) -> Option<Self> {
+    fn from_method(method: &ImplItemFn) -> Option<Self> {
         let attribute = method.attrs.iter().find(|attribute| is_tool(attribute))?;
         let tokens = match &attribute.meta {
             Meta::List(list) => list.tokens.clone(),

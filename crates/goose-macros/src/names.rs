@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use heck::ToSnakeCase as _;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
@@ -28,47 +29,7 @@ pub(crate) fn as_words(name: &str) -> String {
 /// The name of an extension from its type: `ScheduleExtension` is `schedule`.
 pub(crate) fn extension_name(type_name: &str) -> String {
     let base = type_name.strip_suffix("Extension").filter(|base| !base.is_empty()).unwrap_or(type_name);
-    snake_case(base)
-}
-
-fn snake_case(name: &str) -> String {
-    let characters: Vec<char> = name.chars().collect();
-    let mut snake = String::with_capacity(name.len() + 4);
-    for (position, &character) in characters.iter().enumerate() {
-        let previous = position.checked_sub(1).and_then(|before| characters.get(before)).copied();
-        let next = characters.get(position + 1).copied();
-        if starts_word(previous, character, next) {
-            snake.push('_');
-        }
-        snake.extend(character.to_lowercase());
-    }
-    snake
-}
-
-/// A word starts at a capital after a small letter or digit, and at the last capital of several (`MCPServer`).
-fn starts_word(previous: Option<char>, character: char, next: Option<char>) -> bool {
-    let Some(previous) = previous.filter(|_| character.is_uppercase()) else { return false };
-    let ends_acronym = previous.is_uppercase() && next.is_some_and(char::is_lowercase);
-    previous.is_lowercase() || previous.is_numeric() || ends_acronym
-}
-
-/// Returns the edit distance of two names: letters added, removed, changed or swapped with their neighbour.
-pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
-    for (i, letter) in one.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, meant) in other.iter().enumerate() {
-            let changed = rows[i][j] + usize::from(letter != meant);
-            let mut best = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && one[i - 1] == *meant && *letter == other[j - 1] {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][other.len()]
+    base.to_snake_case()
 }
 
 /// Returns whether `attribute` is a doc comment (and not `#[doc(hidden)]`).
@@ -115,24 +76,7 @@ fn tidy(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_words, check_tool_name, edit_distance, extension_name, tidy};
-
-    #[test]
-    fn misspellings_are_near() {
-        let distances = [
-            ("prompt", "prompt", 0),
-            ("pormpt", "prompt", 1),
-            ("prompts", "prompt", 1),
-            ("promt", "prompt", 1),
-            ("instruction", "instructions", 1),
-            ("statsu", "status", 1),
-            ("", "call", 4),
-            ("after", "offer", 2),
-        ];
-        for (one, other, distance) in distances {
-            assert_eq!(edit_distance(one, other), distance, "{one} {other}");
-        }
-    }
+    use super::{as_words, check_tool_name, extension_name, tidy};
 
     #[test]
     fn extensions_are_named_after_their_type() {

@@ -91,7 +91,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(ty: &Type) -> Self {
+    fn from_type(ty: &Type) -> Self {
         let (inner, borrowed) = behind_reference(ty);
         let Some((parent, segment)) = last_segments(inner) else { return Self::Plain };
         // A path that names another place is another type: `shop::Value` is an argument like any other.
@@ -114,7 +114,7 @@ impl Kind {
 
 impl Param {
     fn take(typed: &mut PatType, errors: &mut Errors) -> Self {
-        let kind = Kind::of(&typed.ty);
+        let kind = Kind::from_type(&typed.ty);
         let mut param = Self {
             ident: pattern_ident(&typed.pat, &kind, errors),
             ty: (*typed.ty).clone(),
@@ -218,7 +218,7 @@ impl Param {
     fn field(&self, input: &mut Input, errors: &mut Errors) -> TokenStream {
         refuse_unfit(&self.ty, errors);
         let Some(ident) = &self.ident else { return TokenStream::new() };
-        let owned = Owned::of(&self.ty);
+        let owned = Owned::from_type(&self.ty);
         if let Some((_, arg)) = &self.arg {
             arg.check(&owned.ty, errors);
         }
@@ -269,7 +269,7 @@ fn word_in(attribute: &Attribute, word: &str) -> Option<Ident> {
 
 /// Reports a type for all arguments that is not an object; what is not well known is seen when the tool is called.
 fn refuse_no_object(ty: &Type, errors: &mut Errors) {
-    match Shape::of(ty) {
+    match Shape::from_type(ty) {
         Some(Shape::Map) => {}
         Some(shape) => {
             let found = shape.words();

@@ -32,7 +32,7 @@ enum Pass {
 
 impl Owned {
     /// The type behind a parameter; a borrowed one becomes its owner.
-    pub(crate) fn of(ty: &Type) -> Self {
+    pub(crate) fn from_type(ty: &Type) -> Self {
         if let Type::Reference(reference) = peel(ty) {
             return Self { ty: owner(&reference.elem).0, pass: Pass::Borrow };
         }
@@ -161,7 +161,7 @@ pub(crate) fn refuse_unfit(declared: &Type, errors: &mut Errors) {
             errors.at(lifetime, LIFETIME);
         }
     }
-    Unfit { errors }.visit_type_mut(&mut Owned::of(declared).ty);
+    Unfit { errors }.visit_type_mut(&mut Owned::from_type(declared).ty);
 }
 
 /// The reference that a parameter or its `Option` is.
@@ -221,11 +221,11 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// The form of `ty`, where it is well known.
-    pub(crate) fn of(ty: &Type) -> Option<Self> {
+    pub(crate) fn from_type(ty: &Type) -> Option<Self> {
         match peel(ty) {
             Type::Slice(_) => Some(Self::List),
             Type::Array(_) | Type::Tuple(_) => Some(Self::Fixed),
-            Type::Reference(reference) => Self::of(&reference.elem),
+            Type::Reference(reference) => Self::from_type(&reference.elem),
             ty => Self::named(&last_segment(ty)?.ident.to_string()),
         }
     }

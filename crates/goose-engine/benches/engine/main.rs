@@ -1,4 +1,4 @@
-//! How fast the engine reads and writes, and how much memory it takes; with `--peer`, against llama.cpp.
+//! Speed and memory of the engine; with `--peer`, against llama.cpp.
 //!
 //! ```text
 //! cargo bench -p goose-engine --bench engine -- --model FILE [--peer] [--rounds 3] [--threads 2] [--instructions avx2]
@@ -31,7 +31,7 @@ const SECOND_TURN_BAR: f64 = 0.1;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// What was asked for.
+/// The options.
 pub(crate) struct Options {
     pub(crate) model: PathBuf,
     pub(crate) threads: usize,

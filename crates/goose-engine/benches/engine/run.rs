@@ -16,11 +16,11 @@ pub(crate) const DECODE: usize = 64;
 /// The prompt: Rust, as a coding assistant reads it, about a thousand tokens. A file of its own, so that figures of
 /// different versions can be compared.
 pub(crate) const PROMPT: &str = include_str!("prompt.txt");
-/// What is asked after the first answer: about thirty tokens.
+/// The question after the first answer: about thirty tokens.
 const FOLLOW_UP: &str = "\n\nNow explain in one short paragraph what the worker keeps between two passes, why the scratch \
                          buffers are there, and which of them are shared by the threads.\n";
 
-/// What a run showed.
+/// The result of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Figures {
     /// Tokens of the prompt.
@@ -32,7 +32,7 @@ pub(crate) struct Figures {
     pub(crate) peak_bytes: f64,
     /// Seconds from the start to the first token.
     pub(crate) first: f64,
-    /// How long a second turn waits for its first token, as a share of what the first waited with the model open; not
+    /// The wait of a second turn for its first token, as a share of what the first waited with the model open; not
     /// measured for the peer.
     pub(crate) second: Option<f64>,
 }

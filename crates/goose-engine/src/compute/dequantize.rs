@@ -2,7 +2,7 @@
 //! and small vectors go through it.
 
 use super::block::BlockType;
-use super::half::{bf16_to_f32, f16_to_f32};
+use super::block::{bf16_to_f32, f16_to_f32};
 
 /// The sixteen values of the `IQ4` formats.
 pub(super) const IQ4_VALUES: [i8; 16] =

@@ -4,7 +4,7 @@
 //! same way on each, and multiply-add is always fused, so the results are the same bits everywhere.
 
 use super::block::{SMALL, SUPER};
-use super::half::{f16_to_f32, f32_to_f16};
+use super::block::{f16_to_f32, f32_to_f16};
 use super::instructions::{Instructions, Level};
 
 /// The number of values that go together.

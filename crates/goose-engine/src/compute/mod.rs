@@ -1,11 +1,11 @@
 //! Block formats and kernels: from a file's bytes to numbers, fast.
 //!
-//! - `block`: the formats; `dequantize`: their plain definition; `half`: 16-bit floats;
+//! - `block`: the formats, and 16-bit floats; `dequantize`: their plain definition;
 //! - `instructions`: the instruction sets of this machine; `lanes`: sixteen floats and products of bytes on each of them;
 //! - `activations`: a batch of tokens and its 8-bit forms;
 //! - `unpack`: a stretch of a row as bytes and scales; `panel`: sixteen of them side by side;
 //! - `multiply`: matrix times batch, by `portable`, `avx2`, `avx512` (panels) and `rows`,
-//!   `*_rows`, `*_small` (one token);
+//!   `*_rows` (one token);
 //! - `tile`: float products; `vector`: norms and gates;
 //! - `cache`: keys and values of a layer; `attention`: one batch against them;
 //! - `pool`: the threads.
@@ -20,15 +20,12 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx2_rows;
 #[cfg(target_arch = "x86_64")]
-mod avx2_small;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_rows;
 mod block;
 mod cache;
 mod dequantize;
-mod half;
 mod instructions;
 mod lanes;
 #[cfg(target_arch = "x86_64")]

@@ -6,6 +6,8 @@
 //! give the same bits, so a token's result does not depend on the batch it came in.
 
 use super::activations::Activations;
+#[cfg(target_arch = "x86_64")]
+use super::activations::QuantizedRow;
 use super::block::{BlockType, Family, SMALL, SUPER};
 use super::instructions::{Instructions, Level};
 use super::lanes::dispatch;
@@ -120,35 +122,22 @@ impl MatrixView<'_> {
         activations: &Activations,
         out: &mut [f32],
     ) -> bool {
-        use super::{avx2_rows, avx2_small, avx512_rows};
-        let stride = self.row_bytes();
+        use super::{avx2_rows, avx512_rows};
+        let rows = WholeRows { rows, stride: self.row_bytes() };
         let (supers, smalls) = (|| activations.super_row(0), || activations.small_row(0));
-        // SAFETY: a level has the token of its instructions, and AVX-512 includes AVX2; `each` hands out
-        // as many whole rows as a kernel takes.
+        // SAFETY: a level has the token of its instructions, and AVX-512 includes AVX2.
         unsafe {
             match (level.0, self.kind) {
                 (Level::Portable, _) => return false,
-                (Level::Avx512(_), BlockType::Q4K) => {
-                    each(rows, stride, out, |rows| avx512_rows::q4k(rows, stride, supers()));
-                }
-                (Level::Avx512(_), BlockType::Q6K) => {
-                    each(rows, stride, out, |rows| avx512_rows::q6k(rows, stride, supers()));
-                }
-                (_, BlockType::Q4K) => each(rows, stride, out, |rows| avx2_rows::q4k(rows, stride, supers())),
-                (_, BlockType::Q5K) => each(rows, stride, out, |rows| avx2_rows::q5k(rows, stride, supers())),
-                (_, BlockType::Q6K) => each(rows, stride, out, |rows| avx2_rows::q6k(rows, stride, supers())),
-                (_, BlockType::Iq4Xs) => {
-                    each(rows, stride, out, |rows| avx2_rows::iq4xs(rows, stride, supers()));
-                }
-                (_, BlockType::Iq4Nl) => {
-                    each(rows, stride, out, |rows| avx2_small::iq4_nl(rows, stride, smalls()));
-                }
-                (_, BlockType::Q8_0) => {
-                    each(rows, stride, out, |rows| avx2_small::q8_0(rows, stride, smalls()))
-                }
-                (_, BlockType::Q4_0) => {
-                    each(rows, stride, out, |rows| avx2_small::q4_0(rows, stride, smalls()))
-                }
+                (Level::Avx512(_), BlockType::Q4K) => rows.multiply(supers(), out, avx512_rows::q4k),
+                (Level::Avx512(_), BlockType::Q6K) => rows.multiply(supers(), out, avx512_rows::q6k),
+                (_, BlockType::Q4K) => rows.multiply(supers(), out, avx2_rows::q4k),
+                (_, BlockType::Q5K) => rows.multiply(supers(), out, avx2_rows::q5k),
+                (_, BlockType::Q6K) => rows.multiply(supers(), out, avx2_rows::q6k),
+                (_, BlockType::Iq4Xs) => rows.multiply(supers(), out, avx2_rows::iq4xs),
+                (_, BlockType::Iq4Nl) => rows.multiply(smalls(), out, avx2_rows::iq4_nl),
+                (_, BlockType::Q8_0) => rows.multiply(smalls(), out, avx2_rows::q8_0),
+                (_, BlockType::Q4_0) => rows.multiply(smalls(), out, avx2_rows::q4_0),
                 _ => return false,
             }
         }
@@ -246,16 +235,28 @@ impl MatrixView<'_> {
     }
 }
 
-/// Calls a kernel of `N` rows at a time for all rows.
+/// Rows of one format, `stride` bytes each.
 #[cfg(target_arch = "x86_64")]
-fn each<const N: usize>(
-    rows: &[u8],
-    row_bytes: usize,
-    out: &mut [f32],
-    kernel: impl Fn(*const u8) -> [f32; N],
-) {
-    for (rows, out) in rows.chunks_exact(N * row_bytes).zip(out.as_chunks_mut::<N>().0) {
-        *out = kernel(rows.as_ptr());
+struct WholeRows<'a> {
+    rows: &'a [u8],
+    stride: usize,
+}
+
+/// Multiplies `N` rows, that begin at the pointer and are so many bytes each, with one token.
+#[cfg(target_arch = "x86_64")]
+type RowKernel<const N: usize> = unsafe fn(*const u8, usize, QuantizedRow<'_>) -> [f32; N];
+
+#[cfg(target_arch = "x86_64")]
+impl WholeRows<'_> {
+    /// Calls a kernel of `N` rows at a time for all rows.
+    ///
+    /// # Safety
+    /// The processor must have the kernel's instructions.
+    unsafe fn multiply<const N: usize>(self, token: QuantizedRow<'_>, out: &mut [f32], kernel: RowKernel<N>) {
+        for (rows, out) in self.rows.chunks_exact(N * self.stride).zip(out.as_chunks_mut::<N>().0) {
+            // SAFETY: the same promise; `N` whole rows are there.
+            *out = unsafe { kernel(rows.as_ptr(), self.stride, token) };
+        }
     }
 }
 

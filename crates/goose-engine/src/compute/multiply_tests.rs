@@ -2,8 +2,8 @@
 
 use super::activations::Activations;
 use super::block::BlockType;
+use super::block::f32_to_f16;
 use super::dequantize::dequantize;
-use super::half::f32_to_f16;
 use super::instructions::Instructions;
 use super::multiply::{MatrixView, STRIP, Scratch};
 use super::pool::Pool;

@@ -113,7 +113,7 @@ fn other_files_and_other_models_are_refused_with_a_reason() {
     assert!(without("llama.rope.dimension_count", 4096).contains("width of its heads"));
 }
 
-/// What the engine cannot do is told apart from what is damaged, with the way out that fits.
+/// Unsupported files are told apart from damaged ones, each with its own advice.
 #[test]
 fn what_cannot_be_run_is_named_with_a_fitting_way_out() {
     let folder = tempfile::tempdir().unwrap();

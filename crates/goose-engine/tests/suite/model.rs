@@ -15,7 +15,7 @@ fn some_tokens(count: usize) -> Vec<u32> {
     (0..count).map(|_| numbers.next() % 300).collect()
 }
 
-/// How far the logits are from the reference, relative to their size.
+/// Returns the distance of the logits from the reference, relative to their size.
 fn error(got: &[f32], wanted: &[f64]) -> f64 {
     let size = wanted.iter().map(|value| value * value).sum::<f64>().sqrt();
     got.iter().zip(wanted).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum::<f64>().sqrt() / size

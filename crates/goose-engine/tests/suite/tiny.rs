@@ -29,13 +29,13 @@ pub(crate) struct Shape {
     pub(crate) rope: Rope,
 }
 
-/// How positions are told.
+/// The encoding of positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rope {
-    /// How many columns of a head are turned; all if not given.
+    /// The rotated columns of a head; all if not given.
     pub(crate) width: Option<usize>,
     pub(crate) scaling: Scaling,
-    /// Whether the file divides the turns of each pair.
+    /// True if the file divides the turns of each pair.
     pub(crate) has_factors: bool,
 }
 

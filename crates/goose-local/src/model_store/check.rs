@@ -1,7 +1,6 @@
 //! Checks of model files: the header, whether the engine can run them, and the SHA-256 of the whole.
 
 use std::{
-    fmt::Write as _,
     fs::File,
     io::{self, ErrorKind, Read as _},
     path::Path,
@@ -120,10 +119,5 @@ pub(super) async fn sha256(path: &Path, events: Events<'_>) -> Result<String, Mo
         bytes += read;
         events(Event::Checked { bytes, total });
     }
-    let mut text = String::new();
-    for byte in hash.finalize() {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
+    Ok(format!("{:x}", hash.finalize()))
 }

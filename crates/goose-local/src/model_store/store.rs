@@ -10,8 +10,7 @@ use super::{
     catalogue::{Catalogue, CatalogueEntry, is_plain},
     check::{Verdict, check_header, sha256},
     error::ModelStoreError,
-    lock::{self, Lock},
-    partial_file::beside,
+    partial_file::{DownloadLock, beside, holder},
     pull::Events,
 };
 
@@ -190,14 +189,14 @@ impl ModelStore {
     }
 
     /// Keeps a download that is running. Only models of the catalogue are downloaded.
-    fn lock_for_removal(&self, item: &Item) -> Result<Option<Lock>, ModelStoreError> {
+    fn lock_for_removal(&self, item: &Item) -> Result<Option<DownloadLock>, ModelStoreError> {
         if item.entry.is_none() || item.state == State::Absent && !self.folder.is_dir() {
             return Ok(None);
         }
         let path = self.lock(&item.name);
-        match Lock::attempt(&path)? {
+        match DownloadLock::attempt(&path)? {
             Some(lock) => Ok(Some(lock)),
-            None => Err(ModelStoreError::Busy { name: item.name.clone(), process: lock::holder(&path) }),
+            None => Err(ModelStoreError::Busy { name: item.name.clone(), process: holder(&path) }),
         }
     }
 

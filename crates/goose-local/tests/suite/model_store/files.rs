@@ -1,4 +1,4 @@
-//! What is on the store: listed, found, checked, removed.
+//! The files of the store: listed, found, checked, removed.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -146,7 +146,7 @@ fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What has a good header may still be nothing that runs, and the engine says why.
+/// A file with a good header may still not run, and the engine says why.
 #[test]
 fn only_what_runs_counts_as_a_model() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

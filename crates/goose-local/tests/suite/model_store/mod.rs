@@ -83,7 +83,7 @@ impl Bench {
         self.store.pull(NAME, &self.options, &tell).await
     }
 
-    /// What was told, of one kind.
+    /// Returns the events of one kind.
     fn told(&self, kind: &str) -> Vec<String> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.iter().filter(|event| event.starts_with(kind)).cloned().collect()
@@ -101,7 +101,7 @@ impl Bench {
         self.folder.path()
     }
 
-    /// Whether the file is here, whole, and nothing else but the lock.
+    /// Returns whether the complete file is here, and nothing else but the lock.
     fn is_done(&self, file: &[u8]) -> anyhow::Result<()> {
         anyhow::ensure!(std::fs::read(self.file())? == file, "it is another file");
         let mut names: Vec<String> = std::fs::read_dir(self.store.folder())?

@@ -15,7 +15,7 @@ use anyhow::{Context as _, ensure};
 ///
 /// # Errors
 ///
-/// Where the program does not build; the message has the compiler's output.
+/// The program does not build; the message has the compiler's output.
 pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
     static CHECKED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
     let profile_dir =
@@ -35,7 +35,7 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// Where the example does not build; the message has the compiler's output.
+/// The example does not build; the message has the compiler's output.
 pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     let profile_dir =
         profile_dir(&std::env::current_exe()?).context("the test runs outside of a target folder")?;
@@ -43,7 +43,7 @@ pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     Ok(profile_dir.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-/// Whether a program is newer than everything it is made from.
+/// Returns whether a program is newer than everything it is made from.
 fn is_fresh(program: &Path) -> anyhow::Result<bool> {
     let Ok(built) = program.metadata().and_then(|program| program.modified()) else { return Ok(false) };
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the crate lies in a folder")?;

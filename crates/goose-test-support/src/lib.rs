@@ -1,4 +1,4 @@
-//! What goose's tests share. A dev-dependency only.
+//! Helpers that goose's tests share. A dev-dependency only.
 //!
 //! - [`Workbench`]: an extension with one tool for everything that can happen in a call, also as the program
 //!   `workbench` on stdio;

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context as _;
 
-/// How long a client may take for its request.
+/// Time limit for a client's request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The largest request.
@@ -28,7 +28,7 @@ pub struct HttpAsked {
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// What came with it.
+    /// The body.
     pub body: String,
 }
 
@@ -111,7 +111,7 @@ impl Loopback {
     ///
     /// # Errors
     ///
-    /// Where no port can be had.
+    /// No port is free.
     pub fn answering(script: impl FnMut(&HttpAsked) -> HttpAnswer + Send + 'static) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).context("no port for a server")?;
         let address = listener.local_addr()?;
@@ -132,7 +132,7 @@ impl Loopback {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far, oldest first.
+    /// Returns the requests so far, oldest first.
     pub fn asked(&self) -> Vec<HttpAsked> {
         self.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

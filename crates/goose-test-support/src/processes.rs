@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-/// Whether a process is there, and not merely waiting to be reaped.
+/// Returns whether a process is there, and not merely waiting to be reaped.
 pub fn is_alive(pid: u32) -> bool {
     if Path::new("/proc/self/stat").exists() {
         let is_dead = |stat: &str| [") Z ", ") X "].iter().any(|state| stat.contains(state));

@@ -21,11 +21,11 @@ use pty_process::{
 };
 use vt100::Parser;
 
-/// How long a test waits for something to be seen; machines that do much else are slow.
+/// Time that a test waits for something to appear; busy machines are slow.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it looks.
+/// Pause between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// How many lines above the screen are kept.
+/// Lines above the screen that are kept.
 const SCROLLBACK: usize = 2_000;
 
 /// A program at a terminal of 100 by 30 characters. Dropped, the program is killed.
@@ -45,7 +45,7 @@ impl Terminal {
     ///
     /// # Errors
     ///
-    /// Where there is no terminal to be had, or no such program.
+    /// There is no terminal, or no such program.
     pub fn start<A: AsRef<OsStr>, K: AsRef<OsStr>, V: AsRef<OsStr>>(
         program: &Path,
         arguments: impl IntoIterator<Item = A>,
@@ -82,7 +82,7 @@ impl Terminal {
     ///
     /// # Errors
     ///
-    /// Where the program has gone.
+    /// The program has ended.
     pub fn send(&self, keys: &str) -> anyhow::Result<()> {
         (&*self.pty).write_all(keys.as_bytes()).context("the program no longer reads what is typed")
     }
@@ -126,11 +126,11 @@ impl Terminal {
         bail!("{what} on the screen after {PATIENCE:?}:\n{}", self.screen())
     }
 
-    /// Whether the program has ended.
+    /// Returns whether the program has ended.
     ///
     /// # Errors
     ///
-    /// Where the system does not tell.
+    /// The system does not tell.
     pub fn has_ended(&mut self) -> anyhow::Result<bool> {
         Ok(self.child.try_wait()?.is_some())
     }

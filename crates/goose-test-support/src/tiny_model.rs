@@ -10,7 +10,7 @@ const HIDDEN: usize = 64;
 const HEADS: usize = 2;
 const LAYERS: usize = 2;
 
-/// How much it can keep in mind.
+/// The model's context, in tokens.
 pub const CONTEXT: usize = 4_096;
 
 const PIECES_WIDTH: usize = 16;
@@ -27,7 +27,7 @@ const CONTROL: u32 = 3;
 ///
 /// # Errors
 ///
-/// Where it cannot be written.
+/// The file cannot be written.
 pub fn write(path: &Path, seed: u64) -> anyhow::Result<()> {
     let mut numbers = Numbers(seed);
     let (tokens, kinds) = vocabulary();
@@ -67,7 +67,7 @@ pub fn write(path: &Path, seed: u64) -> anyhow::Result<()> {
 ///
 /// # Errors
 ///
-/// Where it cannot be written.
+/// The file cannot be written.
 pub fn write_pieces(path: &Path, template: Option<&str>) -> anyhow::Result<()> {
     let mut tokens: Vec<(String, u32, f32)> =
         vec![("<unk>".to_owned(), 2, 0.0), ("<s>".to_owned(), 3, 0.0), ("</s>".to_owned(), 3, 0.0)];

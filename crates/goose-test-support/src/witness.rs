@@ -7,7 +7,7 @@ use goose_extension::{
     QuestionKind, RichRenderable, Root, Sampled, ToolResult, prelude::*,
 };
 
-/// What a tool is told and what it says, in order, as text.
+/// A caller that records all that a tool is told and says, in order, as text.
 #[derive(Default)]
 pub struct Witness {
     seen: Mutex<Vec<String>>,
@@ -30,7 +30,7 @@ impl Witness {
         CallContext::new().with_caller(self.clone()).with_notifier(self.clone())
     }
 
-    /// What happened so far.
+    /// Returns the events so far.
     pub fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -19,7 +19,7 @@ use goose_extension::{
 
 /// A place to try out everything that can happen.
 pub struct Workbench {
-    /// How often a tool was really entered; shared with later snapshots.
+    /// The number of calls that entered a tool; shared with later snapshots.
     entered: Arc<AtomicU64>,
     feed: Arc<ChangeFeed>,
     registry: Option<ToolRegistry>,
@@ -65,7 +65,7 @@ impl Workbench {
         Self { entered: Arc::default(), feed: Arc::default(), registry: None }
     }
 
-    /// How often a tool was really entered.
+    /// Returns the number of calls that entered a tool.
     pub fn entered(&self) -> u64 {
         self.entered.load(Ordering::SeqCst)
     }

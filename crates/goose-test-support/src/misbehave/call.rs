@@ -124,7 +124,7 @@ fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> 
 }
 
 impl Server {
-    /// What a tool does when nothing is wrong with it.
+    /// Does the work of a tool without a fault.
     pub(super) fn ordinary(&self, request: &Request, name: &str) -> Reply {
         let arguments = &request.params["arguments"];
         match name {
@@ -163,7 +163,7 @@ impl Server {
         Reply::text("said it")
     }
 
-    /// Whether there is such a tool among those that flags and counting make.
+    /// Returns whether there is such a tool among those that flags and counting make.
     fn has(&self, name: &str) -> bool {
         let counted = |prefix, count| {
             let number = name.strip_prefix(prefix).and_then(|number| number.parse::<u64>().ok());
@@ -187,7 +187,7 @@ fn missing(argument: &str) -> Reply {
 pub(super) const NAMES: &[&str] =
     &["nul", "invalid_utf8", "image20mb", "empty", "no_content", "wrong_shape", "bad_base64"];
 
-/// How many characters of base64 stand for an image of 20 MB.
+/// The base64 characters of an image of 20 MB.
 const IMAGE_CHARACTERS: u64 = 20_000_000 / 3 * 4;
 
 /// The result of one of the tools.

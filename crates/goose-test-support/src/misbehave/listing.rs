@@ -129,10 +129,10 @@ fn named_tools(options: &Options, grown: u64) -> Vec<Value> {
     all
 }
 
-/// How long a name that is too long is.
+/// Length of a name that is too long.
 const LONG_NAME: usize = 10_000;
 
-/// How deep a schema that is too deep is nested.
+/// Depth of a schema that is nested too deep.
 const DEPTH: usize = 500;
 
 const KINDS: &[&str] = &[

@@ -24,7 +24,7 @@ pub(super) struct Request {
 /// Writes a whole message.
 type Writer = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Send>;
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(super) enum Reply {
     Result(Value),
     Error(Refusal),
@@ -117,10 +117,10 @@ impl dyn Outlet {
     }
 }
 
-/// Where the filling goes in a message.
+/// The placeholder for the filling of a message.
 pub(super) const FILLING: &str = "<filling>";
 
-/// How much is written at a time.
+/// Bytes that are written at a time.
 const CHUNK: usize = 64 * 1024;
 
 /// A message with a long middle.

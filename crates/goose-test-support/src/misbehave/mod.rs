@@ -31,7 +31,7 @@ use server::Server;
 ///
 /// # Errors
 ///
-/// Where a flag is not known or its value makes no sense, and where a file or socket cannot be used.
+/// A flag is unknown or its value is invalid, or a file or socket cannot be used.
 pub fn run(arguments: Vec<String>) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "--help") {
         return Ok(std::io::stdout().write_all(options::help().as_bytes())?);

@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 
 use super::listing;
 
-/// What the flags say.
+/// The parsed flags.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     pub(super) wire: Wire,
@@ -18,7 +18,7 @@ pub(super) struct Options {
     pub(super) noise: Noise,
     pub(super) list: List,
     pub(super) http: Http,
-    /// What happens when a tool is called, before it does what it does; in the order of the flags.
+    /// Faults of a tool call before its own work, in the order of the flags.
     pub(super) behaviours: Vec<(String, Behaviour)>,
     pub(super) never_answers: bool,
     pub(super) slow_answer: Duration,
@@ -63,7 +63,7 @@ impl FromStr for Wire {
     }
 }
 
-/// What happens before the first message.
+/// Faults before the first message.
 #[derive(Debug, Default)]
 pub(super) struct Start {
     pub(super) starts: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub(super) struct Start {
     pub(super) term_is_ignored: bool,
 }
 
-/// When and how the program dies.
+/// The moment and the way of the program's death.
 #[derive(Debug, Default)]
 pub(super) struct Death {
     pub(super) how: DieHow,
@@ -89,7 +89,7 @@ pub(super) struct Death {
     pub(super) after_calls: Option<u64>,
 }
 
-/// How a program can end.
+/// The ways in which a program can end.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DieHow {
     Exit(i32),
@@ -116,26 +116,26 @@ impl FromStr for DieHow {
     }
 }
 
-/// What stands between the messages on standard output.
+/// Noise between the messages on standard output.
 #[derive(Debug, Default)]
 pub(super) struct Noise {
     pub(super) on: bool,
     pub(super) flood: u64,
 }
 
-/// What the list of tools looks like.
+/// The form of the list of tools.
 #[derive(Debug, Default)]
 pub(super) struct List {
     pub(super) slow: Duration,
     pub(super) cursors: Cursors,
-    /// How many more tools there are.
+    /// The number of additional tools.
     pub(super) tools: u64,
     pub(super) page_size: Option<u64>,
     pub(super) bad: Vec<String>,
     pub(super) changing: bool,
 }
 
-/// How one page leads to the next.
+/// The way from one page to the next.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) enum Cursors {
     #[default]
@@ -145,7 +145,7 @@ pub(super) enum Cursors {
     Cycle,
 }
 
-/// What a tool does before it does what it does.
+/// A fault of a tool before its own work.
 #[derive(Debug, Clone)]
 pub(super) enum Behaviour {
     Hang,
@@ -156,7 +156,7 @@ pub(super) enum Behaviour {
     Log,
 }
 
-/// What can be asked of a client.
+/// Questions to a client.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ask {
     Form,

@@ -18,15 +18,15 @@ const COMMON: &[&str] = &["tools/list", "tools/call", "resources/list", "prompts
 const OLD_ONLY: &[&str] = &["initialize", "ping", "logging/setLevel"];
 const NEW_ONLY: &[&str] = &["server/discover", "subscriptions/listen"];
 
-/// What all requests share.
+/// State that all requests share.
 pub(super) struct Server {
     pub(super) options: Options,
     pub(super) grandchildren: Vec<u32>,
-    /// How many calls were answered.
+    /// The number of answered calls.
     pub(super) calls: AtomicU64,
-    /// How often the tool `count` was called.
+    /// The number of calls of the tool `count`.
     pub(super) counted: AtomicU64,
-    /// How many tools `grow` has added.
+    /// The number of tools that `grow` has added.
     pub(super) grown: AtomicU64,
     pub(super) cancelled: Cancelled,
     pub(super) listeners: Listeners,
@@ -155,12 +155,12 @@ fn server_info() -> Value {
     json!({ "name": NAME, "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// How long lists of the newer wire may be kept.
+/// The time for which lists of the newer wire may be kept.
 pub(super) fn freshness() -> Map<String, Value> {
     Map::from_iter([("ttlMs".to_owned(), json!(0)), ("cacheScope".to_owned(), json!("private"))])
 }
 
-/// What is wrong with the `_meta` of a request on the newer wire.
+/// Returns the fault in the `_meta` of a request on the newer wire.
 pub(super) fn check_meta(params: &Value) -> Option<Refusal> {
     let meta = &params["_meta"];
     let Some(version) = meta[VERSION_KEY].as_str().filter(|_| meta[CAPABILITIES_KEY].is_object()) else {

@@ -1,4 +1,4 @@
-//! What happens before the first message.
+//! Faults before the first message.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -71,7 +71,7 @@ fn record(start: &Start) -> anyhow::Result<()> {
     Ok(file.write_all(format!("{}\n", std::process::id()).as_bytes())?)
 }
 
-/// Whether `echo` describes itself differently this time.
+/// Returns whether `echo` describes itself differently this time.
 pub(super) fn is_redefined(start: &Start) -> bool {
     let (Some(after), Some(path)) = (start.redefine_after, &start.starts) else { return false };
     std::fs::read_to_string(path).is_ok_and(|starts| starts.lines().count() > after)

@@ -26,9 +26,9 @@ pub struct Asked {
     pub headers: Vec<(String, String)>,
     /// Its body.
     pub body: Value,
-    /// How many bytes the body had.
+    /// The size of the body, in bytes.
     pub bytes: usize,
-    /// When it was there, whole.
+    /// The time at which it was complete.
     pub at: Instant,
 }
 

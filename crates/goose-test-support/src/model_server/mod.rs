@@ -56,7 +56,7 @@ impl ModelServer {
     ///
     /// # Errors
     ///
-    /// Where no port can be had.
+    /// No port is free.
     pub fn scripted(turns: impl IntoIterator<Item = Turn>) -> anyhow::Result<Self> {
         let mut turns: VecDeque<Turn> = turns.into_iter().collect();
         Self::answering(move |_| {
@@ -68,7 +68,7 @@ impl ModelServer {
     ///
     /// # Errors
     ///
-    /// Where no port can be had.
+    /// No port is free.
     pub fn answering(script: impl FnMut(&Asked) -> Turn + Send + 'static) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port for a model server")?;
         listener.set_nonblocking(true)?;
@@ -82,12 +82,12 @@ impl ModelServer {
         Ok(Self { address, state, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens, for `OPENAI_HOST` and `ANTHROPIC_HOST`: `http://127.0.0.1:PORT`.
+    /// Returns the address for `OPENAI_HOST` and `ANTHROPIC_HOST`: `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far, oldest first.
+    /// Returns the requests so far, oldest first.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

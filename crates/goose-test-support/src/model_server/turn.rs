@@ -27,7 +27,7 @@ pub(super) enum Piece {
     Call { id: String, name: String, arguments: String },
 }
 
-/// How an answer ends. Counts are in frames, as they go over the wire.
+/// The end of an answer. Counts are in frames, as they go over the wire.
 #[derive(Debug, Clone)]
 pub(super) enum Ending {
     Whole,
@@ -115,7 +115,7 @@ impl Turn {
         self
     }
 
-    /// What it costs.
+    /// The same with this usage.
     pub fn costing(mut self, input: u64, output: u64) -> Self {
         self.usage = (input, output);
         self

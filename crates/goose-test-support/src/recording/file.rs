@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::HOW_TO_RECORD;
 
-/// How large a recording may be.
+/// Maximum size of a recording.
 pub(super) const MAX_TAPE_BYTES: usize = 64 << 20;
 
 /// The version of the form.
@@ -22,7 +22,7 @@ const FIRST: u32 = 1;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     format: u32,
-    /// What was recorded.
+    /// The recorded events.
     server: String,
     pub(super) messages: Vec<Entry>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Entry {
     pub(super) event: Event,
 }
 
-/// What happened.
+/// A recorded event.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Event {

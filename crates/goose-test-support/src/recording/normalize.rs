@@ -69,7 +69,7 @@ fn forget_version(client: Option<&mut Value>) {
     }
 }
 
-/// What a place in a message names.
+/// The kind of value at a place in a message.
 #[derive(Clone, Copy)]
 pub(super) enum Names {
     /// A request, by its id.

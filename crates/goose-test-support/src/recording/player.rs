@@ -64,7 +64,7 @@ impl Player {
         }
     }
 
-    /// What the tests did otherwise than the recording, if anything.
+    /// Returns the differences between the tests and the recording, if there are any.
     pub(super) fn verdict(&self) -> Result<(), String> {
         let scripts = self.scripts.all.iter().enumerate();
         let unused: Vec<_> =
@@ -298,7 +298,7 @@ pub(super) struct Replayed {
 impl Replayed {
     /// # Errors
     ///
-    /// Where the tape records: then there must be a server.
+    /// The tape records, and then there must be a server.
     pub(super) fn new(tape: Tape) -> ToolResult<Self> {
         if !tape.is_replay() {
             return Err(ToolError::invalid(format!(

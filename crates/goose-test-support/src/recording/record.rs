@@ -108,7 +108,7 @@ impl Recording {
 }
 
 impl Kept {
-    /// Whether this was sent by a client that was already greeted.
+    /// Returns whether this was sent by a client that was already greeted.
     fn follows_greeting(&self) -> bool {
         let Happened::Sent(message) = &self.event else { return false };
         !matches!(normalize::method(message), "" | "server/discover" | "initialize")

@@ -125,7 +125,7 @@ fn lines(value: Option<&Value>) -> Vec<String> {
     text.lines().take(MAX_LINES).map(str::to_owned).collect()
 }
 
-/// How many lines two values have in common, wherever they stand.
+/// Returns the number of lines that two values have in common, wherever they are.
 fn likeness(a: &[String], b: &[String]) -> usize {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     a.iter().for_each(|line| *counts.entry(line.trim()).or_default() += 1);

@@ -1,6 +1,6 @@
 //! A recording as scripts: for each request, what the server did because of it.
 //!
-//! What names a request (an answer, progress, a log message with its call) belongs to that request. Anything else
+//! A message that names a request (an answer, progress, a log message with its call) belongs to it. Anything else
 //! belongs to the request that was open when it came, or, where none was, to the last one before. A stream of news is
 //! open all the time, so its news belong to the call that caused them, and come when that call is made.
 
@@ -62,14 +62,14 @@ pub(super) struct Scripts {
     connections: HashMap<u32, Connection>,
 }
 
-/// Where a connection stands at some place of the recording.
+/// The state of a connection at some place of the recording.
 #[derive(Default)]
 struct Connection {
     /// The requests without an answer, streams of news left out.
     open: Vec<usize>,
     /// The last request that was made or answered.
     recent: Option<usize>,
-    /// What came before any request.
+    /// Messages before any request.
     prelude: Vec<Step>,
 }
 

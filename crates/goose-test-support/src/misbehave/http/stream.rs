@@ -17,11 +17,11 @@ use crate::misbehave::{
     server::Server,
 };
 
-/// How much is sent at a time, and how many such parts may wait.
+/// Bytes that are sent at a time, and the number of such parts that may wait.
 const CHUNK: usize = 64 * 1024;
 const WAITING: usize = 4;
 
-/// How messages stand in a body.
+/// The form of messages in a body.
 #[derive(Clone, Copy)]
 pub(super) enum Framing {
     /// Each one is an event.
@@ -82,7 +82,7 @@ impl Write for Chunks<'_> {
 /// The client's end of a body.
 pub(super) struct ResponseStream {
     receiver: Receiver<Bytes>,
-    /// Who is told when the client leaves before the end.
+    /// Notified when the client leaves before the end.
     left: Option<(Arc<Server>, Value)>,
 }
 

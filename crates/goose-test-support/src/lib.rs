@@ -1,8 +1,8 @@
 //! Helpers that goose's tests share. A dev-dependency only.
 //!
-//! - [`Workbench`]: an extension with one tool for everything that can happen in a call, also as the program
-//!   `workbench` on stdio;
-//! - [`misbehave`]: a server with a flag for everything that a server can do wrong, as the program `misbehave` on stdio or
+//! - [`KitchenSink`]: an extension with one tool for everything that can happen in a call, also as the program
+//!   `kitchen_sink` on stdio;
+//! - [`faulty_server`]: a server with a flag for everything that a server can do wrong, as the program `faulty_server` on stdio or
 //!   HTTP;
 //! - [`model_server`]: a model that says what a script tells it to, over the three wires;
 //! - [`tiny_model`]: a model's file that the engine can run, and [`GgufWriter`], which writes any;
@@ -11,7 +11,7 @@
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
 //! - [`Terminal`]: a program at a terminal, and what a person would see there;
 //! - [`is_alive`]: whether a process is still there;
-//! - [`Witness`]: a caller and notifier that remembers what it was told, and answers what it is asked.
+//! - [`RecordingCaller`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -20,23 +20,23 @@
 )]
 
 mod binaries;
+pub mod faulty_server;
 mod gguf;
+mod kitchen_sink;
 mod loopback;
-pub mod misbehave;
 pub mod model_server;
 mod processes;
 mod recording;
+mod recording_caller;
 mod terminal;
 pub mod tiny_model;
-mod witness;
-mod workbench;
 
 pub use binaries::{binary, example};
 pub use gguf::GgufWriter;
+pub use kitchen_sink::KitchenSink;
 pub use loopback::{HttpAnswer, HttpAsked, Loopback};
 pub use model_server::{ModelServer, Turn};
 pub use processes::is_alive;
 pub use recording::{Tape, Tapes};
+pub use recording_caller::RecordingCaller;
 pub use terminal::Terminal;
-pub use witness::Witness;
-pub use workbench::Workbench;

@@ -21,6 +21,6 @@ use goose_test_support::binary;
 
 #[test]
 fn programs_are_built_on_demand() {
-    let path = binary("workbench").unwrap();
+    let path = binary("kitchen_sink").unwrap();
     assert!(path.is_file(), "{} was not built", path.display());
 }

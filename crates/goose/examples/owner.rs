@@ -1,7 +1,7 @@
 //! For tests: a program that owns services.
 //!
-//! `owner HOME MISBEHAVE` starts two servers that leave grandchildren, prints the ids of all processes in one line, and
-//! ends without a goodbye when its input ends. `owner HOME MISBEHAVE ROUNDS` starts and stops a server that often, and
+//! `owner HOME FAULTY_SERVER` starts two servers that leave grandchildren, prints the ids of all processes in one line, and
+//! ends without a goodbye when its input ends. `owner HOME FAULTY_SERVER ROUNDS` starts and stops a server that often, and
 //! prints what it holds, `files N tasks N children [PID …]`, after a few rounds to warm up and at the end.
 
 use std::{io::Write as _, path::Path, time::Duration};
@@ -24,19 +24,19 @@ const WARM_UP: usize = 5;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [home, misbehave, rounds @ ..] = arguments.as_slice() else {
-        anyhow::bail!("Use it so: owner HOME MISBEHAVE [ROUNDS]")
+    let [home, faulty_server, rounds @ ..] = arguments.as_slice() else {
+        anyhow::bail!("Use it so: owner HOME FAULTY_SERVER [ROUNDS]")
     };
     let path = std::env::var("PATH").context("there is a PATH")?;
     let paths = Paths::under(Path::new(home));
     let pool = ServicePool::new(PoolOptions::new(&paths).without_cache());
     let options = ManagerOptions::in_pool(pool, BindingContext::new(&paths, [("PATH".to_owned(), path)]));
     match rounds.first() {
-        None => own(&options, misbehave).await,
+        None => own(&options, faulty_server).await,
         Some(rounds) => {
-            cycle(&options, misbehave, WARM_UP).await?;
+            cycle(&options, faulty_server, WARM_UP).await?;
             report().await?;
-            cycle(&options, misbehave, rounds.parse()?).await?;
+            cycle(&options, faulty_server, rounds.parse()?).await?;
             report().await
         }
     }
@@ -51,11 +51,11 @@ async fn manager(
 }
 
 /// Starts servers and forgets them.
-async fn own(options: &ManagerOptions, misbehave: &str) -> anyhow::Result<()> {
+async fn own(options: &ManagerOptions, faulty_server: &str) -> anyhow::Result<()> {
     let stubborn = ["--grandchildren", "--ignore-eof", "--ignore-term"];
     let configs = vec![
-        ExtensionConfig::stdio("plain", misbehave, ["--grandchildren"]),
-        ExtensionConfig::stdio("stubborn", misbehave, stubborn),
+        ExtensionConfig::stdio("plain", faulty_server, ["--grandchildren"]),
+        ExtensionConfig::stdio("stubborn", faulty_server, stubborn),
     ];
     let manager = manager(options, configs, CancellationToken::new()).await?;
     let mut pids = Vec::new();
@@ -77,9 +77,9 @@ async fn call(manager: &ExtensionManager, tool: &str) -> anyhow::Result<String> 
 }
 
 /// Every third time the manager is closed, every third it is cancelled, every third its server is killed.
-async fn cycle(options: &ManagerOptions, misbehave: &str, rounds: usize) -> anyhow::Result<()> {
+async fn cycle(options: &ManagerOptions, faulty_server: &str, rounds: usize) -> anyhow::Result<()> {
     for round in 0..rounds {
-        let config = ExtensionConfig::stdio("a", misbehave, ["--grandchildren", "--die-on-call", "work"]);
+        let config = ExtensionConfig::stdio("a", faulty_server, ["--grandchildren", "--die-on-call", "work"]);
         let token = CancellationToken::new();
         let manager = manager(options, vec![config], token.clone()).await?;
         call(&manager, "a__pid").await?;

@@ -16,7 +16,7 @@ use goose::{
     services::{BindingContext, PoolOptions, ServicePool},
 };
 use goose_extension::ToolError;
-use goose_test_support::{Tapes, Witness, binary};
+use goose_test_support::{RecordingCaller, Tapes, binary};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -84,23 +84,23 @@ async fn memory_remembers() -> anyhow::Result<()> {
     studio.finish(manager).await
 }
 
-fn workbench() -> anyhow::Result<ExtensionConfig> {
-    let program = binary("workbench")?.to_string_lossy().into_owned();
-    Ok(ExtensionConfig::stdio("workbench", program, Vec::<String>::new()))
+fn kitchen_sink() -> anyhow::Result<ExtensionConfig> {
+    let program = binary("kitchen_sink")?.to_string_lossy().into_owned();
+    Ok(ExtensionConfig::stdio("kitchen_sink", program, Vec::<String>::new()))
 }
 
 #[tokio::test]
 async fn a_program_answers_asks_and_reports() -> anyhow::Result<()> {
-    let studio = Studio::new("workbench")?;
-    let manager = studio.manager(vec![workbench()?]).await?;
+    let studio = Studio::new("kitchen_sink")?;
+    let manager = studio.manager(vec![kitchen_sink()?]).await?;
     let tools = manager.list_tools().await?;
-    ensure!(tools.iter().any(|tool| tool.name() == "workbench__echo"), "{tools:?}");
+    ensure!(tools.iter().any(|tool| tool.name() == "kitchen_sink__echo"), "{tools:?}");
     let sum = manager.call_tool("add", json!({ "a": 2, "b": 3 })).await?;
     ensure!(sum.into_value()? == json!(5));
     let failed = manager.call_tool("fail", json!({ "reason": "because" })).await?;
     ensure!(failed.is_error && failed.as_text().contains("because"), "{}", failed.as_text());
-    let witness = Witness::new();
-    let named = manager.call_tool_with("ask_name", json!({}), &witness.context()).await?;
+    let recorder = RecordingCaller::new();
+    let named = manager.call_tool_with("ask_name", json!({}), &recorder.context()).await?;
     ensure!(named.as_text().contains("Ada"), "{}", named.as_text());
     let resources = manager.list_resources(None).await?;
     ensure!(resources.problems.is_empty() && !resources.items.is_empty(), "{resources:?}");
@@ -128,8 +128,8 @@ async fn a_request_that_was_not_recorded_fails_with_the_difference() -> anyhow::
     if is_recording() {
         return Ok(()); // there is nothing to replay while recording
     }
-    let studio = Studio::new("workbench")?;
-    let manager = studio.manager(vec![workbench()?]).await?;
+    let studio = Studio::new("kitchen_sink")?;
+    let manager = studio.manager(vec![kitchen_sink()?]).await?;
     let error = manager.call_tool("add", json!({ "a": 2, "b": 4 })).await;
     let error = match error {
         Ok(output) => output.failure().unwrap_or_else(|| ToolError::ExecutionError(output.as_text())),

@@ -11,19 +11,19 @@ extensions:
     enabled: true
     type: stdio
     name: m
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
     args: [--strange-results, --log, count, --progress, pid, '3', --ask, form, env]
   dying:
     enabled: true
     type: stdio
     name: dying
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
     args: [--stderr, the table is missing, --die-on-call, echo]
   off:
     enabled: false
     type: stdio
     name: off
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
   memory:
     enabled: false
     type: builtin
@@ -88,8 +88,8 @@ fn the_whole_result_as_json() -> anyhow::Result<()> {
 fn what_is_no_text_is_named() -> anyhow::Result<()> {
     let home = Home::new()?;
     let call = |tool| {
-        let server = program("workbench", "")?;
-        home.run(&["extension", "call", "--with-extension", &server, "workbench", tool])
+        let server = program("kitchen_sink", "")?;
+        home.run(&["extension", "call", "--with-extension", &server, "kitchen_sink", tool])
     };
     let run = call("mixed")?;
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -168,7 +168,7 @@ fn a_server_that_dies_says_what_it_said() -> anyhow::Result<()> {
 #[test]
 fn progress_and_logs_are_shown_on_request() -> anyhow::Result<()> {
     let home = Home::with_config(CONFIG)?;
-    for (tool, shown) in [("pid", "3 of 3\n"), ("count", "info (misbehave): something happened\n")] {
+    for (tool, shown) in [("pid", "3 of 3\n"), ("count", "info (faulty_server): something happened\n")] {
         let quiet = home.run(&["extension", "call", "m", tool])?;
         assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
         let verbose = home.run(&["extension", "call", "m", tool, "-v"])?;

@@ -213,20 +213,20 @@ fn extensions_are_added_to_the_running_conversation() -> anyhow::Result<()> {
     let server = ModelServer::scripted([
         Turn::text("One."),
         Turn::text("Two."),
-        Turn::call("workbench__echo", json!({"message": "hello from the bench"})),
+        Turn::call("kitchen_sink__echo", json!({"message": "hello from the bench"})),
         Turn::text("Three."),
     ])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "First", "One.")?;
-    ensure!(!offers(&last(&server)?, "workbench") && !offers(&last(&server)?, "tutorial"));
+    ensure!(!offers(&last(&server)?, "kitchen_sink") && !offers(&last(&server)?, "tutorial"));
     say(&terminal, "/builtin tutorial", "Added tutorial")?;
     say(&terminal, "/builtin nonsense", "There is no built-in extension 'nonsense'.")?;
     say(&terminal, "Second", "Two.")?;
     ensure!(offers(&last(&server)?, "tutorial"), "{:?}", last(&server)?.tool_names());
-    say(&terminal, &format!("/extension {}", program("workbench", "")?), "Added workbench")?;
+    say(&terminal, &format!("/extension {}", program("kitchen_sink", "")?), "Added kitchen_sink")?;
     say(&terminal, "Third", "Three.")?;
     let asked = last(&server)?;
-    ensure!(offers(&asked, "workbench"), "{:?}", asked.tool_names());
+    ensure!(offers(&asked, "kitchen_sink"), "{:?}", asked.tool_names());
     let results = asked.tool_results();
     ensure!(results.iter().any(|(_, text)| text.contains("hello from the bench")), "{results:?}");
     Ok(())
@@ -237,10 +237,10 @@ fn extensions_are_added_to_the_running_conversation() -> anyhow::Result<()> {
 fn prompts_of_extensions_are_listed_and_sent() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([Turn::text("Hello, Ada Lovelace!"), Turn::text("Hello, Grace!")])?;
-    let workbench = program("workbench", "")?;
-    let terminal = at_terminal(&home, &server, "auto", &["session", "--with-extension", &workbench])?;
-    say(&terminal, "/prompts", "greet_me (workbench)  Greets you")?;
-    say(&terminal, "/prompts workbench", "greet (workbench)  Greets somebody")?;
+    let kitchen_sink = program("kitchen_sink", "")?;
+    let terminal = at_terminal(&home, &server, "auto", &["session", "--with-extension", &kitchen_sink])?;
+    say(&terminal, "/prompts", "greet_me (kitchen_sink)  Greets you")?;
+    say(&terminal, "/prompts kitchen_sink", "greet (kitchen_sink)  Greets somebody")?;
     say(&terminal, "/prompt greet name=\"Ada Lovelace\"", "Hello, Ada Lovelace!")?;
     assert_eq!(last(&server)?.last_user_text().as_deref(), Some("Greet Ada Lovelace."));
     say(&terminal, "/prompt nothing", "error: ")?;

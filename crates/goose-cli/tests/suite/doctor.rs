@@ -26,7 +26,7 @@ fn examined(home: &Home, arguments: &[&str]) -> anyhow::Result<(Run, Value)> {
 fn a_home_that_works_is_healthy() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let home = Home::with_config(&format!(
-        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\nOPENAI_HOST: http://{}\nextensions:\n  memory: {{type: builtin}}\n  m: {{type: stdio, cmd: '{{misbehave}}'}}\n",
+        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-5\nOPENAI_HOST: http://{}\nextensions:\n  memory: {{type: builtin}}\n  m: {{type: stdio, cmd: '{{faulty_server}}'}}\n",
         listener.local_addr()?
     ))?;
     let (run, json) = examined(&home, &["--start"])?;

@@ -51,8 +51,8 @@ fn wait_for_line(file: &Path, part: &str) -> anyhow::Result<()> {
 #[test]
 fn killed_in_a_call_it_leaves_no_child() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let misbehave = program("misbehave", "--grandchildren --ignore-eof --starts starts")?;
-    let mut goose = sleeping(&home, &format!("exec {misbehave} 2> said"))?;
+    let faulty_server = program("faulty_server", "--grandchildren --ignore-eof --starts starts")?;
+    let mut goose = sleeping(&home, &format!("exec {faulty_server} 2> said"))?;
     let mut processes = vec![server(&home)?];
     let said = home.path().join("said");
     wait_for_line(&said, "]")?;
@@ -72,8 +72,8 @@ fn killed_in_a_call_it_leaves_no_child() -> anyhow::Result<()> {
 fn interrupted_in_a_call_it_tells_the_server_and_leaves_no_child() -> anyhow::Result<()> {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let home = Home::new()?;
-        let misbehave = program("misbehave", "--starts starts")?;
-        let goose = sleeping(&home, &format!("tee -i wire | {misbehave}"))?;
+        let faulty_server = program("faulty_server", "--starts starts")?;
+        let goose = sleeping(&home, &format!("tee -i wire | {faulty_server}"))?;
         let server = server(&home)?;
         let wire = home.path().join("wire");
         wait_for_line(&wire, "tools/call")?;
@@ -89,7 +89,7 @@ fn interrupted_in_a_call_it_tells_the_server_and_leaves_no_child() -> anyhow::Re
 #[test]
 fn interrupted_in_a_start_it_leaves_no_child() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let line = program("misbehave", "--never-initialize --starts starts")?;
+    let line = program("faulty_server", "--never-initialize --starts starts")?;
     let goose = home.goose(&["extension", "status", "--with-extension", &line]).spawn()?;
     let server = server(&home)?;
     send("-INT", goose.id())?;
@@ -100,8 +100,9 @@ fn interrupted_in_a_start_it_leaves_no_child() -> anyhow::Result<()> {
 #[test]
 fn after_an_ordinary_end_nothing_is_left() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let line = program("misbehave", "--grandchildren --starts starts")?;
-    let run = home.run(&["extension", "call", "--with-extension", &line, "misbehave", "grandchildren"])?;
+    let line = program("faulty_server", "--grandchildren --starts starts")?;
+    let run =
+        home.run(&["extension", "call", "--with-extension", &line, "faulty_server", "grandchildren"])?;
     assert_eq!(run.code, Some(0), "{run:?}");
     let mut processes: Vec<u32> = serde_json::from_str(&run.stdout)?;
     ensure!(processes.len() == 2, "{processes:?}");

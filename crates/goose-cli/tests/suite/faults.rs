@@ -35,18 +35,18 @@ fn run(home: &Home, server: &ModelServer, arguments: &[&str]) -> anyhow::Result<
 fn a_server_that_dies_in_a_call_does_not_end_the_run() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([
-        Turn::call("misbehave__fatal", json!({}))
-            .and_call("workbench__echo", json!({"message": "untouched"})),
-        Turn::call("misbehave__echo", json!({"text": "back"})),
+        Turn::call("faulty_server__fatal", json!({}))
+            .and_call("kitchen_sink__echo", json!({"message": "untouched"})),
+        Turn::call("faulty_server__echo", json!({"text": "back"})),
         Turn::text("It is back."),
     ])?;
     let (bad, good) =
-        (program("misbehave", "--die-on-call fatal --die-how kill9")?, program("workbench", "")?);
+        (program("faulty_server", "--die-on-call fatal --die-how kill9")?, program("kitchen_sink", "")?);
     let run = run(&home, &server, &["run", "-t", "Go", "--with-extension", &bad, "--with-extension", &good])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "It is back.\n"), "{run:?}");
     let asked = server.asked();
     let first = asked[1].tool_results();
-    ensure!(first[0].1.contains("misbehave") && first[1].1.contains("untouched"), "{first:?}");
+    ensure!(first[0].1.contains("faulty_server") && first[1].1.contains("untouched"), "{first:?}");
     let second = asked[2].tool_results();
     ensure!(second.last().is_some_and(|(_, text)| text.contains("back")), "{second:?}");
     Ok(())

@@ -184,7 +184,7 @@ fn a_reader_that_has_seen_enough_is_no_error() -> anyhow::Result<()> {
 #[test]
 fn nothing_is_started() -> anyhow::Result<()> {
     let home = Home::with_config(
-        "extensions:\n  m: {enabled: true, type: stdio, name: m, cmd: '{misbehave}', args: [--starts, '{home}/starts']}\n",
+        "extensions:\n  m: {enabled: true, type: stdio, name: m, cmd: '{faulty_server}', args: [--starts, '{home}/starts']}\n",
     )?;
     assert_eq!(home.run(&["extension", "list"])?.code, Some(0));
     ensure!(!home.path().join("starts").exists());

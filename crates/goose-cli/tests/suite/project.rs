@@ -14,8 +14,8 @@ use crate::{
 
 /// A project's file with an extension that leaves a mark when it is started.
 fn config(home: &Home) -> anyhow::Result<String> {
-    let workbench = binary("workbench")?;
-    let start = format!("touch {}/started; exec {}", home.path().display(), workbench.display());
+    let kitchen_sink = binary("kitchen_sink")?;
+    let start = format!("touch {}/started; exec {}", home.path().display(), kitchen_sink.display());
     Ok(format!(
         "GOOSE_MAX_TURNS: 7\nextensions:\n  bench:\n    type: stdio\n    name: bench\n    enabled: true\n    cmd: sh\n    \
          args: [-c, \"{start}\"]\n"

@@ -19,9 +19,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// How often the screen is looked at to see that it stays as it is: longer than several pictures of what moves.
 const LOOKS: u32 = 50;
 
-/// The workbench under the name of the shell that writes down what it says.
-fn recorded_workbench() -> anyhow::Result<String> {
-    Ok(format!("sh -c \"{} | tee said\"", program("workbench", "")?))
+/// The kitchen_sink under the name of the shell that writes down what it says.
+fn recorded_kitchen_sink() -> anyhow::Result<String> {
+    Ok(format!("sh -c \"{} | tee said\"", program("kitchen_sink", "")?))
 }
 
 fn last_line(screen: &str) -> &str {
@@ -47,8 +47,8 @@ fn an_extension_cannot_ask_while_an_approval_is_open() -> anyhow::Result<()> {
     let home = Home::new()?;
     let calls = shell("touch forbidden").and_call("sh__ask_name", json!({}));
     let server = ModelServer::scripted([calls, Turn::text("Done.")])?;
-    let workbench = recorded_workbench()?;
-    let terminal = at_terminal(&home, &server, "approve", &["session", "--with-extension", &workbench])?;
+    let kitchen_sink = recorded_kitchen_sink()?;
+    let terminal = at_terminal(&home, &server, "approve", &["session", "--with-extension", &kitchen_sink])?;
     prompted(&terminal)?;
     terminal.send("Do it\r")?;
     let mut answered = 0;
@@ -83,8 +83,8 @@ fn an_extension_cannot_ask_while_an_approval_is_open() -> anyhow::Result<()> {
 fn what_is_typed_at_a_question_stays_on_the_screen() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([Turn::call("sh__ask_name", json!({})), Turn::text("Done.")])?;
-    let workbench = recorded_workbench()?;
-    let terminal = at_terminal(&home, &server, "auto", &["session", "--with-extension", &workbench])?;
+    let kitchen_sink = recorded_kitchen_sink()?;
+    let terminal = at_terminal(&home, &server, "auto", &["session", "--with-extension", &kitchen_sink])?;
     prompted(&terminal)?;
     terminal.send("Ask me\r")?;
     terminal.wait_until("no field is", |screen| last_line(screen).starts_with("name ("))?;
@@ -108,8 +108,8 @@ fn ctrl_c_at_a_question_cancels_the_reply() -> anyhow::Result<()> {
         shell("touch forbidden"),
         Turn::text("Two."),
     ])?;
-    let workbench = recorded_workbench()?;
-    let mode = ["session", "--with-extension", &workbench];
+    let kitchen_sink = recorded_kitchen_sink()?;
+    let mode = ["session", "--with-extension", &kitchen_sink];
     let mut terminal = at_terminal(&home, &server, "smart_approve", &mode)?;
     prompted(&terminal)?;
     terminal.send("Ask me\r")?;

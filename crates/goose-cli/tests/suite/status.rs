@@ -17,14 +17,14 @@ extensions:
     enabled: true
     type: stdio
     name: good
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
     args: [--bad-tool, duplicate]
     available_tools: [echo, pid, gone]
   dying:
     enabled: true
     type: stdio
     name: dying
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
     args: [--stderr, \"the \\e[31mtable is missing\", --die-on-start]
   old:
     enabled: true
@@ -34,7 +34,7 @@ extensions:
     enabled: false
     type: stdio
     name: off
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
   memory:
     enabled: true
     type: builtin
@@ -170,9 +170,9 @@ fn servers_start_side_by_side() -> anyhow::Result<()> {
     let home = Home::new()?;
     // Each begins to speak when the other has started.
     let waits = |own: &str, other: &str| {
-        let misbehave = program("misbehave", "")?;
+        let faulty_server = program("faulty_server", "")?;
         anyhow::Ok(format!(
-            "sh -c \"touch {own}; until test -e {other}; do sleep 0.02; done; exec {misbehave}\""
+            "sh -c \"touch {own}; until test -e {other}; do sleep 0.02; done; exec {faulty_server}\""
         ))
     };
     let (one, two) = (waits("one", "two")?, waits("two", "one")?);
@@ -189,8 +189,11 @@ struct HttpServer {
 
 impl HttpServer {
     fn start(flags: &[&str]) -> anyhow::Result<Self> {
-        let mut process =
-            Command::new(binary("misbehave")?).arg("--http").args(flags).stdout(Stdio::piped()).spawn()?;
+        let mut process = Command::new(binary("faulty_server")?)
+            .arg("--http")
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()?;
         let mut url = String::new();
         BufReader::new(process.stdout.take().context("its output is ours")?).read_line(&mut url)?;
         Ok(Self { process, url: url.trim().to_owned() })

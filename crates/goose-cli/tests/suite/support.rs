@@ -42,11 +42,11 @@ impl Home {
         Ok(Self { folder: tempfile::tempdir()? })
     }
 
-    /// A home with a `config.yaml`. `{home}`, `{misbehave}` and `{workbench}` in it are replaced by paths.
+    /// A home with a `config.yaml`. `{home}`, `{faulty_server}` and `{kitchen_sink}` in it are replaced by paths.
     pub(crate) fn with_config(yaml: &str) -> anyhow::Result<Self> {
         let home = Self::new()?;
         let mut yaml = yaml.replace("{home}", &home.path().display().to_string());
-        for program in ["misbehave", "workbench"] {
+        for program in ["faulty_server", "kitchen_sink"] {
             yaml = yaml.replace(&format!("{{{program}}}"), &binary(program)?.display().to_string());
         }
         std::fs::create_dir_all(home.path().join("config"))?;
@@ -94,7 +94,7 @@ impl Home {
     /// A text with this home's path replaced by `HOME`, and times by `N`.
     pub(crate) fn normal(&self, text: &str) -> anyhow::Result<String> {
         let mut text = text.replace(&self.path().display().to_string(), "HOME");
-        for program in ["misbehave", "workbench"] {
+        for program in ["faulty_server", "kitchen_sink"] {
             text = text.replace(&binary(program)?.display().to_string(), program);
         }
         let words = text.split_inclusive(' ').collect::<Vec<_>>();

@@ -11,7 +11,7 @@ extensions:
     enabled: true
     type: stdio
     name: m
-    cmd: '{misbehave}'
+    cmd: '{faulty_server}'
     args: [--starts, '{home}/starts']
     available_tools: [echo, sleep]
   developer: {enabled: false, type: builtin}
@@ -65,7 +65,7 @@ fn a_known_service_is_listed_without_a_start() -> anyhow::Result<()> {
 #[test]
 fn one_that_fails_does_not_hide_the_others() -> anyhow::Result<()> {
     let home = Home::with_config(
-        "extensions:\n  dying: {enabled: true, type: stdio, name: dying, cmd: '{misbehave}', args: [--die-on-start]}\n  \
+        "extensions:\n  dying: {enabled: true, type: stdio, name: dying, cmd: '{faulty_server}', args: [--die-on-start]}\n  \
          developer: {enabled: false, type: builtin}\n  memory: {enabled: false, type: builtin}\n",
     )?;
     let arguments = ["extension", "tools", "--with-builtin", "tutorial"];

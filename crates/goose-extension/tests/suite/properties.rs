@@ -7,7 +7,7 @@ use std::{
 };
 
 use goose_extension::{CallContext, Extension, JsonObject, extension, schema::input_schema, tool};
-use goose_test_support::Workbench;
+use goose_test_support::KitchenSink;
 use proptest::{collection::vec, prelude::*, sample::select};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -105,7 +105,7 @@ trait Counting: Extension + Sized {
     fn entered(&self) -> u64;
 }
 
-impl Counting for Workbench {
+impl Counting for KitchenSink {
     fn fresh() -> Self {
         Self::new()
     }
@@ -203,7 +203,7 @@ fn oracles() -> HashMap<String, jsonschema::Validator> {
     let compile = |schema: &JsonObject| {
         jsonschema::options().should_validate_formats(true).build(&Value::Object(schema.clone())).unwrap()
     };
-    let (bench, limits) = (Workbench::new(), Limits::default());
+    let (bench, limits) = (KitchenSink::new(), Limits::default());
     let tools = bench.tools().iter().chain(limits.tools());
     tools.map(|tool| (tool.name().to_owned(), compile(tool.input_schema()))).collect()
 }
@@ -213,12 +213,12 @@ proptest! {
 
     #[test]
     fn no_input_panics_and_the_schema_decides(tool in select(TOOLS.to_vec()), arguments in any_arguments()) {
-        entered_exactly_when_the_schema_says_so::<Workbench>(tool, arguments)?;
+        entered_exactly_when_the_schema_says_so::<KitchenSink>(tool, arguments)?;
     }
 
     #[test]
     fn the_schema_decides_on_nested_arguments(arguments in near_parts()) {
-        entered_exactly_when_the_schema_says_so::<Workbench>("assemble", arguments)?;
+        entered_exactly_when_the_schema_says_so::<KitchenSink>("assemble", arguments)?;
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use goose_extension::prelude::*;
 use goose_mcp_bridge::{MAX_LINE_BYTES, serve};
-use goose_test_support::{Workbench, binary};
+use goose_test_support::{KitchenSink, binary};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout, Command},
@@ -20,9 +20,9 @@ struct Wire {
 
 impl Wire {
     async fn open() -> Self {
-        let program = tokio::task::spawn_blocking(|| binary("workbench")).await.unwrap().unwrap();
+        let program = tokio::task::spawn_blocking(|| binary("kitchen_sink")).await.unwrap().unwrap();
         let mut child = Command::new(program)
-            .env("WORKBENCH_LOG", "warn")
+            .env("KITCHEN_SINK_LOG", "warn")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -36,7 +36,7 @@ impl Wire {
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } },
         });
-        assert_eq!(wire.ask(hello).await["result"]["serverInfo"]["name"], "workbench");
+        assert_eq!(wire.ask(hello).await["result"]["serverInfo"]["name"], "kitchen_sink");
         wire.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         wire
     }
@@ -142,7 +142,7 @@ async fn a_request_that_cannot_be_read_is_answered_where_it_has_an_id() {
 async fn skipped_lines_are_reported_to_the_program_that_serves() {
     let (client, server) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(server);
-    let serving = tokio::spawn(async move { serve(Workbench::new()).streams(reader, writer).await });
+    let serving = tokio::spawn(async move { serve(KitchenSink::new()).streams(reader, writer).await });
     let (mut answers, mut input) = tokio::io::split(client);
     let drain = tokio::spawn(async move { tokio::io::copy(&mut answers, &mut tokio::io::sink()).await });
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;

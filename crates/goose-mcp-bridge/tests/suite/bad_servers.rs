@@ -314,11 +314,11 @@ async fn what_a_server_calls_itself_is_made_fit_to_be_a_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
     let program =
-        tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(|| goose_test_support::binary("kitchen_sink")).await.unwrap().unwrap();
     let mut command = goose_mcp_bridge::ProcessSpec::new("sh");
     command.args(["-c", "sleep 11; exec \"$0\""]).arg(program);
     let extension = connect(command, ConnectOptions::default()).await.unwrap();
-    assert_eq!(extension.name(), "workbench");
+    assert_eq!(extension.name(), "kitchen_sink");
     assert_eq!(extension.lifecycle(), Lifecycle::Initialize);
     assert_eq!(extension.protocol_version().as_deref(), Some("2025-11-25"));
     let answer = extension.call_tool("echo", hashmap! { "message" => json!("at last") }).await;
@@ -336,7 +336,7 @@ fn is_running(pid: &Value) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_ends_with_its_extension_by_itself_or_by_force() {
     let program =
-        tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(|| goose_test_support::binary("kitchen_sink")).await.unwrap().unwrap();
     // The second one goes on after its input was closed.
     for script in ["exec \"$0\"", "\"$0\"; exec sleep 1000"] {
         let mut command = goose_mcp_bridge::ProcessSpec::new("sh");

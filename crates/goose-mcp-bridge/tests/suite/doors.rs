@@ -1,4 +1,4 @@
-//! The ways to reach an extension. Every one leads to the same [`Workbench`].
+//! The ways to reach an extension. Every one leads to the same [`KitchenSink`].
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use goose_extension::Extension;
 use goose_mcp_bridge::{
     ConnectOptions, HttpOptions, HttpServer, Lifecycle, ProcessSpec, Target, connect, serve,
 };
-use goose_test_support::{Workbench, binary};
+use goose_test_support::{KitchenSink, binary};
 
 /// A path, and on it an era of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +34,14 @@ impl Door {
 
     pub(crate) async fn open_with(self, options: ConnectOptions) -> Opened {
         let (target, lifecycle, server) = match self {
-            Self::Direct => return Opened { extension: Arc::new(Workbench::new()), _server: None },
-            Self::Duplex(lifecycle) => (Target::from(serve(Workbench::new()).duplex()), lifecycle, None),
+            Self::Direct => return Opened { extension: Arc::new(KitchenSink::new()), _server: None },
+            Self::Duplex(lifecycle) => (Target::from(serve(KitchenSink::new()).duplex()), lifecycle, None),
             Self::Stdio(lifecycle) => {
-                let program = tokio::task::spawn_blocking(|| binary("workbench")).await.unwrap().unwrap();
+                let program = tokio::task::spawn_blocking(|| binary("kitchen_sink")).await.unwrap().unwrap();
                 (Target::from(ProcessSpec::new(program)), lifecycle, None)
             }
             Self::Http(lifecycle) => {
-                let server = serve(Workbench::new()).http(HttpOptions::default()).await.unwrap();
+                let server = serve(KitchenSink::new()).http(HttpOptions::default()).await.unwrap();
                 (Target::from(server.url()), lifecycle, Some(server))
             }
         };

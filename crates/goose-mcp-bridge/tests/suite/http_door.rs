@@ -1,14 +1,14 @@
 //! Access to the HTTP endpoint: only its own names, only known origins, only bodies of a sane size.
 
 use goose_mcp_bridge::{ConnectOptions, HttpOptions, HttpServer, Lifecycle, MAX_LINE_BYTES, connect, serve};
-use goose_test_support::Workbench;
+use goose_test_support::KitchenSink;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
 async fn server() -> HttpServer {
-    serve(Workbench::new()).http(HttpOptions::default()).await.unwrap()
+    serve(KitchenSink::new()).http(HttpOptions::default()).await.unwrap()
 }
 
 type Headers<'a> = &'a [(&'a str, &'a str)];

@@ -299,7 +299,7 @@ fn an_extension_that_is_dropped_without_a_runtime_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_way_of_greeting_that_worked_is_known() {
     let program =
-        tokio::task::spawn_blocking(|| goose_test_support::binary("workbench")).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(|| goose_test_support::binary("kitchen_sink")).await.unwrap().unwrap();
     for lifecycle in [Lifecycle::Auto, Lifecycle::Discover] {
         let options = ConnectOptions { lifecycle, ..ConnectOptions::default() };
         let extension = connect(ProcessSpec::new(&program), options).await.unwrap();
@@ -312,7 +312,7 @@ async fn the_way_of_greeting_that_worked_is_known() {
 #[test]
 fn our_own_server_ends_with_its_input_in_spite_of_a_stream_of_news() {
     use std::io::{BufRead as _, Write as _};
-    let mut command = std::process::Command::new(goose_test_support::binary("workbench").unwrap());
+    let mut command = std::process::Command::new(goose_test_support::binary("kitchen_sink").unwrap());
     let piped = std::process::Stdio::piped;
     let mut server = command.stdin(piped()).stdout(piped()).spawn().unwrap();
     let (mut input, output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());

@@ -7,7 +7,7 @@ use goose_extension::{
     Question, QuestionKind, Reference, prelude::*,
 };
 use goose_mcp_bridge::{ConnectOptions, HttpOptions, Lifecycle, Serve, connect, serve};
-use goose_test_support::{Witness, Workbench};
+use goose_test_support::{KitchenSink, RecordingCaller};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -169,18 +169,18 @@ async fn conversation(extension: &Arc<dyn Extension>) -> String {
         (false, "ask_everything"),
         (false, "ask_twice"),
     ] {
-        let witness = if declines { Witness::declining() } else { Witness::new() };
-        let output = extension.call(tool, JsonObject::new(), &witness.context()).await;
-        let mut seen = witness.seen();
+        let recorder = if declines { RecordingCaller::declining() } else { RecordingCaller::new() };
+        let output = extension.call(tool, JsonObject::new(), &recorder.context()).await;
+        let mut seen = recorder.seen();
         if tool == "ask_everything" {
             seen.sort();
         }
         let _ = writeln!(text, "{tool}: {output:?} {seen:#?}");
     }
-    let witness = Witness::new();
-    let read = extension.read_resource("note://secret", &witness.context()).await;
-    let prompt = extension.get_prompt("greet_me", JsonObject::new(), &witness.context()).await;
-    let _ = writeln!(text, "{read:?} {:?} {:?}", prompt.map(|it| it.messages), witness.seen());
+    let recorder = RecordingCaller::new();
+    let read = extension.read_resource("note://secret", &recorder.context()).await;
+    let prompt = extension.get_prompt("greet_me", JsonObject::new(), &recorder.context()).await;
+    let _ = writeln!(text, "{read:?} {:?} {:?}", prompt.map(|it| it.messages), recorder.seen());
     text
 }
 
@@ -205,9 +205,9 @@ async fn progress_logs_and_questions_reach_the_caller_on_every_path() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_http_before_2026_log_messages_may_come_late_but_are_never_lost_or_misattributed() {
-    let direct = Witness::new();
+    let direct = RecordingCaller::new();
     Door::Direct.open().await.extension.call("report", JsonObject::new(), &direct.context()).await.unwrap();
-    let surroundings = Witness::new();
+    let surroundings = RecordingCaller::new();
     let options = ConnectOptions {
         log_level: Some(LogLevel::Debug),
         surroundings: surroundings.context(),
@@ -215,7 +215,7 @@ async fn over_http_before_2026_log_messages_may_come_late_but_are_never_lost_or_
     };
     let opened = Door::Http(Lifecycle::Initialize).open_with(options).await;
     settle(Door::Http(Lifecycle::Initialize)).await;
-    let (first, second) = (Witness::new(), Witness::new());
+    let (first, second) = (RecordingCaller::new(), RecordingCaller::new());
     opened.extension.call("report", JsonObject::new(), &first.context()).await.unwrap();
     opened.extension.call("echo", object(json!({ "message": "" })), &second.context()).await.unwrap();
     let all = || {
@@ -235,12 +235,12 @@ async fn a_cancelled_call_ends_at_once_and_the_tool_is_told() {
     for door in [Door::Direct].into_iter().chain(Door::WIRES) {
         let opened = door.open().await;
         let token = CancellationToken::new();
-        let witness = Witness::new();
-        let context = witness.context().with_cancellation(token.clone());
+        let recorder = RecordingCaller::new();
+        let context = recorder.context().with_cancellation(token.clone());
         let extension = Arc::clone(&opened.extension);
         let call =
             tokio::spawn(async move { extension.call("wait_for_ever", JsonObject::new(), &context).await });
-        until(|| !witness.seen().is_empty()).await;
+        until(|| !recorder.seen().is_empty()).await;
         token.cancel();
         let result = tokio::time::timeout(Duration::from_secs(10), call).await.unwrap().unwrap();
         assert_eq!(
@@ -291,15 +291,15 @@ async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
 async fn calls_side_by_side_ask_their_own_callers() {
     for door in [Door::Direct].into_iter().chain(Door::WIRES) {
         let opened = door.open().await;
-        let witnesses = [Witness::new(), Witness::declining(), Witness::new()];
-        let calls = witnesses.iter().map(|witness| {
-            let (extension, context) = (Arc::clone(&opened.extension), witness.context());
+        let recorders = [RecordingCaller::new(), RecordingCaller::declining(), RecordingCaller::new()];
+        let calls = recorders.iter().map(|recorder| {
+            let (extension, context) = (Arc::clone(&opened.extension), recorder.context());
             async move { extension.call("ask_name", JsonObject::new(), &context).await.unwrap().as_text() }
         });
         let answers = futures::future::join_all(calls).await;
         assert_eq!(answers, ["Hello, Ada!", "You did not say.", "Hello, Ada!"], "{door:?}");
-        for witness in &witnesses {
-            assert_eq!(witness.seen(), ["asked: ElicitForm"], "{door:?}");
+        for recorder in &recorders {
+            assert_eq!(recorder.seen(), ["asked: ElicitForm"], "{door:?}");
         }
     }
 }
@@ -313,12 +313,12 @@ async fn questions_pass_through_a_server_that_stands_in_between() {
         (Lifecycle::Initialize, Lifecycle::Initialize),
     ] {
         let options = |lifecycle| ConnectOptions { lifecycle, ..ConnectOptions::default() };
-        let between = connect(serve(Workbench::new()).duplex(), options(far)).await.unwrap();
+        let between = connect(serve(KitchenSink::new()).duplex(), options(far)).await.unwrap();
         let extension = connect(Serve::shared(between).duplex(), options(near)).await.unwrap();
-        let witness = Witness::new();
-        let twice = extension.call("ask_twice", JsonObject::new(), &witness.context()).await.unwrap();
+        let recorder = RecordingCaller::new();
+        let twice = extension.call("ask_twice", JsonObject::new(), &recorder.context()).await.unwrap();
         assert_eq!(twice.as_text(), "You said: two after You said: one", "{near:?} {far:?}");
-        let name = extension.call("ask_name", JsonObject::new(), &witness.context()).await.unwrap();
+        let name = extension.call("ask_name", JsonObject::new(), &recorder.context()).await.unwrap();
         assert_eq!(name.as_text(), "Hello, Ada!", "{near:?} {far:?}");
     }
 }
@@ -347,13 +347,13 @@ async fn what_a_tool_reports_too_fast_is_counted_not_lost_silently() {
     const TIMES: usize = 5000;
     for door in [Door::Duplex(Lifecycle::Discover), Door::Duplex(Lifecycle::Initialize)] {
         let opened = door.open().await;
-        let witness = Witness::new();
+        let recorder = RecordingCaller::new();
         opened
             .extension
-            .call("chatter", object(json!({ "times": TIMES })), &witness.context())
+            .call("chatter", object(json!({ "times": TIMES })), &recorder.context())
             .await
             .unwrap();
-        let seen = witness.seen();
+        let seen = recorder.seen();
         let told = seen.iter().filter(|line| line.starts_with("log: Text")).count();
         let dropped = seen.iter().find_map(|line| {
             line.strip_prefix("entry: Warning None \"")?.split(' ').next()?.parse::<usize>().ok()
@@ -397,7 +397,7 @@ async fn a_connection_ends_with_its_last_snapshot() {
     for grows in [false, true] {
         let (client, server) = tokio::io::duplex(1 << 16);
         let (reader, writer) = tokio::io::split(server);
-        let serving = tokio::spawn(serve(Workbench::new()).streams(reader, writer));
+        let serving = tokio::spawn(serve(KitchenSink::new()).streams(reader, writer));
         let extension = connect(client, ConnectOptions::default()).await.unwrap();
         settle(Door::Duplex(Lifecycle::Auto)).await;
         if grows {
@@ -439,7 +439,7 @@ async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
         for near in [Lifecycle::Discover, Lifecycle::Initialize] {
             let options = |lifecycle| ConnectOptions { lifecycle, ..ConnectOptions::default() };
             // The server in between really subscribes to, and leaves, the one behind it.
-            let between = connect(serve(Workbench::new()).duplex(), options(far)).await.unwrap();
+            let between = connect(serve(KitchenSink::new()).duplex(), options(far)).await.unwrap();
             let server = Serve::shared(between).http(HttpOptions::default()).await.unwrap();
             let leaver = connect(server.url(), options(near)).await.unwrap();
             let stayer = connect(server.url(), options(near)).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goose_extension::{Extension, prelude::*};
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, ServeOptions, Target, connect, serve, spawn_and_serve};
-use goose_test_support::Workbench;
+use goose_test_support::KitchenSink;
 use rmcp::{
     RoleServer, ServerHandler, ServiceExt as _,
     model::{
@@ -137,7 +137,7 @@ fn request(id: u64, method: &str, params: Value) -> Value {
 #[tokio::test]
 async fn the_messages_look_as_the_page_shows_them() {
     let answers = exchange(
-        serve(Workbench::new()).duplex(),
+        serve(KitchenSink::new()).duplex(),
         &[
             request(1, "tools/list", json!({})),
             request(2, "tools/call", json!({ "name": "text", "arguments": {} })),
@@ -199,7 +199,7 @@ fn the_standard_error_codes_convert_both_ways() {
 fn in_pages_of(page_size: usize) -> DuplexStream {
     let mut options = ServeOptions::default();
     options.page_size = page_size;
-    serve(Workbench::new()).with_options(options).duplex()
+    serve(KitchenSink::new()).with_options(options).duplex()
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn lists_come_in_pages_and_a_stale_cursor_is_refused() {
     let grow = request(2, "tools/call", json!({ "name": "grow", "arguments": {} }));
     let answers = exchange(in_pages_of(5), &[list(cursor), grow, list(cursor)]).await;
     let names = |answer: &Value| answer["result"]["tools"].as_array().unwrap()[0]["name"].clone();
-    assert_eq!(names(&answers[0]), json!(Workbench::new().tools()[5].name()));
+    assert_eq!(names(&answers[0]), json!(KitchenSink::new().tools()[5].name()));
     assert_eq!(answers[2]["error"]["code"], -32602, "{}", answers[2]);
     assert!(answers[2]["error"]["message"].as_str().unwrap().contains("List again without a cursor"));
 }
@@ -222,7 +222,7 @@ async fn a_client_reads_all_pages() {
         connect(in_pages_of(2), ConnectOptions { trust_groups: true, ..ConnectOptions::default() })
             .await
             .unwrap();
-    let direct = Workbench::new();
+    let direct = KitchenSink::new();
     assert_eq!(extension.tools(), direct.tools());
     assert_eq!(extension.list_resources().await.unwrap(), direct.list_resources().await.unwrap());
     assert_eq!(extension.list_prompts().await.unwrap(), direct.list_prompts().await.unwrap());

@@ -9,17 +9,17 @@ use goose_extension::{Extension, Features, ToolError, prelude::*};
 use goose_mcp_bridge::{
     ConnectOptions, ExtensionServer, HttpOptions, Lifecycle, ServeOptions, connect, serve,
 };
-use goose_test_support::Workbench;
+use goose_test_support::KitchenSink;
 
 #[tokio::test]
 async fn a_state_key_that_is_too_short_is_refused() {
     let mut options = ServeOptions::default();
     options.state_key = Some(b"short".to_vec());
-    let Err(error) = ExtensionServer::new(Arc::new(Workbench::new()), options.clone()) else {
+    let Err(error) = ExtensionServer::new(Arc::new(KitchenSink::new()), options.clone()) else {
         panic!("the key was taken")
     };
     assert!(matches!(&error, ToolError::InvalidParameters(text) if text.contains("32")), "{error:?}");
-    let served = serve(Workbench::new()).with_options(options).http(HttpOptions::default()).await;
+    let served = serve(KitchenSink::new()).with_options(options).http(HttpOptions::default()).await;
     assert!(served.is_err());
 }
 

@@ -195,11 +195,11 @@ async fn a_round_with_too_many_questions_is_refused_before_anybody_is_asked() {
     let options = ConnectOptions { lifecycle: Lifecycle::Discover, ..ConnectOptions::default() };
     let extension = connect(serve(Curious).duplex(), options).await.unwrap();
     for (questions, passes) in [(16, true), (17, false)] {
-        let witness = goose_test_support::Witness::new();
+        let recorder = goose_test_support::RecordingCaller::new();
         let arguments = json!({ "questions": questions }).as_object().cloned().unwrap();
-        let result = extension.call("ask", arguments, &witness.context()).await;
+        let result = extension.call("ask", arguments, &recorder.context()).await;
         let text = format!("{result:?}");
         assert_eq!(text.contains("at once"), !passes, "{text}");
-        assert_eq!(witness.seen().len(), if passes { questions } else { 0 });
+        assert_eq!(recorder.seen().len(), if passes { questions } else { 0 });
     }
 }

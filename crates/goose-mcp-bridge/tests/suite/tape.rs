@@ -10,7 +10,7 @@ use goose_extension::{
     ArgumentInfo, CallContext, Change, CompleteRequestParams, Extension, JsonObject, Reference, prelude::*,
 };
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, ProcessSpec, connect, serve};
-use goose_test_support::{Tape, Witness, Workbench, binary};
+use goose_test_support::{KitchenSink, RecordingCaller, Tape, binary};
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
@@ -38,11 +38,11 @@ async fn replayed(tape: &Tape, lifecycle: Lifecycle) -> Arc<dyn Extension> {
 
 /// A duplex server whose traffic is recorded.
 async fn recorded(tape: &Tape, lifecycle: Lifecycle) -> Arc<dyn Extension> {
-    connect(serve(Workbench::new()).duplex(), options(lifecycle, tape)).await.unwrap()
+    connect(serve(KitchenSink::new()).duplex(), options(lifecycle, tape)).await.unwrap()
 }
 
-async fn workbench() -> ProcessSpec {
-    ProcessSpec::new(tokio::task::spawn_blocking(|| binary("workbench")).await.unwrap().unwrap())
+async fn kitchen_sink() -> ProcessSpec {
+    ProcessSpec::new(tokio::task::spawn_blocking(|| binary("kitchen_sink")).await.unwrap().unwrap())
 }
 
 async fn echo(extension: &Arc<dyn Extension>, message: &str) -> ToolResult<Value> {
@@ -90,25 +90,25 @@ async fn calls(extension: &Arc<dyn Extension>) -> Vec<String> {
 /// Calls that report and ask.
 async fn conversations(extension: &Arc<dyn Extension>) -> Vec<String> {
     let mut told = Vec::new();
-    for (tool, witness) in [
-        ("report", Witness::new()),
-        ("ask_name", Witness::new()),
-        ("ask_name", Witness::declining()),
-        ("ask_twice", Witness::new()),
+    for (tool, recorder) in [
+        ("report", RecordingCaller::new()),
+        ("ask_name", RecordingCaller::new()),
+        ("ask_name", RecordingCaller::declining()),
+        ("ask_twice", RecordingCaller::new()),
     ] {
-        let output = extension.call(tool, JsonObject::new(), &witness.context()).await;
-        told.push(format!("{tool} {output:?} {:?}", witness.seen()));
+        let output = extension.call(tool, JsonObject::new(), &recorder.context()).await;
+        told.push(format!("{tool} {output:?} {:?}", recorder.seen()));
     }
-    let (one, two) = (Witness::declining(), Witness::new());
+    let (one, two) = (RecordingCaller::declining(), RecordingCaller::new());
     let (first, second) = (one.context(), two.context());
     let both = tokio::join!(
         extension.call("ask_name", JsonObject::new(), &first),
         extension.call("ask_twice", JsonObject::new(), &second)
     );
     told.push(format!("side by side {both:?} {:?} {:?}", one.seen(), two.seen()));
-    let witness = Witness::new();
-    let output = extension.call("ask_everything", JsonObject::new(), &witness.context()).await;
-    let mut seen = witness.seen();
+    let recorder = RecordingCaller::new();
+    let output = extension.call("ask_everything", JsonObject::new(), &recorder.context()).await;
+    let mut seen = recorder.seen();
     seen.sort();
     told.push(format!("everything {output:?} {seen:?}"));
     told
@@ -237,12 +237,12 @@ async fn an_answer_that_is_not_the_recorded_one_fails_the_call_with_a_diff() {
         let file = folder.path().join("ask.json");
         let tape = Tape::record(&file);
         let extension = recorded(&tape, lifecycle).await;
-        extension.call("ask_name", JsonObject::new(), &Witness::new().context()).await.unwrap();
+        extension.call("ask_name", JsonObject::new(), &RecordingCaller::new().context()).await.unwrap();
         tape.finish().unwrap();
 
         let tape = Tape::replay(&file).unwrap();
         let extension = replayed(&tape, lifecycle).await;
-        let context = Witness::declining().context();
+        let context = RecordingCaller::declining().context();
         let call = extension.call("ask_name", JsonObject::new(), &context);
         let error = within(call).await.unwrap_err().to_string();
         assert!(
@@ -270,9 +270,10 @@ async fn calls_side_by_side_may_come_in_another_order() {
 /// Records the same short session with a real child.
 async fn record_child(file: &Path, lifecycle: Lifecycle) -> String {
     let tape = Tape::record(file);
-    let extension: Arc<dyn Extension> = connect(workbench().await, options(lifecycle, &tape)).await.unwrap();
+    let extension: Arc<dyn Extension> =
+        connect(kitchen_sink().await, options(lifecycle, &tape)).await.unwrap();
     for tool in ["report", "ask_name", "ask_twice", "mixed", "surroundings"] {
-        let context = Witness::new().context().with_session_id(file.display().to_string());
+        let context = RecordingCaller::new().context().with_session_id(file.display().to_string());
         let _ = extension.call(tool, JsonObject::new(), &context).await;
     }
     extension.subscribe("note://1").await.unwrap();
@@ -292,8 +293,8 @@ async fn the_same_traffic_makes_the_same_file() {
         let second = record_child(&folder.path().join("two.json"), lifecycle).await;
         let hide = |text: String, name: &str| text.replace(folder.path().join(name).to_str().unwrap(), "");
         assert_eq!(hide(first.clone(), "one.json"), hide(second, "two.json"));
-        assert!(first.contains("\"server\": \"program workbench\""), "{first}");
-        let program = workbench().await;
+        assert!(first.contains("\"server\": \"program kitchen_sink\""), "{first}");
+        let program = kitchen_sink().await;
         let program = Path::new(&program.program).parent().unwrap().to_str().unwrap().to_owned();
         assert!(!first.contains(&program), "{first}");
         // A new version of the client does not make recordings worthless.
@@ -367,11 +368,11 @@ async fn a_cancelled_call_is_cancelled_again() {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("tape.json");
         let session = async |extension: Arc<dyn Extension>| {
-            let (witness, token) = (Witness::new(), CancellationToken::new());
-            let context = witness.context().with_cancellation(token.clone());
+            let (recorder, token) = (RecordingCaller::new(), CancellationToken::new());
+            let context = recorder.context().with_cancellation(token.clone());
             let call = extension.call("wait_for_ever", JsonObject::new(), &context);
             let (result, ()) = tokio::join!(call, async {
-                until(|| !witness.seen().is_empty()).await;
+                until(|| !recorder.seen().is_empty()).await;
                 token.cancel();
             });
             assert!(matches!(result, Err(ToolError::Cancelled(_))), "{lifecycle:?}: {result:?}");
@@ -393,13 +394,13 @@ async fn a_server_that_died_dies_again_at_the_same_place() {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("tape.json");
         let tape = Tape::record(&file);
-        let extension = connect(workbench().await, options(lifecycle, &tape)).await.unwrap();
+        let extension = connect(kitchen_sink().await, options(lifecycle, &tape)).await.unwrap();
         let processes = extension.call_tool("processes", HashMap::new()).await.unwrap();
-        let witness = Witness::new();
-        let context = witness.context();
+        let recorder = RecordingCaller::new();
+        let context = recorder.context();
         let call = extension.call("wait_for_ever", JsonObject::new(), &context);
         let (result, ()) = tokio::join!(call, async {
-            until(|| !witness.seen().is_empty()).await;
+            until(|| !recorder.seen().is_empty()).await;
             let killed = Command::new("kill").arg("-9").arg(processes["own"].to_string()).status().await;
             assert!(killed.unwrap().success());
         });
@@ -412,7 +413,7 @@ async fn a_server_that_died_dies_again_at_the_same_place() {
                 .await
                 .unwrap();
         extension.call_tool("processes", HashMap::new()).await.unwrap();
-        let context = Witness::new().context();
+        let context = RecordingCaller::new().context();
         let again = within(extension.call("wait_for_ever", JsonObject::new(), &context)).await;
         // The program's own exit code is not on the wire, and so not on the tape.
         let kind = |result: ToolResult<ToolOutput>| result.unwrap().meta;

@@ -12,7 +12,7 @@
 //! ```json
 //! {
 //!   "format": 1,
-//!   "server": "program workbench",
+//!   "server": "program kitchen_sink",
 //!   "messages": [
 //!     { "client": { "id": 1, "method": "tools/call", "params": { "name": "echo" } } },
 //!     { "server": { "method": "notifications/progress", "params": { "progress": 0, "progressToken": 1 } } },

@@ -1,4 +1,4 @@
-//! Our own client reaches `misbehave`, on both wires and both ways.
+//! Our own client reaches `faulty_server`, on both wires and both ways.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::raw::PATIENCE;
 const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 async fn program() -> Result<PathBuf> {
-    tokio::task::spawn_blocking(|| binary("misbehave")).await?
+    tokio::task::spawn_blocking(|| binary("faulty_server")).await?
 }
 
 async fn command(arguments: &[&str]) -> Result<ProcessSpec> {
@@ -36,7 +36,7 @@ async fn served(arguments: &[&str]) -> Result<(Child, String)> {
 }
 
 async fn check(extension: &RemoteExtension, version: &str) -> Result<()> {
-    ensure!(extension.name() == "misbehave");
+    ensure!(extension.name() == "faulty_server");
     ensure!(extension.protocol_version().as_deref() == Some(version), "{extension:?}");
     let answer = extension.call_tool("echo", hashmap! { "text" => json!("hello") }).await?;
     ensure!(answer == json!("hello"), "{answer}");

@@ -1,4 +1,4 @@
-//! `misbehave` over HTTP, spoken to with bare sockets.
+//! `faulty_server` over HTTP, spoken to with bare sockets.
 
 use std::{
     io::{Read as _, Write as _},

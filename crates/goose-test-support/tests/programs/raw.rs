@@ -1,4 +1,4 @@
-//! `misbehave` as a bare process: lines in, lines out, and no wait without an end.
+//! `faulty_server` as a bare process: lines in, lines out, and no wait without an end.
 
 use std::{
     io::{BufRead as _, BufReader, Read, Write as _},
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Time limit for everything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running `misbehave`; it is killed when this is dropped.
+/// A running `faulty_server`; it is killed when this is dropped.
 pub(crate) struct Program {
     child: Child,
     input: Option<ChildStdin>,
@@ -25,7 +25,7 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
-        let mut command = Command::new(binary("misbehave")?);
+        let mut command = Command::new(binary("faulty_server")?);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let input = child.stdin.take();

@@ -1,4 +1,4 @@
-//! Without faults, `misbehave` is a server like others, on both wires.
+//! Without faults, `faulty_server` is a server like others, on both wires.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// The argument with which this program is a server of `goose-test-support`; its flags follow.
-pub(crate) const MISBEHAVE: &str = "be-misbehave";
+pub(crate) const FAULTY_SERVER: &str = "be-faulty-server";
 
 /// The argument with which this program is a server written with rmcp's own macros.
 pub(crate) const ECHO: &str = "be-echo";

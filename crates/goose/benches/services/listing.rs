@@ -11,7 +11,7 @@ use goose::{
 
 use crate::{
     Effort,
-    home::{self, Home, MISBEHAVE},
+    home::{self, FAULTY_SERVER, Home},
     report::{Bar, Report, median},
     wide::Wide,
 };
@@ -106,7 +106,7 @@ pub(crate) async fn measure_disk(report: &mut Report, effort: Effort) -> anyhow:
 /// Programs that differ, so that each has a list of its own.
 fn program(number: usize) -> anyhow::Result<ExtensionConfig> {
     let (name, tools) = (format!("program{number:02}"), TOOLS.to_string());
-    home::server(&name, &[MISBEHAVE, "--tools", &tools, "--stderr", &name])
+    home::server(&name, &[FAULTY_SERVER, "--tools", &tools, "--stderr", &name])
 }
 
 /// Starts all programs once, so that their lists are on disk. Gives the number of tools.

@@ -31,7 +31,7 @@ mod starts;
 mod throughput;
 mod wide;
 
-use goose_test_support::misbehave;
+use goose_test_support::faulty_server;
 use report::Report;
 
 /// Counts only while `memory` is measured.
@@ -55,9 +55,9 @@ impl Effort {
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
-        Some((first, rest)) if first == home::MISBEHAVE => {
+        Some((first, rest)) if first == home::FAULTY_SERVER => {
             let rest = rest.to_vec();
-            return tokio::task::spawn_blocking(|| misbehave::run(rest)).await?;
+            return tokio::task::spawn_blocking(|| faulty_server::run(rest)).await?;
         }
         Some((first, _)) if first == home::ECHO => return echo_server::serve().await,
         _ => {}

@@ -11,7 +11,7 @@ use goose::{agents::extension_manager::ExtensionManager, services::Service};
 use serde_json::json;
 
 use crate::{
-    home::{self, Home, MISBEHAVE},
+    home::{self, FAULTY_SERVER, Home},
     report::{Bar, Report, median, percentile},
 };
 
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) async fn measure(report: &mut Report) -> anyhow::Result<()> {
     let home = Home::new()?;
-    let manager = home::manager(&home.pool(), vec![home::server("ready", &[MISBEHAVE])?]).await?;
+    let manager = home::manager(&home.pool(), vec![home::server("ready", &[FAULTY_SERVER])?]).await?;
     manager.list_tools().await?;
     let mut before = Vec::new();
     for _ in 0..CALLS {
@@ -60,7 +60,7 @@ fn tell(report: &Report, when: &str, calls: Vec<f64>) {
 fn add_slow(manager: &ExtensionManager) -> anyhow::Result<Vec<Arc<Service>>> {
     let add = |number| {
         let name = format!("slow{number}");
-        manager.add(&home::server(&name, &[MISBEHAVE, "--slow-start", &SILENCE.to_string()])?)?;
+        manager.add(&home::server(&name, &[FAULTY_SERVER, "--slow-start", &SILENCE.to_string()])?)?;
         Ok(manager.service(&name)?)
     };
     (0..SERVERS).map(add).collect()

@@ -70,10 +70,10 @@ async fn two_sessions(config: ExtensionConfig, tool: &str) -> anyhow::Result<Vec
 #[tokio::test(flavor = "multi_thread")]
 async fn the_questions_of_two_sessions_reach_their_own_person() -> anyhow::Result<()> {
     let world = World::new()?;
-    let workbench = binary("workbench")?.to_string_lossy().into_owned();
+    let kitchen_sink = binary("kitchen_sink")?.to_string_lossy().into_owned();
     for (config, tool) in [
         (world.server("a", &["--ask", "form", "work", "--wire", "2026-07-28"])?, "a__work"),
-        (ExtensionConfig::stdio("a", workbench, Vec::<String>::new()), "a__ask_name"),
+        (ExtensionConfig::stdio("a", kitchen_sink, Vec::<String>::new()), "a__ask_name"),
     ] {
         for (ada, bob) in two_sessions(config, tool).await? {
             ensure!(ada.contains("Ada") && !ada.contains("Bob"), "{ada}");

@@ -9,7 +9,7 @@ use goose::{
     services::{Phase, ServiceChange},
 };
 use goose_extension::ToolError;
-use goose_test_support::Witness;
+use goose_test_support::RecordingCaller;
 use serde_json::json;
 
 use crate::support::{
@@ -18,14 +18,14 @@ use crate::support::{
 
 /// Kills a server in the middle of a call; gives the time until the call's result was there.
 async fn kill_in_mid_call(manager: &ExtensionManager, victim: u32) -> anyhow::Result<Duration> {
-    let witness = Witness::new();
-    let context = witness.context();
+    let recorder = RecordingCaller::new();
+    let context = recorder.context();
     let calling = async {
         let output = bounded(manager.call_tool_with("victim__work", json!({}), &context)).await??;
         anyhow::Ok((failure_of(output)?, Instant::now()))
     };
     let killing = async {
-        until("the call has arrived", || !witness.seen().is_empty()).await?;
+        until("the call has arrived", || !recorder.seen().is_empty()).await?;
         let begin = Instant::now();
         signal(victim, "KILL")?;
         anyhow::Ok(begin)

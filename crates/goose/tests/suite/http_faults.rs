@@ -34,7 +34,7 @@ struct Site {
 impl Site {
     async fn start(world: &World, name: &str, flags: &[&str]) -> anyhow::Result<Self> {
         let log = world.file(name).with_extension("headers");
-        let mut command = Command::new(binary("misbehave")?);
+        let mut command = Command::new(binary("faulty_server")?);
         command.args(["--http", "--headers-log"]).arg(&log).args(flags);
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
         let output = process.stdout.take().context("its output is piped")?;

@@ -80,7 +80,7 @@ async fn tools_of_a_user_interface_that_is_not_attached_are_not_offered() -> any
 /// A runner in place of the real one: it notes its arguments and becomes a plain server.
 fn place_runner(folder: &Path, notes: &Path) -> anyhow::Result<()> {
     let runner = folder.join("uvx");
-    let program = binary("misbehave")?;
+    let program = binary("faulty_server")?;
     let lines = ["#!/bin/sh".to_owned(), format!("printf '%s\\n' \"$@\" >'{}'", notes.display())];
     std::fs::write(&runner, format!("{}\nexec '{}'\n", lines.join("\n"), program.display()))?;
     Ok(std::fs::set_permissions(&runner, std::fs::Permissions::from_mode(0o755))?)

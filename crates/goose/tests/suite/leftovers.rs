@@ -63,10 +63,10 @@ async fn nothing_of_a_server_is_left_when_it_dies_by_itself() -> anyhow::Result<
 
 /// Starts a program that owns a manager with stubborn servers. Gives the processes of these.
 async fn start_owner(home: &std::path::Path) -> anyhow::Result<(Child, BTreeSet<u32>)> {
-    let programs = || anyhow::Ok((example("goose", "owner")?, binary("misbehave")?));
-    let (owner, misbehave) = tokio::task::spawn_blocking(programs).await??;
+    let programs = || anyhow::Ok((example("goose", "owner")?, binary("faulty_server")?));
+    let (owner, faulty_server) = tokio::task::spawn_blocking(programs).await??;
     let mut command = Command::new(owner);
-    command.arg(home).arg(misbehave).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    command.arg(home).arg(faulty_server).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let output = child.stdout.take().context("its output is piped")?;
     let line = bounded(BufReader::new(output).lines().next_line()).await??.context("it prints a line")?;
@@ -96,10 +96,10 @@ async fn nothing_outlives_an_owner_that_is_killed() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_cycles_leave_no_process_no_file_and_no_task() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
-    let programs = || anyhow::Ok((example("goose", "owner")?, binary("misbehave")?));
-    let (owner, misbehave) = tokio::task::spawn_blocking(programs).await??;
+    let programs = || anyhow::Ok((example("goose", "owner")?, binary("faulty_server")?));
+    let (owner, faulty_server) = tokio::task::spawn_blocking(programs).await??;
     let mut command = Command::new(owner);
-    command.arg(home.path()).arg(misbehave).arg("100").kill_on_drop(true);
+    command.arg(home.path()).arg(faulty_server).arg("100").kill_on_drop(true);
     let output = tokio::time::timeout(Duration::from_secs(300), command.output()).await??;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -58,7 +58,7 @@ async fn a_list_that_is_not_true_any_more_is_replaced_at_the_start() -> anyhow::
     let script = world.file("server.sh");
     let config = || ExtensionConfig::stdio("a", "sh", [script.to_string_lossy()]);
     let write = |flags: &str| {
-        let program = goose_test_support::binary("misbehave")?;
+        let program = goose_test_support::binary("faulty_server")?;
         anyhow::Ok(std::fs::write(&script, format!("exec '{}' {flags}", program.display()))?)
     };
     write("--tools 1")?;

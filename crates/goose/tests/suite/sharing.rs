@@ -9,7 +9,7 @@ use goose::{
     services::Phase,
 };
 use goose_extension::ToolError;
-use goose_test_support::Witness;
+use goose_test_support::RecordingCaller;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -128,15 +128,15 @@ async fn while_it_works<T>(
     manager: &ExtensionManager,
     doing: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<(String, T)> {
-    let witness = Witness::new();
-    let context = witness.context();
+    let recorder = RecordingCaller::new();
+    let context = recorder.context();
     let calling = async {
         let output = bounded(manager.call_tool_with("a__work", json!({}), &context)).await??;
         ensure!(!output.is_error, "{}", output.as_text());
         Ok(output.as_text())
     };
     let doing = async {
-        until("the call has arrived", || !witness.seen().is_empty()).await?;
+        until("the call has arrived", || !recorder.seen().is_empty()).await?;
         doing.await
     };
     tokio::try_join!(calling, doing)
@@ -254,10 +254,10 @@ async fn a_cancelled_manager_ends_its_calls_and_services() -> anyhow::Result<()>
         ExtensionManager::with_options(vec![config.clone()], token.clone(), world.options()).await?;
     let other = world.manager(vec![world.server("other", &[])?]).await?;
     let (process, bystander) = (pid(&manager, "a").await?, pid(&other, "other").await?);
-    let witness = Witness::new();
-    let context = witness.context();
+    let recorder = RecordingCaller::new();
+    let context = recorder.context();
     let cancelling = async {
-        until("the call has arrived", || !witness.seen().is_empty()).await?;
+        until("the call has arrived", || !recorder.seen().is_empty()).await?;
         token.cancel();
         anyhow::Ok(())
     };
@@ -280,7 +280,7 @@ async fn one_cancelled_call_leaves_the_others_alone() -> anyhow::Result<()> {
     pid(&manager, "a").await?;
     let token = CancellationToken::new();
     let cancelling = async {
-        let context = Witness::new().context().with_cancellation(token.clone());
+        let context = RecordingCaller::new().context().with_cancellation(token.clone());
         let sleeping = manager.call_tool_with("a__sleep", json!({ "seconds": 500 }), &context);
         let (outcome, ()) = tokio::join!(bounded(sleeping), async {
             // Whether it has arrived or not makes no difference.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use goose::services::Phase;
 use goose_extension::ToolError;
-use goose_test_support::Witness;
+use goose_test_support::RecordingCaller;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -115,10 +115,10 @@ async fn a_call_that_reports_progress_may_take_longer() -> anyhow::Result<()> {
     // 60 reports, 50 ms apart: three times as long as a silent call may take.
     let config = world.server("a", &["--progress", "work", "60"])?.with_timeout(CALL_TIMEOUT);
     let manager = world.manager(vec![config]).await?;
-    let witness = Witness::new();
-    let output = bounded(manager.call_tool_with("a__work", json!({}), &witness.context())).await??;
+    let recorder = RecordingCaller::new();
+    let output = bounded(manager.call_tool_with("a__work", json!({}), &recorder.context())).await??;
     ensure!(!output.is_error, "{}", output.as_text());
-    ensure!(witness.seen().len() == 60, "{:?}", witness.seen());
+    ensure!(recorder.seen().len() == 60, "{:?}", recorder.seen());
     manager.close().await;
     Ok(())
 }

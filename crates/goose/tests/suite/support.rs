@@ -1,4 +1,4 @@
-//! What the tests of services share: a home with a pool of its own, servers that misbehave, and looks at processes.
+//! What the tests of services share: a home with a pool of its own, faulty servers, and looks at processes.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -73,7 +73,7 @@ impl World {
 
     /// A server that notes its starts and does wrong what the flags say.
     pub(crate) fn server(&self, name: &str, flags: &[&str]) -> anyhow::Result<ExtensionConfig> {
-        let program = binary("misbehave")?.to_string_lossy().into_owned();
+        let program = binary("faulty_server")?.to_string_lossy().into_owned();
         let starts = self.file(name).with_extension("starts").to_string_lossy().into_owned();
         let mut arguments = vec!["--starts".to_owned(), starts];
         arguments.extend(flags.iter().map(|&flag| flag.to_owned()));

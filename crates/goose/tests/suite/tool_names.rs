@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use goose::agents::extension_manager::ExtensionManager;
 use goose_extension::{Extension as _, ToolError};
-use goose_test_support::Workbench;
+use goose_test_support::KitchenSink;
 use serde_json::json;
 
 use crate::support::{World, bounded, status, text, tool_names};
@@ -109,14 +109,17 @@ async fn only_the_tools_that_are_allowed_are_listed_and_run() -> anyhow::Result<
 async fn an_extension_of_the_program_itself_is_called_like_any_other() -> anyhow::Result<()> {
     let world = World::new()?;
     let manager = world.manager(vec![world.server("other", &[])?]).await?;
-    let workbench = Arc::new(Workbench::new());
-    manager.add_extension(workbench.clone())?;
+    let kitchen_sink = Arc::new(KitchenSink::new());
+    manager.add_extension(kitchen_sink.clone())?;
     tool_names(&manager).await?;
-    let name = workbench.name().to_owned();
+    let name = kitchen_sink.name().to_owned();
     let sum = bounded(manager.call_tool(&format!("{name}__add"), json!({ "a": 2, "b": 3 }))).await??;
-    ensure!(sum.into_value()? == json!(5) && workbench.entered() == 1);
+    ensure!(sum.into_value()? == json!(5) && kitchen_sink.entered() == 1);
     let wrong = bounded(manager.call_tool("add", json!({ "a": "two" }))).await?;
-    ensure!(matches!(wrong, Err(ToolError::InvalidParameters(_))) && workbench.entered() == 1, "{wrong:?}");
+    ensure!(
+        matches!(wrong, Err(ToolError::InvalidParameters(_))) && kitchen_sink.entered() == 1,
+        "{wrong:?}"
+    );
     let panicked = bounded(manager.call_tool("panic_now", json!({}))).await??;
     ensure!(panicked.is_error, "{panicked:?}");
     let ambiguous = not_found(&manager, "sleep").await?;

@@ -1,4 +1,4 @@
-//! [`Witness`]: remembers what a tool reported, and answers what it asked.
+//! [`RecordingCaller`]: remembers what a tool reported, and answers what it asked.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,23 +9,23 @@ use goose_extension::{
 
 /// A caller that records all that a tool is told and says, in order, as text.
 #[derive(Default)]
-pub struct Witness {
+pub struct RecordingCaller {
     seen: Mutex<Vec<String>>,
     declines: bool,
 }
 
-impl Witness {
-    /// A witness that answers every question.
+impl RecordingCaller {
+    /// A recorder that answers every question.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// A witness that declines to fill in forms.
+    /// A recorder that declines to fill in forms.
     pub fn declining() -> Arc<Self> {
         Arc::new(Self { declines: true, ..Self::default() })
     }
 
-    /// A context in which this witness is the caller and the notifier.
+    /// A context in which this recorder is the caller and the notifier.
     pub fn context(self: &Arc<Self>) -> CallContext {
         CallContext::new().with_caller(self.clone()).with_notifier(self.clone())
     }
@@ -50,7 +50,7 @@ impl Witness {
 }
 
 #[async_trait]
-impl Caller for Witness {
+impl Caller for RecordingCaller {
     async fn ask(&self, _key: &str, question: Question) -> ToolResult<Answer> {
         self.note(format!("asked: {:?}", question.kind()));
         Ok(match question {
@@ -60,7 +60,7 @@ impl Caller for Witness {
             }
             Question::Sample(request) => {
                 let last = request.messages().last().map(|(_, text)| text).unwrap_or_default();
-                Answer::Sampled(Sampled::new("witness", format!("You said: {last}")))
+                Answer::Sampled(Sampled::new("recorder", format!("You said: {last}")))
             }
             _ => Answer::Roots(vec![Root::new("file:///work/here").with_name("here")]),
         })
@@ -79,7 +79,7 @@ impl Caller for Witness {
     }
 }
 
-impl Notifier for Witness {
+impl Notifier for RecordingCaller {
     fn log(&self, content: RichRenderable) {
         self.note(format!("log: {content:?}"));
     }

@@ -12,7 +12,7 @@ use futures::Stream;
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::misbehave::{
+use crate::faulty_server::{
     message::{Outlet, Writing},
     server::Server,
 };

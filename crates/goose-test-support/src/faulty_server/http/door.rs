@@ -20,7 +20,7 @@ use super::{
     faults::Faults,
     stream::{self, Framing},
 };
-use crate::misbehave::{
+use crate::faulty_server::{
     message::{self, FILLING, METHOD_NOT_FOUND, Padded, Refusal, response, text_result},
     options::Wire,
     server::Server,

@@ -119,7 +119,7 @@ impl Server {
     }
 }
 
-const NAME: &str = "misbehave";
+const NAME: &str = "faulty_server";
 const INSTRUCTIONS: &str = "Expect anything.";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";

@@ -68,7 +68,7 @@ impl Outlet for StandardOutput {
 impl Noise {
     fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         for number in 0..self.flood {
-            writeln!(output, "INFO misbehave: line {number} of a log that belongs elsewhere")?;
+            writeln!(output, "INFO faulty_server: line {number} of a log that belongs elsewhere")?;
         }
         if self.on {
             output.write_all(b"[info] about to answer\n\n{\"jsonrpc\":\"2.0\",\"id\":\n")?;

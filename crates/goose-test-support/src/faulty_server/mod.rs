@@ -1,4 +1,4 @@
-//! A server that misbehaves on purpose, written against the bare wire so that it can do what no library would let it.
+//! A server that is faulty on purpose, written against the bare wire so that it can do what no library would let it.
 //!
 //! Without flags it is a plain server of MCP 2025-11-25 on stdio, with `--wire 2026-07-28` one of that version, with
 //! `--http` either of them over streamable HTTP. Each flag adds one fault; they can be combined.

@@ -1,4 +1,4 @@
-//! [`Workbench`]: one tool for everything that can happen in a call.
+//! [`KitchenSink`]: one tool for everything that can happen in a call.
 //!
 //! The same extension is called directly, over the in-process duplex, over stdio and over HTTP; whatever it does must
 //! look the same everywhere.
@@ -18,7 +18,7 @@ use goose_extension::{
 };
 
 /// A place to try out everything that can happen.
-pub struct Workbench {
+pub struct KitchenSink {
     /// The number of calls that entered a tool; shared with later snapshots.
     entered: Arc<AtomicU64>,
     feed: Arc<ChangeFeed>,
@@ -53,14 +53,14 @@ struct Person {
     name: String,
 }
 
-impl Default for Workbench {
+impl Default for KitchenSink {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Workbench {
-    /// A new workbench.
+impl KitchenSink {
+    /// A new kitchen_sink.
     pub fn new() -> Self {
         Self { entered: Arc::default(), feed: Arc::default(), registry: None }
     }
@@ -70,7 +70,7 @@ impl Workbench {
         self.entered.load(Ordering::SeqCst)
     }
 
-    /// The same workbench with one tool more.
+    /// The same kitchen_sink with one tool more.
     fn grown(entered: Arc<AtomicU64>, feed: Arc<ChangeFeed>) -> Self {
         let registry = Self::tool_registry().with(Self::late_arrival_tool());
         Self { entered, feed, registry: Some(registry) }
@@ -365,14 +365,14 @@ fn break_down() -> String {
 }
 
 fn registry() -> &'static ToolRegistry {
-    static REGISTRY: std::sync::LazyLock<ToolRegistry> = std::sync::LazyLock::new(Workbench::tool_registry);
+    static REGISTRY: std::sync::LazyLock<ToolRegistry> = std::sync::LazyLock::new(KitchenSink::tool_registry);
     &REGISTRY
 }
 
 #[async_trait]
-impl Extension for Workbench {
+impl Extension for KitchenSink {
     fn name(&self) -> &str {
-        "workbench"
+        "kitchen_sink"
     }
 
     fn description(&self) -> &str {

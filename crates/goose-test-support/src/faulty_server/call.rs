@@ -92,7 +92,7 @@ fn progress(request: &Request, times: u64) -> io::Result<()> {
 }
 
 fn log_message(text: &str) -> Value {
-    let params = json!({ "level": "info", "logger": "misbehave", "data": text });
+    let params = json!({ "level": "info", "logger": "faulty_server", "data": text });
     notification("notifications/message", params)
 }
 

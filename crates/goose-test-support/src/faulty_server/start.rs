@@ -29,13 +29,13 @@ pub(super) fn begin(options: &Options, arguments: &[String]) -> anyhow::Result<V
         complain(text);
     }
     if start.dies || dies_this_time(start)? {
-        complain("misbehave: this start fails on purpose");
+        complain("faulty_server: this start fails on purpose");
         die(options.death.how);
     }
     if start.stderr_flood {
         thread::spawn(|| {
             loop {
-                complain("misbehave: there is always something to say");
+                complain("faulty_server: there is always something to say");
             }
         });
     }
@@ -93,7 +93,7 @@ fn count(state: &Path) -> anyhow::Result<u64> {
 /// Their parent, a shell, is gone at once. They keep none of our streams.
 fn leave_grandchildren() -> anyhow::Result<Vec<u32>> {
     let pids = vec![leave("")?, leave("setsid")?];
-    complain(&format!("misbehave: grandchildren {pids:?}"));
+    complain(&format!("faulty_server: grandchildren {pids:?}"));
     Ok(pids)
 }
 

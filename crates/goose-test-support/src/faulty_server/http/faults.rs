@@ -17,7 +17,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use crate::misbehave::options::Http;
+use crate::faulty_server::options::Http;
 
 /// Messages that belong to the greeting.
 const GREETING: &[&str] = &["initialize", "notifications/initialized", "server/discover"];

@@ -81,30 +81,6 @@ impl Endpoint {
         self
     }
 
-    /// The same with another header.
-    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// The same with the key in another header.
-    pub fn with_key_header(mut self, header: KeyHeader) -> Self {
-        self.key_header = header;
-        self
-    }
-
-    /// The same for a service that understands more or less than most.
-    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = dialect;
-        self
-    }
-
-    /// The same with another patience.
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
     /// The idle timeout.
     pub(crate) fn idle_timeout(&self) -> Duration {
         self.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(IDLE_TIMEOUT)
@@ -193,8 +169,8 @@ mod tests {
     #[test]
     fn nothing_secret_is_printed() {
         let url = Url::parse("https://me:pass@example.com/v1?key=canary#canary").unwrap();
-        let endpoint =
-            Endpoint::new("openai", url).with_key("canary", "OPENAI_API_KEY").with_header("x-a", "canary");
+        let mut endpoint = Endpoint::new("openai", url).with_key("canary", "OPENAI_API_KEY");
+        endpoint.headers.push(("x-a".to_owned(), "canary".to_owned()));
 
         let printed = format!("{endpoint:?} {}", endpoint.shown_url());
 

@@ -169,18 +169,6 @@ impl RetryPolicy {
         Self { retries: 0, ..Self::default() }
     }
 
-    /// The same with another number of retries.
-    pub fn with_retries(mut self, retries: u32) -> Self {
-        self.retries = retries;
-        self
-    }
-
-    /// The same with another first pause.
-    pub fn with_base(mut self, base: Duration) -> Self {
-        self.base = base;
-        self
-    }
-
     /// Returns the pause after the `attempt`th failure (the first is 1), or `None` to give up.
     pub fn delay(&self, attempt: u32, error: &ProviderError) -> Option<Duration> {
         self.delay_at(attempt, error, random_fraction())
@@ -228,7 +216,7 @@ mod tests {
     /// Row 23: pauses grow, and chance may make them anything below that.
     #[test]
     fn pauses_double_up_to_a_cap() {
-        let policy = RetryPolicy::default().with_retries(8);
+        let policy = RetryPolicy { retries: 8, ..RetryPolicy::default() };
         let longest: Vec<u64> =
             (1..=8).map(|n| policy.delay_at(n, &network(), 1.0).unwrap().as_secs()).collect();
         assert_eq!(longest, [1, 2, 4, 8, 16, 30, 30, 30]);

@@ -1,7 +1,9 @@
-//! Programs for tests to start: real processes, found beside the running test and built when they are missing.
+//! Programs for tests to start: real processes, found beside the running test and built when they are missing; and
+//! [`is_alive`].
 
 use std::{
     collections::HashSet,
+    fs,
     path::{Path, PathBuf},
     process::Command,
     sync::{LazyLock, Mutex, PoisonError},
@@ -57,7 +59,7 @@ fn is_fresh(program: &Path) -> anyhow::Result<bool> {
 
 fn newest(dir: &Path) -> anyhow::Result<SystemTime> {
     let mut newest = SystemTime::UNIX_EPOCH;
-    for entry in std::fs::read_dir(dir)? {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let time = if entry.file_type()?.is_dir() {
             self::newest(&entry.path())?
@@ -93,4 +95,15 @@ fn build(package: &str, kind: &str, name: &str, profile_dir: &Path) -> anyhow::R
     let output = cargo.output().context("cargo could not be started")?;
     ensure!(output.status.success(), "`{name}` did not build:\n{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
+}
+
+/// Returns whether a process is there, and not merely waiting to be reaped.
+pub fn is_alive(pid: u32) -> bool {
+    if Path::new("/proc/self/stat").exists() {
+        let is_dead = |stat: &str| [") Z ", ") X "].iter().any(|state| stat.contains(state));
+        return fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !is_dead(&stat));
+    }
+    let output = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output();
+    let state = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    state.is_ok_and(|state| !state.is_empty() && !state.starts_with('Z'))
 }

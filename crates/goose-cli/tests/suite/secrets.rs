@@ -74,7 +74,7 @@ fn commands_do_not_see_secrets() -> anyhow::Result<()> {
 fn servers_see_only_the_secrets_that_they_are_given() -> anyhow::Result<()> {
     let home = Home::with_config(
         "extensions:\n  bench:\n    type: stdio\n    enabled: true\n    cmd: sh\n    \
-         args: ['-c', 'env > {home}/seen; exec {workbench}']\n    env_keys: [SESSION_ID]\n",
+         args: ['-c', 'env > {home}/seen; exec {kitchen_sink}']\n    env_keys: [SESSION_ID]\n",
     )?;
     let run = with_variables(&home, &["extension", "tools", "bench"])?;
     assert_eq!(run.code, Some(0), "{run:?}");

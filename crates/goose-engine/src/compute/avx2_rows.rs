@@ -8,8 +8,8 @@ use std::arch::x86_64::*;
 use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::block::SMALL;
 use super::block::f16_to_f32;
-use super::dequantize::{IQ4_VALUES, iq4xs_scales};
 use super::lanes_x86::prefetch;
+use super::unpack::{IQ4_VALUES, iq4xs_scales};
 
 /// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 const ROWS: usize = 4;

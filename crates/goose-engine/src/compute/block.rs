@@ -26,6 +26,40 @@ pub(crate) enum BlockType {
     Iq4Xs,
 }
 
+/// One row of the table of formats.
+struct Format {
+    kind: BlockType,
+    /// The number in GGUF files.
+    id: u32,
+    name: &'static str,
+    /// Values and bytes of a block.
+    len: usize,
+    bytes: usize,
+}
+
+const fn format(kind: BlockType, id: u32, name: &'static str, len: usize, bytes: usize) -> Format {
+    Format { kind, id, name, len, bytes }
+}
+
+/// The formats, in the order of [`BlockType`].
+static FORMATS: [Format; 15] = [
+    format(BlockType::F32, 0, "F32", 1, 4),
+    format(BlockType::F16, 1, "F16", 1, 2),
+    format(BlockType::Bf16, 30, "BF16", 1, 2),
+    format(BlockType::Q4_0, 2, "Q4_0", SMALL, 18),
+    format(BlockType::Q4_1, 3, "Q4_1", SMALL, 20),
+    format(BlockType::Q5_0, 6, "Q5_0", SMALL, 22),
+    format(BlockType::Q5_1, 7, "Q5_1", SMALL, 24),
+    format(BlockType::Q8_0, 8, "Q8_0", SMALL, 34),
+    format(BlockType::Iq4Nl, 20, "IQ4_NL", SMALL, 18),
+    format(BlockType::Q2K, 10, "Q2_K", SUPER, 84),
+    format(BlockType::Q3K, 11, "Q3_K", SUPER, 110),
+    format(BlockType::Q4K, 12, "Q4_K", SUPER, 144),
+    format(BlockType::Q5K, 13, "Q5_K", SUPER, 176),
+    format(BlockType::Q6K, 14, "Q6_K", SUPER, 210),
+    format(BlockType::Iq4Xs, 23, "IQ4_XS", SUPER, 136),
+];
+
 /// The form that activations must have before they meet a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -40,73 +74,26 @@ pub(crate) enum Family {
 impl BlockType {
     /// The type that a GGUF file calls `id`.
     pub(crate) fn from_id(id: u32) -> Option<Self> {
-        Some(match id {
-            0 => Self::F32,
-            1 => Self::F16,
-            2 => Self::Q4_0,
-            3 => Self::Q4_1,
-            6 => Self::Q5_0,
-            7 => Self::Q5_1,
-            8 => Self::Q8_0,
-            10 => Self::Q2K,
-            11 => Self::Q3K,
-            12 => Self::Q4K,
-            13 => Self::Q5K,
-            14 => Self::Q6K,
-            20 => Self::Iq4Nl,
-            23 => Self::Iq4Xs,
-            30 => Self::Bf16,
-            _ => return None,
-        })
+        FORMATS.iter().find(|format| format.id == id).map(|format| format.kind)
+    }
+
+    fn format(self) -> &'static Format {
+        &FORMATS[self as usize]
     }
 
     /// The name people know it by.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "F32",
-            Self::F16 => "F16",
-            Self::Bf16 => "BF16",
-            Self::Q4_0 => "Q4_0",
-            Self::Q4_1 => "Q4_1",
-            Self::Q5_0 => "Q5_0",
-            Self::Q5_1 => "Q5_1",
-            Self::Q8_0 => "Q8_0",
-            Self::Iq4Nl => "IQ4_NL",
-            Self::Q2K => "Q2_K",
-            Self::Q3K => "Q3_K",
-            Self::Q4K => "Q4_K",
-            Self::Q5K => "Q5_K",
-            Self::Q6K => "Q6_K",
-            Self::Iq4Xs => "IQ4_XS",
-        }
+        self.format().name
     }
 
     /// Values in one block.
     pub(crate) fn block_len(self) -> usize {
-        match self {
-            Self::F32 | Self::F16 | Self::Bf16 => 1,
-            Self::Q4_0 | Self::Q4_1 | Self::Q5_0 | Self::Q5_1 | Self::Q8_0 | Self::Iq4Nl => SMALL,
-            Self::Q2K | Self::Q3K | Self::Q4K | Self::Q5K | Self::Q6K | Self::Iq4Xs => SUPER,
-        }
+        self.format().len
     }
 
     /// Bytes of one block.
     pub(crate) fn block_bytes(self) -> usize {
-        match self {
-            Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
-            Self::Q4_0 | Self::Iq4Nl => 18,
-            Self::Q4_1 => 20,
-            Self::Q5_0 => 22,
-            Self::Q5_1 => 24,
-            Self::Q8_0 => 34,
-            Self::Q2K => 84,
-            Self::Q3K => 110,
-            Self::Iq4Xs => 136,
-            Self::Q4K => 144,
-            Self::Q5K => 176,
-            Self::Q6K => 210,
-        }
+        self.format().bytes
     }
 
     /// Bytes of a row of `columns` values.
@@ -191,6 +178,13 @@ pub(crate) fn bf16_to_f32(value: u16) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_has_the_order_of_the_types() {
+        for (at, format) in FORMATS.iter().enumerate() {
+            assert_eq!(format.kind as usize, at, "{}", format.name);
+        }
+    }
 
     #[test]
     fn every_half_survives_the_way_there_and_back() {

@@ -1,6 +1,6 @@
 //! Block formats and kernels: from a file's bytes to numbers, fast.
 //!
-//! - `block`: the formats, and 16-bit floats; `dequantize`: their plain definition;
+//! - `block`: the formats, and 16-bit floats;
 //! - `instructions`: the instruction sets of this machine; `lanes`: sixteen floats and products of bytes on each of them;
 //! - `activations`: a batch of tokens and its 8-bit forms;
 //! - `unpack`: a stretch of a row as bytes and scales; `panel`: sixteen of them side by side;
@@ -25,7 +25,6 @@ mod avx512;
 mod avx512_rows;
 mod block;
 mod cache;
-mod dequantize;
 mod instructions;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -46,8 +45,8 @@ pub(crate) use self::activations::Activations;
 pub(crate) use self::attention::{Attention, AttentionScratch};
 pub(crate) use self::block::{BlockType, Family};
 pub(crate) use self::cache::{BLOCK, LayerCache};
-pub(crate) use self::dequantize::dequantize;
 pub use self::instructions::Instructions;
 pub(crate) use self::multiply::{MatrixView, STRIP, Scratch};
 pub(crate) use self::pool::{Pool, SharedMut};
+pub(crate) use self::unpack::dequantize;
 pub(crate) use self::vector::{add, rms_norm, silu_times};

@@ -4,10 +4,9 @@
 //! multiplied with them, which costs little when shared by many tokens.
 
 use super::block::{BlockType, Family};
-use super::dequantize::dequantize;
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
-use super::unpack::{COLUMNS, SMALLS, Scales, Unpacked};
+use super::unpack::{COLUMNS, SMALLS, Scales, Unpacked, dequantize};
 
 /// Rows of a panel.
 pub(crate) const ROWS: usize = 16;

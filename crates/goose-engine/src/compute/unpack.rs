@@ -1,10 +1,10 @@
 //! 256 columns of one row, unpacked: a byte for each weight, and the scales as the kernels want them.
 //!
 //! Every quantized weight becomes an unsigned byte. What is to be subtracted from it (the format's offset) is, for the
-//! k-quants, part of the factors for the activations' sums, so that it need not be subtracted from each.
+//! k-quants, part of the factors for the activations' sums, so that it need not be subtracted from each. Embeddings and
+//! small vectors become numbers ([`dequantize`]); all else is multiplied as it is unpacked.
 
-use super::block::{BlockType, SMALL, SUPER};
-use super::dequantize::{IQ4_VALUES, half_at, iq4xs_scales, q3k_scales, scales_and_mins};
+use super::block::{BlockType, Family, SMALL, SUPER, bf16_to_f32, f16_to_f32};
 
 /// Columns that are unpacked together.
 pub(crate) const COLUMNS: usize = SUPER;
@@ -63,6 +63,38 @@ impl Unpacked {
                 for (block, weights) in blocks.zip(weights.as_chunks_mut::<SMALL>().0) {
                     small(kind, block, weights);
                 }
+            }
+        }
+    }
+
+    /// The numbers that the weights stand for.
+    fn write_numbers(&self, kind: BlockType, out: &mut [f32]) {
+        let own = &self.scales;
+        for (at, (out, weight)) in out.iter_mut().zip(&self.weights).enumerate() {
+            let weight = (i32::from(*weight) - kind.offset()) as f32;
+            *out = if kind.family() == Family::Super {
+                let group = at * kind.groups() / SUPER;
+                let min = if kind.has_mins() { own.min[0] * f32::from(own.mins[group]) } else { 0.0 };
+                own.scale[0] * f32::from(own.groups[group]) * weight - min
+            } else {
+                own.scale[at / SMALL] * weight + own.min[at / SMALL]
+            };
+        }
+    }
+}
+
+/// Turns stored blocks into numbers.
+pub(crate) fn dequantize(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
+    let values = bytes.chunks_exact(kind.block_bytes()).zip(out.iter_mut());
+    match kind {
+        BlockType::F32 => values.for_each(|(b, out)| *out = f32::from_le_bytes([b[0], b[1], b[2], b[3]])),
+        BlockType::F16 => values.for_each(|(b, out)| *out = half_at(b, 0)),
+        BlockType::Bf16 => values.for_each(|(b, out)| *out = bf16_to_f32(u16::from_le_bytes([b[0], b[1]]))),
+        _ => {
+            let mut unpacked = Unpacked::EMPTY;
+            for (blocks, out) in bytes.chunks(kind.row_bytes(COLUMNS)).zip(out.chunks_mut(COLUMNS)) {
+                unpacked.take(kind, blocks);
+                unpacked.write_numbers(kind, out);
             }
         }
     }
@@ -200,4 +232,44 @@ fn nibbles(bytes: &[u8; 16], weights: &mut [u8; SMALL], weight: impl Fn(u8, usiz
         weights[i] = weight(bytes[i] & 0x0f, i);
         weights[i + 16] = weight(bytes[i] >> 4, i + 16);
     }
+}
+
+/// The sixteen values of the `IQ4` formats.
+pub(super) const IQ4_VALUES: [i8; 16] =
+    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+
+pub(super) fn half_at(bytes: &[u8], at: usize) -> f32 {
+    f16_to_f32(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
+}
+
+/// The eight 6-bit scales and eight 6-bit minimums packed in twelve bytes.
+pub(super) fn scales_and_mins(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
+    let mut scales = [0; 8];
+    let mut mins = [0; 8];
+    for j in 0..4 {
+        scales[j] = packed[j] & 63;
+        mins[j] = packed[j + 4] & 63;
+        scales[j + 4] = (packed[j + 8] & 0x0f) | ((packed[j] >> 6) << 4);
+        mins[j + 4] = (packed[j + 8] >> 4) | ((packed[j + 4] >> 6) << 4);
+    }
+    (scales, mins)
+}
+
+/// The sixteen 6-bit scales packed in twelve bytes, which have 32 for zero.
+pub(super) fn q3k_scales(packed: &[u8]) -> [i8; 16] {
+    std::array::from_fn(|group| {
+        let low = if group < 8 { packed[group] & 0x0f } else { packed[group - 8] >> 4 };
+        let high = (packed[8 + group % 4] >> (group / 4 * 2)) & 3;
+        (low | (high << 4)) as i8 - 32
+    })
+}
+
+/// The eight 6-bit scales, whose low and high bits lie apart, and which have 32 for zero.
+pub(super) fn iq4xs_scales(block: &[u8]) -> [i8; 8] {
+    let highs = u16::from_le_bytes([block[2], block[3]]);
+    std::array::from_fn(|group| {
+        let low = (block[4 + group / 2] >> (group % 2 * 4)) & 0x0f;
+        let high = (highs >> (group * 2)) as u8 & 3;
+        (low | (high << 4)) as i8 - 32
+    })
 }

@@ -197,8 +197,7 @@ fn the_standard_error_codes_convert_both_ways() {
 }
 
 fn in_pages_of(page_size: usize) -> DuplexStream {
-    let mut options = ServeOptions::default();
-    options.page_size = page_size;
+    let options = ServeOptions { page_size, ..ServeOptions::default() };
     serve(KitchenSink::new()).with_options(options).duplex()
 }
 

@@ -13,8 +13,7 @@ use goose_test_support::KitchenSink;
 
 #[tokio::test]
 async fn a_state_key_that_is_too_short_is_refused() {
-    let mut options = ServeOptions::default();
-    options.state_key = Some(b"short".to_vec());
+    let options = ServeOptions { state_key: Some(b"short".to_vec()), ..ServeOptions::default() };
     let Err(error) = ExtensionServer::new(Arc::new(KitchenSink::new()), options.clone()) else {
         panic!("the key was taken")
     };
@@ -85,8 +84,7 @@ async fn a_subscription_that_hangs_holds_up_no_other_client() {
 
 #[tokio::test]
 async fn a_subscription_that_hangs_ends_with_an_error() {
-    let mut limits = ServeOptions::default();
-    limits.subscribe_timeout = Duration::from_millis(100);
+    let limits = ServeOptions { subscribe_timeout: Duration::from_millis(100), ..ServeOptions::default() };
     let options = ConnectOptions { lifecycle: Lifecycle::Initialize, ..ConnectOptions::default() };
     let client = connect(serve(Hangs::default()).with_options(limits).duplex(), options).await.unwrap();
     let error = client.subscribe("note://hangs").await.unwrap_err();

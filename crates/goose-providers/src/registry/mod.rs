@@ -345,8 +345,8 @@ fn build(resolved: Resolved, info: ModelInfo) -> Arc<dyn Provider> {
             Arc::new(VertexClaude::new(below(endpoint, &path), info))
         }
         Wire::Vertex => {
-            let endpoint = generate(endpoint, "publishers/google/", model).with_key_header(KeyHeader::Bearer);
-            Arc::new(Gemini::new(endpoint, info))
+            let endpoint = generate(endpoint, "publishers/google/", model);
+            Arc::new(Gemini::new(Endpoint { key_header: KeyHeader::Bearer, ..endpoint }, info))
         }
         Wire::Bedrock => {
             // The ids of models hold colons, and those of profiles slashes.

@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    frame::data,
-    turn::{Block, Turn, halves},
-};
+use super::turn::{Block, Turn, data, halves};
 
 pub(super) fn frames(turn: &Turn, model: &Value) -> Vec<String> {
     let mut frames = vec![delta(model, &json!({"role": "assistant", "content": ""}))];

@@ -7,7 +7,6 @@
 mod anthropic;
 mod asked;
 mod chat;
-mod frame;
 mod responses;
 mod serve;
 mod turn;

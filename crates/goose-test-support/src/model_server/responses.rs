@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    frame::event,
-    turn::{Block, Turn, halves},
-};
+use super::turn::{Block, Turn, event, halves};
 
 pub(super) fn frames(turn: &Turn, model: &Value) -> Vec<String> {
     let mut stream = Stream::default();

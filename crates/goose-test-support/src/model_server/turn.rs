@@ -199,3 +199,14 @@ pub(super) fn halves(text: &str) -> [&str; 2] {
     let (first, second) = text.split_at(middle);
     [first, second]
 }
+
+/// An event without a name.
+pub(super) fn data(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
+/// An event under the name of its type.
+pub(super) fn event(value: &Value) -> String {
+    let name = value["type"].as_str().unwrap_or("message");
+    format!("event: {name}\ndata: {value}\n\n")
+}

@@ -131,7 +131,7 @@ async fn play(moves: Vec<Vec<Move>>, cancels: Vec<usize>) -> anyhow::Result<()> 
     let script: Vec<Turn> = moves.iter().flatten().map(turn).collect();
     let mut script = script.into_iter();
     let model = ModelServer::answering(move |_| script.next().unwrap_or_else(|| Turn::text("The end.")))?;
-    let retry = RetryPolicy::default().with_retries(2).with_base(Duration::from_millis(1));
+    let retry = RetryPolicy { retries: 2, base: Duration::from_millis(1), ..RetryPolicy::default() };
     let stage = Stage::with(Wire::Chat, model, |builder| builder.with_retry(retry).with_max_turns(6)).await?;
     stage.exchange.extensions().add_extension(Arc::new(Fates))?;
     for (round, cancel_after) in cancels.iter().enumerate() {

@@ -119,7 +119,8 @@ async fn errors_are_retried_by_their_class() -> anyhow::Result<()> {
 async fn tries_come_to_an_end() -> anyhow::Result<()> {
     let stage =
         Stage::with(Wire::Chat, ModelServer::answering(|_| Turn::status(503, "down for good"))?, |builder| {
-            builder.with_retry(RetryPolicy::default().with_retries(2).with_base(Duration::from_millis(1)))
+            let base = Duration::from_millis(1);
+            builder.with_retry(RetryPolicy { retries: 2, base, ..RetryPolicy::default() })
         })
         .await?;
     let events = stage.say("Hello").await?;
@@ -133,7 +134,7 @@ async fn tries_come_to_an_end() -> anyhow::Result<()> {
 /// Row 23: nobody listens there; the reason is shown, and cancelling works while goose waits.
 #[tokio::test]
 async fn cancel_works_while_waiting_to_try_again() -> anyhow::Result<()> {
-    let slow = RetryPolicy::default().with_base(Duration::from_secs(3600));
+    let slow = RetryPolicy { base: Duration::from_secs(3600), ..RetryPolicy::default() };
     let model = ModelServer::answering(|_| Turn::status(429, "later").with_header("retry-after", "30"))?;
     let stage = Stage::with(Wire::Chat, model, |builder| builder.with_retry(slow)).await?;
     let mut reply = stage.exchange.reply_to("Hello");
@@ -165,7 +166,8 @@ async fn what_was_read_of_a_failed_answer_is_kept() -> anyhow::Result<()> {
     let cut = || Turn::text("Once upon ").and_text("a time").cut_after(4);
     let model = ModelServer::answering(move |_| cut())?;
     let stage = Stage::with(Wire::Anthropic, model, |builder| {
-        builder.with_retry(RetryPolicy::default().with_retries(1).with_base(Duration::from_millis(1)))
+        let base = Duration::from_millis(1);
+        builder.with_retry(RetryPolicy { retries: 1, base, ..RetryPolicy::default() })
     })
     .await?;
     let events = stage.say("A story").await?;

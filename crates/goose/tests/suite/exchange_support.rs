@@ -92,7 +92,7 @@ pub(crate) async fn exchange(
         .with_session(session)
         .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
         .with_working_dir(world.file(""))
-        .with_retry(RetryPolicy::default().with_base(Duration::from_millis(5)));
+        .with_retry(RetryPolicy { base: Duration::from_millis(5), ..RetryPolicy::default() });
     Ok(world.agents()?.open(change(options)).await?)
 }
 

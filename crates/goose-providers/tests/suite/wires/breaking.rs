@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use goose_extension::Message;
-use goose_providers::{ProviderError, ReplyEvent};
+use goose_providers::{Endpoint, ProviderError, ReplyEvent};
 
 use super::{
     server::{Act, Answer, Server},
@@ -102,7 +102,8 @@ async fn a_failure_on_an_open_socket_is_told_at_once() {
         let answer = Answer::events([tongue.start(), tongue.text("Hel"), tongue.failure()]).then(Act::Stay);
         let server = Server::always(answer).await;
         let endpoint = tongue.endpoint(&format!("http://{}/", server.address()));
-        let provider = tongue.provider(endpoint.with_timeout(Duration::from_secs(600)), tongue.model());
+        let endpoint = Endpoint { timeout: Some(Duration::from_secs(600)), ..endpoint };
+        let provider = tongue.provider(endpoint, tongue.model());
 
         let heard = ask(&*provider, &[Message::user("hello").into()]).await;
 
@@ -132,7 +133,8 @@ async fn a_silent_stream_is_given_up() {
     for tongue in ALL {
         for frames in [vec![], vec![tongue.start(), tongue.text("Hel")]] {
             let server = Server::always(Answer::events(frames).then(Act::Stay)).await;
-            let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_timeout(patience);
+            let endpoint = tongue.endpoint(&format!("http://{}/", server.address()));
+            let endpoint = Endpoint { timeout: Some(patience), ..endpoint };
             let provider = tongue.provider(endpoint, tongue.model());
             let begun = Instant::now();
             let error = ask(&*provider, &[Message::user("hello").into()]).await.failure();
@@ -151,7 +153,8 @@ async fn a_stream_that_trickles_is_given_up() {
         let mut answer = Answer::events([tongue.start()]);
         answer.acts.push(Act::Repeat("x".into(), 200, patience / 12));
         let server = Server::always(answer.then(Act::Stay)).await;
-        let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_timeout(patience);
+        let endpoint = tongue.endpoint(&format!("http://{}/", server.address()));
+        let endpoint = Endpoint { timeout: Some(patience), ..endpoint };
         let provider = tongue.provider(endpoint, tongue.model());
         let begun = Instant::now();
         let error = ask(&*provider, &[Message::user("hello").into()]).await.failure();
@@ -173,7 +176,8 @@ async fn keep_alives_keep_alive() {
         answer.acts.push(Act::Send(tongue.text("Hello")));
         answer.acts.extend(tongue.stop(Stop::End).into_iter().map(Act::Send));
         let server = Server::always(answer).await;
-        let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_timeout(patience);
+        let endpoint = tongue.endpoint(&format!("http://{}/", server.address()));
+        let endpoint = Endpoint { timeout: Some(patience), ..endpoint };
         let provider = tongue.provider(endpoint, tongue.model());
         let begun = Instant::now();
         let reply = ask(&*provider, &[Message::user("hello").into()]).await.reply();

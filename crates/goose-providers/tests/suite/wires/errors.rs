@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use goose_extension::Message;
-use goose_providers::{KeyHeader, ProviderError, RetryPolicy};
+use goose_providers::{Endpoint, KeyHeader, ProviderError, RetryPolicy};
 use tokio::{io::AsyncWriteExt, net::TcpListener};
 
 use super::{
@@ -128,10 +128,11 @@ async fn the_key_goes_where_the_service_wants_it() {
         let frames = [vec![tongue.text("ok")], tongue.stop(Stop::End)].concat();
         let server = Server::always(Answer::events(frames)).await;
         let endpoint = tongue.endpoint(&format!("http://{}/v1?api-version=1", server.address()));
-        let own = endpoint
-            .clone()
-            .with_key_header(KeyHeader::Named("api-key".into()))
-            .with_header("X-Team", "birds");
+        let own = Endpoint {
+            key_header: KeyHeader::Named("api-key".into()),
+            headers: vec![("X-Team".into(), "birds".into())],
+            ..endpoint.clone()
+        };
         for endpoint in [endpoint, own] {
             ask(&*tongue.provider(endpoint, tongue.model()), &[Message::user("hello").into()]).await.reply();
         }

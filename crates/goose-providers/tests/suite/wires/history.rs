@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goose_extension::{ContentBlock, Message, MessageContent, Role, ToolOutput};
-use goose_providers::{Dialect, ModelInfo, RequestOptions};
+use goose_providers::{Dialect, Endpoint, ModelInfo, RequestOptions};
 use serde_json::{Value, json};
 
 use super::{
@@ -63,7 +63,8 @@ async fn a_longer_conversation_begins_with_the_same_bytes() {
 async fn marks_for_claude_are_put_on_texts() {
     let tongue = Tongue::Chat;
     let server = answering(tongue).await;
-    let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_dialect(Dialect::Gateway);
+    let endpoint = tongue.endpoint(&format!("http://{}/", server.address()));
+    let endpoint = Endpoint { dialect: Dialect::Gateway, ..endpoint };
     let provider = tongue.provider(endpoint, ModelInfo::new("anthropic/claude-sonnet-5.5", 8_000));
     let image = MessageContent::Block(ContentBlock::image("iVBORw0KGgo=", "image/png"));
     let [asked, answered] = turn(0);

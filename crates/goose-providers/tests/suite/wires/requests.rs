@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goose_extension::{ContentBlock, Message, MessageContent, Opaque, Reasoning, Role, ToolOutput};
-use goose_providers::{Dialect, Effort, ModelInfo, RequestOptions};
+use goose_providers::{Dialect, Effort, Endpoint, ModelInfo, RequestOptions};
 use serde_json::{Value, json};
 
 use super::{
@@ -52,7 +52,8 @@ fn rich() -> Vec<Arc<Message>> {
 async fn sent(tongue: Tongue, model: ModelInfo, dialect: Dialect, options: &RequestOptions) -> String {
     let frames = [vec![tongue.text("ok")], tongue.stop(Stop::End)].concat();
     let server = Server::always(Answer::events(frames)).await;
-    let endpoint = tongue.endpoint(&format!("http://{}/", server.address())).with_dialect(dialect);
+    let endpoint = tongue.endpoint(&format!("http://{}/", server.address()));
+    let endpoint = Endpoint { dialect, ..endpoint };
     let provider = tongue.provider(endpoint, model);
     ask_with(&*provider, "You are goose.", &rich(), &[shell_tool()], options).await.reply();
     server.asked()[0].body.clone()

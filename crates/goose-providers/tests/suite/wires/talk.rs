@@ -36,7 +36,8 @@ impl Tongue {
 
     pub(crate) fn endpoint(self, url: &str) -> Endpoint {
         let url = url::Url::parse(url).unwrap();
-        Endpoint::new("example", url).with_key(KEY, "EXAMPLE_API_KEY").with_dialect(Dialect::Full)
+        let endpoint = Endpoint::new("example", url).with_key(KEY, "EXAMPLE_API_KEY");
+        Endpoint { dialect: Dialect::Full, ..endpoint }
     }
 
     pub(crate) fn provider(self, endpoint: Endpoint, model: ModelInfo) -> Arc<dyn Provider> {

@@ -65,7 +65,7 @@ async fn made(
 ) -> Result<Room, NoRoom> {
     let meter = meter(messages, ratio);
     let (moderator, pressure) = how;
-    let retry = RetryPolicy::default().with_base(std::time::Duration::from_millis(1));
+    let retry = RetryPolicy { base: std::time::Duration::from_millis(1), ..RetryPolicy::default() };
     let book = |usage: Usage| {
         model.booked.fetch_add(usage.total(), Ordering::Relaxed);
     };

@@ -148,6 +148,9 @@ fn rules_are_listed_with_those_that_name_no_tool() -> anyhow::Result<()> {
     let json = home.run(&["permissions", "list", "--json"])?.json()?;
     assert_eq!(json["unknown_tools"], json!(["deny: shel mv *", "allow: gone__tool"]));
     assert_eq!(json["rules"][0]["effect"], "deny");
+    let protected = json["protected"].as_array().cloned().unwrap_or_default();
+    ensure!(protected.iter().any(|it| it["access"] == "write" && it["path"] != ""), "{json:#}");
+    ensure!(run.stdout.contains("riting asks in every mode\n"), "{}", run.stdout);
     Ok(())
 }
 

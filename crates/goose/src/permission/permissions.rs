@@ -241,6 +241,11 @@ impl Permissions {
         &self.shared.given
     }
 
+    /// The built-in rules about protected files. They hold in every mode, besides those of people.
+    pub fn protected_files(&self) -> &[Rule] {
+        self.shared.guard.as_slice()
+    }
+
     pub(super) fn guard(&self) -> Option<&Rule> {
         self.shared.guard.as_ref()
     }

@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use goose::config::{
     ConfigEditor, ConfigError, Paths, Secret, Secrets as _, Settings, SettingsSource, Switch, looks_secret,
+    shown_value,
 };
 use goose_extension::Message;
 use goose_providers::{
@@ -103,17 +104,21 @@ fn requirements(
 ) -> anyhow::Result<()> {
     for setting in provider.settings.iter().filter(|setting| setting.default.is_none()) {
         let present: Option<String> = settings.get(&setting.name)?;
+        let shown = present.map(|value| shown_value(&setting.name, &value));
         let example = setting.example.as_deref().map(|text| format!(" (such as {text})")).unwrap_or_default();
         let answer = loop {
-            let answer = with.ask_or(&format!("{}{example}", setting.name), present.as_deref())?;
+            let answer = with.ask_or(&format!("{}{example}", setting.name), shown.as_deref())?;
             if !answer.is_empty() {
                 break answer;
             }
             with.tell("  A value is required.");
         };
+        if Some(&answer) == shown.as_ref() {
+            continue;
+        }
         if looks_secret(&setting.name) {
             keys::store(settings, &setting.name, &Secret::new(answer), None)?;
-        } else if Some(&answer) != present.as_ref() {
+        } else {
             editor.set(&setting.name, &json!(answer))?;
         }
     }

@@ -1,6 +1,6 @@
 //! `goose permissions list`: the rules, the protected files, and rules that name no known tool.
 
-use std::{io, path::Path, process::ExitCode};
+use std::{collections::BTreeSet, io, path::Path, process::ExitCode};
 
 use goose::permission::{Effect, Rule};
 use serde::Serialize;
@@ -23,7 +23,27 @@ struct Document<'a> {
     file: Option<&'a Path>,
     problem: Option<String>,
     rules: Vec<Row>,
+    protected: Vec<Protected<'a>>,
     unknown_tools: Vec<String>,
+}
+
+/// A built-in rule about files, which asks in every mode.
+#[derive(Serialize)]
+struct Protected<'a> {
+    access: &'a str,
+    path: &'a str,
+}
+
+impl<'a> Protected<'a> {
+    fn new(rule: &'a Rule) -> Self {
+        let (access, path) = rule.text().split_once(' ').unwrap_or((rule.text(), ""));
+        Self { access, path }
+    }
+
+    /// The path as people write it: most are meant in any folder.
+    fn shown(&self) -> &'a str {
+        self.path.strip_prefix("/**/").unwrap_or(self.path)
+    }
 }
 
 #[derive(Serialize)]
@@ -50,6 +70,7 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     // What wins comes first.
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
     let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
+    let protected: Vec<Protected<'_>> = permissions.protected_files().iter().map(Protected::new).collect();
     let unknown = permissions.rules_without_tool(&extensions).unwrap_or_default();
     let mut out = Output::new();
     if form.json {
@@ -59,10 +80,12 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
             file: permissions.file(),
             problem,
             rules: rules.iter().map(Row::new).collect(),
+            protected,
             unknown_tools: unknown.iter().map(ToString::to_string).collect(),
         })?;
     } else {
         print(&mut out, place, &rules, &unknown)?;
+        print_protected(&mut out, &protected)?;
         if let Some(problem) = problem {
             out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(&problem)))?;
         }
@@ -90,6 +113,26 @@ fn print(out: &mut Output, place: &Place, rules: &[Rule], unknown: &[Rule]) -> i
         for rule in unknown {
             print_rule(out, rule)?;
         }
+    }
+    Ok(())
+}
+
+/// Prints the protected files, those that are read and written alike once.
+fn print_protected(out: &mut Output, protected: &[Protected<'_>]) -> io::Result<()> {
+    let of = |access: &str| -> BTreeSet<&str> {
+        protected.iter().filter(|it| it.access == access).map(Protected::shown).collect()
+    };
+    let (read, written) = (of("read"), of("write"));
+    let both = read.intersection(&written).copied().collect::<Vec<_>>();
+    let parts = [
+        ("Reading and writing asks in every mode", both),
+        ("Writing asks in every mode", written.difference(&read).copied().collect()),
+        ("Reading asks in every mode", read.difference(&written).copied().collect()),
+    ];
+    for (title, paths) in parts.into_iter().filter(|(_, paths)| !paths.is_empty()) {
+        out.line("")?;
+        out.line(out.paint(NAME, title))?;
+        out.indented(2, anstyle::Style::new(), &paths.join("  "))?;
     }
     Ok(())
 }

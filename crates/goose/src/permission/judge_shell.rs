@@ -1,10 +1,13 @@
 //! The judge's work on shell commands: every segment, every file, every doubt.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{
     judge::{Judge, Leeway, Means},
-    judge_words::Watch,
+    judge_words::{Watch, is_of_process, without_dots},
     matching::Certainty,
     paths,
     rule::{Effect, Rule},
@@ -14,6 +17,29 @@ use super::{
 
 /// Files that swallow what is written, or pass it on.
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
+
+/// Files by which version managers choose the program behind a name, and package managers what they do.
+const VERSION_FILES: [&str; 16] = [
+    ".java-version",
+    ".mise.toml",
+    ".node-version",
+    ".npmrc",
+    ".nvmrc",
+    ".prototools",
+    ".python-version",
+    ".ruby-version",
+    ".sdkmanrc",
+    ".tool-versions",
+    ".config/mise.toml",
+    "devbox.json",
+    "mise.local.toml",
+    "mise.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
+
+/// The largest `package.json` that is looked into.
+const MAX_PACKAGE_BYTES: u64 = 1024 * 1024;
 
 /// How many command lines within words of command lines are looked into.
 const MAX_HIDDEN: usize = 3;
@@ -111,17 +137,17 @@ impl Judge<'_> {
         let mut counted = segment.forms.iter().filter(|form| form.says == Says::All).map(|form| &form.words);
         let is_fine = counted.any(|words| {
             self.is_allowed(words, &segment.folders)
-                || (self.leeway == Leeway::Reading && reads_only(words, &segment.folders))
+                || (self.leeway == Leeway::Reading && self.reads_only(words, &segment.folders))
                 || self.stays_inside(words, &segment.folders)
         });
         if !is_fine {
             let what = line(&outer.words);
             let reason = match self.leeway {
-                _ if !segment.folders.is_here() => format!("`{what}` runs after the folder was changed"),
+                _ if !self.is_here(&segment.folders) => format!("`{what}` runs after the folder was changed"),
                 Leeway::Reading => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
             };
-            let rule = suggest::command(self.call, segment).filter(|_| segment.folders.is_here());
+            let rule = suggest::command(self.call, segment).filter(|_| self.is_here(&segment.folders));
             self.opinions.ask_unless(reason, rule);
         }
     }
@@ -151,7 +177,9 @@ impl Judge<'_> {
             .collect();
         for rule in &rules {
             let certainty = rule.command().map_or(Certainty::Maybe, |pattern| pattern.restricts(&form.words));
-            self.restriction(rule, certainty, &line(&form.words));
+            if certainty != Certainty::No {
+                self.restriction(rule, certainty, &line(&form.words));
+            }
         }
         if !rules.is_empty() {
             self.restrict_hidden(&rules, &form.words, MAX_HIDDEN);
@@ -160,7 +188,9 @@ impl Judge<'_> {
 
     /// Words that are command lines themselves, and may be run by the program that is given them.
     fn restrict_hidden(&mut self, rules: &[Rule], words: &[Word], left: usize) {
-        if left == 0 || shell::is_read_only(words) {
+        // Of these it is known which words they run; the others are messages.
+        let is_known = matches!(words.first().and_then(Word::program), Some("git" | "gh"));
+        if left == 0 || is_known || shell::is_read_only(words) {
             return;
         }
         let hidden = words.iter().skip(1).filter_map(|word| word.text.as_deref());
@@ -176,7 +206,9 @@ impl Judge<'_> {
                     for rule in rules {
                         let certainty =
                             rule.command().map_or(Certainty::No, |pattern| pattern.restricts(&form.words));
-                        self.restriction(rule, certainty.min(Certainty::Maybe), &line(&form.words));
+                        if certainty != Certainty::No {
+                            self.restriction(rule, Certainty::Maybe, &line(&form.words));
+                        }
                     }
                     self.restrict_hidden(rules, &form.words, left - 1);
                 }
@@ -186,12 +218,38 @@ impl Judge<'_> {
 
     /// A rule is about the working folder; in another one the same words may mean something else.
     fn is_allowed(&self, words: &[Word], folders: &Folders) -> bool {
-        folders.is_here()
+        self.is_here(folders)
             && self
                 .rules
                 .iter()
                 .filter(|rule| rule.effect() == Effect::Allow && rule.is_about(self.call))
                 .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
+    }
+
+    /// In another folder, git may find a configuration that runs programs. What a search finds is read by commands that are
+    /// judged by themselves.
+    fn reads_only(&self, words: &[Word], folders: &Folders) -> bool {
+        let is_git = words.first().and_then(Word::program) == Some("git");
+        let is_version = self.is_here(folders) && shell::asks_version(words) && !self.chooses_versions(words);
+        (shell::is_read_only(words) && (!is_git || self.is_here(folders)))
+            || shell::only_carries(words)
+            || is_version
+    }
+
+    /// Whether a file of the working folder, or above it, says which version of a language is run.
+    fn chooses_versions(&self, words: &[Word]) -> bool {
+        let is_npm = words.first().and_then(Word::program) == Some("npm");
+        let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
+        let names_version = |package: &Path| match package.symlink_metadata() {
+            Ok(metadata) if is_npm || !metadata.is_file() || metadata.len() > MAX_PACKAGE_BYTES => true,
+            Ok(_) => fs::read_to_string(package).map_or(true, |text| text.contains("volta")),
+            Err(_) => false,
+        };
+        let chooses = |folder: &Path| {
+            VERSION_FILES.iter().any(|name| is_there(folder.join(name)))
+                || names_version(&folder.join("package.json"))
+        };
+        paths::resolve(self.bases.working).map_or(true, |working| working.ancestors().any(chooses))
     }
 
     /// `cd` into a folder of the working folder does nothing by itself.
@@ -205,6 +263,16 @@ impl Judge<'_> {
         let is_inside =
             |place: &PathBuf| paths::resolve(place).is_ok_and(|place| place.starts_with(&working));
         program.text.as_deref() == Some("cd") && !places.is_empty() && places.iter().all(is_inside)
+    }
+
+    /// Whether it is the working folder for certain, under whatever name.
+    fn is_here(&self, folders: &Folders) -> bool {
+        if folders.is_here() {
+            return true;
+        }
+        let Ok(working) = paths::resolve(self.bases.working) else { return false };
+        let is_same = |place: &PathBuf| paths::resolve(place).is_ok_and(|place| place == working);
+        self.places(folders).is_some_and(|places| places.iter().all(is_same))
     }
 
     /// Where these folders are: as shells write them, and where that may be another place, as links lead there. `None` where
@@ -248,7 +316,10 @@ impl Judge<'_> {
         if path.starts_with("/dev/") && look == Look::ForAll {
             return self.opinions.ask(format!("`{path}` is no ordinary file"));
         }
-        if file.folders.is_here() || path.starts_with(['/', '~']) {
+        if look == Look::ForAll && is_of_process(Path::new(path)) {
+            self.opinions.ask(format!("`{path}` leads elsewhere in each process"));
+        }
+        if self.is_here(&file.folders) || path.starts_with(['/', '~']) {
             return self.path(file.access, path, Means::Shell);
         }
         for place in self.places(&file.folders).unwrap_or_default() {
@@ -258,25 +329,6 @@ impl Judge<'_> {
             self.opinions.ask(format!("it is not known where `{path}` is after the folder was changed"));
         }
     }
-}
-
-/// In another folder, git may find a configuration that runs programs.
-fn reads_only(words: &[Word], folders: &Folders) -> bool {
-    let is_git = words.first().and_then(Word::program) == Some("git");
-    shell::is_read_only(words) && (!is_git || folders.is_here())
-}
-
-/// A path without `.` and `..`, as a shell shortens it that does not look at links.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut short = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => drop(short.pop()),
-            std::path::Component::CurDir => {}
-            part => short.push(part),
-        }
-    }
-    short
 }
 
 /// A command as a reason shows it.

@@ -1,6 +1,6 @@
 //! The judge's work on the words of a command: which of them may be files that a rule protects.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use goose_extension::HardLinks;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 /// How many paths of one command line are looked up; one with more is asked about.
-const MAX_PATHS: usize = 4000;
+const MAX_PATHS: usize = 2000;
 
 /// How many folders a command may be told to work in.
 const MAX_CHOSEN: usize = 8;
@@ -59,6 +59,8 @@ struct Found {
     depth: Depth,
     /// Whether it is a file with other names (hard links), any of which may be watched.
     has_other_names: bool,
+    /// Whether it leads elsewhere in another process, or it cannot be told where.
+    is_unclear: bool,
 }
 
 /// How much of a folder is meant.
@@ -115,9 +117,10 @@ impl Judge<'_> {
             return;
         }
         for word in form.words.iter().skip(1) {
+            let lists_files = word.text.as_deref().is_some_and(lists_files);
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
-                let is_unknown =
-                    word.reach() == Reach::Anywhere && (!watched.is_guard || self.hints_at_guard(word));
+                let is_unknown = (word.reach() == Reach::Anywhere || lists_files)
+                    && (!watched.is_guard || self.hints_at_guard(word));
                 if is_unknown || watched.is_named_in(word) {
                     self.restriction(&watched.rule, Certainty::Maybe, &word.pieces().join("…"));
                 }
@@ -136,6 +139,9 @@ impl Judge<'_> {
         let form = Form { words: vec![Word::clone(word), Word::clone(word)], says: shell::Says::Nothing };
         let places = self.places(folders);
         let candidates = self.candidates(&form, folders, places.as_deref(), &mut watch.left);
+        if watch.left == 0 {
+            self.opinions.ask("it has too many words to look at each");
+        }
         for watched in watch.rules.iter().filter(is_used) {
             let is_meant = |candidate: &Candidate| watched.certainty(candidate) != Certainty::No;
             if watched.is_named_in(word) || candidates.iter().any(is_meant) {
@@ -165,7 +171,7 @@ impl Judge<'_> {
         Some(places)
     }
 
-    fn bases_in<'p>(&'p self, folder: &'p std::path::Path) -> Bases<'p> {
+    fn bases_in<'p>(&'p self, folder: &'p Path) -> Bases<'p> {
         Bases { working: folder, home: self.bases.home }
     }
 
@@ -203,14 +209,15 @@ impl Judge<'_> {
                 }
                 *left -= 1;
                 let bases = self.bases_in(place);
-                let (Ok(written), Ok(resolved)) = (bases.absolute(text), bases.resolve(text)) else {
-                    continue;
-                };
+                let Ok(written) = bases.absolute(text) else { continue };
+                let resolved = bases.resolve(text);
+                let is_unclear = resolved.is_err() || is_of_process(&written);
+                let resolved = resolved.unwrap_or_else(|_| written.clone());
                 let depth =
                     if depth == Depth::AllBelow && !resolved.is_dir() { Depth::Itself } else { depth };
                 let metadata = resolved.symlink_metadata();
                 let has_other_names = metadata.is_ok_and(|metadata| !HardLinks::Refused.permit(&metadata));
-                found.push(Found { written, resolved, depth, has_other_names });
+                found.push(Found { written, resolved, depth, has_other_names, is_unclear });
             }
             if !found.is_empty() {
                 candidates.push(Candidate { text: text.to_owned(), found });
@@ -253,7 +260,9 @@ impl Watched {
             match found.depth {
                 Depth::Around if certainty != Certainty::Yes => Certainty::No,
                 Depth::AllBelow if places.may_be_below(written, resolved) => certainty.max(Certainty::Maybe),
-                _ if found.has_other_names && !self.is_guard => certainty.max(Certainty::Maybe),
+                _ if (found.has_other_names || found.is_unclear) && !self.is_guard => {
+                    certainty.max(Certainty::Maybe)
+                }
                 _ => certainty,
             }
         };
@@ -269,6 +278,39 @@ impl Watched {
     fn is_named_in(&self, word: &Word) -> bool {
         word.pieces().iter().any(|piece| self.names.iter().any(|name| paths::names(piece, name)))
     }
+}
+
+/// Whether a word leads to files that are written elsewhere, or in another way: `--files-from=x`, `file:///%65tc`.
+fn lists_files(text: &str) -> bool {
+    text.starts_with("--files")
+        || text.starts_with("-files0-from")
+        || (text.contains("file:") && text.contains(['%', '{', '[']))
+}
+
+/// Whether a path leads elsewhere in each process: `/proc/self/cwd`, `/dev/fd/3/x`.
+pub(super) fn is_of_process(path: &Path) -> bool {
+    let path = without_dots(path);
+    let parts: Vec<&str> = path.iter().skip(1).filter_map(|part| part.to_str()).take(3).collect();
+    match parts.as_slice() {
+        ["proc", process, _] => {
+            matches!(*process, "self" | "thread-self") || process.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        ["dev", "fd", _] => true,
+        _ => false,
+    }
+}
+
+/// A path without `.` and `..`, as a shell shortens it that does not look at links.
+pub(super) fn without_dots(path: &Path) -> PathBuf {
+    let mut short = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(short.pop()),
+            Component::CurDir => {}
+            part => short.push(part),
+        }
+    }
+    short
 }
 
 /// A word, and what may be a path within it: behind an option's letters, and between the joints.

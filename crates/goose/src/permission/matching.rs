@@ -49,7 +49,7 @@ impl CommandPattern {
                 .iter()
                 .zip(words)
                 .all(|(glob, word)| word.text.as_deref().is_some_and(|text| glob.matches(text)))
-            && !words.first().is_some_and(|program| shell::is_steered(program, &words[self.words.len()..]))
+            && !shell::is_steered(words, self.words.len())
     }
 
     /// Whether this command is what the rule restricts.
@@ -57,11 +57,13 @@ impl CommandPattern {
         if let Some(certainty) = self.in_order(words) {
             return certainty;
         }
-        let carries = words.first().and_then(Word::program).is_some_and(carries_commands);
         // From the first word that may be the program on; what begins later is a part of that.
-        let start = match carries {
-            true => words.iter().position(|word| self.may_start_with(word)),
-            false => Some(0),
+        let start = match Carries::of(words) {
+            Carries::Nothing => Some(0),
+            Carries::Commands => words.iter().position(|word| self.may_start_with(word)),
+            Carries::Perhaps => {
+                words.iter().position(|word| word.text.is_some() && self.may_start_with(word))
+            }
         };
         match start.is_some_and(|start| self.is_scattered_in(&words[start..])) {
             true => Certainty::Maybe,
@@ -117,9 +119,33 @@ fn is_program(glob: &Glob, name: &str, word: &Word) -> bool {
     glob.matches_any_case(name) || word.text.as_deref().is_some_and(|text| glob.matches_any_case(text))
 }
 
-/// Programs that run what stands among their arguments, in ways that are not looked into.
-fn carries_commands(program: &str) -> bool {
-    shell::is_launcher(program) || matches!(program, "fd" | "fdfind" | "find" | "npm" | "uv" | "ip")
+/// Whether a program runs what stands among its arguments, in ways that are not looked into.
+enum Carries {
+    /// It is known not to.
+    Nothing,
+    /// It is not known.
+    Perhaps,
+    Commands,
+}
+
+impl Carries {
+    fn of(words: &[Word]) -> Self {
+        // Programs whose own commands are called as other programs are: `git rm`, `apt install make`.
+        const OTHERS: [&str; 20] = [
+            "apk", "apt", "apt-get", "aws", "brew", "cargo", "cp", "dnf", "gcloud", "gh", "git", "go",
+            "helm", "mkdir", "mv", "pip", "rustup", "touch", "yarn", "yum",
+        ];
+        match words.first().and_then(Word::program) {
+            None => Self::Nothing,
+            Some(program)
+                if shell::is_launcher(program) || matches!(program, "fd" | "find" | "npm" | "uv" | "ip") =>
+            {
+                Self::Commands
+            }
+            Some(program) if OTHERS.contains(&program) || shell::is_read_only(words) => Self::Nothing,
+            Some(_) => Self::Perhaps,
+        }
+    }
 }
 
 /// The words of a pattern. Quotes keep blanks and stars as they are.

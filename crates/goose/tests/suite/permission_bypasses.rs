@@ -212,11 +212,24 @@ fn row_40_a_command_for_another_shell_is_a_doubt() -> anyhow::Result<()> {
 #[test]
 fn row_40_what_a_folder_can_steer_is_asked() -> anyhow::Result<()> {
     let desk = Desk::new()?;
-    for command in
-        ["arch -arm64 rm x", "arch", "cargo --version", "node --version", "python3 --version", "go version"]
-    {
+    for command in ["arch -arm64 rm x", "arch", "go version"] {
         let verdict = desk.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
+    }
+    let versions = ["cargo --version", "node --version", "node -v", "python3 --version", "rustc --version"];
+    for command in versions {
+        let verdict = desk.shell(Mode::SmartApprove, command);
+        ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
+        ensure!(is_ask(&desk.shell(Mode::SmartApprove, &format!("cd src && {command}"))), "{command}");
+    }
+    // A file of the folder, or of one above it, may make it another program.
+    for place in [desk.work().join("rust-toolchain"), desk.home().join(".tool-versions")] {
+        fs::write(&place, "x")?;
+        for command in versions {
+            let verdict = desk.shell(Mode::SmartApprove, command);
+            ensure!(is_ask(&verdict), "{command}: {verdict:?}");
+        }
+        fs::remove_file(&place)?;
     }
     Ok(())
 }

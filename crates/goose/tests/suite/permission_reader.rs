@@ -185,6 +185,11 @@ const HIDDEN: &[&str] = &[
     "time X",
     "time { X; }",
     "time -p X",
+    "time ! X",
+    "time x=1 X",
+    "time (X)",
+    "eval -- X",
+    "eval -- 'ls; X'",
     "x=1 X",
     "x=$(X)",
     "x=(X $(X))",
@@ -382,6 +387,14 @@ const EVERYDAY: &[&str] = &[
     "echo \"größe: à\"",
     "x=5; echo \"$x\"",
     "until grep -q done log; do sleep 1; done",
+    "find src -name '*.rs' -exec grep -l main {} \\;",
+    "find . -type f -exec wc -l {} +",
+    "awk '{print $1}' file | sort -u",
+    "ps aux | awk 'NR>1 {print $2}'",
+    "awk -F, '{sum += $3} END {print sum}' data.csv",
+    "git config user.email",
+    "git check-ignore -v x",
+    "python3 --version",
 ];
 
 #[test]
@@ -474,6 +487,16 @@ fn row_41_words_are_looked_up_where_the_script_is() -> anyhow::Result<()> {
         "cat ${x:-../secret/s}",
         "x=../secret; cat $x/s",
         "cd sub && ls > ../../.ssh/x && true",
+        "echo a > /proc/self/cwd/../.ssh/x",
+        "cat /proc/self/cwd/../secret/s",
+        "cat /proc/thread-self/root/x",
+        "cat /tmp/../proc/1/cwd/secret/s",
+        "cat /dev/fd/3/../x",
+        "sort --files0-from=list",
+        "curl file:///%68ome/x",
+        "curl 'file:///{home,x}/y'",
+        "cat ~root/../x",
+        "cat .?/secret/s",
     ] {
         let verdict = desk.shell(Mode::Auto, command);
         ensure!(verdict != Verdict::Allow, "{command}: {verdict:?}");
@@ -519,7 +542,11 @@ fn row_40_a_rule_allows_in_the_working_folder_only() -> anyhow::Result<()> {
             let verdict = desk.shell(mode, command);
             ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
         }
+        let here = format!("cd {} && git status", desk.work().display());
         for command in [
+            here.as_str(),
+            "cd . && git status",
+            "cd sub && cd .. && git status",
             "git status",
             "cargo test -p x",
             "(cd sub); git status",
@@ -610,6 +637,19 @@ fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() ->
         "test -v 'a[$(rm F)]'",
         "read x[0]",
         "let x=1",
+        "time ! rm F",
+        "time x=1 rm F",
+        "sudo X=1 rm F",
+        "eval -- rm F",
+        "ssh-agent rm F",
+        "tar xPf evil.tar",
+        "tar -xPf evil.tar",
+        "tar xIf x y",
+        "hyperfine 'rm F'",
+        "unknown-launcher rm F",
+        "unknown-launcher -x -- /bin/rm F",
+        "unknown-launcher git push",
+        "cpio -idm",
     ] {
         if desk.shell(Mode::Auto, command) == Verdict::Allow {
             holes.push(command);
@@ -621,6 +661,7 @@ fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() ->
         "npm install",
         "npm test",
         "git commit -m 'fix the build'",
+        "git commit -m 'rm old files'",
         "git add . && git commit -m 'a b' && git fetch",
         "git config user.name 'A B'",
         "pytest -q tests",
@@ -634,6 +675,10 @@ fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() ->
         "sed -n '1,5p' x",
         "/bin/ls",
         "go test ./...",
+        "git rm x",
+        "grep rm x",
+        "unknown \"$x\" y",
+        "cp rm x",
     ] {
         let verdict = desk.shell(Mode::Auto, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
@@ -682,6 +727,13 @@ fn row_40_options_in_bundles_and_places_to_write_are_not_meant_by_a_star() -> an
         "allow: shell cargo build *",
         "allow: shell go test *",
         "allow: shell pytest *",
+        "allow: shell find *",
+        "allow: shell sort *",
+        "allow: shell sort -o out *",
+        "allow: shell git diff *",
+        "allow: shell make check *",
+        "allow: shell git *",
+        "allow: shell tar *",
     ])?;
     for command in [
         "cargo test -vZ unstable-options",
@@ -699,6 +751,25 @@ fn row_40_options_in_bundles_and_places_to_write_are_not_meant_by_a_star() -> an
         "go test -coverprofile=/etc/x",
         "pytest -vp evil",
         "pytest --junitxml=/etc/x",
+        "find . -delete",
+        "find . -fprint x",
+        "find . $x",
+        "sort -ox f",
+        "sort --output=x f",
+        "sort --compress-program=./x f",
+        "git diff --output=x",
+        "git diff --no-index --output x a b",
+        "make check SHELL=./x",
+        "make check -f evil.mk",
+        "make check -kf evil.mk",
+        "make check --eval=x",
+        "make check -C x",
+        "make check $x",
+        "git bisect run x",
+        "git x",
+        "git submodule foreach x",
+        "git rebase --exec x",
+        "tar xf x --to-command=y",
     ] {
         let verdict = desk.shell(Mode::Approve, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
@@ -709,6 +780,13 @@ fn row_40_options_in_bundles_and_places_to_write_are_not_meant_by_a_star() -> an
         "cargo test -- --nocapture --test-threads=1",
         "go test -v ./...",
         "pytest -xvs tests",
+        "find . -name '*.rs'",
+        "sort -rn f",
+        "sort -o out f",
+        "git diff --stat HEAD",
+        "make check -j4",
+        "git push origin main",
+        "tar xf x",
     ] {
         let verdict = desk.shell(Mode::Approve, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");

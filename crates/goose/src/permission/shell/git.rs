@@ -22,9 +22,11 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
     let Some((command, rest)) = rest.split_first() else { return false };
     let Some(command) = command.text.as_deref() else { return false };
     match command {
-        "blame" | "cat-file" | "describe" | "diff" | "log" | "ls-files" | "ls-tree" | "merge-base"
-        | "rev-list" | "rev-parse" | "shortlog" | "show" | "show-ref" | "status" | "count-objects"
-        | "for-each-ref" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "", &BAD_LONG)),
+        "blame" | "cat-file" | "check-ignore" | "describe" | "diff" | "log" | "ls-files" | "ls-tree"
+        | "merge-base" | "rev-list" | "rev-parse" | "shortlog" | "show" | "show-ref" | "status"
+        | "count-objects" | "for-each-ref" => {
+            rest.iter().all(|word| !word.may_be_option() || avoids(word, "", &BAD_LONG))
+        }
         "grep" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "O", &BAD_LONG)),
         "branch" => lists(rest, &["--list", "-l", "--contains", "--merged", "--no-merged"], &BRANCH_OPTIONS),
         "tag" => lists(rest, &["--list", "-l", "--contains", "--merged"], &["-n"]),
@@ -32,6 +34,7 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
         "reflog" => is_one_of(rest, &[&[], &["show"]]),
         "stash" => is_one_of(rest, &[&["list"], &["show"], &["show", "-p"]]),
         "worktree" => is_one_of(rest, &[&["list"]]),
+        "submodule" => is_one_of(rest, &[&["status"]]),
         "config" => gets(rest),
         _ => false,
     }
@@ -60,6 +63,7 @@ fn gets(rest: &[Word]) -> bool {
     match known.as_deref() {
         Some(["--list" | "-l"]) => true,
         Some(["--get" | "--get-all", name]) => !name.starts_with('-'),
+        Some([name]) => name.contains('.') && !name.starts_with('-'),
         _ => false,
     }
 }

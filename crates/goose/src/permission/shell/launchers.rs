@@ -6,232 +6,48 @@ use super::{Form, Says, read_only, word::Word};
 
 #[rustfmt::skip]
 /// Programs that run other programs, or code in a language of their own.
-const LAUNCHERS: [&str; 187] = [
-    ".",
-    "R",
-    "Rscript",
-    "ansible",
-    "ansible-playbook",
-    "ash",
-    "at",
-    "awk",
-    "bash",
-    "batch",
-    "bpython",
-    "bun",
-    "bunx",
-    "bwrap",
-    "capsh",
-    "cgexec",
-    "choom",
-    "chpst",
-    "chroot",
-    "chrt",
-    "clisp",
-    "conda",
-    "crontab",
-    "cscript",
-    "csh",
-    "daemonize",
-    "dash",
-    "dbus-launch",
-    "dbus-run-session",
-    "dc",
-    "deno",
-    "docker",
-    "ed",
-    "elixir",
-    "elvish",
-    "emacs",
-    "entr",
-    "erl",
-    "eval",
-    "ex",
-    "expect",
-    "fakechroot",
-    "fakeroot",
-    "faketime",
-    "firejail",
-    "fish",
-    "flock",
-    "fswatch",
-    "gawk",
-    "gdb",
-    "ghci",
-    "gnuplot",
-    "gosu",
-    "groovy",
-    "guile",
-    "hatch",
-    "i386",
-    "iex",
-    "ifne",
-    "invoke",
-    "ipython",
-    "irb",
-    "janet",
-    "java",
-    "jshell",
-    "julia",
-    "ksh",
-    "ksh93",
-    "kubectl",
-    "launchctl",
-    "ld.so",
-    "less",
-    "linux32",
-    "linux64",
-    "lldb",
-    "logrotate",
-    "ltrace",
-    "lua",
-    "luajit",
-    "lxc",
-    "m4",
-    "machinectl",
-    "man",
-    "mariadb",
-    "mawk",
-    "mksh",
-    "more",
-    "mosh",
-    "mysql",
-    "nano",
-    "nawk",
-    "nc",
-    "ncat",
-    "nerdctl",
-    "nix",
-    "nix-shell",
-    "node",
-    "nodejs",
-    "nodemon",
-    "npx",
-    "nsenter",
-    "nu",
-    "numactl",
-    "nvim",
-    "ocaml",
-    "octave",
-    "open",
-    "osascript",
-    "parallel",
-    "pdksh",
-    "pee",
-    "perf",
-    "perl",
-    "php",
-    "pipenv",
-    "pipx",
-    "pkexec",
-    "pm2",
-    "podman",
-    "poetry",
-    "posh",
-    "powershell",
-    "prlimit",
-    "proot",
-    "psql",
-    "pwsh",
-    "pypy",
-    "python",
-    "racket",
-    "rlwrap",
-    "rr",
-    "ruby",
-    "run-parts",
-    "run0",
-    "runcon",
-    "runghc",
-    "runhaskell",
-    "runuser",
-    "rye",
-    "sbcl",
-    "scala",
-    "scheme",
-    "screen",
-    "script",
-    "scriptreplay",
-    "sed",
-    "setarch",
-    "setpriv",
-    "sftp",
-    "sg",
-    "sh",
-    "socat",
-    "softlimit",
-    "source",
-    "sqlite",
-    "sqlite3",
-    "ssh",
-    "sshpass",
-    "start-stop-daemon",
-    "strace",
-    "su",
-    "su-exec",
-    "swift",
-    "systemctl",
-    "systemd-inhibit",
-    "systemd-run",
-    "taskset",
-    "tclsh",
-    "tmux",
-    "tsx",
-    "unbuffer",
-    "unshare",
-    "uvx",
-    "valgrind",
-    "vi",
-    "view",
-    "vim",
-    "vimdiff",
-    "vipe",
-    "watch",
-    "wish",
-    "x86_64",
-    "xdg-open",
-    "xonsh",
-    "xterm",
-    "yash",
-    "zsh",
+const LAUNCHERS: [&str; 276] = [
+    ".", "R", "Rscript", "ansible", "ansible-playbook", "arch", "asdf", "ash", "at", "awk", "aws-vault", "bash",
+    "batch", "box64", "bpython", "bun", "bunx", "bwrap", "caffeinate", "capsh", "catatonit", "catchsegv", "cgexec",
+    "chamber", "choom", "chpst", "chronic", "chroot", "chrt", "clisp", "conda", "coproc", "cpulimit", "crontab",
+    "cscript", "csh", "csharp", "daemonize", "dash", "dbus-launch", "dbus-run-session", "dc", "deno", "direnv",
+    "distrobox", "docker", "doppler", "dotenv", "dotnet", "dtruss", "dumb-init", "ed", "elixir", "elvish", "emacs",
+    "emacsclient", "entr", "envconsul", "envdir", "envuidgid", "erl", "eval", "ex", "expect", "fakechroot",
+    "fakeroot", "faketime", "fetchmail", "firejail", "fish", "flatpak", "flock", "fnm", "fswatch", "ftp", "gawk",
+    "gdb", "ghci", "gnome-terminal", "gnuplot", "gosu", "gpg-agent", "groovy", "gtester", "guile", "gvim", "hatch",
+    "hyperfine", "i386", "iex", "ifne", "invoke", "ipython", "irb", "janet", "java", "joe", "jshell", "julia",
+    "konsole", "kotlin", "ksh", "ksh93", "kubectl", "launchctl", "ld.so", "less", "linux32", "linux64", "lldb",
+    "lockf", "lockrun", "logrotate", "lp", "ltrace", "lua", "luajit", "lxc", "m4", "machinectl", "mail", "mailx",
+    "mamba", "man", "mariadb", "mawk", "micro", "micromamba", "mise", "mispipe", "mksh", "mono", "more", "mosh",
+    "mutt", "mysql", "nano", "nawk", "nc", "ncat", "nerdctl", "newgrp", "nix", "nix-shell", "node", "nodejs",
+    "nodemon", "nodenv", "npx", "nsenter", "nu", "numactl", "nvim", "ocaml", "octave", "open", "openvt",
+    "osascript", "parallel", "pdksh", "pee", "perf", "perl", "php", "pico", "pipenv", "pipx", "pkexec", "pm2",
+    "podman", "poetry", "posh", "powershell", "prlimit", "procmail", "proot", "proxychains", "psql", "pueue",
+    "pwsh", "pyenv", "pypy", "python", "racket", "rbenv", "rlogin", "rlwrap", "rr", "rsh", "ruby", "run-parts",
+    "run0", "runas", "runcon", "runghc", "runhaskell", "runsv", "runuser", "rvim", "rye", "s6-setuidgid",
+    "sandbox-exec", "sbcl", "scala", "scheme", "screen", "script", "scriptreplay", "sed", "sendmail", "setarch",
+    "setlock", "setpriv", "setuidgid", "sftp", "sg", "sh", "snap", "socat", "softlimit", "source", "sqlite",
+    "sqlite3", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "startx", "strace", "su", "su-exec", "swift",
+    "swipl", "systemctl", "systemd-inhibit", "systemd-nspawn", "systemd-run", "taskset", "tclsh", "telnet",
+    "timelimit", "tini", "tmux", "toolbox", "torify", "torsocks", "trickle", "ts-node", "tsocks", "tsp", "tsx",
+    "unbuffer", "unshare", "uvx", "vagrant", "valgrind", "vi", "view", "vim", "vimdiff", "vimtutor", "vipe",
+    "volta", "watch", "wine", "wish", "x-terminal-emulator", "x86_64", "xcrun", "xdg-open", "xinit", "xonsh",
+    "xterm", "xvfb-run", "yash", "zsh",
 ];
 
 #[rustfmt::skip]
 /// Programs that run what the files of a project say.
 const BUILDERS: [&str; 25] = [
-    "ant",
-    "bazel",
-    "bmake",
-    "buck",
-    "cmake",
-    "ctest",
-    "doit",
-    "fab",
-    "gmake",
-    "gradle",
-    "gradlew",
-    "just",
-    "make",
-    "meson",
-    "mvn",
-    "mvnw",
-    "ninja",
-    "nox",
-    "pdflatex",
-    "rake",
-    "samu",
-    "scons",
-    "task",
-    "tox",
-    "xelatex",
+    "ant", "bazel", "bmake", "buck", "cmake", "ctest", "doit", "fab", "gmake", "gradle", "gradlew", "just", "make",
+    "meson", "mvn", "mvnw", "ninja", "nox", "pdflatex", "rake", "samu", "scons", "task", "tox", "xelatex",
 ];
 
 /// Programs that run something with certain words among their arguments: commands, and options as they begin.
-const WITH_WORDS: [(&str, &[&str]); 26] = [
+const WITH_WORDS: [(&str, &[&str]); 28] = [
     ("bundle", &["exec"]),
     ("cargo", &["--config", "-Z"]),
     ("composer", &["exec", "run", "run-script", "run-scripts"]),
-    ("cpio", &["--rsh-command"]),
+    ("cpio", &["-i", "--extract", "--rsh-command"]),
     ("docker-compose", &["run", "exec", "up"]),
     ("find", &["-ok", "-okdir"]),
     ("g++", &["-wrapper", "-fplugin"]),
@@ -241,6 +57,7 @@ const WITH_WORDS: [(&str, &[&str]); 26] = [
     ("install", &["--strip-program"]),
     ("ip", &["exec"]),
     ("npm", &["exec", "x", "run", "run-script", "rum", "urn", "explore", "create", "init", "-c", "--call"]),
+    ("pax", &["-r"]),
     ("pacman", &["--config", "--hookdir"]),
     ("pip", &["--python"]),
     ("pnpm", &["exec", "dlx", "run", "create"]),
@@ -254,6 +71,8 @@ const WITH_WORDS: [(&str, &[&str]); 26] = [
         &[
             "-I",
             "-F",
+            "-P",
+            "--absolute-names",
             "--use-compress-program",
             "--checkpoint-action",
             "--to-command",
@@ -262,6 +81,7 @@ const WITH_WORDS: [(&str, &[&str]); 26] = [
             "--new-volume-script",
         ],
     ),
+    ("unzip", &["-:"]),
     ("uv", &["run", "tool"]),
     ("wget", &["--use-askpass"]),
     ("yarn", &["exec", "dlx", "run", "create", "node"]),
@@ -288,12 +108,13 @@ const RUNS_CODE: &str = "runs code that is not looked into";
 /// Whether a program, by its name, is a launcher. Versions count: `python3.12`.
 pub(in crate::permission) fn is_launcher(program: &str) -> bool {
     is_one_of(program, &LAUNCHERS)
-        || ["ld-linux", "ld-musl", "ld64"].iter().any(|name| program.starts_with(name))
+        || ["ld-linux", "ld-musl", "ld64", "qemu-"].iter().any(|name| program.starts_with(name))
 }
 
+/// By name, with or without a version, in a sorted list.
 fn is_one_of(program: &str, all: &[&str]) -> bool {
     let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    all.contains(&program) || (!versioned.is_empty() && all.contains(&versioned))
+    all.binary_search(&program).is_ok() || all.binary_search(&versioned).is_ok()
 }
 
 /// The reason why it is not known what a command runs in the end.
@@ -308,6 +129,11 @@ pub(super) fn runs(words: &[Word]) -> Option<&'static str> {
     }
     if let Some((_, needed)) = ONLY_WITH.iter().find(|(name, _)| *name == program) {
         return has_one_of(rest, needed).then_some(RUNS_CODE);
+    }
+    // Its first word is a bundle of letters, with a dash or without.
+    let bundle = rest.first().and_then(|word| word.text.as_deref()).filter(|_| program == "tar");
+    if bundle.is_some_and(|letters| !letters.starts_with('-') && letters.contains(['I', 'F', 'P'])) {
+        return Some(RUNS_CODE);
     }
     let has_words = WITH_WORDS.iter().any(|(name, words)| *name == program && has_one_of(rest, words));
     let is_git = program == "git" && git_runs(rest);
@@ -401,4 +227,20 @@ pub(super) fn git_by_other_name(words: &[Word]) -> Option<Form> {
     let mut same = vec![Word::literal("git"), Word::literal(command)];
     same.extend(rest.iter().cloned());
     Some(Form { words: same, says: Says::Nothing })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted_for_the_search_in_them() {
+        assert!(LAUNCHERS.is_sorted() && BUILDERS.is_sorted());
+        for program in ["python3.12", "perl", "ld-linux-x86-64.so.2", "lua5.4", ".", "sh"] {
+            assert!(is_launcher(program), "{program}");
+        }
+        for program in ["", "3", "ls", "cargo", "..."] {
+            assert!(!is_launcher(program), "{program}");
+        }
+    }
 }

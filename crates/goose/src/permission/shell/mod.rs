@@ -4,12 +4,13 @@
 //!   `word`: a word as the shell would see it; `place`: the folders that a command may run in;
 //! - `segment`: from words to a [`Segment`]; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and what they run; `builtins`:
 //!   commands of the shell that evaluate their words; `launchers`: programs that run code;
-//! - `read_only`, `git`, `sed`: what is known to change nothing; `folders`: what is looked into besides the words that are
+//! - `read_only`, `git`, `sed`, `awk`: what is known to change nothing; `folders`: what is looked into besides the words that are
 //!   written; `steering`: options that make a program run another one.
 //!
 //! Whatever is not understood is a [`Doubt`]. Nothing here allows or forbids; that is for the judge.
 
 mod assignments;
+mod awk;
 mod builtins;
 mod folders;
 mod git;
@@ -25,11 +26,16 @@ mod steering;
 mod word;
 mod wrappers;
 
+#[cfg(test)]
+mod tests;
+
 pub(super) use assignments::is_steering as is_steering_variable;
 pub(super) use folders::{chosen as chosen_folders, looks_below, takes_files, unnamed as unnamed_folder};
 pub(super) use launchers::is_launcher;
 pub(super) use place::Folders;
-pub(super) use read_only::{has_harmless_variables, is_always_read_only, is_read_only};
+pub(super) use read_only::{
+    asks_version, has_harmless_variables, is_always_read_only, is_read_only, only_carries,
+};
 pub(super) use steering::is_steered;
 pub(super) use word::{Reach, Word};
 
@@ -40,7 +46,7 @@ pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
 pub(super) const MAX_SEGMENTS: usize = 50;
 
 /// How many segments are looked at to see whether one is denied.
-const MAX_SEGMENTS_READ: usize = 20_000;
+const MAX_SEGMENTS_READ: usize = 10_000;
 
 /// How many shells in shells are looked into.
 const MAX_NESTING: usize = 5;

@@ -2,7 +2,7 @@
 //!
 //! Whoever adds a program here has read all of its options. What is not here is asked.
 
-use super::{assignments, builtins, git, sed, word::Word};
+use super::{assignments, awk, builtins, git, sed, word::Word};
 
 /// How a program's arguments are looked at.
 enum Check {
@@ -20,14 +20,14 @@ const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
 
 fn check_of(program: &str) -> Option<Check> {
     Some(match program {
-        "b2sum" | "basename" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df" | "dirname"
-        | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold" | "free"
-        | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join" | "logname" | "ls"
-        | "lsblk" | "lscpu" | "md5sum" | "nl" | "nproc" | "numfmt" | "od" | "paste" | "pgrep"
-        | "printenv" | "pwd" | "readlink" | "realpath" | "rev" | "seq" | "sha1sum" | "sha224sum"
-        | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat" | "strings" | "sum" | "tac" | "tail"
-        | "tr" | "true" | "tsort" | "tty" | "type" | "uname" | "unexpand" | "uptime" | "wc" | "which"
-        | "whoami" | ":" => Anything,
+        "b2sum" | "basename" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df"
+        | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold"
+        | "free" | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join" | "logname"
+        | "lsb_release" | "ls" | "lsblk" | "lscpu" | "md5sum" | "netstat" | "nl" | "nproc" | "numfmt"
+        | "od" | "paste" | "pgrep" | "printenv" | "pwd" | "readlink" | "realpath" | "rev" | "seq"
+        | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat"
+        | "strings" | "sum" | "tac" | "tail" | "tr" | "true" | "tsort" | "tty" | "type" | "uname"
+        | "unexpand" | "uptime" | "wc" | "which" | "whoami" | ":" => Anything,
         "base32" | "base64" | "diff" | "jq" | "shuf" => NO_OUTPUT_FILE,
         "tree" => Without { short: "oR", long: &["--output"] },
         "sort" => Without { short: "oT", long: &["--output", "--compress-program", "--temporary-directory"] },
@@ -43,6 +43,9 @@ fn check_of(program: &str) -> Option<Check> {
         "find" => Own(is_plain_find),
         "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
         "ps" => Own(shows_no_environment),
+        "awk" | "gawk" | "mawk" | "nawk" => Own(awk::prints_only),
+        "lsof" => Without { short: "D", long: &[] },
+        "ss" => Without { short: "DFK", long: &["--diag", "--filter", "--kill"] },
         "sed" => Own(sed::prints_only),
         "uniq" => Own(has_one_operand),
         "xxd" => Own(dumps),
@@ -59,7 +62,7 @@ pub(in crate::permission) fn is_read_only(words: &[Word]) -> bool {
     let Some((program, rest)) = words.split_first() else { return false };
     // By its name alone: what is in a folder may be anything.
     let Some(program) = program.text.as_deref() else { return false };
-    if asks_version(program, rest) {
+    if is_version(rest) && ["bash", "clang", "docker", "gcc", "git", "make"].contains(&program) {
         return true;
     }
     if matches!(program, "test" | "[") {
@@ -101,22 +104,43 @@ pub(super) fn avoids(word: &Word, short: &str, long: &[&str]) -> bool {
     !text[1..].chars().any(|letter| short.contains(letter))
 }
 
-/// `git --version`, which every program of this list answers and does nothing else. Programs that a folder's own files
-/// can replace by others, as those of rustup, pyenv or nvm, are not in it.
-fn asks_version(program: &str, rest: &[Word]) -> bool {
-    const PROGRAMS: [&str; 6] = ["bash", "clang", "docker", "gcc", "git", "make"];
-    let only = match rest {
-        [one] => one.text.as_deref(),
-        _ => None,
-    };
-    PROGRAMS.contains(&program) && only == Some("--version")
+fn is_version(rest: &[Word]) -> bool {
+    matches!(rest, [one] if one.text.as_deref() == Some("--version"))
+}
+
+/// `node --version`, `pip list`: changes nothing, unless a file of the folder makes it another program, as rustup, pyenv and others do.
+pub(in crate::permission) fn asks_version(words: &[Word]) -> bool {
+    const PROGRAMS: [&str; 8] = ["cargo", "java", "node", "npm", "python", "python3", "ruby", "rustc"];
+    let program = words.first().and_then(|word| word.text.as_deref());
+    let is_short = matches!(words, [_, one] if one.text.as_deref() == Some("-v"))
+        && matches!(program, Some("node" | "npm"));
+    let rest: Option<Vec<&str>> = words.iter().skip(1).map(|word| word.text.as_deref()).collect();
+    let lists_packages = matches!(program, Some("pip" | "pip3"))
+        && match rest.as_deref() {
+            Some(["list" | "freeze"]) => true,
+            Some(["show", name]) => !name.starts_with('-'),
+            _ => false,
+        };
+    let is_one = program.is_some_and(|program| PROGRAMS.contains(&program));
+    lists_packages || (is_one && (is_short || is_version(&words[1..])))
+}
+
+/// What a search does besides running other commands, which are judged by themselves.
+pub(in crate::permission) fn only_carries(words: &[Word]) -> bool {
+    let is_find = words.first().and_then(|word| word.text.as_deref()) == Some("find");
+    is_find
+        && find_without(&words[1..], &["-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"])
 }
 
 fn is_plain_find(rest: &[Word]) -> bool {
     const BAD: [&str; 9] =
         ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
+    find_without(rest, &BAD)
+}
+
+fn find_without(rest: &[Word], bad: &[&str]) -> bool {
     rest.iter().all(|word| match word.text.as_deref() {
-        Some(text) => !BAD.contains(&text),
+        Some(text) => !bad.contains(&text),
         None => !word.may_be_option(),
     })
 }
@@ -144,7 +168,11 @@ fn lists_containers(rest: &[Word]) -> bool {
 fn shows_no_environment(rest: &[Word]) -> bool {
     rest.iter().all(|word| {
         word.text.as_deref().is_some_and(|text| match text.strip_prefix('-') {
-            Some(letters) => !letters.contains('E') && !text.contains("env"),
+            // Together with letters of the other kind, `e` is of that kind.
+            Some(letters) => {
+                let is_mixed = letters.contains('e') && letters.contains(['a', 'u', 'x']);
+                !is_mixed && !letters.contains('E') && !text.contains("env")
+            }
             None => !text.contains('e') || text.contains(['=', ',', '%']) && !text.contains("env"),
         })
     })

@@ -21,7 +21,7 @@ const MAX_DOUBTS: usize = 32;
 const SHOWN_CHARS: usize = 60;
 
 /// The words that a shell takes for its own where a command could begin.
-const RESERVED: [&str; 19] = [
+pub(super) const RESERVED: [&str; 19] = [
     "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
     "if", "select", "then", "until", "while",
 ];

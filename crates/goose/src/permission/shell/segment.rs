@@ -3,7 +3,7 @@
 use super::{
     Form, MAX_SEGMENTS_READ, Says, Segment, SegmentKind, builtins, launchers,
     place::{Flow, Folders},
-    reader::Reader,
+    reader::{RESERVED, Reader},
     word::Word,
     wrappers::{self, Unwrapped},
 };
@@ -19,6 +19,12 @@ struct Inner {
     text: String,
     /// Whether it runs in the same shell, as that of `eval` does.
     is_same_shell: bool,
+}
+
+/// A reserved word, or a variable that is set.
+fn is_syntax(text: &str) -> bool {
+    let name = text.split('=').next().unwrap_or_default();
+    RESERVED.contains(&text) || (name.len() < text.len() && !name.contains('/'))
 }
 
 impl Reader<'_, '_> {
@@ -94,6 +100,10 @@ impl Reader<'_, '_> {
         while let Some(Form { words, says }) = forms.last() {
             if words.first().is_none_or(|word| word.text.as_ref().is_none_or(String::is_empty)) {
                 self.unknown(start, "runs what is not known before");
+            }
+            // Behind `time`, some shells still know their own words, and `sudo` sets variables.
+            if forms.len() > 1 && words.first().and_then(|word| word.text.as_deref()).is_some_and(is_syntax) {
+                self.unknown(start, "runs a command in a way that is not understood");
             }
             if let Some(reason) = builtins::doubt(words) {
                 self.unknown(start, reason);

@@ -1,7 +1,7 @@
 //! Options that make a well-known program run another one, or work on another project than the one it is in. A rule that
 //! ends in `*` does not mean them: whoever wants them writes them out.
 
-use super::word::Word;
+use super::{launchers, read_only, word::Word};
 
 /// The options of a program: long names as they begin, and short ones.
 struct Steering {
@@ -31,8 +31,16 @@ fn of(program: &str) -> Option<Steering> {
                 "--config-env",
                 "--git-dir",
                 "--work-tree",
+                "--output",
+                "--ext-diff",
+                "--textconv",
+                "--open-files-in-pager",
             ],
             &["-c", "-C", "-x"],
+        ),
+        "make" | "gmake" => (
+            &["--eval", "--file", "--makefile", "--directory", "--include-dir", "--environment-overrides"],
+            &["-f", "-C", "-E", "-I", "-e"],
         ),
         "kubectl" => (&["--kubeconfig", "--server", "--cache-dir", "--profile", "--log-file"], &["-s"]),
         "npm" => (&["--"], &["-"]),
@@ -82,8 +90,23 @@ fn of(program: &str) -> Option<Steering> {
     Some(Steering { long, short })
 }
 
-/// Whether, among these further words of a program, one steers it elsewhere, or may.
-pub(in crate::permission) fn is_steered(program: &Word, further: &[Word]) -> bool {
+/// Whether, among these words of a program from the `count`th on, one steers it elsewhere, or may.
+pub(in crate::permission) fn is_steered(words: &[Word], count: usize) -> bool {
+    let (Some(program), further) = (words.first(), words.get(count..).unwrap_or_default()) else {
+        return true;
+    };
+    // What only reads without them must do so with them.
+    let reads = |words: &[Word]| read_only::is_read_only(words) || read_only::only_carries(words);
+    if !further.is_empty() && reads(&words[..count]) && !reads(words) {
+        return true;
+    }
+    // `git bisect run`, `tar --to-command`.
+    let is_obscure = matches!(program.program(), Some("git" | "rsync" | "tar" | "zip"))
+        && launchers::runs(&words[..count]).is_none()
+        && launchers::runs(words).is_some();
+    if is_obscure {
+        return true;
+    }
     let Some(name) = program.program() else { return true };
     let Some(steering) = of(name) else { return false };
     let end = further.iter().position(|word| word.text.as_deref() == Some("--")).unwrap_or(further.len());
@@ -94,7 +117,11 @@ pub(in crate::permission) fn is_steered(program: &Word, further: &[Word]) -> boo
             None => true,
             Some(text) => steers(text, name, &steering),
         });
-    steers_itself || (name == "cargo" && (has_odd_target(own) || logs_to_file(passed)))
+    // `make SHELL=x`.
+    let sets = |word: &Word| word.pieces().iter().any(|piece| piece.contains('='));
+    let is_set =
+        matches!(name, "make" | "gmake") && further.iter().any(|word| word.text.is_none() || sets(word));
+    steers_itself || is_set || (name == "cargo" && (has_odd_target(own) || logs_to_file(passed)))
 }
 
 fn steers(text: &str, program: &str, steering: &Steering) -> bool {

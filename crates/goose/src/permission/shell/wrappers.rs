@@ -278,6 +278,8 @@ fn another_shell(rest: &[Word]) -> Unwrapped {
 fn evaluated(rest: &[Word]) -> Unwrapped {
     let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     match words {
+        // Some shells take `--` for the end of options, others for a command.
+        Some(words) if words.first().is_some_and(|word| word.starts_with('-')) => UNCLEAR,
         Some(words) => Unwrapped::Script(words.join(" ")),
         None => Unwrapped::Opaque("evaluates what is not known before"),
     }

@@ -34,6 +34,10 @@ bench *ARGS:
 bench-overhead *ARGS:
     cargo bench -p goose-cli --bench overhead -- {{ARGS}}
 
+# What judging a command costs; hostile commands must not stall it
+bench-permission *ARGS:
+    cargo bench -p goose --bench permission -- {{ARGS}}
+
 # How fast the small local model's engine is; with --peer against llama.cpp (from PyPI, installed under target)
 bench-engine *ARGS:
     cargo bench -p goose-engine --bench engine -- {{ARGS}}

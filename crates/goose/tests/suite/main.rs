@@ -32,6 +32,7 @@ mod kinds;
 mod leftovers;
 mod listing_cache;
 mod permission;
+mod permission_attacks;
 mod permission_bypasses;
 mod permission_changes;
 mod permission_file;

@@ -92,13 +92,24 @@ fn command(text: &str) -> Option<&str> {
 fn is_plain_pattern(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, choice)) = rest.split_once('[') {
-        let choice = choice.strip_prefix('^').unwrap_or(choice);
-        // The first one may be a bracket itself.
-        let Some(first) = choice.chars().next() else { return false };
-        let Some((_, after)) = choice[first.len_utf8()..].split_once(']') else { return false };
+        let Some(after) = behind_choice(choice) else { return false };
         rest = after;
     }
     is_plain_text(text)
+}
+
+/// The text behind the bracket that ends a choice; classes such as `[:space:]` have brackets of their own.
+fn behind_choice(choice: &str) -> Option<&str> {
+    let choice = choice.strip_prefix('^').unwrap_or(choice);
+    // The first one may be a bracket itself.
+    let mut rest = choice.strip_prefix(']').unwrap_or(choice);
+    loop {
+        let at = rest.find(['[', ']'])?;
+        if rest[at..].starts_with(']') {
+            return Some(&rest[at + 1..]);
+        }
+        rest = rest[at..].strip_prefix("[:")?.split_once(":]")?.1;
+    }
 }
 
 /// Where the delimiter is in the text itself, versions of sed differ; a backslash before it ends with `\`.
@@ -128,6 +139,8 @@ mod tests {
             "=",
             "s/\\(a\\)/\\1/g",
             "1!p",
+            "s/[[:space:]]*$//",
+            "s/[^]a]//g",
         ] {
             assert!(is_plain_script(script), "{script}");
         }
@@ -154,6 +167,7 @@ mod tests {
             "s[a[b[e",
             "s/[/]/e x/w y/",
             "s/[/]x/p;s/w out/y/",
+            "s/[[:a:]/b/;s|]/c/w X|d|",
             "s/a/b\n/w x",
             "F",
             "n",

@@ -112,7 +112,8 @@ impl Scratch {
         fs::write(work.join("s"), MARKER)?;
         let variables = vec![
             ("PATH".into(), self.desk.home().join("bin").into()),
-            ("HOME".into(), self.desk.home().into()),
+            // A relative one: what scripts cut out of it must not be a path of the system.
+            ("HOME".into(), "home".into()),
             ("PWD".into(), work.clone().into()),
         ];
         shell.run(script, &Surroundings { folder: &work, variables, limit: LIMIT, parent_variable: None })?;

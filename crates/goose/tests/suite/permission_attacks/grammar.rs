@@ -40,14 +40,14 @@ impl Dice {
 /// Programs that only read, which every mode of the fuzzer allows.
 pub(super) const HARMLESS: [&str; 8] = ["echo", "true", "cat", "ls", "printf", "head", "pwd", "grep"];
 
-const NAMES: &[&str] = &["x", "y", "HOME", "1", "@", "*", "#", "?", "-", "$", "!", "IFS", "_", "x1"];
+const NAMES: &[&str] = &["x", "y", "HOME", "1", "@", "*", "#", "?", "-", "$", "!", "IFS", "x1"];
 
 /// Words without anything that needs quotes, and some that look as if they did.
 const PLAIN: &[&str] = &[
     "a", "b", "-n", "--", "-", "a.b", "x=1", "=", "==", ":", ".", "..", "@", "+", "%", "^", "~", "a:b",
     "a,b", "{a,b}", "{a", "}", "{}", "*", "?", "[a]", "[", "]", "!", "a#b", "a!b", "a=b", "+=", "=~", "-eq",
-    "2", "10", "in", "do", "done", "if", "fi", "esac", "then", "{1..3}", "~/a", "?(a)", "@(a|b)", "a\\", "é",
-    "\u{a0}",
+    "2", "10", "in", "do", "done", "if", "fi", "esac", "then", "{1..3}", "\u{e003}", "?(a)", "@(a|b)", "a\\",
+    "é", "\u{a0}",
 ];
 
 /// Bits of syntax that are inserted where they do not belong.
@@ -163,6 +163,14 @@ const BITS: &[&str] = &[
     " -eq ",
 ];
 
+/// Paths stand as one character until a script is complete. So damage cannot turn them into paths of the system that runs
+/// the tests: no other slash is ever in a script.
+const PATHS: [(char, &str); 4] =
+    [('\u{e000}', "/dev/null"), ('\u{e001}', "./../bin/mark"), ('\u{e002}', "./s"), ('\u{e003}', "~/a")];
+
+/// Stands for the slash of `${x/a/b}`.
+const OPERATOR: char = '\u{e004}';
+
 /// Makes one script.
 pub(super) struct Grammar {
     dice: Dice,
@@ -196,8 +204,33 @@ pub(super) fn script(seed: u64) -> String {
         }
     }
     // Programs cannot be given a NUL, and long scripts are only slow.
-    script.retain(|c| c != '\0');
-    script.chars().take(1500).collect()
+    script.retain(|c| c != '\0' && c != '/');
+    with_paths(&script.chars().take(1500).collect::<Vec<char>>())
+}
+
+/// Puts the paths in where they are whole words, and leaves them out elsewhere.
+fn with_paths(script: &[char]) -> String {
+    let mut text = String::new();
+    for (index, c) in script.iter().enumerate() {
+        let path = PATHS.iter().find(|(placeholder, _)| placeholder == c);
+        let is_before = index == 0 || " \t\n<>|;&(=".contains(script[index - 1]);
+        let is_after = script.get(index + 1).is_none_or(|next| " \t\n<>|;&)".contains(*next));
+        let is_operator = *c == OPERATOR;
+        match path {
+            Some((_, path)) if is_before && is_after => text.push_str(path),
+            None if is_operator && ends_with_name(&text) => text.push('/'),
+            Some(_) => {}
+            None if is_operator => {}
+            None => text.push(*c),
+        }
+    }
+    text
+}
+
+/// Whether an expansion has begun and only its name stands so far.
+fn ends_with_name(text: &str) -> bool {
+    let name = text.rsplit_once("${").map(|(_, name)| name);
+    name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "@*#?$!-/".contains(c)))
 }
 
 /// Quotes a text for a shell.
@@ -219,7 +252,7 @@ impl Grammar {
     /// The marker as a command, written in one of many ways.
     fn marker(&mut self) -> String {
         if self.dice.chance(75) {
-            return self.pick(&["mark", "mark", "mark", "mark x", "mark >/dev/null"]).to_owned();
+            return self.pick(&["mark", "mark", "mark", "mark x", "mark >\u{e000}"]).to_owned();
         }
         self.pick(&[
             "m\\ark",
@@ -232,10 +265,10 @@ impl Grammar {
             "$'mark'",
             "$'m\\x61rk'",
             "{mark,x}",
-            "./../bin/mark",
+            "\u{e001}",
             "y=mark; $y",
             "x=1 mark",
-            ">/dev/null mark",
+            ">\u{e000} mark",
             "command mark",
             "! mark",
             "env mark",
@@ -328,17 +361,17 @@ impl Grammar {
         }
         if self.dice.chance(12) {
             let redirection = self.pick(&[
-                " >/dev/null",
+                " >\u{e000}",
                 " 2>&1",
-                " </dev/null",
-                " 2>/dev/null",
+                " <\u{e000}",
+                " 2>\u{e000}",
                 " >&2",
                 " <&-",
-                " >|/dev/null",
-                " &>/dev/null",
+                " >|\u{e000}",
+                " &>\u{e000}",
                 " <<<",
-                " <>/dev/null",
-                " {x}>/dev/null",
+                " <>\u{e000}",
+                " {x}>\u{e000}",
                 " >&-",
                 " >",
                 " <",
@@ -464,8 +497,37 @@ impl Grammar {
         };
         let prefix = self.pick(&["", "", "", "", "", "", "#", "!"]);
         let operator = self.pick(&[
-            "", "", ":-", ":-", "-", ":=", "=", ":?", "?", ":+", "+", "#", "##", "%", "%%", "/", "//", "/#",
-            "/%", ":", "^", "^^", ",", ",,", "@P", "@Q", "@A", "@", "*", " ", "\n",
+            "",
+            "",
+            ":-",
+            ":-",
+            "-",
+            ":=",
+            "=",
+            ":?",
+            "?",
+            ":+",
+            "+",
+            "#",
+            "##",
+            "%",
+            "%%",
+            "\u{e004}",
+            "\u{e004}\u{e004}",
+            "\u{e004}#",
+            "\u{e004}%",
+            ":",
+            "^",
+            "^^",
+            ",",
+            ",,",
+            "@P",
+            "@Q",
+            "@A",
+            "@",
+            "*",
+            " ",
+            "\n",
         ]);
         let operand = if operator.is_empty() { String::new() } else { self.operand(depth) };
         format!("${{{prefix}{name}{operator}{operand}}}")
@@ -594,7 +656,7 @@ impl Grammar {
         let rest = match self.dice.below(6) {
             0 => format!("; {}", self.simple(depth, 2)),
             1 => format!(" | {}", self.simple(depth, 1)),
-            2 => self.pick(&[" # a", " <<'F'", " &&", " \\", ";", " <<E", " >/dev/null"]).to_owned(),
+            2 => self.pick(&[" # a", " <<'F'", " &&", " \\", ";", " <<E", " >\u{e000}"]).to_owned(),
             _ => String::new(),
         };
         let document = format!("{program} {operator}{written}{rest}\n{body}{last}");
@@ -684,8 +746,8 @@ impl Grammar {
             7 => "echo a | xargs mark".to_owned(),
             8 => "echo mark | xargs -I% sh -c %".to_owned(),
             9 => format!("echo {script} | sh"),
-            10 => ". ./s".to_owned(),
-            11 => "sh ./s".to_owned(),
+            10 => ". \u{e002}".to_owned(),
+            11 => "sh \u{e002}".to_owned(),
             12 => format!("trap {script} EXIT"),
             13 => format!("alias echo=mark\necho {}", self.word(depth)),
             14 => "find . -exec mark \\;".to_owned(),
@@ -705,8 +767,8 @@ impl Grammar {
             28 => format!("read 'x[$({inner})]' <<E\na\nE\n"),
             29 => "f() { mark; }; f".to_owned(),
             30 => "set -- mark; \"$@\"".to_owned(),
-            31 => format!("ENV=./s sh -ic {script}"),
-            32 => "BASH_ENV=./s bash -c :".to_owned(),
+            31 => format!("ENV=\u{e002} sh -ic {script}"),
+            32 => "BASH_ENV=\u{e002} bash -c :".to_owned(),
             _ => format!("builtin eval {script}"),
         }
     }

@@ -315,7 +315,6 @@ fn a_push_is_asked_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn a_folder_that_is_denied_is_not_written_in_auto() -> anyhow::Result<()> {
     let attempts = attempts(&["auto_write.txt"])?;
     let (mode, effect) = (Mode::Auto, Effect::ChangeBelow(&[".ssh"]));
@@ -334,7 +333,6 @@ fn a_folder_that_is_denied_is_not_written_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn a_folder_that_is_denied_is_not_read_in_auto() -> anyhow::Result<()> {
     let attempts = attempts(&["auto_read.txt"])?;
     let (mode, effect) = (Mode::Auto, Effect::Secret);

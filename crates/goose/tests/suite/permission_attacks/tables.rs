@@ -249,7 +249,6 @@ fn nothing_gets_past_smart_approve() -> anyhow::Result<()> {
 }
 
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn nothing_gets_past_the_rules_of_approve() -> anyhow::Result<()> {
     let mut attempts = attempts(&["approve.txt"])?;
     attempts.extend(data::carried("./x")?);

@@ -37,6 +37,7 @@ const LOG_LEVELS: &str = "RUST_LOG";
 
 fn main() -> ExitCode {
     start_logging();
+    goose_process::protect_process();
     match cli::run_command(cli::Cli::parse()) {
         Ok(code) => code,
         // The reader of the output, such as `head`, has closed the pipe.

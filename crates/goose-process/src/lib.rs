@@ -11,15 +11,17 @@
 //! - `table`: the processes of the machine, from `/proc` or, where there is none, from `ps`;
 //! - `marker`: the variable in the environment that finds those who left the group;
 //! - `watcher`: the small process that outlives goose for a moment;
-//! - `tail`: the last lines that a program wrote.
+//! - `tail`: the last lines that a program wrote;
+//! - `protect`: keeps other processes out of this one.
 //!
 //! What can still escape: a process that left the group *and* whose parent is gone *and* whose environment we cannot see,
-//! because it emptied it, or because the system hides it from us (programs that guard their memory, such as `ssh-agent`,
+//! because it emptied it, or because the system hides it from us (programs that guard their memory, such as `ssh-agent` and `goose`,
 //! or that run as somebody else).
 
 mod exit;
 mod marker;
 mod process;
+mod protect;
 mod spec;
 mod table;
 mod tail;
@@ -27,5 +29,6 @@ mod tree;
 mod watcher;
 
 pub use process::{Process, prepare, run_in_foreground, spawn, start_detached};
+pub use protect::protect_process;
 pub use spec::{ProcessSpec, Stream};
 pub use tail::Tail;

@@ -6,6 +6,7 @@
 mod cycles;
 mod owner;
 mod owners;
+mod protecting;
 mod stopping;
 mod support;
 mod tails;

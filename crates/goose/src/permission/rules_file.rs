@@ -96,6 +96,12 @@ impl RulesFile {
     fn text(&self) -> Result<String, ConfigError> {
         let unreadable =
             |error: io::Error| ConfigError::Unreadable { path: self.path.clone(), reason: error.to_string() };
+        // A pipe would be waited for without end.
+        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(unreadable(io::Error::other(
+                "it is not a regular file; remove it, or put one there",
+            )));
+        }
         let mut bytes = Vec::new();
         match File::open(&self.path) {
             Ok(file) => {

@@ -101,6 +101,7 @@ struct Shared {
     odd_shell: Option<String>,
     known: RwLock<Option<Known>>,
     was_told: AtomicBool,
+    has_checked_tools: AtomicBool,
     /// The tools of others as they were first seen.
     seen: Mutex<HashMap<String, Arc<ToolPin>>>,
 }
@@ -130,6 +131,7 @@ impl Permissions {
             odd_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_language_of(shell)),
             known: RwLock::default(),
             was_told: AtomicBool::new(false),
+            has_checked_tools: AtomicBool::new(false),
             seen: Mutex::default(),
         };
         Arc::new(Self { mode: RwLock::new(options.mode), above: None, shared: Arc::new(shared) })
@@ -210,6 +212,28 @@ impl Permissions {
         let error = self.rules().err()?;
         let is_first = !self.shared.was_told.swap(true, Ordering::Relaxed);
         is_first.then(|| format!("{error}. Until this is mended, every tool call is asked."))
+    }
+
+    /// The rules that ask or deny and are about none of these tools, which are named as the model sees them. A misspelt rule
+    /// protects nothing.
+    pub fn rules_about_no_tool<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> Vec<Rule> {
+        let rules = self.rules().unwrap_or_default();
+        let is_void = |rule: &&Rule| rule.restricts() && !rule.is_about_any(tools.clone());
+        rules.iter().filter(is_void).cloned().collect()
+    }
+
+    /// A line about [rules about no tool](Self::rules_about_no_tool), where there are any. Said once.
+    pub(crate) fn void_rules<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+        let has_tools = tools.clone().next().is_some();
+        if !has_tools || self.shared.has_checked_tools.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let rules: Vec<String> =
+            self.rules_about_no_tool(tools).iter().map(|rule| format!("`{rule}`")).collect();
+        (!rules.is_empty()).then(|| {
+            let rules = rules.join(", ");
+            format!("These rules are about no tool of this session, so they protect nothing here: {rules}. Check the names.")
+        })
     }
 
     /// The rules as the file has them now, and those that were given.

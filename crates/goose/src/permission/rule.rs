@@ -153,6 +153,14 @@ impl Rule {
         names.into_iter().any(|name| self.0.subject.matches(name.as_ref()))
     }
 
+    /// Whether it can be about a tool with one of these names, as the model sees them.
+    pub(super) fn is_about_any<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
+        let is_about_files =
+            [Access::Read, Access::Write].into_iter().any(|access| self.is_about_access(access));
+        let subject = &self.0.subject;
+        is_about_files || names.any(|name| subject.matches(name) || subject.matches(last_name(name)))
+    }
+
     /// Whether it is about reading or writing files, by whatever means.
     pub(super) fn is_about_access(&self, access: Access) -> bool {
         let subject = self.0.text.split_whitespace().next().unwrap_or_default();

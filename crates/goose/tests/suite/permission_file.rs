@@ -179,3 +179,39 @@ fn rules_that_are_added_at_the_same_time_are_all_kept() -> anyhow::Result<()> {
     ensure!(desk.permissions(Mode::Auto).rules()?.len() == 40);
     Ok(())
 }
+
+/// Opening a pipe would wait for a writer without end.
+#[cfg(unix)]
+#[test]
+fn a_file_of_rules_that_is_a_pipe_or_a_folder_is_an_error_at_once() -> anyhow::Result<()> {
+    for make in ["mkfifo", "mkdir"] {
+        let desk = Desk::new()?;
+        ensure!(std::process::Command::new(make).arg(desk.file()).status()?.success());
+        let permissions = desk.permissions(Mode::Auto);
+        let problem = permissions.problem().unwrap_or_default();
+        ensure!(problem.contains("not a regular file"), "{make}: {problem}");
+        ensure!(is_ask(&desk.judge(Mode::Auto, &Call::write("x"))));
+    }
+    Ok(())
+}
+
+#[test]
+fn rules_that_restrict_no_tool_are_found() -> anyhow::Result<()> {
+    let rules = [
+        "deny: shel rm *",
+        "deny: shell rm *",
+        "deny: developer__shell rm *",
+        "deny: developer__sh*",
+        "ask: github__*",
+        "deny: write ~/x",
+        "deny: wirte ~/x",
+        "ask: search_memories",
+        "allow: shel ls",
+    ];
+    let desk = Desk::with_rules(&rules)?;
+    let tools = ["developer__shell", "memory__search_memories"];
+    let void = desk.permissions(Mode::Auto).rules_about_no_tool(tools.into_iter());
+    let void: Vec<String> = void.iter().map(ToString::to_string).collect();
+    ensure!(void == ["deny: shel rm *", "ask: github__*", "deny: wirte ~/x"], "{void:?}");
+    Ok(())
+}

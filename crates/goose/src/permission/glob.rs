@@ -30,6 +30,11 @@ impl Glob {
         }
     }
 
+    /// Whether it begins with this letter, not with a star.
+    pub(super) fn starts_with(&self, letter: char) -> bool {
+        self.pieces.first().is_some_and(|piece| piece.starts_with(letter))
+    }
+
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
         let Some((last, middle)) = rest.split_last() else { return text == first };

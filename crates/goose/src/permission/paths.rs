@@ -98,10 +98,15 @@ impl PathPattern {
     }
 
     /// Whether a rule that allows means this place. Only the base is resolved: a link that was put where the pattern has
-    /// a name leads somewhere else, and that was not allowed.
+    /// a name leads somewhere else, and that was not allowed. As in a shell, stars do not stand for a dot that a name
+    /// begins with: what is hidden is allowed where it is written out.
     pub(super) fn allows(&self, resolved: &Path, bases: Bases<'_>) -> bool {
         let Some(base) = self.base(bases).and_then(|base| resolve(&base).ok()) else { return false };
-        self.below(&base, resolved, &|glob, name| glob.matches(name))
+        let is_hidden = |name: &str| name.starts_with('.');
+        let Some(names) = names_below(&base, resolved) else { return false };
+        let same =
+            |glob: &Glob, name: &str| glob.matches(name) && (!is_hidden(name) || glob.starts_with('.'));
+        parts_match(&self.components, &names, &same, &|name| !is_hidden(name))
     }
 
     /// Whether a rule that restricts means this place. See [`Places::certainty`].
@@ -207,9 +212,7 @@ impl PathPattern {
     }
 
     fn below(&self, base: &Path, path: &Path, same: &dyn Fn(&Glob, &str) -> bool) -> bool {
-        let Ok(rest) = path.strip_prefix(base) else { return false };
-        let names: Option<Vec<&str>> = rest.components().map(|part| part.as_os_str().to_str()).collect();
-        names.is_some_and(|names| parts_match(&self.components, &names, same))
+        names_below(base, path).is_some_and(|names| parts_match(&self.components, &names, same, &|_| true))
     }
 }
 
@@ -219,6 +222,11 @@ pub(super) fn names(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         !goes_on(text[..at].chars().next_back()) && !goes_on(text[at + name.len()..].chars().next())
     })
+}
+
+/// The names between a folder and something in it.
+fn names_below<'p>(folder: &Path, path: &'p Path) -> Option<Vec<&'p str>> {
+    path.strip_prefix(folder).ok()?.components().map(|part| part.as_os_str().to_str()).collect()
 }
 
 /// Where a pattern leads, looked up once.
@@ -245,8 +253,14 @@ impl Places {
     }
 }
 
-/// Two pointers and one place to come back to, so that many `**` cost no more than one.
-fn parts_match(pattern: &[PatternPart], names: &[&str], same: &dyn Fn(&Glob, &str) -> bool) -> bool {
+/// Whether names fit a pattern, with `same` for a name and `any` for those that `**` may stand for. Two pointers and one
+/// place to come back to, so that many `**` cost no more than one.
+fn parts_match(
+    pattern: &[PatternPart],
+    names: &[&str],
+    same: &dyn Fn(&Glob, &str) -> bool,
+    any: &dyn Fn(&str) -> bool,
+) -> bool {
     let (mut at, mut name, mut back) = (0, 0, None);
     while name < names.len() {
         match pattern.get(at) {
@@ -259,7 +273,7 @@ fn parts_match(pattern: &[PatternPart], names: &[&str], same: &dyn Fn(&Glob, &st
                 name += 1;
             }
             _ => {
-                let Some((star, from)) = back else { return false };
+                let Some((star, from)) = back.filter(|(_, from)| any(names[*from])) else { return false };
                 back = Some((star, from + 1));
                 (at, name) = (star + 1, from + 1);
             }

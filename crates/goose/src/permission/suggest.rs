@@ -84,20 +84,21 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule>
     rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
 }
 
-/// A rule for the folder of a file that was asked about: a folder of the project, and none that hides something.
+/// A rule for the files beside the one that was asked about: in a folder of the project, none that is hidden, and nothing
+/// below. It is shown as it would be stored.
 pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<Rule> {
     let working = paths::resolve(bases.working).ok()?;
-    let inside = resolved.strip_prefix(&working).ok()?;
     let folder = resolved.parent().filter(|folder| folder.starts_with(&working))?;
-    let is_hidden = inside.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'));
     let home = bases.home.and_then(|home| paths::resolve(home).ok());
-    if is_hidden || folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder)) {
+    if folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder)) {
         return None;
     }
+    let inside = folder.strip_prefix(&working).ok()?;
+    let is_hidden = inside.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'));
     let folder = folder.to_str().filter(|folder| !folder.contains('*') && folder.trim() == *folder)?;
     let verb = if access == Access::Read { "read" } else { "write" };
-    let rule = Rule::parse(Effect::Allow, &format!("{verb} {folder}/**")).ok()?;
-    rule.path().is_some_and(|pattern| pattern.allows(resolved, bases)).then_some(rule)
+    let rule = Rule::parse(Effect::Allow, &format!("{verb} {folder}/*")).ok()?;
+    rule.path().is_some_and(|pattern| !is_hidden && pattern.allows(resolved, bases)).then_some(rule)
 }
 
 /// A rule for all calls of a tool, as it describes itself now.

@@ -299,12 +299,12 @@ fn row_40_always_brings_no_option_that_runs_something_else() -> anyhow::Result<(
 /// The tool takes a path as it is given, and so do the rules: a blank is a part of a name.
 #[test]
 fn row_41_blanks_around_a_path_belong_to_it() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: read ~/.ssh/**", "allow: write ~/work/**"])?;
-    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::read("~/.ssh/id "))), "another file of that folder");
-    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::read(&format!("{}/.ssh/ id", desk.home().display())))));
-    ensure!(desk.judge(Mode::Auto, &Call::read(" ~/.ssh/id")) == Verdict::Allow, "a folder named ` ~`");
-    let outside = format!("{}/other", desk.home().display());
-    ensure!(is_ask(&desk.judge(Mode::SmartApprove, &Call::write(&outside))));
+    let desk = Desk::with_rules(&["deny: read ~/safe/**", "allow: write ~/work/**"])?;
+    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::read("~/safe/id "))), "another file of that folder");
+    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::read(&format!("{}/safe/ id", desk.home().display())))));
+    ensure!(desk.judge(Mode::Auto, &Call::read(" ~/safe/id")) == Verdict::Allow, "a folder named ` ~`");
+    let outside = "/no-such-folder/other";
+    ensure!(is_ask(&desk.judge(Mode::SmartApprove, &Call::write(outside))));
     let odd = desk.judge(Mode::SmartApprove, &Call::write(&format!(" {outside}")));
     ensure!(odd == Verdict::Allow, "in the working folder, as the tool takes it: {odd:?}");
     Ok(())

@@ -108,12 +108,12 @@ fn stars_stay_within_a_name_and_two_of_them_do_not() -> anyhow::Result<()> {
 }
 
 #[test]
-fn always_for_a_file_is_its_folder_where_that_is_safe() -> anyhow::Result<()> {
+fn always_for_a_file_is_the_files_beside_it_where_that_is_safe() -> anyhow::Result<()> {
     let desk = Desk::new()?;
     let work = desk.work().canonicalize()?;
     let offered = |path: &str| always(&desk.judge(Mode::SmartApprove, &Call::write(path)));
-    ensure!(offered("src/a.rs") == Some(format!("allow: write {}/src/**", work.display())));
-    ensure!(offered("a.rs") == Some(format!("allow: write {}/**", work.display())));
+    ensure!(offered("src/a.rs") == Some(format!("allow: write {}/src/*", work.display())));
+    ensure!(offered("a.rs") == Some(format!("allow: write {}/*", work.display())));
     for path in
         [".git/hooks/pre-commit", ".env", "src/.cargo/config.toml", "../a", "~/.bashrc", "/etc/passwd"]
     {
@@ -123,8 +123,24 @@ fn always_for_a_file_is_its_folder_where_that_is_safe() -> anyhow::Result<()> {
 }
 
 #[test]
+fn stars_of_rules_that_allow_do_not_match_hidden_names() -> anyhow::Result<()> {
+    let desk = Desk::with_rules(&["allow: write **", "allow: write src/*/x", "allow: write docs/.notes/**"])?;
+    for path in ["a", "src/b", "src/a/x", "docs/.notes/a", "docs/.notes/b/c"] {
+        let verdict = desk.judge(Mode::SmartApprove, &Call::write(path));
+        ensure!(verdict == Verdict::Allow, "{path}: {verdict:?}");
+    }
+    for path in [".a", "src/.b", "src/.a/x", ".github/x", "docs/.notes/.d", "docs/.notes/b/.d", "a/.b/c/d"] {
+        let verdict = desk.judge(Mode::SmartApprove, &Call::write(path));
+        ensure!(is_ask(&verdict), "{path}: {verdict:?}");
+    }
+    let desk = Desk::with_rules(&["deny: write **"])?;
+    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::write(".a/.b"))), "a rule that restricts means them all");
+    Ok(())
+}
+
+#[test]
 fn goose_s_own_rules_are_not_changed_unasked() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["allow: write /**", "allow: shell *", "deny: shell rm *"])?;
+    let desk = Desk::with_rules(&["allow: write ~/**", "allow: shell *", "deny: shell rm *"])?;
     let path = desk.file().display().to_string();
     for mode in [Mode::Auto, Mode::SmartApprove] {
         ensure!(is_ask(&desk.judge(mode, &Call::write(&path))), "{mode}");

@@ -12,6 +12,11 @@ impl Glob {
         Self { pieces: text.split('*').map(str::to_owned).collect() }
     }
 
+    /// A text in which a star is a star.
+    pub(super) fn literally(text: &str) -> Self {
+        Self { pieces: vec![text.to_owned()] }
+    }
+
     /// A glob that is written in pieces: quoted text holds no stars.
     pub(super) fn of_pieces(pieces: Vec<String>) -> Self {
         Self { pieces }
@@ -48,8 +53,11 @@ impl Glob {
 
     /// As [`matches`](Self::matches), whatever the case.
     pub(super) fn matches_any_case(&self, text: &str) -> bool {
-        let lower = Self { pieces: self.pieces.iter().map(|piece| piece.to_lowercase()).collect() };
-        lower.matches(&text.to_lowercase())
+        self.to_lowercase().matches(&text.to_lowercase())
+    }
+
+    pub(super) fn to_lowercase(&self) -> Self {
+        Self { pieces: self.pieces.iter().map(|piece| piece.to_lowercase()).collect() }
     }
 }
 

@@ -17,10 +17,14 @@ use super::{
     permissions::Permissions,
     pin::ToolPin,
     rule::{Effect, Rule},
+    secrets_below::{MAX_ENTRIES, Names},
     shell::Access,
     suggest,
     verdict::{Judgement, Opinions, Verdict},
 };
+
+/// How many words of which something is not known are compared with the list of protected files.
+const MAX_HINTS: usize = 2000;
 
 /// What runs where no rule speaks of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +46,10 @@ pub(super) struct Judge<'a> {
     files: Vec<JudgedPath>,
     /// The hard links that a file may have which is read.
     readable_links: HardLinks,
+    /// How many more files are looked at in search of secrets.
+    pub(super) entries_left: usize,
+    /// How many more words of which something is not known are compared with the list of protected files.
+    pub(super) hints_left: usize,
 }
 
 impl<'a> Judge<'a> {
@@ -56,6 +64,8 @@ impl<'a> Judge<'a> {
             opinions: Opinions::default(),
             files: Vec::new(),
             readable_links: HardLinks::Refused,
+            entries_left: MAX_ENTRIES,
+            hints_left: MAX_HINTS,
         }
     }
 
@@ -68,17 +78,13 @@ impl<'a> Judge<'a> {
         self.gather_rules();
         self.look_up_files();
         self.ask_inspectors();
-        let restricted = self.rules.iter().any(Rule::restricts);
         self.leeway = match mode {
             Mode::Auto => Leeway::Everything,
             Mode::SmartApprove => Leeway::Reading,
             Mode::Approve | Mode::Chat => Leeway::Nothing,
         };
-        if restricted || self.leeway != Leeway::Everything {
-            self.rules.extend(self.permissions.guard().cloned());
-            self.whole_tool();
-            self.parts();
-        }
+        self.whole_tool();
+        self.parts();
         let (permissions, call) = (self.permissions, self.call);
         Judgement { verdict: self.opinions.verdict(|| permissions.shown(call)), files: self.files }
     }
@@ -242,6 +248,12 @@ impl<'a> Judge<'a> {
         }
         for (rule, certainty) in found {
             self.restriction(&rule, certainty, path);
+        }
+        if let Some(rule) = self.permissions.protected().find(access, &written, resolved) {
+            self.protects(rule, access, resolved, path);
+        } else if means == Means::Tool && access == Access::Read {
+            // Tools that go through folders leave out what is hidden.
+            self.protect_below(resolved, Names::NotHidden, path);
         }
         let runs = match self.leeway {
             Leeway::Everything => true,

@@ -47,19 +47,14 @@ const MAX_HIDDEN: usize = 3;
 /// What a command is looked at for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// Nothing.
-    None,
-    /// Only whether it writes to the file of rules.
-    ForRulesFile,
+    /// Only whether it uses protected files.
+    ForProtected,
     ForAll,
 }
 
 impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
         let look = self.look();
-        if look == Look::None {
-            return;
-        }
         let script = shell::read(command);
         let mut watch = self.watch();
         for segment in &script.segments {
@@ -73,7 +68,8 @@ impl Judge<'_> {
         for (word, folders) in &script.loose {
             self.restrict_loose(word, folders, only_reads, &mut watch);
         }
-        if look == Look::ForRulesFile {
+        self.protect_computed(command, &script);
+        if look == Look::ForProtected {
             return;
         }
         if let Some(shell) = self.permissions.odd_shell() {
@@ -93,17 +89,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Without a rule that could be broken, there is nothing to look for. Where all rules are about other tools, they
-    /// must not be changed unasked all the same.
+    /// Without a rule that could be broken, only protected files are looked for.
     fn look(&self) -> Look {
-        let mut restricting =
-            self.rules.iter().filter(|rule| rule.restricts() && !self.is_guard(rule)).peekable();
-        let is_guarded = self.permissions.guard().is_some() && restricting.peek().is_some();
-        match self.leeway == Leeway::Everything {
+        let mut restricting = self.rules.iter().filter(|rule| rule.restricts());
+        match self.leeway == Leeway::Everything && !restricting.any(|rule| self.could_restrict(rule)) {
+            true => Look::ForProtected,
             false => Look::ForAll,
-            true if restricting.any(|rule| self.could_restrict(rule)) => Look::ForAll,
-            true if is_guarded => Look::ForRulesFile,
-            true => Look::None,
         }
     }
 
@@ -298,8 +289,9 @@ impl Judge<'_> {
     fn redirection(&mut self, file: &FileUse, look: Look, watch: &mut Watch) {
         let Some(path) = &file.path else {
             let is_restricted = |rule: &Rule| rule.restricts() && rule.is_about_access(Access::Read);
+            self.protect_unknown(file.access, &file.word);
             let matters = match look {
-                Look::ForRulesFile => file.access == Access::Write && self.hints_at_guard(&file.word),
+                Look::ForProtected => false,
                 _ if file.access == Access::Write || self.leeway != Leeway::Reading => true,
                 _ => self.rules.iter().any(is_restricted),
             };

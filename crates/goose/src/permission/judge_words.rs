@@ -6,6 +6,7 @@ use goose_extension::HardLinks;
 
 use super::{
     judge::Judge,
+    judge_protected::Uses,
     matching::Certainty,
     paths::{self, Bases, Places},
     rule::Rule,
@@ -44,7 +45,6 @@ struct Watched {
     places: Option<Places>,
     /// Texts that name the protected files within other text.
     names: Vec<String>,
-    is_guard: bool,
 }
 
 /// What a word may be, where it is known: in each folder that it may be relative to.
@@ -73,10 +73,6 @@ enum Depth {
 }
 
 impl Judge<'_> {
-    pub(super) fn is_guard(&self, rule: &Rule) -> bool {
-        self.permissions.guard() == Some(rule)
-    }
-
     /// The rules that protect files.
     pub(super) fn watch(&self) -> Watch {
         let rules = [Access::Read, Access::Write]
@@ -84,9 +80,9 @@ impl Judge<'_> {
             .flat_map(|access| self.rules.iter().map(move |rule| (rule, access)))
             .filter(|(rule, access)| rule.restricts() && rule.is_about_access(*access))
             .filter_map(|(rule, access)| {
-                let (pattern, is_guard) = (rule.path()?, self.is_guard(rule));
+                let pattern = rule.path()?;
                 let (places, names) = (pattern.places(self.bases), pattern.names(self.bases));
-                Some(Watched { rule: rule.clone(), access, places, names, is_guard })
+                Some(Watched { rule: rule.clone(), access, places, names })
             })
             .collect();
         Watch { rules, left: MAX_PATHS, last: None }
@@ -99,9 +95,10 @@ impl Judge<'_> {
         // What only reads writes nothing.
         let is_used = |watched: &Watched| !reads || watched.access == Access::Read;
         let is_move = form.words.first().and_then(Word::program) == Some("cd");
-        if is_move || !watch.rules.iter().any(is_used) {
+        if is_move {
             return;
         }
+        let uses = Uses::of(form);
         let places = self.working_places(form, folders, watch);
         for candidate in self.candidates(form, folders, places.as_deref(), &mut watch.left) {
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
@@ -109,25 +106,31 @@ impl Judge<'_> {
                 let certainty = if reads { certainty } else { certainty.min(Certainty::Maybe) };
                 self.restriction(&watched.rule, certainty, &candidate.text);
             }
+            for Found { written, resolved, depth, .. } in &candidate.found {
+                self.protect_path(uses, &candidate.text, written, resolved);
+                if *depth != Depth::Around {
+                    self.protect_below_path(uses, &candidate.text, resolved);
+                }
+            }
         }
         if watch.left == 0 {
             self.opinions.ask("it has too many words to look at each");
         }
+        self.protect_unknown_words(form, uses, places.as_deref());
         if !shell::takes_files(&form.words) {
             return;
         }
         for word in form.words.iter().skip(1) {
             let lists_files = word.text.as_deref().is_some_and(lists_files);
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
-                let is_unknown = (word.reach() == Reach::Anywhere || lists_files)
-                    && (!watched.is_guard || self.hints_at_guard(word));
+                let is_unknown = word.reach() == Reach::Anywhere || lists_files;
                 if is_unknown || watched.is_named_in(word) {
                     self.restriction(&watched.rule, Certainty::Maybe, &word.pieces().join("…"));
                 }
             }
         }
         if places.is_none() {
-            for watched in watch.rules.iter().filter(|watched| is_used(watched) && !watched.is_guard) {
+            for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
                 self.restriction(&watched.rule, Certainty::Maybe, "… in a folder that is not known");
             }
         }
@@ -141,6 +144,9 @@ impl Judge<'_> {
         let candidates = self.candidates(&form, folders, places.as_deref(), &mut watch.left);
         if watch.left == 0 {
             self.opinions.ask("it has too many words to look at each");
+        }
+        for Found { written, resolved, .. } in candidates.iter().flat_map(|candidate| &candidate.found) {
+            self.protect_loose(word, written, resolved, reads);
         }
         for watched in watch.rules.iter().filter(is_used) {
             let is_meant = |candidate: &Candidate| watched.certainty(candidate) != Certainty::No;
@@ -210,6 +216,7 @@ impl Judge<'_> {
                 *left -= 1;
                 let bases = self.bases_in(place);
                 let Ok(written) = bases.absolute(text) else { continue };
+                // Where a link cannot be read, as those of other processes, the written path counts.
                 let resolved = bases.resolve(text);
                 let is_unclear = resolved.is_err() || is_of_process(&written);
                 let resolved = resolved.unwrap_or_else(|_| written.clone());
@@ -240,14 +247,6 @@ impl Judge<'_> {
         }
         all
     }
-
-    /// Whether what is known of a word fits the file of rules, or a folder that it is in.
-    pub(super) fn hints_at_guard(&self, word: &Word) -> bool {
-        let home = self.bases.home.and_then(|home| home.to_str());
-        self.permissions.file().is_some_and(|file| {
-            file.ancestors().filter_map(|path| path.to_str()).any(|path| word.hints_at(path, home))
-        })
-    }
 }
 
 impl Watched {
@@ -260,9 +259,7 @@ impl Watched {
             match found.depth {
                 Depth::Around if certainty != Certainty::Yes => Certainty::No,
                 Depth::AllBelow if places.may_be_below(written, resolved) => certainty.max(Certainty::Maybe),
-                _ if (found.has_other_names || found.is_unclear) && !self.is_guard => {
-                    certainty.max(Certainty::Maybe)
-                }
+                _ if found.has_other_names || found.is_unclear => certainty.max(Certainty::Maybe),
                 _ => certainty,
             }
         };

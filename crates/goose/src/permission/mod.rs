@@ -35,7 +35,15 @@
 //! A bare name allows only goose's own tools: any server may call a tool `shell`. Rules that ask or deny take it widely,
 //! and also count where they *may* be meant. A command is allowed when each of its segments is; what cannot be read asks.
 //! The `*` at the end of a rule that allows is no option that makes a program run another one, as `cargo build --config …`:
-//! that is written out in a rule, or asked.
+//! that is written out in a rule, or asked. As in a shell, stars in a path of a rule that allows do not stand for a dot that
+//! a name begins with: `.github/**` is written out.
+//!
+//! # Protected files
+//!
+//! A built-in list of rules asks in every mode, `auto` without any rule included: before goose's own folders, `.git`, what
+//! shells, editors and agents load, keys and credentials are written, and before secrets are read. People add to it with
+//! rules of their own, and take from it with rules that write a path out: `allow: read .env`, `allow: write .vscode/**`. Rules
+//! about commands cannot see all that a program does; they are a seat belt, and a sandbox is the wall.
 //!
 //! | where | what for |
 //! | --- | --- |
@@ -43,6 +51,7 @@
 //! | `call.rs`, `judge.rs`, `judge_shell.rs`, `judge_words.rs` | a call, and how it is judged |
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules, and what they mean |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
+//! | `protected.rs`, `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | the built-in list of files that are asked about in every mode |
 //! | `shell/` | what a command line would do |
 //! | `suggest.rs`, `shown.rs`, `pin.rs` | "always"; what a yes is about; tools that change |
 //! | `explain.rs` | the verdict in each mode and what it rests on, for people |
@@ -54,6 +63,8 @@ mod explain;
 mod glob;
 mod inspector;
 mod judge;
+mod judge_computed;
+mod judge_protected;
 mod judge_shell;
 mod judge_words;
 mod matching;
@@ -61,8 +72,10 @@ mod mode;
 mod paths;
 mod permissions;
 mod pin;
+mod protected;
 mod rule;
 mod rules_file;
+mod secrets_below;
 mod shell;
 mod shown;
 mod suggest;

@@ -3,7 +3,7 @@
 //! Containment is by components after all links are resolved: `/work-evil` is not in `/work`, and `src/../../x` is where
 //! it is. What does not exist yet is resolved through the nearest folder that does.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::{glob::Glob, matching::Certainty};
 
@@ -60,16 +60,26 @@ enum Base {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum PatternPart {
+pub(super) enum PatternPart {
     Name(Glob),
     AnyDepth,
 }
 
 impl PatternPart {
-    fn literal(&self) -> Option<&str> {
+    pub(super) fn glob(&self) -> Option<&Glob> {
         match self {
-            Self::Name(glob) => glob.literal(),
+            Self::Name(glob) => Some(glob),
             Self::AnyDepth => None,
+        }
+    }
+
+    pub(super) fn literal(&self) -> Option<&str> {
+        self.glob()?.literal()
+    }
+
+    fn lower(&mut self) {
+        if let Self::Name(glob) = self {
+            *glob = glob.to_lowercase();
         }
     }
 }
@@ -125,6 +135,24 @@ impl PathPattern {
         Some(Places { variants })
     }
 
+    /// The places that a rule means which restricts, as names from the root on, in lower case.
+    pub(super) fn places_from_root(&self, bases: Bases<'_>) -> Option<Vec<Vec<PatternPart>>> {
+        let place = |(base, pattern): &(PathBuf, Self)| {
+            let names = base.components().filter_map(|part| match part {
+                Component::Normal(name) => Some(PatternPart::Name(Glob::literally(name.to_str()?))),
+                _ => None,
+            });
+            let mut parts: Vec<PatternPart> = names.chain(pattern.components.iter().cloned()).collect();
+            // `/etc` means what is in it, too.
+            parts.push(PatternPart::AnyDepth);
+            parts.iter_mut().for_each(PatternPart::lower);
+            parts
+        };
+        let mut places: Vec<_> = self.places(bases)?.variants.iter().map(place).collect();
+        places.dedup();
+        Some(places)
+    }
+
     fn certainty(&self, base: &Path, path: &Path) -> Certainty {
         let mut whole = self.clone();
         // `/etc` means what is in it, too.
@@ -152,6 +180,11 @@ impl PathPattern {
 
     fn literal_folder(&self, base: &Path) -> PathBuf {
         self.literals().iter().fold(base.to_owned(), |folder, name| folder.join(name))
+    }
+
+    /// What is written out of it: the path up to the first name with a star.
+    pub(super) fn written_out(&self, bases: Bases<'_>) -> Option<PathBuf> {
+        Some(self.literal_folder(&self.base(bases)?))
     }
 
     fn with_literals_resolved(&self, base: &Path) -> (PathBuf, Self) {
@@ -255,7 +288,7 @@ impl Places {
 
 /// Whether names fit a pattern, with `same` for a name and `any` for those that `**` may stand for. Two pointers and one
 /// place to come back to, so that many `**` cost no more than one.
-fn parts_match(
+pub(super) fn parts_match(
     pattern: &[PatternPart],
     names: &[&str],
     same: &dyn Fn(&Glob, &str) -> bool,

@@ -16,7 +16,8 @@ use super::{
     judge::Judge,
     mode::Mode,
     pin::ToolPin,
-    rule::{Effect, Rule},
+    protected::Protected,
+    rule::Rule,
     rules_file::{RulesFile, Stamp},
     shell,
     shown::{Shown, Void},
@@ -34,8 +35,7 @@ const MAX_SEEN: usize = 4096;
 #[derive(Default)]
 pub struct PermissionOptions {
     mode: Mode,
-    file: Option<PathBuf>,
-    approved_tools: Option<PathBuf>,
+    paths: Option<Paths>,
     home: Option<PathBuf>,
     rules: Vec<Rule>,
     inspectors: Vec<Arc<dyn Inspector>>,
@@ -50,8 +50,7 @@ impl PermissionOptions {
 
     /// Reads and keeps the rules where goose keeps its files.
     pub fn with_paths(mut self, paths: &Paths) -> Self {
-        self.file = Some(paths.config.join(FILE_NAME));
-        self.approved_tools = Some(paths.data.join("approved_tools"));
+        self.paths = Some(paths.clone());
         self
     }
 
@@ -94,8 +93,7 @@ struct Shared {
     approved_tools: PathBuf,
     home: Option<PathBuf>,
     given: Vec<Rule>,
-    /// Nothing may change the rules by writing to their file, unless a person says so.
-    guard: Option<Rule>,
+    protected: Protected,
     inspectors: Vec<Arc<dyn Inspector>>,
     /// The shell, where its language is not read here.
     odd_shell: Option<String>,
@@ -117,16 +115,13 @@ impl Permissions {
     /// Permissions. A file of rules that cannot be read does not fail here: it means that everything is asked, and
     /// [`problem`](Self::problem) says so.
     pub fn new(options: PermissionOptions) -> Arc<Self> {
-        let guard = options
-            .file
-            .as_ref()
-            .and_then(|file| Rule::parse(Effect::Ask, &format!("write {}", file.display())).ok());
+        let paths = options.paths.as_ref();
         let shared = Shared {
-            file: options.file.map(RulesFile::new),
-            approved_tools: options.approved_tools.unwrap_or_default(),
+            file: paths.map(|paths| RulesFile::new(paths.config.join(FILE_NAME))),
+            approved_tools: paths.map(|paths| paths.data.join("approved_tools")).unwrap_or_default(),
+            protected: Protected::new(paths, options.home.as_deref()),
             home: options.home,
             given: options.rules,
-            guard,
             inspectors: options.inspectors,
             odd_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_language_of(shell)),
             known: RwLock::default(),
@@ -267,11 +262,11 @@ impl Permissions {
 
     /// The built-in rules about protected files. They hold in every mode, besides those of people.
     pub fn protected_files(&self) -> &[Rule] {
-        self.shared.guard.as_slice()
+        self.shared.protected.rules()
     }
 
-    pub(super) fn guard(&self) -> Option<&Rule> {
-        self.shared.guard.as_ref()
+    pub(super) fn protected(&self) -> &Protected {
+        &self.shared.protected
     }
 
     pub(super) fn home(&self) -> Option<&Path> {

@@ -38,6 +38,7 @@ mod permission_changes;
 mod permission_file;
 mod permission_paths;
 mod permission_properties;
+mod permission_protected;
 mod permission_reader;
 mod permission_shell;
 mod permission_swaps;

@@ -1,6 +1,7 @@
 //! Which folders a command looks into: below those that it names, and the one that it means when it names none.
 
-use super::word::Word;
+use super::{read_only::is_read_only, word::Word};
+use crate::permission::secrets_below::Names;
 
 /// Programs that go through whole folders.
 const WALKERS: [&str; 16] = [
@@ -21,6 +22,43 @@ pub(in crate::permission) fn looks_below(words: &[Word]) -> bool {
         "ls" => has_letter(words, "R") || has_long(words, &["--rec"]),
         _ => WALKERS.contains(&program),
     }
+}
+
+/// Whether it shows names, sizes and the like of files, and nothing of what is in them.
+pub(in crate::permission) fn shows_names_only(words: &[Word]) -> bool {
+    const PROGRAMS: [&str; 8] = ["du", "file", "find", "ls", "readlink", "realpath", "stat", "tree"];
+    let reads_names =
+        |text: &str| text.starts_with("--fi") || text.starts_with("--fr") || text.starts_with("-files0");
+    words.first().and_then(Word::program).is_some_and(|program| PROGRAMS.contains(&program))
+        && is_read_only(words)
+        && words
+            .iter()
+            .all(|word| word.text.as_deref().is_none_or(|text| !reads_names(text) && !text.starts_with("-f")))
+}
+
+/// Which names in a folder it goes through to show what is in the files; `None` where it shows nothing of them.
+pub(in crate::permission) fn shows_below(words: &[Word]) -> Option<Names> {
+    let program = words.first().and_then(Word::program)?;
+    // Files that `xargs` adds are no options.
+    let known: Vec<Word> = words.iter().filter(|word| word.text.is_some()).cloned().collect();
+    let shows_all = match program {
+        "grep" | "egrep" | "fgrep" => looks_below(&known),
+        "diff" => has_letter(&known, "r") || has_long(&known, &["--rec"]),
+        "git" => has_long(&known, &["--no-index", "--unt"]),
+        "rg" if has_letter(&known, "u.") || has_long(&known, &["--hid", "--unr", "--no-ig"]) => true,
+        "rg" => return Some(Names::NotHidden),
+        _ => false,
+    };
+    shows_all.then_some(Names::All)
+}
+
+/// Whether it moves, replaces or removes whole folders, or puts something into them.
+pub(in crate::permission) fn handles_folders(words: &[Word]) -> bool {
+    const HANDLERS: [&str; 18] = [
+        "chattr", "chgrp", "chmod", "chown", "cp", "docker", "find", "install", "ln", "mount", "mv",
+        "podman", "rm", "rmdir", "rsync", "setfacl", "tar", "unzip",
+    ];
+    words.first().and_then(Word::program).is_none_or(|program| HANDLERS.contains(&program))
 }
 
 /// The folder that is meant though it is not written.

@@ -30,7 +30,10 @@ mod wrappers;
 mod tests;
 
 pub(super) use assignments::is_steering as is_steering_variable;
-pub(super) use folders::{chosen as chosen_folders, looks_below, takes_files, unnamed as unnamed_folder};
+pub(super) use folders::{
+    chosen as chosen_folders, handles_folders, looks_below, shows_below, shows_names_only, takes_files,
+    unnamed as unnamed_folder,
+};
 pub(super) use launchers::is_launcher;
 pub(super) use place::Folders;
 pub(super) use read_only::{

@@ -1,7 +1,5 @@
 //! [`Word`]: a word of a command as the shell would see it after removing quotes, as far as that is known beforehand.
 
-use crate::permission::glob::Glob;
-
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::permission) struct Word {
@@ -99,26 +97,6 @@ impl Word {
             Some(end) => Reach::Within(&self.prefix()[..=end]),
             None => Reach::Within("."),
         }
-    }
-
-    /// Whether what is known of it fits this absolute path. Where nothing is known, nothing fits.
-    pub(in crate::permission) fn hints_at(&self, path: &str, home: Option<&str>) -> bool {
-        let says_something = |piece: &String| piece.contains(char::is_alphanumeric);
-        if self.text.is_some() || !self.pieces.iter().any(says_something) {
-            return false;
-        }
-        let mut pieces = self.pieces.clone();
-        let first = pieces.first_mut().map(std::mem::take).unwrap_or_default();
-        match (first.strip_prefix("~/"), home) {
-            (Some(rest), Some(home)) => pieces[0] = format!("{home}/{rest}"),
-            _ if first.starts_with('/') => pieces[0] = first,
-            // Relative to what, is not looked into.
-            _ => {
-                pieces[0] = first.rsplit("../").next().unwrap_or(&first).trim_start_matches("./").to_owned();
-                pieces.insert(0, String::new());
-            }
-        }
-        Glob::of_pieces(pieces).matches_any_case(path)
     }
 }
 

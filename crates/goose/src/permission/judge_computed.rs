@@ -1,0 +1,147 @@
+//! The judge's work on files whose names a script makes while it runs: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`,
+//! `cat $(…)`. They may be protected ones though no word of the script says so.
+
+use std::path::Path;
+
+use super::{
+    glob::Glob,
+    judge::{Judge, Leeway, shown},
+    judge_protected::Uses,
+    paths::Bases,
+    secrets_below::Names,
+    shell::{self, Access, Form, Reach, Script, Segment, Word},
+};
+
+/// How many values are put in for what is not known, and into how many words.
+const MAX_VALUES: usize = 32;
+
+impl Judge<'_> {
+    pub(super) fn protect_computed(&mut self, command: &str, script: &Script) {
+        let forms = || script.segments.iter().flat_map(|segment| &segment.forms);
+        let unknown: Vec<(&Form, &Word)> = forms()
+            .filter(|form| uses_unknown(form))
+            .flat_map(|form| form.words.iter().skip(1).map(move |word| (form, word)))
+            .filter(|(_, word)| word.reach() == Reach::Anywhere)
+            .take(MAX_VALUES)
+            .collect();
+        let Some((reader, _)) = unknown.first() else { return };
+        self.put_in_values(&unknown, script);
+        let is_fed = command.contains("$(") || command.contains('`') || forms().any(feeds);
+        if self.leeway == Leeway::Everything || !is_fed {
+            return;
+        }
+        for segment in &script.segments {
+            self.protect_listed(segment);
+        }
+        if let Some(maker) =
+            forms().find(|form| !uses_unknown(form) && !feeds(form) && !lists_or_filters(form))
+        {
+            let name = |form: &Form| form.words.first().and_then(Word::program).unwrap_or("…").to_owned();
+            let (reader, maker) = (name(reader), name(maker));
+            self.opinions
+                .ask(format!("it is not known which files `{reader}` reads: `{maker}` may make their names"));
+        }
+    }
+
+    /// Each value that the script has, in the place of what is not known of a word.
+    fn put_in_values(&mut self, unknown: &[(&Form, &Word)], script: &Script) {
+        let values: Vec<&str> = script.loose.iter().filter_map(|(word, _)| word.text.as_deref()).collect();
+        for (form, word) in unknown {
+            let uses = Uses::of(form);
+            if word.pieces().len() > 2 && values.len() > 1 && self.leeway != Leeway::Everything {
+                let what = shown(&word.pieces().join("…"));
+                self.opinions.ask(format!("it is not known which file `{what}` is: it is put together"));
+            }
+            for value in values.iter().take(MAX_VALUES) {
+                let text = word.pieces().join(value);
+                let Ok(written) = self.bases.absolute(&text) else { continue };
+                let resolved = self.bases.resolve(&text).unwrap_or_else(|_| written.clone());
+                self.protect_path(uses, &text, &written, &resolved);
+            }
+        }
+    }
+
+    /// A command whose output are names of files that another one reads.
+    fn protect_listed(&mut self, segment: &Segment) {
+        for form in segment.forms.iter().filter(|form| shell::shows_names_only(&form.words)) {
+            let wanted = wanted_names(&form.words);
+            let unnamed = shell::unnamed_folder(&form.words);
+            let texts = form.words.iter().skip(1).filter_map(|word| match word.reach() {
+                Reach::Exactly(text) | Reach::Within(text) => Some(text),
+                Reach::Anywhere => None,
+            });
+            let texts = texts.chain(unnamed);
+            for text in texts.filter(|text| !text.starts_with('-')).take(MAX_VALUES) {
+                for place in self.places(&segment.folders).unwrap_or_default() {
+                    let bases = Bases { working: &place, home: self.bases.home };
+                    let Ok(path) = bases.resolve(text) else { continue };
+                    let found = self.permissions.protected().find(Access::Read, &path, &path);
+                    match found {
+                        Some(rule) => self.protects(rule, Access::Read, &path, text),
+                        None => self.protect_wanted(&path, &wanted, text),
+                    }
+                }
+            }
+        }
+    }
+
+    fn protect_wanted(&mut self, folder: &Path, wanted: &[Glob], what: &str) {
+        let is_wanted = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            wanted.is_empty() || wanted.iter().any(|glob| glob.matches_any_case(&name))
+        };
+        self.protect_below_if(folder, Names::All, what, &is_wanted);
+    }
+}
+
+/// A command that uses files, of which some are not known.
+fn uses_unknown(form: &Form) -> bool {
+    shell::takes_files(&form.words)
+        && !shell::shows_names_only(&form.words)
+        && !matches!(program(form), Some("xargs" | "which" | "type"))
+        && form.words.iter().skip(1).any(|word| word.reach() == Reach::Anywhere)
+}
+
+/// A command that makes words of what it reads.
+fn feeds(form: &Form) -> bool {
+    matches!(program(form), Some("xargs" | "read" | "parallel"))
+}
+
+/// A command whose output are names of files that are there, or lines that it was given.
+fn lists_or_filters(form: &Form) -> bool {
+    let operands = form.words.iter().skip(1).filter(|word| !word.may_be_option());
+    let is_count =
+        |word: &Word| word.text.as_deref().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let has_option = |letters: &[&str]| {
+        form.words.iter().any(|word| letters.iter().any(|it| word.text.as_deref() == Some(it)))
+    };
+    match program(form) {
+        Some("head" | "tail" | "sort" | "uniq" | "wc") => {
+            operands.filter(|word| !is_count(word)).count() == 0
+        }
+        Some("grep" | "egrep" | "fgrep" | "rg") => {
+            has_option(&["-l", "-rl", "-lr", "-rln", "--files", "--files-with-matches"])
+                || operands.count() <= 1
+        }
+        Some("git") => has_option(&["ls-files", "--name-only", "rev-parse", "status", "merge-base"]),
+        Some("pwd" | "which" | "type" | "command" | "cd" | "test" | "[" | "true" | ":" | "fd" | "fdfind") => {
+            true
+        }
+        _ => shell::shows_names_only(&form.words),
+    }
+}
+
+fn program(form: &Form) -> Option<&str> {
+    form.words.first().and_then(Word::program)
+}
+
+/// The names that `find` is told to look for; none where it may find others.
+fn wanted_names(words: &[Word]) -> Vec<Glob> {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_deref().unwrap_or("!")).collect();
+    if texts.iter().any(|text| matches!(*text, "!" | "-not" | "-o" | "-or" | ",")) {
+        return Vec::new();
+    }
+    let is_name =
+        |pair: &&[&str]| matches!(pair[0], "-name" | "-iname") && !pair[1].contains(['?', '[', '\\']);
+    texts.windows(2).filter(is_name).map(|pair| Glob::new(pair[1])).collect()
+}

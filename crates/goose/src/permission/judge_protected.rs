@@ -1,0 +1,192 @@
+//! The judge's work on the built-in list of protected files: which words of a command are, or may be, one of them.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    judge::{Judge, Leeway, shown},
+    paths::{self, Bases, PathPattern},
+    protected::{Within, known_parts},
+    rule::{Effect, Rule},
+    secrets_below::{self, Found, Names},
+    shell::{self, Access, Form, Reach, Word},
+};
+
+impl Judge<'_> {
+    /// A word of a command, or a part of it, and the path that it is.
+    pub(super) fn protect_path(&mut self, uses: Uses, text: &str, written: &Path, resolved: &Path) {
+        for access in uses.content {
+            if let Some(rule) = self.permissions.protected().find_word(*access, text, written, resolved) {
+                self.protects(rule, *access, resolved, text);
+            }
+        }
+    }
+
+    /// The same word, where it is a folder of which the command uses what is in it.
+    pub(super) fn protect_below_path(&mut self, uses: Uses, text: &str, resolved: &Path) {
+        if let Some(names) = uses.below {
+            self.protect_below(resolved, names, text);
+        }
+        if uses.changes_folders && self.permissions.protected().has_own_below(resolved) {
+            self.opinions.ask(format!("goose's own files are in `{}`", shown(text)));
+        }
+    }
+
+    /// The words of a command of which something is not known: the rest of a path, or the folder that it is relative to.
+    pub(super) fn protect_unknown_words(&mut self, form: &Form, uses: Uses, places: Option<&[PathBuf]>) {
+        if uses.content.is_empty() {
+            return;
+        }
+        for word in form.words.iter().skip(1) {
+            match word.reach() {
+                Reach::Exactly(text) if places.is_none() => self.protect_name(uses, text),
+                Reach::Exactly(_) => {}
+                Reach::Within(folder) => {
+                    for place in places.unwrap_or_default() {
+                        self.protect_expanded(
+                            uses,
+                            Bases { working: place, home: self.bases.home },
+                            folder,
+                            word,
+                        );
+                    }
+                }
+                Reach::Anywhere => {}
+            }
+            uses.content.iter().for_each(|access| self.protect_unknown(*access, word));
+        }
+    }
+
+    /// A relative path in a folder that is not known.
+    fn protect_name(&mut self, uses: Uses, text: &str) {
+        let path = Path::new(text);
+        for access in uses.content {
+            if let Some(rule) = self.permissions.protected().find(*access, path, path) {
+                self.protects(rule, *access, path, text);
+            }
+        }
+    }
+
+    /// A word with stars, and the files that it stands for now.
+    fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, folder: &str, word: &Word) {
+        let text = known_parts(word).join("*");
+        let Ok(folder) = bases.resolve(folder) else { return };
+        let files = secrets_below::expand(&folder, behind_folder(&text), &mut self.entries_left);
+        let Some(files) = files else { return self.has_too_many(&text) };
+        for file in files {
+            let resolved = match file.is_symlink() {
+                true => paths::resolve(&file).unwrap_or_else(|_| file.clone()),
+                false => file.clone(),
+            };
+            self.protect_path(uses, &file.to_string_lossy(), &file, &resolved);
+        }
+    }
+
+    /// A word of no command, which some command may get.
+    pub(super) fn protect_loose(&mut self, word: &Word, written: &Path, resolved: &Path, reads: bool) {
+        let accesses = if reads { &ALL_USES[..1] } else { &ALL_USES[..] };
+        for access in accesses {
+            if let Some(rule) = self.permissions.protected().find(*access, written, resolved) {
+                self.protects(rule, *access, resolved, &word.pieces().join("…"));
+            }
+        }
+    }
+
+    /// A folder that is gone through, and what is read of it shown.
+    pub(super) fn protect_below(&mut self, folder: &Path, names: Names, what: &str) {
+        self.protect_below_if(folder, names, what, &|_| true);
+    }
+
+    /// The same, where only some files are read.
+    pub(super) fn protect_below_if(
+        &mut self,
+        folder: &Path,
+        names: Names,
+        what: &str,
+        is_wanted: &dyn Fn(&Path) -> bool,
+    ) {
+        if !folder.is_dir() {
+            return;
+        }
+        let within = match self.leeway {
+            Leeway::Everything => Within::Personal,
+            _ => Within::PersonalAndOfProjects,
+        };
+        let protected = self.permissions.protected();
+        match secrets_below::below(protected, folder, (names, within), is_wanted, &mut self.entries_left) {
+            Found::Nothing => {}
+            Found::Secret(path, rule) => self.protects(rule, Access::Read, &path, &path.to_string_lossy()),
+            Found::TooMany => self.has_too_many(what),
+        }
+    }
+
+    fn has_too_many(&mut self, what: &str) {
+        if self.leeway != Leeway::Everything {
+            self.opinions.ask(format!("`{}` is too many files to look for secrets", shown(what)));
+        }
+    }
+
+    /// A word of which not all is known.
+    pub(super) fn protect_unknown(&mut self, access: Access, word: &Word) {
+        if word.text.is_some() {
+            return;
+        }
+        let Some(left) = self.hints_left.checked_sub(1) else {
+            return self.opinions.ask("it has too many words to look at each");
+        };
+        self.hints_left = left;
+        if let Some(rule) = self.permissions.protected().hinted(access, word, self.bases.home) {
+            let what = shown(&word.pieces().join("…"));
+            self.opinions.ask(format!("`{what}` may be a protected file (`{rule}`)"));
+        }
+    }
+
+    /// A part of the call is protected by a rule of the list. A person may have allowed it all the same: by a rule that
+    /// writes it out, not by one whose stars happen to match.
+    pub(super) fn protects(&mut self, rule: &Rule, access: Access, resolved: &Path, what: &str) {
+        let protected = self.permissions.protected();
+        let is_written_out = |pattern: &&PathPattern| {
+            let written = pattern.written_out(self.bases);
+            written.is_some_and(|path| protected.find(access, &path, &path).is_some())
+        };
+        let allowing = |rule: &&Rule| rule.effect() == Effect::Allow && rule.is_about_access(access);
+        let mut patterns = self.rules.iter().filter(allowing).filter_map(Rule::path).filter(is_written_out);
+        if !patterns.any(|pattern| pattern.allows(resolved, self.bases)) {
+            self.opinions.ask(format!("`{}` is a protected file (`{rule}`)", shown(what)));
+        }
+    }
+}
+
+/// A pattern without the folder before its first star.
+fn behind_folder(pattern: &str) -> &str {
+    let star = pattern.find('*').unwrap_or(pattern.len());
+    let start = pattern[..star].rfind('/').map_or(0, |slash| slash + 1);
+    &pattern[start..]
+}
+
+const ALL_USES: [Access; 2] = [Access::Read, Access::Write];
+
+/// The uses that a command may make of its files, found out once: some commands have very many words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Uses {
+    /// What it may do with the content of the files that it is given.
+    content: &'static [Access],
+    /// The names in folders that it goes through to show what is in the files.
+    below: Option<Names>,
+    /// Whether it may change whole folders.
+    changes_folders: bool,
+}
+
+impl Uses {
+    pub(super) fn of(form: &Form) -> Self {
+        let reads = shell::is_read_only(&form.words);
+        let content: &[Access] =
+            match shell::takes_files(&form.words) && !shell::shows_names_only(&form.words) {
+                false => &[],
+                // What only reads writes nothing.
+                true if reads => &ALL_USES[..1],
+                true => &ALL_USES,
+            };
+        let changes_folders = !reads && shell::handles_folders(&form.words);
+        Self { content, below: shell::shows_below(&form.words), changes_folders }
+    }
+}

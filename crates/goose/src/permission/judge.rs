@@ -2,7 +2,7 @@
 //!
 //! deny wins over ask, ask over allow. What no rule speaks of is left to the mode.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{cell::OnceCell, fs, path::Path, sync::Arc};
 
 use goose_extension::{FileTarget, HardLinks, JsonObject, JudgedPath};
 use serde_json::Value;
@@ -46,6 +46,8 @@ pub(super) struct Judge<'a> {
     files: Vec<JudgedPath>,
     /// The hard links that a file may have which is read.
     readable_links: HardLinks,
+    /// Why git may run programs in the working folder, once that is known.
+    pub(super) repository: OnceCell<Option<String>>,
     /// How many more files are looked at in search of secrets.
     pub(super) entries_left: usize,
     /// How many more words of which something is not known are compared with the list of protected files.
@@ -64,6 +66,7 @@ impl<'a> Judge<'a> {
             opinions: Opinions::default(),
             files: Vec::new(),
             readable_links: HardLinks::Refused,
+            repository: OnceCell::new(),
             entries_left: MAX_ENTRIES,
             hints_left: MAX_HINTS,
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{
+    git_repository,
     judge::{Judge, Leeway, Means},
     judge_words::{Watch, is_of_process, without_dots},
     matching::Certainty,
@@ -126,14 +127,20 @@ impl Judge<'_> {
             return;
         }
         let mut counted = segment.forms.iter().filter(|form| form.says == Says::All).map(|form| &form.words);
+        let mut objection = None;
         let is_fine = counted.any(|words| {
+            let reads = self.leeway == Leeway::Reading && self.reads_only(words, &segment.folders);
+            objection = if reads { self.repository_objection(words) } else { None };
             self.is_allowed(words, &segment.folders)
-                || (self.leeway == Leeway::Reading && self.reads_only(words, &segment.folders))
+                || (reads && objection.is_none())
                 || self.stays_inside(words, &segment.folders)
         });
         if !is_fine {
             let what = line(&outer.words);
             let reason = match self.leeway {
+                _ if objection.is_some() => {
+                    format!("`{what}` may run a program: {}", objection.unwrap_or_default())
+                }
                 _ if !self.is_here(&segment.folders) => format!("`{what}` runs after the folder was changed"),
                 Leeway::Reading => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
@@ -241,6 +248,13 @@ impl Judge<'_> {
                 || names_version(&folder.join("package.json"))
         };
         paths::resolve(self.bases.working).map_or(true, |working| working.ancestors().any(chooses))
+    }
+
+    /// Why git may run a program here, though its words say that it only reads.
+    fn repository_objection(&self, words: &[Word]) -> Option<&str> {
+        let is_git = words.first().and_then(Word::program) == Some("git");
+        let look = || git_repository::objection(self.bases.working);
+        if is_git { self.repository.get_or_init(look).as_deref() } else { None }
     }
 
     /// `cd` into a folder of the working folder does nothing by itself.

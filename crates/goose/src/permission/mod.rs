@@ -53,6 +53,7 @@
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
 //! | `protected.rs`, `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | the built-in list of files that are asked about in every mode |
 //! | `shell/` | what a command line would do |
+//! | `git_repository.rs` | whether a repository runs programs when git only reads it |
 //! | `suggest.rs`, `shown.rs`, `pin.rs` | "always"; what a yes is about; tools that change |
 //! | `explain.rs` | the verdict in each mode and what it rests on, for people |
 //! | `inspector.rs` | others who may object |
@@ -60,6 +61,7 @@
 mod append;
 mod call;
 mod explain;
+mod git_repository;
 mod glob;
 mod inspector;
 mod judge;

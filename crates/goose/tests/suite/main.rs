@@ -36,6 +36,7 @@ mod permission_attacks;
 mod permission_bypasses;
 mod permission_changes;
 mod permission_file;
+mod permission_git;
 mod permission_paths;
 mod permission_properties;
 mod permission_protected;

@@ -2,8 +2,11 @@
 
 use super::{read_only::avoids, word::Word};
 
-/// Options of the commands that show differences and commits which write a file or run a program.
-const BAD_LONG: [&str; 7] = [
+/// Options of the commands that show differences and commits which write a file or run a program, or look into repositories
+/// within.
+const BAD_LONG: [&str; 9] = [
+    "--submodule",
+    "--recurse-submodules",
     "--output",
     "--output-directory",
     "--ext-diff",

@@ -1,0 +1,350 @@
+//! Whether a git repository can run programs while git only reads it.
+//!
+//! `git status` runs what `core.fsmonitor`, `diff.external`, `filter.*.clean` and others name, and an unpacked archive may
+//! bring a `.git` with such a configuration. So git counts as reading only where the configuration of every repository
+//! that it may find holds nothing but settings of which it is known that they run nothing. The configuration of the
+//! person (`~/.gitconfig`) is not looked at: it is theirs.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use super::paths;
+
+/// The largest file of a repository that is read here.
+const MAX_CONFIG_BYTES: u64 = 256 * 1024;
+const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How many repositories are looked at for one command: those above, and submodules.
+const MAX_REPOSITORIES: usize = 64;
+
+/// The hook that git runs when it only looks: it refreshes the index.
+const HOOK: &str = "post-index-change";
+
+/// The mode of a submodule in an index, as it is stored.
+const SUBMODULE_MODE: [u8; 4] = [0, 0, 0xE0, 0];
+
+/// Sections of which no key runs a program or reads another file.
+const HARMLESS_SECTIONS: [&str; 11] =
+    ["advice", "author", "branch", "color", "column", "committer", "gc", "gitflow", "http", "i18n", "user"];
+
+/// Other keys of which this is known: the section and the key, whatever is between.
+const HARMLESS_KEYS: [&str; 74] = [
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bare",
+    "core.checkstat",
+    "core.commentchar",
+    "core.commitgraph",
+    "core.compression",
+    "core.deltabasecachelimit",
+    "core.eol",
+    "core.filemode",
+    "core.fscache",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.longpaths",
+    "core.multipackindex",
+    "core.packedgitlimit",
+    "core.packedgitwindowsize",
+    "core.precomposeunicode",
+    "core.preloadindex",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.quotepath",
+    "core.repositoryformatversion",
+    "core.safecrlf",
+    "core.sharedrepository",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.symlinks",
+    "core.trustctime",
+    "core.untrackedcache",
+    "core.whitespace",
+    "commit.gpgsign",
+    "commit.verbose",
+    "diff.algorithm",
+    "diff.colormoved",
+    "diff.context",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.renamelimit",
+    "diff.renames",
+    "extensions.refstorage",
+    "extensions.worktreeconfig",
+    "fetch.parallel",
+    "fetch.prune",
+    "fetch.prunetags",
+    "index.threads",
+    "init.defaultbranch",
+    "lfs.access",
+    "lfs.locksverify",
+    "lfs.repositoryformatversion",
+    "log.abbrevcommit",
+    "log.date",
+    "log.decorate",
+    "log.follow",
+    "merge.conflictstyle",
+    "merge.ff",
+    "pack.threads",
+    "pull.ff",
+    "pull.rebase",
+    "push.autosetupremote",
+    "push.default",
+    "push.followtags",
+    "receive.denycurrentbranch",
+    "remote.fetch",
+    "remote.gh-resolved",
+    "remote.pushurl",
+    "remote.tagopt",
+    "remote.url",
+    "rerere.enabled",
+    "status.showuntrackedfiles",
+    "submodule.active",
+    "submodule.branch",
+    "submodule.url",
+    "tag.gpgsign",
+];
+
+/// Why git may run a program, or read files elsewhere, when it only reads in this folder; `None` where it does not.
+pub(super) fn objection(folder: &Path) -> Option<String> {
+    let folder = match paths::resolve(folder) {
+        Ok(folder) => folder,
+        Err(reason) => return Some(reason),
+    };
+    let mut search = Search::default();
+    // git stops at the first that is valid. All are looked at here, so that it does not matter which one it takes.
+    search.pending.extend(folder.ancestors().map(Path::to_owned));
+    search.run().err()
+}
+
+/// Repositories that git may open.
+#[derive(Default)]
+struct Search {
+    /// Folders that may be working folders of repositories, or repositories.
+    pending: Vec<PathBuf>,
+    looked_at: usize,
+}
+
+impl Search {
+    fn run(&mut self) -> Result<(), String> {
+        while let Some(folder) = self.pending.pop() {
+            let dot_git = folder.join(".git");
+            if let Some(repository) = linked(&dot_git)? {
+                self.repository(&repository, &folder)?;
+            }
+            let is_bare = folder.join("HEAD").symlink_metadata().is_ok()
+                && ["objects", "refs", "commondir"]
+                    .iter()
+                    .any(|name| folder.join(name).symlink_metadata().is_ok());
+            if is_bare {
+                self.repository(&folder, &folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn repository(&mut self, repository: &Path, work: &Path) -> Result<(), String> {
+        self.looked_at += 1;
+        if self.looked_at > MAX_REPOSITORIES {
+            return Err(format!("there are more than {MAX_REPOSITORIES} repositories to look at"));
+        }
+        let common = match read(&repository.join("commondir"), MAX_CONFIG_BYTES)? {
+            Some(text) => Some(repository.join(line(&text, &repository.join("commondir"))?)),
+            None => None,
+        };
+        let repositories = [Some(repository), common.as_deref()];
+        for repository in repositories.into_iter().flatten() {
+            for name in ["config", "config.worktree"] {
+                let file = repository.join(name);
+                if let Some(text) = read(&file, MAX_CONFIG_BYTES)? {
+                    Config { file: &file, repository, work }.check(&text)?;
+                }
+            }
+            has_no_hook(&repository.join("hooks"))?;
+        }
+        self.submodules(repository, work)
+    }
+
+    /// git looks into the submodules that are checked out, and each has a configuration of its own.
+    fn submodules(&mut self, repository: &Path, work: &Path) -> Result<(), String> {
+        let file = repository.join("index");
+        let is_shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
+        if fs::read_dir(repository).is_ok_and(|entries| entries.flatten().any(is_shared)) {
+            return Err(format!(
+                "the index of `{}` is split, which is not understood here",
+                repository.display()
+            ));
+        }
+        let Some(index) = read(&file, MAX_INDEX_BYTES)? else { return Ok(()) };
+        // Most repositories have none, and this is faster than reading all entries.
+        if !index.windows(4).any(|bytes| bytes == SUBMODULE_MODE) {
+            return Ok(());
+        }
+        let submodules = submodules(&index)
+            .ok_or_else(|| format!("`{}` has a form that is not understood here", file.display()))?;
+        self.pending.extend(submodules.into_iter().map(|path| work.join(path)));
+        Ok(())
+    }
+}
+
+/// The repository of a `.git`: the folder itself, or the one that the file names.
+fn linked(dot_git: &Path) -> Result<Option<PathBuf>, String> {
+    let Ok(metadata) = fs::metadata(dot_git) else { return Ok(None) };
+    if metadata.is_dir() {
+        return Ok(Some(dot_git.to_owned()));
+    }
+    let text = read(dot_git, MAX_CONFIG_BYTES)?.unwrap_or_default();
+    let text = line(&text, dot_git)?;
+    let Some(path) = text.strip_prefix("gitdir:") else { return Ok(None) };
+    Ok(Some(dot_git.parent().unwrap_or(dot_git).join(path.trim_start())))
+}
+
+/// The content of a file; `None` where there is none.
+fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
+    let unreadable = |reason: String| format!("`{}` cannot be read: {reason}", path.display());
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(unreadable(error.to_string())),
+    };
+    // A pipe would wait forever.
+    if !metadata.is_file() || metadata.len() > limit {
+        return Err(unreadable("it is no file of an ordinary size".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    file.take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Some(bytes))
+}
+
+/// The only line of a file.
+fn line<'t>(bytes: &'t [u8], file: &Path) -> Result<&'t str, String> {
+    let text = std::str::from_utf8(bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
+    let is_plain = !text.is_empty() && !text.contains(char::is_control);
+    is_plain.then_some(text).ok_or_else(|| format!("`{}` is not understood", file.display()))
+}
+
+fn has_no_hook(folder: &Path) -> Result<(), String> {
+    let hook = folder.join(HOOK);
+    match hook.symlink_metadata() {
+        Ok(_) => Err(format!("git runs the hook `{}`", hook.display())),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A file of settings, and what its paths are relative to.
+struct Config<'a> {
+    file: &'a Path,
+    repository: &'a Path,
+    work: &'a Path,
+}
+
+impl Config<'_> {
+    /// Reads a plain form of git's language. Whatever else git may understand is refused.
+    fn check(&self, text: &[u8]) -> Result<(), String> {
+        let unclear = || format!("`{}` is not understood", self.file.display());
+        let text = std::str::from_utf8(text).map_err(|_| unclear())?;
+        let (mut section, mut part) = (None, None);
+        for line in text.split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            if line.ends_with('\\') || line.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(unclear());
+            }
+            let line = line.trim_matches([' ', '\t']);
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
+            }
+            if line.starts_with('[') {
+                (section, part) =
+                    header(line).map(|(section, part)| (Some(section), part)).ok_or_else(unclear)?;
+                continue;
+            }
+            let (name, value) = line.split_once('=').map_or((line, ""), |(name, value)| (name, value));
+            let name = name.trim_matches([' ', '\t']).to_ascii_lowercase();
+            let section = section.as_deref().filter(|_| is_name(&name)).ok_or_else(unclear)?;
+            self.setting(section, part, &name, value.trim_matches([' ', '\t']))?;
+        }
+        Ok(())
+    }
+
+    fn setting(&self, section: &str, part: Option<&str>, name: &str, value: &str) -> Result<(), String> {
+        let key = format!("{section}.{name}");
+        let is_harmless = match key.as_str() {
+            "core.hookspath" => return self.hooks_path(value),
+            "core.worktree" => self.is_own_folder(value),
+            // `[diff "x"]` describes a program; `[diff]` does not.
+            _ if part.is_some() && matches!(section, "core" | "diff" | "extensions" | "log") => false,
+            _ => HARMLESS_SECTIONS.contains(&section) || HARMLESS_KEYS.contains(&key.as_str()),
+        };
+        let part = part.map(|part| format!(".{part}")).unwrap_or_default();
+        is_harmless.then_some(()).ok_or_else(|| {
+            let key = super::judge::shown(&format!("{section}{part}.{name}"));
+            format!(
+                "the repository sets `{key}` (`{}`), which may make git run a program",
+                self.file.display()
+            )
+        })
+    }
+
+    /// Other hooks do not run when git only reads.
+    fn hooks_path(&self, value: &str) -> Result<(), String> {
+        if value.is_empty() || value.contains(['"', '\\', '#', ';']) || value.starts_with(['~', '%']) {
+            return Err(format!("`core.hooksPath` in `{}` is not understood", self.file.display()));
+        }
+        [self.work, self.repository].iter().try_for_each(|base| has_no_hook(&base.join(value)))
+    }
+
+    /// Elsewhere, git would show files that are not of this repository.
+    fn is_own_folder(&self, value: &str) -> bool {
+        let is_plain = !value.is_empty() && !value.contains(['"', '\\', '#', ';']);
+        let (named, own) = (paths::resolve(&self.repository.join(value)), paths::resolve(self.work));
+        is_plain && named.is_ok() && named == own
+    }
+}
+
+/// The section, in lower case, and the part in quotes.
+fn header(line: &str) -> Option<(String, Option<&str>)> {
+    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
+    let (section, part) = match inner.split_once(' ') {
+        Some((section, part)) => {
+            (section, Some(part.trim_matches(' ').strip_prefix('"')?.strip_suffix('"')?))
+        }
+        None => (inner, None),
+    };
+    let is_plain = part.is_none_or(|part| !part.contains(['"', '\\']));
+    (is_plain && is_name(section)).then(|| (section.to_ascii_lowercase(), part))
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// The paths of the submodules in an index of version 2 or 3.
+fn submodules(index: &[u8]) -> Option<Vec<PathBuf>> {
+    /// Where the mode, the flags and the name of an entry are, with names of 20 bytes for objects.
+    const MODE: usize = 24;
+    const FLAGS: usize = 60;
+    let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
+    let (magic, version, count) = (index.get(..4)?, number(4)?, number(8)?);
+    if magic != b"DIRC" || !matches!(version, 2 | 3) {
+        return None;
+    }
+    let (mut at, mut found) = (12, Vec::new());
+    for _ in 0..count {
+        let flags = u16::from_be_bytes(index.get(at + FLAGS..at + FLAGS + 2)?.try_into().ok()?);
+        let is_extended = version == 3 && flags & 0x4000 != 0;
+        let start = at + FLAGS + 2 + if is_extended { 2 } else { 0 };
+        let length = index.get(start..)?.iter().position(|byte| *byte == 0)?;
+        if index.get(at + MODE..at + MODE + 4)? == SUBMODULE_MODE {
+            found.push(PathBuf::from(std::str::from_utf8(index.get(start..start + length)?).ok()?));
+        }
+        // Names end with one to eight zeros, so that entries begin at multiples of eight.
+        at += (start + length - at + 8) & !7;
+    }
+    Some(found)
+}

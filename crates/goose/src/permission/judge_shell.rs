@@ -20,11 +20,10 @@ use super::{
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
 
 /// Files by which version managers choose the program behind a name, and package managers what they do.
-const VERSION_FILES: [&str; 16] = [
+const VERSION_FILES: [&str; 15] = [
     ".java-version",
     ".mise.toml",
     ".node-version",
-    ".npmrc",
     ".nvmrc",
     ".prototools",
     ".python-version",
@@ -234,7 +233,8 @@ impl Judge<'_> {
             || is_version
     }
 
-    /// Whether a file of the working folder, or above it, says which version of a language is run.
+    /// Whether a file of the working folder, or above it, says which version of a language is run. Those of the home are the
+    /// person's own.
     fn chooses_versions(&self, words: &[Word]) -> bool {
         let is_npm = words.first().and_then(Word::program) == Some("npm");
         let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
@@ -246,8 +246,12 @@ impl Judge<'_> {
         let chooses = |folder: &Path| {
             VERSION_FILES.iter().any(|name| is_there(folder.join(name)))
                 || names_version(&folder.join("package.json"))
+                || (is_npm && is_there(folder.join(".npmrc")))
         };
-        paths::resolve(self.bases.working).map_or(true, |working| working.ancestors().any(chooses))
+        let home = self.bases.home.and_then(|home| paths::resolve(home).ok());
+        let is_project = |folder: &&Path| home.as_deref() != Some(*folder);
+        paths::resolve(self.bases.working)
+            .map_or(true, |working| working.ancestors().take_while(is_project).any(chooses))
     }
 
     /// Why git may run a program here, though its words say that it only reads.

@@ -1,7 +1,7 @@
 //! Row 40: ways around the rules that once worked, or nearly: input that becomes part of a script, words that are not
 //! known, folders that are meant and not written, other shells.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use anyhow::ensure;
 use goose::permission::{Mode, Permissions, Verdict};
@@ -222,11 +222,20 @@ fn row_40_what_a_folder_can_steer_is_asked() -> anyhow::Result<()> {
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
         ensure!(is_ask(&desk.shell(Mode::SmartApprove, &format!("cd src && {command}"))), "{command}");
     }
-    // A file of the folder, or of one above it, may make it another program.
-    for place in [desk.work().join("rust-toolchain"), desk.home().join(".tool-versions")] {
+    // A file of the folder, or of one above it, may make it another program; those of the home are the person's own.
+    fs::write(desk.home().join(".tool-versions"), "x")?;
+    let deep = desk.work().join("deep");
+    fs::create_dir_all(&deep)?;
+    let judge = |folder: &Path, command: &str| {
+        desk.permissions(Mode::SmartApprove).judge(&Call::shell(command).in_folder(folder))
+    };
+    for command in versions {
+        ensure!(judge(&deep, command) == Verdict::Allow, "{command}");
+    }
+    for place in [desk.work().join("rust-toolchain"), desk.work().join(".tool-versions")] {
         fs::write(&place, "x")?;
-        for command in versions {
-            let verdict = desk.shell(Mode::SmartApprove, command);
+        for (folder, command) in versions.iter().flat_map(|one| [(desk.work(), one), (deep.clone(), one)]) {
+            let verdict = judge(&folder, command);
             ensure!(is_ask(&verdict), "{command}: {verdict:?}");
         }
         fs::remove_file(&place)?;

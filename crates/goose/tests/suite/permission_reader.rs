@@ -395,6 +395,8 @@ const EVERYDAY: &[&str] = &[
     "git config user.email",
     "git check-ignore -v x",
     "python3 --version",
+    "kubectl get pods -n default -o wide",
+    "top -b -n 1 | head -20",
 ];
 
 #[test]

@@ -226,6 +226,11 @@ const DOUBTS: &[&str] = &[
     "node -e 1",
     "curl http://localhost",
     "npm test",
+    "kubectl get secrets",
+    "kubectl get pods -o yaml",
+    "kubectl get pods --kubeconfig x",
+    "kubectl get pods $X",
+    "top",
     "unknown-program",
     // Redirections.
     "ls > out",

@@ -40,6 +40,8 @@ fn check_of(program: &str) -> Option<Check> {
         "set" => Own(builtins::is_plain_set),
         "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
         "docker" => Own(lists_containers),
+        "kubectl" => Own(lists_resources),
+        "top" => Own(shows_processes_once),
         "find" => Own(is_plain_find),
         "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
         "ps" => Own(shows_no_environment),
@@ -162,6 +164,45 @@ fn lists_containers(rest: &[Word]) -> bool {
     let Some((command, options)) = rest.split_first() else { return false };
     matches!(command.text.as_deref(), Some("ps" | "images" | "logs" | "version"))
         && options.iter().all(|word| word.text.is_some())
+}
+
+/// What runs in a cluster, by name and state. Whole descriptions may hold secrets.
+fn lists_resources(rest: &[Word]) -> bool {
+    const KINDS: [&str; 12] = [
+        "deploy",
+        "deployment",
+        "deployments",
+        "events",
+        "ingress",
+        "namespaces",
+        "nodes",
+        "ns",
+        "pod",
+        "pods",
+        "services",
+        "svc",
+    ];
+    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    let Some(["get", kind, options @ ..]) = words.as_deref() else { return false };
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let is_known = match *option {
+            "-A" | "--all-namespaces" | "-owide" | "--output=wide" => true,
+            "-n" | "--namespace" | "-l" | "--selector" => options.next().is_some(),
+            "-o" | "--output" => options.next() == Some(&"wide"),
+            option => !option.starts_with('-'),
+        };
+        if !is_known {
+            return false;
+        }
+    }
+    KINDS.contains(kind)
+}
+
+/// `top -b -n 1`: nobody can give it commands then.
+fn shows_processes_once(rest: &[Word]) -> bool {
+    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    matches!(words.as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
 }
 
 /// `ps e` shows the variables of all processes.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{
     glob::Glob,
     judge::{Judge, Leeway, shown},
-    judge_protected::Uses,
+    judge_protected::{Uses, is_wanted},
     paths::Bases,
     secrets_below::Names,
     shell::{self, Access, Form, Reach, Script, Segment, Word},
@@ -86,11 +86,7 @@ impl Judge<'_> {
     }
 
     fn protect_wanted(&mut self, folder: &Path, wanted: &[Glob], what: &str) {
-        let is_wanted = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            wanted.is_empty() || wanted.iter().any(|glob| glob.matches_any_case(&name))
-        };
-        self.protect_below_if(folder, Names::All, what, &is_wanted);
+        self.protect_below_if(folder, Names::All, what, &|path| is_wanted(wanted, path));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    glob::Glob,
     judge::{Judge, Leeway, shown},
     paths::{self, Bases, PathPattern},
     protected::{Within, known_parts},
@@ -22,9 +23,10 @@ impl Judge<'_> {
     }
 
     /// The same word, where it is a folder of which the command uses what is in it.
-    pub(super) fn protect_below_path(&mut self, uses: Uses, text: &str, resolved: &Path) {
+    pub(super) fn protect_below_path(&mut self, uses: Uses, form: &Form, text: &str, resolved: &Path) {
         if let Some(names) = uses.below {
-            self.protect_below(resolved, names, text);
+            let wanted = shell::included_names(&form.words);
+            self.protect_below_if(resolved, names, text, &|path| is_wanted(&wanted, path));
         }
         if uses.changes_folders && self.permissions.protected().has_own_below(resolved) {
             self.opinions.ask(format!("goose's own files are in `{}`", shown(text)));
@@ -154,6 +156,12 @@ impl Judge<'_> {
             self.opinions.ask(format!("`{}` is a protected file (`{rule}`)", shown(what)));
         }
     }
+}
+
+/// Whether a file has one of the names that are wanted; all files have where none is named.
+pub(super) fn is_wanted(wanted: &[Glob], path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    wanted.is_empty() || wanted.iter().any(|glob| glob.matches_any_case(&name))
 }
 
 /// A pattern without the folder before its first star.

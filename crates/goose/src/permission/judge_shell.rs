@@ -52,6 +52,10 @@ enum Look {
     ForAll,
 }
 
+fn is_harmless(file: &FileUse) -> bool {
+    file.path.as_deref().is_some_and(|path| HARMLESS_FILES.contains(&path))
+}
+
 impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
         let look = self.look();
@@ -64,7 +68,8 @@ impl Judge<'_> {
             self.redirection(file, look, &mut watch);
         }
         let only_reads = script.segments.iter().flat_map(|segment| segment.forms.first());
-        let only_reads = only_reads.map(|form| &form.words).all(|words| shell::is_read_only(words));
+        let only_reads = only_reads.map(|form| &form.words).all(|words| shell::is_read_only(words))
+            && script.files.iter().all(|file| file.access == Access::Read || is_harmless(file));
         for (word, folders) in &script.loose {
             self.restrict_loose(word, folders, only_reads, &mut watch);
         }
@@ -317,7 +322,7 @@ impl Judge<'_> {
                 self.opinions.ask(format!("it is not known which file `{}` is", file.source))
             };
         };
-        if HARMLESS_FILES.contains(&path.as_str()) {
+        if is_harmless(file) {
             return;
         }
         if !watch.spend() {

@@ -109,7 +109,7 @@ impl Judge<'_> {
             for Found { written, resolved, depth, .. } in &candidate.found {
                 self.protect_path(uses, &candidate.text, written, resolved);
                 if *depth != Depth::Around {
-                    self.protect_below_path(uses, &candidate.text, resolved);
+                    self.protect_below_path(uses, form, &candidate.text, resolved);
                 }
             }
         }

@@ -478,6 +478,8 @@ fn fits(glob: &Glob, name: &str) -> bool {
             let pieces = name.split(UNKNOWN).map(str::to_owned).collect();
             !is_other && Glob::of_pieces(pieces).matches(literal)
         }
+        // Nothing is known of it.
+        None if name.chars().all(|c| c == UNKNOWN) => true,
         _ => glob.matches(&name.replace(UNKNOWN, "")),
     }
 }

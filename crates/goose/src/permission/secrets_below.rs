@@ -48,6 +48,9 @@ pub(super) fn below<'p>(
     // With the rule that protects all that is in it.
     let mut pending = VecDeque::from([(folder.to_owned(), None)]);
     while let Some((folder, rule)) = pending.pop_front() {
+        // Any name in it may be one that only the folder makes a secret.
+        let is_named_folder =
+            folder.file_name().is_some_and(|name| protected.has_name(&name.to_string_lossy()));
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if *left == 0 {
                 return Found::TooMany;
@@ -63,7 +66,7 @@ pub(super) fn below<'p>(
             let is_link = kind.is_symlink();
             let place =
                 if is_link { paths::resolve(&path).unwrap_or_else(|_| path.clone()) } else { path.clone() };
-            let is_named = is_link || protected.has_name(&name);
+            let is_named = is_link || is_named_folder || protected.has_name(&name);
             let rule = rule.or_else(|| protected.find_met(&place, within).filter(|_| is_named));
             if let Some(rule) = rule.filter(|_| is_wanted(&path)) {
                 return Found::Secret(place, rule);

@@ -1,7 +1,10 @@
 //! Which folders a command looks into: below those that it names, and the one that it means when it names none.
 
-use super::{read_only::is_read_only, word::Word};
-use crate::permission::secrets_below::Names;
+use super::{
+    read_only::is_read_only,
+    word::{Reach, Word},
+};
+use crate::permission::{glob::Glob, protected::known_parts, secrets_below::Names};
 
 /// Programs that go through whole folders.
 const WALKERS: [&str; 16] = [
@@ -50,6 +53,28 @@ pub(in crate::permission) fn shows_below(words: &[Word]) -> Option<Names> {
         _ => false,
     };
     shows_all.then_some(Names::All)
+}
+
+/// The names of the files that `grep --include=…` reads; none where it may read others.
+pub(in crate::permission) fn included_names(words: &[Word]) -> Vec<Glob> {
+    let is_grep = words.first().and_then(Word::program).is_some_and(|program| program.ends_with("grep"));
+    let mut names = Vec::new();
+    for word in words.iter().skip(1).filter(|word| is_grep && word.may_be_option()) {
+        let text = match word.reach() {
+            Reach::Exactly(text) => text.to_owned(),
+            // Whatever files it stands for, their names match it.
+            Reach::Within(_) => known_parts(word).join("*"),
+            Reach::Anywhere => return Vec::new(),
+        };
+        match text.strip_prefix("--include=") {
+            Some(name) if !name.contains(['?', '[', '\\']) => names.push(Glob::new(name)),
+            // Other forms of these options, and files with such names, add more.
+            _ if text.starts_with('*') || text.starts_with("--in") => return Vec::new(),
+            _ if text.starts_with("--ex") && !text.starts_with("--exclude-dir=") => return Vec::new(),
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Whether it moves, replaces or removes whole folders, or puts something into them.

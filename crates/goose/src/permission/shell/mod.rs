@@ -31,8 +31,8 @@ mod tests;
 
 pub(super) use assignments::is_steering as is_steering_variable;
 pub(super) use folders::{
-    chosen as chosen_folders, handles_folders, looks_below, shows_below, shows_names_only, takes_files,
-    unnamed as unnamed_folder,
+    chosen as chosen_folders, handles_folders, included_names, looks_below, shows_below, shows_names_only,
+    takes_files, unnamed as unnamed_folder,
 };
 pub(super) use launchers::is_launcher;
 pub(super) use place::Folders;

@@ -41,6 +41,7 @@ fn check_of(program: &str) -> Option<Check> {
         "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
         "docker" => Own(lists_containers),
         "kubectl" => Own(lists_resources),
+        "man" => Own(searches_titles),
         "top" => Own(shows_processes_once),
         "find" => Own(is_plain_find),
         "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
@@ -164,6 +165,12 @@ fn lists_containers(rest: &[Word]) -> bool {
     let Some((command, options)) = rest.split_first() else { return false };
     matches!(command.text.as_deref(), Some("ps" | "images" | "logs" | "version"))
         && options.iter().all(|word| word.text.is_some())
+}
+
+/// `man -k socket`: lists pages, and starts no program to show one.
+fn searches_titles(rest: &[Word]) -> bool {
+    let Some((option, titles)) = rest.split_first() else { return false };
+    option.text.as_deref() == Some("-k") && titles.iter().all(|word| !word.may_be_option())
 }
 
 /// What runs in a cluster, by name and state. Whole descriptions may hold secrets.

@@ -238,7 +238,6 @@ fn attempts(files: &[&str]) -> anyhow::Result<Vec<String>> {
 }
 
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn nothing_gets_past_smart_approve() -> anyhow::Result<()> {
     let mut attempts = attempts(&["smart_approve.txt"])?;
     attempts.extend(data::carried("touch X")?);
@@ -293,7 +292,6 @@ fn nothing_gets_past_approve_without_rules() -> anyhow::Result<()> {
 /// Deny rules for commands are a seat belt: programs that were put into the folder before, and the like, are not seen.
 /// `auto_passing.txt` lists what is known to get through.
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn a_denied_program_is_not_run_in_auto() -> anyhow::Result<()> {
     let mut attempts = attempts(&["auto_rm.txt"])?;
     attempts.extend(data::carried("rm F")?);
@@ -380,7 +378,6 @@ const PROTECTED: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn protected_files_are_not_written_in_auto() -> anyhow::Result<()> {
     for rules in [&[][..], &["deny: shell shutdown *"]] {
         let attempts = data::ways("protected_ways.txt", "protected_paths.txt")?;
@@ -393,7 +390,6 @@ fn protected_files_are_not_written_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
-#[ignore = "some of its attempts still get through"]
 fn secrets_are_not_shown_in_smart_approve() -> anyhow::Result<()> {
     let mut attempts = data::ways("secret_ways.txt", "secret_paths.txt")?;
     attempts.extend(data::entries("secrets.txt")?);

@@ -9,7 +9,7 @@ use super::{
     protected::{Within, known_parts},
     rule::{Effect, Rule},
     secrets_below::{self, Found, Names},
-    shell::{self, Access, Form, Reach, Word},
+    shell::{self, Access, Form, Word},
 };
 
 impl Judge<'_> {
@@ -39,20 +39,14 @@ impl Judge<'_> {
             return;
         }
         for word in form.words.iter().skip(1) {
-            match word.reach() {
-                Reach::Exactly(text) if places.is_none() => self.protect_name(uses, text),
-                Reach::Exactly(_) => {}
-                Reach::Within(folder) => {
+            match word.text.as_deref() {
+                Some(text) if places.is_none() => self.protect_name(uses, text),
+                None if word.is_pattern() => {
                     for place in places.unwrap_or_default() {
-                        self.protect_expanded(
-                            uses,
-                            Bases { working: place, home: self.bases.home },
-                            folder,
-                            word,
-                        );
+                        self.protect_expanded(uses, Bases { working: place, home: self.bases.home }, word);
                     }
                 }
-                Reach::Anywhere => {}
+                _ => {}
             }
             uses.content.iter().for_each(|access| self.protect_unknown(*access, word));
         }
@@ -69,10 +63,12 @@ impl Judge<'_> {
     }
 
     /// A word with stars, and the files that it stands for now.
-    fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, folder: &str, word: &Word) {
+    fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
         let text = known_parts(word).join("*");
-        let Ok(folder) = bases.resolve(folder) else { return };
-        let files = secrets_below::expand(&folder, behind_folder(&text), &mut self.entries_left);
+        let star = text.find('*').unwrap_or(text.len());
+        let (folder, pattern) = text.split_at(text[..star].rfind('/').map_or(0, |slash| slash + 1));
+        let Ok(folder) = bases.resolve(if folder.is_empty() { "." } else { folder }) else { return };
+        let files = secrets_below::expand(&folder, pattern, &mut self.entries_left);
         let Some(files) = files else { return self.has_too_many(&text) };
         for file in files {
             let resolved = match file.is_symlink() {
@@ -162,13 +158,6 @@ impl Judge<'_> {
 pub(super) fn is_wanted(wanted: &[Glob], path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     wanted.is_empty() || wanted.iter().any(|glob| glob.matches_any_case(&name))
-}
-
-/// A pattern without the folder before its first star.
-fn behind_folder(pattern: &str) -> &str {
-    let star = pattern.find('*').unwrap_or(pattern.len());
-    let start = pattern[..star].rfind('/').map_or(0, |slash| slash + 1);
-    &pattern[start..]
 }
 
 const ALL_USES: [Access; 2] = [Access::Read, Access::Write];

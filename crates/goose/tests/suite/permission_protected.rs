@@ -16,6 +16,8 @@ fn desk() -> anyhow::Result<Desk> {
         (".ssh/id_ed25519", "key"),
         (".netrc", "machine"),
         (".bashrc", ""),
+        (".cargo/credentials.toml", "x"),
+        ("keys/id_rsa", "x"),
         (".config/fish/config.fish", ""),
         ("goose/config/secrets.yaml", "KEY: x"),
         ("work/.git/config", "[core]"),
@@ -222,6 +224,11 @@ fn searches_through_folders_with_secrets_ask() -> anyhow::Result<()> {
         "cat ~/.ssh/*",
         "head ~/goose/*/*.yaml",
         "cat ../goose/config/*",
+        "cat ../.cargo/*",
+        "cat ../keys/*",
+        "cat ~/keys/*",
+        "cd src && cat ../../keys/*",
+        "grep -rh x ../.cargo",
     ] {
         for mode in MODES {
             let verdict = desk.shell(mode, command);

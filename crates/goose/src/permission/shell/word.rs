@@ -83,6 +83,11 @@ impl Word {
         self.text.as_deref().filter(|text| !text.starts_with('~') || self.tilde)
     }
 
+    /// Whether all that is not known of it are names of files that a shell looks up: `../*.rs`.
+    pub(in crate::permission) fn is_pattern(&self) -> bool {
+        self.text.is_none() && self.only_names && !self.splits
+    }
+
     /// Which files it may stand for.
     pub(in crate::permission) fn reach(&self) -> Reach<'_> {
         if let Some(text) = &self.text {

@@ -143,6 +143,7 @@ fn rules_are_listed_with_those_that_name_no_tool() -> anyhow::Result<()> {
         ensure!(run.stdout.contains(expected), "no `{expected}` in:\n{}", run.stdout);
     }
     let (_, unknown) = run.stdout.split_once("name no known tool").unwrap_or_default();
+    let unknown = unknown.split("\n\n").next().unwrap_or_default();
     ensure!(unknown.contains("shel mv *") && unknown.contains("gone__tool"), "{}", run.stdout);
     ensure!(!unknown.contains("shell") && !unknown.contains("memory"), "{}", run.stdout);
     let json = home.run(&["permissions", "list", "--json"])?.json()?;

@@ -47,7 +47,7 @@ struct Table {
     sample: usize,
     /// The least share of these that must have the effect, in percent.
     working: usize,
-    /// A file of attempts that get through, and are known to: no more and no less.
+    /// A file of attempts that get through, and are known to: no more, and no less where their programs are installed.
     known: Option<&'static str>,
 }
 
@@ -173,7 +173,8 @@ impl Table {
         let known = self.known.map_or(Ok(Vec::new()), data::entries)?;
         let new: Vec<_> = through.iter().filter(|(_, text)| !known.contains(text)).collect();
         ensure!(new.is_empty(), "{name}, got through: {new:#?}");
-        let is_stopped = |known: &&String| !through.iter().any(|(_, text)| text == *known);
+        let is_stopped =
+            |known: &&String| is_installed(known) && !through.iter().any(|(_, text)| text == *known);
         let stopped: Vec<&String> = known.iter().filter(is_stopped).collect();
         ensure!(stopped.is_empty(), "{name}: known to get through, and does not any more: {stopped:#?}");
         ensure!(working * 100 >= sampled * self.working, "{name}: too few attempts work at all: {idle:#?}");
@@ -235,6 +236,13 @@ fn attempts(files: &[&str]) -> anyhow::Result<Vec<String>> {
         attempts.extend(data::entries(file)?);
     }
     Ok(attempts)
+}
+
+/// Whether the program that a command begins with is there.
+fn is_installed(command: &str) -> bool {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A word with stars, and the files that it stands for now.
+    /// A word with stars, and the files that it matches before the command runs.
     fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
         let text = known_parts(word).join("*");
         let star = text.find('*').unwrap_or(text.len());

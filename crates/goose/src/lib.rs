@@ -4,6 +4,7 @@
 //! - [`services`]: layer 0, one supervised pool of services for each process;
 //! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
 //! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
+//! - [`platform`]: the extensions that need a session or a model;
 //! - [`permission`]: who may do what; [`config`]: what people configure; [`builtins`]: what comes with goose.
 
 #![forbid(unsafe_code)]
@@ -20,5 +21,6 @@ pub mod config;
 pub mod context;
 pub mod exchange;
 pub mod permission;
+pub mod platform;
 pub mod services;
 pub mod session;

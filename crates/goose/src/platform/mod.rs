@@ -1,0 +1,4 @@
+//! The platform extensions: Extensions that need a session, the agent's tools or a model, and so live in this crate.
+//!
+//! Each is written with `#[tool]` like any other and built for one agent in one session; none is shared in the pool of
+//! services. Their classes are in [`builtins`](crate::builtins).

@@ -3,10 +3,10 @@
 use std::{
     fmt::Display,
     io::{self, IsTerminal as _, Write as _},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use anstyle::{AnsiColor, Style};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     escape,
@@ -114,7 +114,7 @@ pub(crate) fn end_status() {
 }
 
 fn clear() -> MutexGuard<'static, Shown> {
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shown = SHOWN.lock();
     let lines = std::mem::take(&mut shown.status);
     if lines > 0 {
         let _ = write!(io::stderr(), "{ERASE_LINE}{}", ERASE_LINE_ABOVE.repeat(lines - 1));

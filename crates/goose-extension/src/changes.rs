@@ -4,8 +4,9 @@
 //! `Arc<dyn Extension>` here; holders of the old one swap it in. A reader that falls behind loses events,
 //! never the newest snapshot.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::extension::Extension;
@@ -86,7 +87,7 @@ impl ChangeFeed {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Latest>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.latest.lock()
     }
 
     /// Follows the changes from now on.

@@ -3,7 +3,9 @@
 //! The loop writes through an [`ExchangeHistory`]; tools read through views of it. A view is live: it shows
 //! what the history holds when it is asked, not when the view was made.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::message::Message;
 
@@ -54,7 +56,7 @@ impl Messages {
     }
 
     fn read<T>(&self, read: impl FnOnce(&Vec<Arc<Message>>) -> T) -> T {
-        read(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        read(&self.0.read())
     }
 }
 
@@ -88,6 +90,6 @@ impl ExchangeHistory {
     }
 
     fn write(&self, write: impl FnOnce(&mut Vec<Arc<Message>>)) {
-        write(&mut self.view.processor.messages.0.write().unwrap_or_else(PoisonError::into_inner));
+        write(&mut self.view.processor.messages.0.write());
     }
 }

@@ -3,8 +3,10 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    sync::{LazyLock, PoisonError, RwLock},
+    sync::LazyLock,
 };
+
+use parking_lot::RwLock;
 
 pub use async_trait::async_trait;
 pub use futures::future::BoxFuture;
@@ -141,9 +143,9 @@ pub fn registry_of<T: Any>(make: fn() -> ToolRegistry) -> &'static ToolRegistry 
     static REGISTRIES: LazyLock<RwLock<HashMap<TypeId, &'static ToolRegistry>>> =
         LazyLock::new(RwLock::default);
     let id = TypeId::of::<T>();
-    if let Some(registry) = REGISTRIES.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+    if let Some(registry) = REGISTRIES.read().get(&id) {
         return registry;
     }
-    let mut registries = REGISTRIES.write().unwrap_or_else(PoisonError::into_inner);
+    let mut registries = REGISTRIES.write();
     registries.entry(id).or_insert_with(|| Box::leak(Box::new(make())))
 }

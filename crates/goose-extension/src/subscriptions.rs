@@ -1,9 +1,8 @@
 //! [`Subscriptions`]: counts who is subscribed to which resource.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ToolResult;
 
@@ -84,6 +83,6 @@ impl<T> Subscriptions<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot<T>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -3,12 +3,9 @@
 //! Lines are written in the order in which they were queued, whichever sender gets to write them; lines that wait at the same
 //! time are written together.
 
-use std::{
-    collections::VecDeque,
-    io,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, io};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::oneshot::{self, error::TryRecvError},
@@ -159,7 +156,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Outgoing>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

@@ -1,10 +1,8 @@
 //! [`Tail`]: the last lines of a stream, however much it writes.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     sync::watch,
@@ -80,7 +78,7 @@ impl std::fmt::Debug for Tail {
 }
 
 fn lock(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
-    lines.lock().unwrap_or_else(PoisonError::into_inner)
+    lines.lock()
 }
 
 async fn read(

@@ -12,9 +12,9 @@ use std::{
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
     process::{ChildStdin, Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::marker;
@@ -35,7 +35,7 @@ static WATCHER: Mutex<Watcher> =
     Mutex::new(Watcher { pipe: None, groups: BTreeSet::new(), has_warned: false });
 
 fn lock() -> MutexGuard<'static, Watcher> {
-    WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHER.lock()
 }
 
 /// Has a watcher run before the first child does.

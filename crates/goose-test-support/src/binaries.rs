@@ -6,11 +6,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::LazyLock,
     time::SystemTime,
 };
 
 use anyhow::{Context as _, ensure};
+use parking_lot::Mutex;
 
 /// The path of one of this crate's programs, in the profile of the running test. It is built where it is missing or
 /// older than its sources; `cargo test --workspace` has built it already.
@@ -23,7 +24,7 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
     let profile_dir =
         profile_dir(&std::env::current_exe()?).context("the test runs outside of a target folder")?;
     let path = profile_dir.join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut checked = CHECKED.lock();
     if !checked.contains(name) {
         if !is_fresh(&path)? {
             build(env!("CARGO_PKG_NAME"), "--bin", name, &profile_dir)?;

@@ -4,7 +4,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 
 /// Time limit for a client's request.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -134,7 +135,7 @@ impl Loopback {
 
     /// Returns the requests so far, oldest first.
     pub fn asked(&self) -> Vec<HttpAsked> {
-        self.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.asked.lock().clone()
     }
 }
 
@@ -167,8 +168,8 @@ fn serve(listener: &TcpListener, state: &Arc<State>) {
 fn converse(stream: &TcpStream, state: &State) -> anyhow::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let asked = read(stream)?;
-    let answer = state.script.lock().unwrap_or_else(PoisonError::into_inner)(&asked);
-    state.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+    let answer = state.script.lock()(&asked);
+    state.asked.lock().push(asked);
     let mut out = stream;
     write!(
         out,

@@ -1,11 +1,12 @@
 //! [`RecordingCaller`]: remembers what a tool reported, and answers what it asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goose_extension::{
     Answer, CallContext, Caller, ElicitAction, Elicited, LogEntry, Notifier, Progress, Question,
     QuestionKind, RichRenderable, Root, Sampled, ToolResult, prelude::*,
 };
+use parking_lot::Mutex;
 
 /// A caller that records all that a tool is told and says, in order, as text.
 #[derive(Default)]
@@ -32,11 +33,11 @@ impl RecordingCaller {
 
     /// Returns the events so far.
     pub fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen.lock().clone()
     }
 
     fn note(&self, what: String) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+        self.seen.lock().push(what);
     }
 
     fn fill_in(&self, schema: &Value) -> Elicited {

@@ -9,12 +9,13 @@ use std::{
     num::NonZeroU16,
     path::Path,
     process::{Child, ExitStatus},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
 use pty_process::{
     Size,
     blocking::{Command, Pty},
@@ -89,7 +90,7 @@ impl Terminal {
 
     /// The screen as it is now: lines without what is blank at their ends, and no blank lines at the end.
     pub fn screen(&self) -> String {
-        let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        let screen = self.screen.lock();
         let contents = screen.screen().contents();
         let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
         lines.join("\n").trim_end().to_owned()
@@ -97,7 +98,7 @@ impl Terminal {
 
     /// The same with colours and styles, as escape sequences.
     pub fn styled_screen(&self) -> String {
-        let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        let screen = self.screen.lock();
         screen.screen().contents_formatted()
     }
 
@@ -168,6 +169,6 @@ fn follow(pty: &Pty, screen: &Mutex<Parser>) {
         if read == 0 {
             break;
         }
-        screen.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..read]);
+        screen.lock().process(&bytes[..read]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::ensure;
 use goose_test_support::{ModelServer, Turn};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
@@ -51,7 +52,7 @@ fn run(program: &Program) -> anyhow::Result<(f64, f64)> {
         let (process, used) = (Arc::clone(&process), Arc::clone(&used));
         move |asked| {
             let Some(shell) = shell(asked) else { return Turn::text("hi") };
-            let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut used = used.lock();
             let turn = used.len();
             used.push(cpu::used(process.load(Ordering::Relaxed)));
             let arguments = json!({"command": format!("echo hi {turn}")}).to_string();
@@ -67,7 +68,7 @@ fn run(program: &Program) -> anyhow::Result<(f64, f64)> {
     process.store(running.child.id(), Ordering::Relaxed);
     let status = running.child.wait()?;
     home.check(program, status)?;
-    let used = used.lock().unwrap_or_else(PoisonError::into_inner);
+    let used = used.lock();
     ensure!(used.len() == TURNS + 1, "{} asked {} times", program.name, used.len());
     let turn = |range: std::ops::Range<usize>| {
         let costs: Vec<f64> =

@@ -1,15 +1,13 @@
 //! Downloads of local models: the question for consent, and the progress, as a bar on a terminal and as lines elsewhere.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use goose_extension::prelude::async_trait;
 use goose_local::{
     DownloadProgress, Downloads,
     model_store::{CatalogueEntry, Event, ModelStore, Pulled, State},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Fetching, GOOD_FOR};
 use crate::{
@@ -119,7 +117,7 @@ impl Progress {
     }
 
     fn state(&self) -> MutexGuard<'_, ProgressState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn line(&self, text: &str) {

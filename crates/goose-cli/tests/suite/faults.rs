@@ -4,12 +4,13 @@
 use std::{
     fs,
     process::{Command, Stdio},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
 use goose_test_support::{ModelServer, Turn, is_alive};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
@@ -61,7 +62,7 @@ fn a_large_output_costs_little_memory() -> anyhow::Result<()> {
     let server = ModelServer::answering({
         let (process, peaks) = (Arc::clone(&process), Arc::clone(&peaks));
         move |_| {
-            let mut peaks = peaks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut peaks = peaks.lock();
             peaks.push(peak(*process.wait()));
             match peaks.len() {
                 1 => shell("seq 1 100000"),
@@ -79,7 +80,7 @@ fn a_large_output_costs_little_memory() -> anyhow::Result<()> {
     let results = asked[2].tool_results();
     let (_, text) = &results[1];
     ensure!(text.starts_with("0123456789abcde\n") && text.contains("left out"), "{} bytes", text.len());
-    let peaks = peaks.lock().unwrap_or_else(PoisonError::into_inner);
+    let peaks = peaks.lock();
     let (before, after) = (peaks[1].context("its memory")?, peaks[2].context("its memory")?);
     ensure!(after.saturating_sub(before) < MAX_GROWTH_KB, "{before} KB, then {after} KB");
     Ok(())

@@ -12,7 +12,7 @@ use std::{
     os::unix::process::ExitStatusExt as _,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -20,6 +20,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use goose_test_support::{ModelServer, Turn, model_server::Asked};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{
@@ -266,12 +267,12 @@ fn points() -> anyhow::Result<VecDeque<Point>> {
 #[test]
 fn wherever_a_run_is_killed_it_goes_on_and_nothing_is_lost_or_done_twice() -> anyhow::Result<()> {
     let (points, lengths) = (Mutex::new(points()?), Mutex::new(BTreeSet::new()));
-    let take = || points.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let take = || points.lock().pop_front();
     let work = || {
         while let Some(point) = take() {
             let steps = survives(point).with_context(|| format!("{point:?}"))?;
             if matches!(point, Point::Write(_)) {
-                lengths.lock().unwrap_or_else(PoisonError::into_inner).insert(steps);
+                lengths.lock().insert(steps);
             }
         }
         anyhow::Ok(())
@@ -282,7 +283,7 @@ fn wherever_a_run_is_killed_it_goes_on_and_nothing_is_lost_or_done_twice() -> an
             .into_iter()
             .try_for_each(|worker| worker.join().map_err(|_| anyhow::anyhow!("a worker panicked")).flatten())
     })?;
-    let lengths = lengths.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let lengths = lengths.into_inner();
     ensure!(lengths.len() >= MIN_LENGTHS, "the writes are not spread over the run: {lengths:?}");
     Ok(())
 }

@@ -13,7 +13,9 @@ mod sequence;
 mod weights;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use self::config::Config;
 pub use self::config::ModelFacts;
@@ -95,8 +97,8 @@ impl Model {
 
     /// The threads and buffers. Passes of several sequences take turns; a pass that panicked leaves nothing behind
     /// that the next one would read.
-    fn worker(&self) -> std::sync::MutexGuard<'_, Worker> {
-        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    fn worker(&self) -> parking_lot::MutexGuard<'_, Worker> {
+        self.worker.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! [`connect`]: reaching a server and greeting it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use goose_extension::{ChangeFeed, ToolError, ToolResult};
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{Implementation, ProtocolVersion, SubscriptionFilter},

@@ -1,12 +1,10 @@
 //! The connection that all snapshots of a remote extension share, with its subscriptions to resources: the server hears of
 //! the first subscriber of a resource, and of the last one's leaving.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use goose_extension::{ChangeFeed, LogLevel, ToolError, ToolResult, adapter::unknown_resource};
+use parking_lot::Mutex;
 use rmcp::{Peer, RoleClient, ServiceError, model::SubscriptionFilter, service::RunningService};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -103,7 +101,7 @@ impl Connection {
 
     /// Remembers what of a new list could not be used.
     pub(super) fn note_dropped(&self, dropped: &[DroppedTool]) {
-        *self.dropped.lock().unwrap_or_else(PoisonError::into_inner) = dropped.to_vec();
+        *self.dropped.lock() = dropped.to_vec();
     }
 
     /// Closes the connection and ends the program behind it, also while others hold the connection. When this returns,

@@ -4,11 +4,12 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use goose_extension::Change;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{ServerNotification, SubscriptionFilter},
@@ -80,7 +81,7 @@ impl News {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingChanges> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.marks.lock()
     }
 }
 

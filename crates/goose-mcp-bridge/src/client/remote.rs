@@ -1,10 +1,6 @@
 //! [`RemoteExtension`]: a server as an extension.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use goose_extension::{
@@ -90,7 +86,7 @@ impl RemoteExtension {
 
     /// The same of the newest snapshot.
     pub fn dropped_tools_now(&self) -> Vec<DroppedTool> {
-        self.connection.dropped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.connection.dropped.lock().clone()
     }
 
     /// Returns whether the server is a program that we started.

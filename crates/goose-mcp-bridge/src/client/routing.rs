@@ -8,10 +8,11 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use goose_extension::{CallContext, LogEntry, LogLevel, Progress, RichRenderable};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleClient,
     model::{
@@ -71,16 +72,16 @@ impl Routes {
 
     /// The lines that could not be used, where the server speaks in lines.
     pub(super) fn faults(&self) -> Option<Arc<LineFaults>> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.faults.lock().clone()
     }
 
     /// Is cancelled when nothing can come in any more.
     pub(super) fn closed(&self) -> CancellationToken {
-        self.closed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.closed.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     /// Removes a cancelled call.
@@ -171,7 +172,7 @@ where
     /// Over a pair of streams, whose faults are counted; those of the last, where a server is started again.
     pub(super) fn lines(reader: R, writer: W, routes: &Arc<Routes>) -> Self {
         let lines = LineTransport::new(reader, writer).with_shortcut(call_result);
-        *routes.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.faults());
+        *routes.faults.lock() = Some(lines.faults());
         Self::new(lines, routes)
     }
 }
@@ -179,7 +180,7 @@ where
 impl<T: Transport<RoleClient>> RoutingTransport<T> {
     pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
         let closed = CancellationToken::new();
-        *routes.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed.clone();
+        *routes.closed.lock() = closed.clone();
         Self { inner, routes: Arc::clone(routes), closed }
     }
 

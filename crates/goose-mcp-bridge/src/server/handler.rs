@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
-use std::sync::{PoisonError, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use goose_extension::{Freshness, LogLevel, ToolError, ToolOutput, adapter::catch};
 use rmcp::{
@@ -215,7 +215,7 @@ impl ServerHandler for ExtensionServer {
         if is_new_wire(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = LogLevel::from_mcp(request.level);
+        *self.log_level.lock() = LogLevel::from_mcp(request.level);
         Ok(())
     }
 
@@ -252,12 +252,12 @@ impl ServerHandler for ExtensionServer {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let feed = self.feed()?;
         self.has_news.store(true, Ordering::Release);
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner).push_back(feed);
+        self.listening.lock().push_back(feed);
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
-        let accepted = self.listening.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let accepted = self.listening.lock().pop_front();
         let Some(feed) = accepted.or_else(|| self.feed()) else { return Ok(()) };
         // This listen's own watches end with it, however it ends.
         let watching = Watching::new(&self.shared);

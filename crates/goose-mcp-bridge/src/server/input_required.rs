@@ -3,15 +3,12 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use goose_extension::{
     Answer, ElicitAction, Elicitation, Elicited, Question, Root, Sampled, Sampling, ToolError, ToolResult,
 };
+use parking_lot::Mutex;
 use rmcp::model::{
     CreateMessageRequest, CreateMessageResult, ElicitRequest, ErrorData, InputRequest, InputRequests,
     InputRequiredResult, InputResponses, ListRootsRequest, ListRootsResult, RequestStateCodec, SealOptions,
@@ -76,7 +73,7 @@ impl Round {
 
     /// The answer, where the client has given one that fits; else the question is put on the list.
     pub(super) fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
-        let mut asked = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.progress.lock();
         let given = self.fresh.get(key).or_else(|| self.known.get(key));
         if let Some(value) = given
             && let Some(answer) = parse(&question, value)
@@ -94,7 +91,7 @@ impl Round {
         codec: &RequestStateCodec,
         binding: &[u8],
     ) -> Result<Option<InputRequiredResult>, ErrorData> {
-        let asked = std::mem::take(&mut *self.progress.lock().unwrap_or_else(PoisonError::into_inner));
+        let asked = std::mem::take(&mut *self.progress.lock());
         if asked.open.is_empty() {
             return Ok(None);
         }

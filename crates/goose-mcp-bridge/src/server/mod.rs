@@ -17,11 +17,12 @@ mod subscriptions;
 use std::{
     collections::VecDeque,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use goose_extension::{Change, Extension, LogLevel, Subscriptions, ToolError, ToolResult};
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{ErrorData, PaginatedRequestParams, RequestStateCodec, ServerCapabilities},
@@ -162,7 +163,7 @@ impl ExtensionServer {
     }
 
     fn session_level(&self) -> LogLevel {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.log_level.lock()
     }
 
     fn page<T>(

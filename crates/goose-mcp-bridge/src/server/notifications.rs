@@ -2,12 +2,10 @@
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::VecDeque;
 
 use goose_extension::{Change, LogLevel};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     Peer, RoleServer, ServiceError,
     model::{
@@ -84,7 +82,7 @@ impl NotificationQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

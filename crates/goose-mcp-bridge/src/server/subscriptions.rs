@@ -1,14 +1,11 @@
 //! The resources that clients of a server watch. The extension hears of the first watcher of a resource and of the last
 //! one's leaving, however many clients there are and however they leave.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use goose_extension::{Extension, Subscriptions, ToolError, ToolResult};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Shared;
 
@@ -88,7 +85,7 @@ async fn bounded(uri: &str, limit: Duration, call: impl Future<Output = ToolResu
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        self.own.lock()
     }
 }
 

@@ -21,10 +21,11 @@ mod shell;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock},
 };
 
 use goose_extension::{Backend, JsonObject, ToolAction, ToolDef, prelude::*};
+use parking_lot::Mutex;
 
 use self::{plan::Plans, shell::Shell};
 use crate::{LocalBackend, Settings};

@@ -3,12 +3,10 @@
 //! The whole plan comes with each call, so what a conversation needs of it is the last call; what is kept here says
 //! whether it changed, and so whether the person is shown it again.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
 
 use goose_extension::prelude::*;
+use parking_lot::Mutex;
 
 use super::Developer;
 
@@ -25,7 +23,7 @@ pub(super) struct Plans(Mutex<VecDeque<(String, String)>>);
 impl Plans {
     /// Keeps a session's plan; says whether it is another one than before.
     fn keep(&self, session: &str, plan: &str) -> bool {
-        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = self.0.lock();
         if plans.iter().any(|(owner, known)| owner == session && known == plan) {
             return false;
         }
@@ -102,6 +100,6 @@ mod tests {
             assert!(plans.keep(&number.to_string(), "x"));
         }
         assert!(plans.keep("a", "two"), "forgotten");
-        assert_eq!(plans.0.lock().unwrap().len(), MAX_PLANS);
+        assert_eq!(plans.0.lock().len(), MAX_PLANS);
     }
 }

@@ -10,11 +10,12 @@ use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use goose_extension::{ToolError, ToolResult};
 use goose_fs::{AtomicFile, FileLock, create_private_dir, open_lock_file};
+use parking_lot::{Condvar, Mutex};
 
 use super::category::Category;
 use super::folder::{CategoryFile, Folder, failed, plain_file};
@@ -153,15 +154,13 @@ impl Turn {
     pub(super) fn wait(folder: &Path) -> Option<Self> {
         let deadline = Instant::now() + PATIENCE;
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-        let mut lines = lines();
+        let mut lines = LINES.lock();
         let turn = lines.enter(folder);
         while !lines.is_first(&turn) {
-            let left = deadline.checked_duration_since(Instant::now());
-            let Some(left) = left else {
+            if LEFT.wait_until(&mut lines, deadline).timed_out() {
                 drop(lines); // leaving the line takes it again
                 return None;
-            };
-            lines = LEFT.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
         }
         Some(turn)
     }
@@ -169,7 +168,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lines().leave(self);
+        LINES.lock().leave(self);
         LEFT.notify_all();
     }
 }
@@ -199,10 +198,5 @@ impl Lines {
 #[cfg(test)]
 pub(super) fn in_line(folder: &Path) -> usize {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    lines().waiting.get(&folder).map_or(0, VecDeque::len)
-}
-
-/// No step between taking and giving back can leave it half changed, so a panic elsewhere does not matter.
-fn lines() -> MutexGuard<'static, Lines> {
-    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+    LINES.lock().waiting.get(&folder).map_or(0, VecDeque::len)
 }

@@ -1,13 +1,10 @@
 //! [`History`]: the bytes of conversations, kept from request to request. A conversation only grows, so each message is
 //! written once; turn 1,000 copies bytes where it would write a thousand messages.
 
-use std::{
-    collections::VecDeque,
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use goose_extension::Message;
+use parking_lot::Mutex;
 
 /// Limits of the cache. Whatever exceeds them is encoded anew each time.
 const MAX_CONVERSATIONS: usize = 4;
@@ -66,7 +63,7 @@ impl History {
 
     /// The conversation that begins with the same message, out of the shelf while it is worked with.
     fn take(&self, messages: &[Arc<Message>]) -> Kept {
-        let mut shelf = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.kept.lock();
         let begins_alike = |kept: &Kept| match (kept.messages.first(), messages.first()) {
             (Some(written), Some(message)) => Arc::ptr_eq(&written.message, message),
             _ => false,
@@ -76,7 +73,7 @@ impl History {
     }
 
     fn put(&self, kept: Kept) {
-        let mut shelf = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.kept.lock();
         shelf.push_front(kept);
         shelf.truncate(MAX_CONVERSATIONS);
     }

@@ -3,12 +3,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Mutex, PoisonError,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
@@ -29,14 +27,13 @@ pub(super) struct Questions {
 impl Questions {
     fn open(&self, id: &str) -> Receiver<Value> {
         let (sender, receiver) = sync_channel(1);
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), sender);
+        self.open.lock().insert(id.to_owned(), sender);
         receiver
     }
 
     /// Takes a response of the client.
     pub(super) fn answered(&self, id: &Value, response: Value) {
-        let open =
-            id.as_str().and_then(|id| self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id));
+        let open = id.as_str().and_then(|id| self.open.lock().remove(id));
         if let Some(waiting) = open {
             let _ = waiting.try_send(response);
         }

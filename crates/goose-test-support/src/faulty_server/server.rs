@@ -1,10 +1,11 @@
 //! The server: takes messages, answers requests side by side, and keeps what they share.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Map, Value, json};
 
 use super::message::{
@@ -190,19 +191,19 @@ struct Listener {
 impl Listeners {
     pub(super) fn add(&self, outlet: Arc<dyn Outlet>, subscription: Option<Value>) {
         let listener = Listener { outlet, subscription };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+        self.0.lock().push(listener);
     }
 
     pub(super) fn remove(&self, subscription: &Value) {
-        let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = self.0.lock();
         listeners.retain(|listener| listener.subscription.as_ref() != Some(subscription));
     }
 
     /// Says that the tools have changed; forgets those who are gone. Nobody is kept out while a slow one is told.
     pub(super) fn tools_changed(&self) {
-        let listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listeners = self.0.lock().clone();
         for gone in listeners.iter().filter(|listener| listener.tell().is_err()) {
-            let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut listeners = self.0.lock();
             listeners.retain(|listener| !Arc::ptr_eq(&listener.outlet, &gone.outlet));
         }
     }
@@ -245,18 +246,17 @@ pub(super) struct Cancelled {
 
 impl Cancelled {
     pub(super) fn note(&self, id: Value) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.ids.lock().push(id);
         self.more.notify_all();
     }
 
     pub(super) fn ids(&self) -> Vec<Value> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ids.lock().clone()
     }
 
     /// Waits for that long. Says whether the request was cancelled meanwhile.
     pub(super) fn wait(&self, id: &Value, time: Duration) -> bool {
-        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.more.wait_timeout_while(ids, time, |ids| !ids.contains(id));
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        let mut ids = self.ids.lock();
+        !self.more.wait_while_for(&mut ids, |ids| !ids.contains(id), time).timed_out()
     }
 }

@@ -2,10 +2,11 @@
 
 use std::{
     io::{self, BufRead as _, BufWriter, Stdout, Write},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -57,7 +58,7 @@ struct StandardOutput {
 
 impl Outlet for StandardOutput {
     fn send(&self, writing: Writing<'_>) -> io::Result<()> {
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.stream.lock();
         self.noise.write(&mut *stream)?;
         writing(&mut *stream)?;
         stream.write_all(b"\n")?;

@@ -11,14 +11,10 @@ mod responses;
 mod serve;
 mod turn;
 
-use std::{
-    collections::VecDeque,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-    thread::JoinHandle,
-};
+use std::{collections::VecDeque, net::SocketAddr, sync::Arc, thread::JoinHandle};
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 pub use self::{
@@ -43,8 +39,8 @@ pub(crate) struct State {
 
 impl State {
     fn answer(&self, asked: Asked) -> Turn {
-        let turn = self.script.lock().unwrap_or_else(PoisonError::into_inner)(&asked);
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+        let turn = self.script.lock()(&asked);
+        self.asked.lock().push(asked);
         turn
     }
 }
@@ -88,7 +84,7 @@ impl ModelServer {
 
     /// Returns the requests so far, oldest first.
     pub fn asked(&self) -> Vec<Asked> {
-        self.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.asked.lock().clone()
     }
 }
 

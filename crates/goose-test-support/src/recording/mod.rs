@@ -53,15 +53,11 @@ mod record;
 mod report;
 mod script;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use goose_extension::{ToolError, ToolResult};
 use goose_mcp_bridge::{BoxTransport, Interceptor, Target};
+use parking_lot::{Mutex, MutexGuard};
 
 use self::{
     file::Document,
@@ -248,7 +244,7 @@ impl Tapes {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl fmt::Debug for Tape {

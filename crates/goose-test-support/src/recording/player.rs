@@ -3,10 +3,11 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     io,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use goose_extension::{ToolError, ToolResult};
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId},

@@ -1,9 +1,8 @@
 //! [`BoundService`]: a service as one manager may use it.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::{
     config::ExtensionConfig,
@@ -37,12 +36,12 @@ impl BoundService {
 
     /// A binding for a call, which keeps the service from being stopped under it.
     pub(super) fn in_use(&self) -> Option<Binding> {
-        self.binding.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.binding.lock().clone()
     }
 
     /// Takes the binding, to give it back.
     pub(super) fn unbind(&self) -> Option<Binding> {
-        self.binding.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.binding.lock().take()
     }
 
     pub(super) fn config(&self) -> Option<&ExtensionConfig> {

@@ -3,9 +3,10 @@
 //! A tool that is not in the set can be neither listed nor called, under any name. The set follows the extensions: when
 //! their tools change, so does it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use goose_extension::Tool;
+use parking_lot::RwLock;
 
 use super::{
     extension_manager::ExtensionManager,
@@ -87,14 +88,14 @@ impl Toolset {
     /// The set as it is now; computed anew only where the extensions' tools changed.
     fn index(&self) -> Arc<ToolIndex> {
         let all = self.manager.index();
-        let selected = self.selected.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let selected = self.selected.read().clone();
         if Arc::ptr_eq(&selected.from, &all) {
             return selected.index;
         }
         let allowed = all.handles().iter().filter(|handle| tool_filter::allows(&self.mode, handle));
         let index = Arc::new(ToolIndex::new(allowed.cloned().collect()));
         let selected = Selected { from: all, index: Arc::clone(&index) };
-        *self.selected.write().unwrap_or_else(PoisonError::into_inner) = selected;
+        *self.selected.write() = selected;
         index
     }
 }

@@ -10,11 +10,11 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use goose_process::{ProcessSpec, Stream};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -190,7 +190,7 @@ impl KeyringSecrets {
 impl Secrets for KeyringSecrets {
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let known = known.get_or_insert_with(|| keyring.read()).as_ref().map_err(Clone::clone)?;
         Ok(known.get(name).cloned())
     }

@@ -1,14 +1,11 @@
 //! The parts of an exchange: [`Core`], which replies share, and [`State`], which one reply at a time changes.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Caller, ExchangeView, Notifier, Tool};
 use goose_providers::{Provider, RequestOptions, RetryPolicy};
 use jiff::tz::TimeZone;
+use parking_lot::{Mutex, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -198,12 +195,12 @@ pub(super) struct Offer {
 impl Core {
     /// The agent. It does not change while a reply is made.
     pub(super) fn agent(&self) -> Arc<Agent> {
-        Arc::clone(&self.agent.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.agent.read())
     }
 
     /// Puts another agent in the place of the one that is returned.
     pub(super) fn replace_agent(&self, agent: Agent) -> Arc<Agent> {
-        let mut now = self.agent.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.agent.write();
         std::mem::replace(&mut now, Arc::new(agent))
     }
 
@@ -219,18 +216,18 @@ impl Core {
     /// Makes a token for the reply that begins now.
     pub(super) fn begin(&self) -> CancellationToken {
         let token = CancellationToken::new();
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
+        *self.current.lock() = token.clone();
         token
     }
 
     /// Returns whether the last reply was told to stop.
     pub(super) fn is_stopping(&self) -> bool {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled()
+        self.current.lock().is_cancelled()
     }
 
     /// Stops the reply that is being made.
     pub(super) fn stop(&self) {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.current.lock().cancel();
     }
 }
 

@@ -1,8 +1,9 @@
 //! [`ActiveModels`]: the models that an exchange asks, and changing them in an open conversation.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use goose_providers::{ModelRef, Provider, SetupError};
+use parking_lot::RwLock;
 
 use super::{core::Core, handle::Exchange};
 
@@ -35,12 +36,12 @@ impl ActiveModels {
     }
 
     fn now(&self) -> Pair {
-        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.now.read().clone()
     }
 
     /// Replaces the working model, and the fast one if that is the same.
     fn replace(&self, processor: Arc<dyn Provider>) {
-        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.now.write();
         if Arc::ptr_eq(&now.processor, &now.accelerator) {
             now.accelerator = Arc::clone(&processor);
         }

@@ -1,10 +1,11 @@
 //! [`UsageLedger`]: the tokens and dollars of a session, and [`SamplingModel`], through which tools spend some.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_extension::{Message, MessageContent, Model, Sampled, Sampling, ToolError, ToolResult};
 use goose_providers::{Provider, ProviderResult, Reply, Request, RequestOptions, Usage};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::event::Cost;
 use crate::session::Step;
@@ -67,7 +68,7 @@ impl UsageLedger {
     }
 
     fn lock(&self) -> MutexGuard<'_, Totals> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

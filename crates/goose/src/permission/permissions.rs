@@ -5,10 +5,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+use parking_lot::{Mutex, RwLock};
 
 use super::{
     call::CallToJudge,
@@ -134,13 +136,13 @@ impl Permissions {
 
     /// The mode that counts: the strictest from here up.
     pub fn mode(&self) -> Mode {
-        let own = *self.mode.read().unwrap_or_else(PoisonError::into_inner);
+        let own = *self.mode.read();
         self.above.as_ref().map_or(own, |above| own.stricter(above.mode()))
     }
 
     /// Changes the mode of these permissions. Those above still hold.
     pub fn set_mode(&self, mode: Mode) {
-        *self.mode.write().unwrap_or_else(PoisonError::into_inner) = mode;
+        *self.mode.write() = mode;
     }
 
     /// Permissions for something that runs below: the same rules, and this mode where it is stricter.
@@ -198,7 +200,7 @@ impl Permissions {
         if let Some(pin) = rule.pin() {
             pin.keep(&self.shared.approved_tools);
         }
-        *self.shared.known.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.shared.known.write() = None;
         Ok(())
     }
 
@@ -240,13 +242,13 @@ impl Permissions {
         let shared = &self.shared;
         let Some(file) = &shared.file else { return Ok(shared.given.clone().into()) };
         let stamp = file.stamp();
-        let known = shared.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = shared.known.read().clone();
         if let Some(known) = known.filter(|known| known.stamp == stamp) {
             return known.rules;
         }
         let rules = file.read().map(|rules| rules.into_iter().chain(shared.given.iter().cloned()).collect());
         let known = Known { stamp, rules: rules.clone() };
-        *shared.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        *shared.known.write() = Some(known);
         rules
     }
 
@@ -288,7 +290,7 @@ impl Permissions {
 
     /// The tool as it was when it was first seen.
     pub(super) fn first_seen(&self, name: &str, now: &Arc<ToolPin>) -> Arc<ToolPin> {
-        let mut seen = self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.shared.seen.lock();
         if let Some(first) = seen.get(name) {
             return Arc::clone(first);
         }

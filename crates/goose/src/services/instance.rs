@@ -1,9 +1,10 @@
 //! [`Instance`]: a started service, and the tasks that monitor it.
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use goose_extension::{Change, Extension};
 use goose_mcp_bridge::{Lifecycle, RemoteExtension};
+use parking_lot::RwLock;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,7 +30,7 @@ impl Instance {
     }
 
     pub(super) fn extension(&self) -> Arc<dyn Extension> {
-        Arc::clone(&self.extension.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.extension.read())
     }
 
     /// Takes over a new snapshot. Returns whether there was one.
@@ -37,7 +38,7 @@ impl Instance {
         let extension = self.extension();
         let Some(latest) = extension.changes().and_then(|feed| feed.latest()) else { return false };
         let is_new = !Arc::ptr_eq(&extension, &latest);
-        *self.extension.write().unwrap_or_else(PoisonError::into_inner) = latest;
+        *self.extension.write() = latest;
         is_new
     }
 
@@ -62,7 +63,7 @@ impl Instance {
 
     /// Ends it. When this returns, its processes have ended.
     pub(super) async fn stop(&self) {
-        self.monitors.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.monitors.write().clear();
         if let Some(remote) = &self.remote {
             remote.stop().await;
         }
@@ -84,7 +85,7 @@ pub(super) fn monitor(service: &Arc<Service>, instance: &Arc<Instance>) {
         let end = follow_end(remote.closed(), Arc::downgrade(service), Arc::downgrade(instance));
         monitors.push(AbortOnDropHandle::new(tokio::spawn(end)));
     }
-    *instance.monitors.write().unwrap_or_else(PoisonError::into_inner) = monitors;
+    *instance.monitors.write() = monitors;
 }
 
 async fn follow_changes(mut changes: Receiver<Change>, service: Weak<Service>, instance: Weak<Instance>) {

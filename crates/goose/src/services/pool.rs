@@ -4,13 +4,14 @@ use std::{
     collections::HashMap,
     ops::Deref,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use futures::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use super::{
@@ -82,7 +83,7 @@ impl ServicePool {
     /// Fails if the environment names no home.
     pub fn shared() -> Result<(Arc<Self>, BindingContext), ConfigError> {
         static POOL: Mutex<Option<(Arc<ServicePool>, BindingContext)>> = Mutex::new(None);
-        let mut shared = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = POOL.lock();
         if let Some((pool, context)) = &*shared {
             return Ok((Arc::clone(pool), context.clone()));
         }
@@ -160,7 +161,7 @@ impl ServicePool {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Service>>> {
-        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+        self.services.lock()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -13,6 +13,7 @@ use goose_extension::{
     CallContext, CheckedArguments, Extension, Subscriptions, ToolError, ToolOutput, ToolResult,
 };
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::{
@@ -369,7 +370,7 @@ impl Service {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ServiceState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Events are sent under the lock of the [`ServiceState`], so that they come in the order in which things happened. No
 //! start begins while an earlier instance of the same service is still ending.
 
-use std::sync::{Arc, PoisonError, Weak, atomic::Ordering};
+use std::sync::{Arc, Weak, atomic::Ordering};
 
 use goose_extension::ToolError;
 use tokio::time::Instant;
@@ -176,9 +176,9 @@ impl Service {
         };
         let Some(listing) = self.cached_listing() else { return };
         let unsaved = Arc::clone(&self.unsaved);
-        *unsaved.lock().unwrap_or_else(PoisonError::into_inner) = Some(listing);
+        *unsaved.lock() = Some(listing);
         tokio::task::spawn_blocking(move || {
-            let mut unsaved = unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut unsaved = unsaved.lock();
             let saved = unsaved.take().map(|listing| cache.save(&key, &listing));
             if let Some(Err(error)) = saved {
                 tracing::warn!(%error, "a tool list could not be kept");

@@ -1,6 +1,6 @@
 //! What running tools ask and show: questions are answered by id, log entries are stored, and the notifier hears of both.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
@@ -13,6 +13,7 @@ use goose::{
 };
 use goose_extension::{ElicitAction, Elicited, Notifier, Requirements, RichRenderable, prelude::*};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
+use parking_lot::Mutex;
 
 use crate::{
     exchange_support::{Stage, all, done, outcome, provider, until_event},
@@ -25,7 +26,7 @@ struct Listener(Arc<Mutex<Vec<String>>>);
 
 impl Listener {
     fn note(&self, text: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.0.lock().push(text);
     }
 }
 
@@ -93,7 +94,7 @@ async fn log_and_status_reach_the_notifier_the_events_and_the_store() -> anyhow:
         stage.exchange.extensions().add_extension(Arc::new(Showing))?;
         let events = stage.say("Work").await?;
         assert_eq!(outcome(&events)?, &done());
-        assert_eq!(*heard.0.lock().unwrap(), ["status working", "log a plan"], "{tool}");
+        assert_eq!(*heard.0.lock(), ["status working", "log a plan"], "{tool}");
         let shown: Vec<&Event> =
             events.iter().filter(|event| matches!(event, Event::Log { .. } | Event::Status { .. })).collect();
         let [Event::Status { message, .. }, Event::Log { call, .. }] = &shown[..] else {

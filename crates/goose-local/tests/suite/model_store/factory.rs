@@ -1,10 +1,6 @@
 //! The factory: downloads with consent only, and providers from files that are there.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, fs, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use async_trait::async_trait;
@@ -14,6 +10,7 @@ use goose_local::{
 };
 use goose_providers::ProviderFactory as _;
 use goose_test_support::tiny_model;
+use parking_lot::Mutex;
 
 use super::{NAME, good_hub, hub_source, sha256};
 
@@ -28,7 +25,7 @@ struct User {
 struct Shown(Log);
 
 fn note(log: &Log, what: String) {
-    log.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    log.lock().push(what);
 }
 
 #[async_trait]
@@ -100,7 +97,7 @@ async fn a_missing_model_is_downloaded_after_consent_only() -> anyhow::Result<()
     models(Some(Ok(()))).fetch(NAME, &lookup).await?;
     let wanted =
         ["asked for tiny", "asked for tiny", "all bytes", "ended: true", "ready: tiny", "ready: tiny"];
-    assert_eq!(*log.lock().unwrap_or_else(PoisonError::into_inner), wanted);
+    assert_eq!(*log.lock(), wanted);
     let provider = models(None).build(NAME, &lookup)?;
     assert_eq!((provider.name(), provider.model().name.as_str()), ("local", NAME));
 

@@ -7,7 +7,6 @@ mod pip;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -15,6 +14,7 @@ use goose_local::model_store::{
     Catalogue, CatalogueEntry, Event, ModelStore, ModelStoreError, PullOptions, Pulled, Source,
 };
 use goose_test_support::{HttpAnswer, Loopback};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 /// The name of the model in these tests.
@@ -78,14 +78,14 @@ impl Bench {
 
     async fn pull(&self) -> Result<Pulled, ModelStoreError> {
         let tell = |event: Event<'_>| {
-            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{event:?}"));
+            self.told.lock().push(format!("{event:?}"));
         };
         self.store.pull(NAME, &self.options, &tell).await
     }
 
     /// Returns the events of one kind.
     fn told(&self, kind: &str) -> Vec<String> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = self.told.lock();
         told.iter().filter(|event| event.starts_with(kind)).cloned().collect()
     }
 

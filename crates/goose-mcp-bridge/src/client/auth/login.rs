@@ -1,10 +1,6 @@
 //! Logging in: the page that a browser shows, the address that it returns to, and the token in exchange.
 
-use std::{
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use axum::{
@@ -16,6 +12,7 @@ use axum::{
 };
 use goose_extension::{ToolError, ToolResult};
 use goose_process::{ProcessSpec, Stream};
+use parking_lot::Mutex;
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
 use tokio::{net::TcpListener, sync::oneshot};
 use tokio_util::sync::CancellationToken;
@@ -305,7 +302,7 @@ async fn receive(State(desk): State<Arc<CallbackServer>>, uri: Uri) -> Response 
         (Some(code), None) => Ok(Answer { code, issuer: find("iss") }),
         (None, None) => return page(StatusCode::BAD_REQUEST, STRANGE),
     };
-    let Some(waiting) = desk.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some(waiting) = desk.waiting.lock().take() else {
         return page(StatusCode::GONE, STRANGE);
     };
     let text = if result.is_ok() { DONE } else { FAILED };

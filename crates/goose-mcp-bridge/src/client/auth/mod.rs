@@ -14,12 +14,13 @@ use std::{
     collections::HashMap,
     pin::pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 use url::Url;
 
@@ -145,7 +146,7 @@ impl OAuth {
 
     pub(super) fn credentials(&self, server: &Url) -> Credentials {
         let server = store::key(server);
-        let mut login_locks = self.login_locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut login_locks = self.login_locks.lock();
         let login_lock = login_locks.entry(server.to_string()).or_default();
         Credentials {
             settings: Arc::clone(&self.settings),

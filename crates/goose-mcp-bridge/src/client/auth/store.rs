@@ -6,13 +6,13 @@ use std::{
     io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use async_trait::async_trait;
 use goose_extension::{ToolError, ToolResult};
 use goose_fs::{AtomicFile, FileLock, create_private_dir, open_lock_file};
+use parking_lot::Mutex;
 use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -101,17 +101,17 @@ pub struct MemoryTokenStore {
 #[async_trait]
 impl TokenStore for MemoryTokenStore {
     async fn load(&self, server: &Url) -> ToolResult<Option<StoredLogin>> {
-        Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
+        Ok(self.logins.lock().get(server).cloned())
     }
 
     async fn save(&self, server: &Url, login: &StoredLogin) -> ToolResult<()> {
-        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logins = self.logins.lock();
         logins.insert(server.clone(), login.clone());
         Ok(())
     }
 
     async fn clear(&self, server: &Url) -> ToolResult<()> {
-        self.logins.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+        self.logins.lock().remove(server);
         Ok(())
     }
 }

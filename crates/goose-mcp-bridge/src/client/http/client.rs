@@ -3,13 +3,14 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use http::{HeaderName, HeaderValue};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions as _, RequestId,
@@ -84,7 +85,7 @@ impl HttpClient {
 
     /// The login that the greeting failed for, if it did.
     pub(super) fn take_challenge(&self) -> Option<Challenge> {
-        self.greeting.challenge.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.greeting.challenge.lock().take()
     }
 
     async fn token(&self) -> Result<Option<String>, HttpError> {
@@ -155,7 +156,7 @@ impl HttpClient {
         }
         if !self.greeting.is_over.load(Ordering::Acquire) {
             let header = challenge.header.clone().unwrap_or_default();
-            *self.greeting.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(challenge);
+            *self.greeting.challenge.lock() = Some(challenge);
             return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(header)));
         }
         if credentials.is_connected() && !logins.has_caller {
@@ -340,7 +341,7 @@ pub(super) struct LostResponses(Arc<Mutex<HashSet<RequestId>>>);
 
 impl LostResponses {
     fn lock(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Remembers a call whose answer is yet to come.

@@ -1,6 +1,6 @@
 //! `edit`: replaces text in a file, exactly and all or nothing.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use goose_extension::{Backend, prelude::*};
 
@@ -54,7 +54,7 @@ impl Developer {
         let places = if replace_all == Some(true) { Places::All } else { Places::One };
         let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
         let (place, change) = blocking(move || {
-            let _turn = changes.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = changes.lock();
             let change = edit_file(&*backend, &place, &edits, places)?;
             Ok((place, change))
         })

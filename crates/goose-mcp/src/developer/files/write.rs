@@ -1,6 +1,6 @@
 //! `write`: makes a file, or gives one new content.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use goose_extension::{Backend, FileRead, prelude::*};
 
@@ -28,7 +28,7 @@ impl Developer {
         let place = self.resolve_path(path, context)?;
         let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
         let (place, written) = blocking(move || {
-            let _turn = changes.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = changes.lock();
             if overwrite == Some(false) {
                 must_be_new(&*backend, &place)?;
             }

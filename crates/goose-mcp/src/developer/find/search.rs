@@ -6,10 +6,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use goose_extension::prelude::*;
@@ -21,6 +18,7 @@ use ignore::{
     WalkState,
     overrides::{Override, OverrideBuilder},
 };
+use parking_lot::Mutex;
 
 use super::walk::{Root, Walk};
 use crate::developer::{Developer, blocking, files::check_readable};
@@ -182,7 +180,7 @@ impl Hunt {
         let name = self.root.relative(file);
         let bytes = name.as_os_str().as_encoded_bytes();
         if self.matcher.is_match(bytes).unwrap_or(false) {
-            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut named = self.named.lock();
             if named.len() < MAX_NAMED {
                 named.push(name.to_path_buf());
             }
@@ -202,12 +200,12 @@ impl Hunt {
         if !lines.shown.is_empty() {
             let name = self.root.relative(file);
             let name = if name.as_os_str().is_empty() { Path::new(&self.given) } else { name };
-            self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_path_buf(), lines.shown);
+            self.found.lock().insert(name.to_path_buf(), lines.shown);
         }
     }
 
     fn render(&self) -> String {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock();
         let mut shown = String::new();
         for (file, lines) in &*found {
             let _ = writeln!(shown, "{}\n{lines}", file.display());
@@ -239,7 +237,7 @@ impl Hunt {
 impl Hunt {
     /// What there is to say where no text matches.
     fn nothing(&self) -> String {
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.named.lock();
         named.sort_unstable();
         if named.is_empty() {
             return "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n"

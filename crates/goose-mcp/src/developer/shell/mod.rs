@@ -20,15 +20,11 @@ mod run;
 mod spill;
 mod stream_output;
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use goose_extension::prelude::*;
 use goose_fs::truncate_chars;
+use parking_lot::Mutex;
 
 use self::{program::Program, run::Run, spill::Scratch};
 use super::Developer;
@@ -66,7 +62,7 @@ struct Registered {
 
 impl RunningCommands {
     fn register(self: &Arc<Self>, command: &str) -> Registered {
-        let mut commands = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut commands = self.0.lock();
         commands.0 += 1;
         let number = commands.0;
         commands.1.insert(number, truncate_chars(command, MAX_STATUS_CHARS).into_owned());
@@ -76,7 +72,7 @@ impl RunningCommands {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.commands.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.number);
+        self.commands.0.lock().1.remove(&self.number);
     }
 }
 
@@ -96,7 +92,7 @@ impl Shell {
 
     /// The commands that run now, oldest first.
     pub(super) fn running(&self) -> Vec<String> {
-        self.running.0.lock().unwrap_or_else(PoisonError::into_inner).1.values().cloned().collect()
+        self.running.0.lock().1.values().cloned().collect()
     }
 }
 

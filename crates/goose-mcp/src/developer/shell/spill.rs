@@ -7,11 +7,12 @@ use std::{
     collections::VecDeque,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use goose_fs::create_private_dir;
+use parking_lot::Mutex;
 use tempfile::TempPath;
 use tokio::{fs::File, io::AsyncWriteExt as _};
 
@@ -63,7 +64,7 @@ impl Scratch {
         let made = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(&self.folder)?;
         let (file, temporary) = made.into_parts();
         let path = temporary.to_path_buf();
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock();
         files.push_back(temporary);
         if files.len() > MAX_FILES {
             files.pop_front();

@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -14,6 +14,7 @@ use axum::{
     http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -129,7 +130,7 @@ impl Door {
         if self.server.options.wire == Wire::New {
             return None;
         }
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.sessions.lock();
         let (status, text) = match session_of(headers) {
             None => (StatusCode::BAD_REQUEST, "There is no session id. Begin with `initialize`."),
             Some(id) if sessions.contains(id) => return None,
@@ -141,13 +142,13 @@ impl Door {
     fn open_session(&self) -> String {
         let number = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
         let id = format!("session-{number}");
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+        self.sessions.lock().insert(id.clone());
         id
     }
 
     fn forget(&self, session: Option<&str>) {
         if let Some(id) = session {
-            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+            self.sessions.lock().remove(id);
         }
     }
 }

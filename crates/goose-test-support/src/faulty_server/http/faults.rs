@@ -1,13 +1,6 @@
 //! Faults that come before the message is looked at: statuses, redirects; and the log of headers.
 
-use std::{
-    collections::VecDeque,
-    fmt::Write as _,
-    fs::OpenOptions,
-    io::Write as _,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::VecDeque, fmt::Write as _, fs::OpenOptions, io::Write as _, path::Path};
 
 use axum::{
     http::{
@@ -16,6 +9,7 @@ use axum::{
     },
     response::{IntoResponse as _, Response},
 };
+use parking_lot::Mutex;
 
 use crate::faulty_server::options::Http;
 
@@ -67,7 +61,7 @@ impl Faults {
     }
 
     fn next_status(&self) -> Option<u16> {
-        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statuses = self.statuses.lock();
         while let Some((code, times)) = statuses.front_mut() {
             if *times > 0 {
                 *times -= 1;

@@ -3,12 +3,13 @@
 use std::{
     io::{self, Write},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use axum::body::{Body, Bytes};
 use futures::Stream;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -44,7 +45,7 @@ struct ResponseOutlet {
 
 impl Outlet for ResponseOutlet {
     fn send(&self, writing: Writing<'_>) -> io::Result<()> {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = self.sender.lock();
         let mut output = Chunks { sender: &sender, waiting: Vec::new() };
         match self.framing {
             Framing::Plain => writing(&mut output)?,

@@ -11,10 +11,11 @@ mod managed_caller;
 mod options;
 mod status;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures::future::join_all;
 use goose_extension::{Extension, Tool, ToolResult};
+use parking_lot::RwLock;
 use thiserror::Error;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -283,7 +284,7 @@ impl Inner {
         &self,
         change: impl FnOnce(&mut Vec<Arc<BoundService>>) -> Result<(), ManagerError>,
     ) -> Result<(), ManagerError> {
-        let mut services = self.services.write().unwrap_or_else(PoisonError::into_inner);
+        let mut services = self.services.write();
         // Under the lock, so that closing the manager after this also gives back the addition.
         if self.cancellation.is_cancelled() {
             return Err(ManagerError::Cancelled);
@@ -291,7 +292,7 @@ impl Inner {
         let mut changed = services.to_vec();
         change(&mut changed)?;
         *services = changed.into();
-        *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.index.write() = None;
         services
             .iter()
             .filter(|bound| bound.service.listing().is_none())
@@ -300,7 +301,7 @@ impl Inner {
     }
 
     fn services(&self) -> Arc<[Arc<BoundService>]> {
-        Arc::clone(&self.services.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.services.read())
     }
 
     fn find(&self, name: &str) -> Result<Arc<BoundService>, ManagerError> {
@@ -316,17 +317,17 @@ impl Inner {
         let services = self.services();
         // Before the listings are read: a change in between shows at the next look.
         let versions: Vec<u64> = services.iter().map(|bound| bound.service.listing_version()).collect();
-        if let Some(indexed) = &*self.index.read().unwrap_or_else(PoisonError::into_inner)
+        if let Some(indexed) = &*self.index.read()
             && indexed.versions == versions
         {
             return Arc::clone(&indexed.index);
         }
         let index = Arc::new(ToolIndex::new(handles(&services)));
         // Kept only where the extensions are still these; the lock holds back changes of them.
-        let now = self.services.read().unwrap_or_else(PoisonError::into_inner);
+        let now = self.services.read();
         if Arc::ptr_eq(&now, &services) {
             let indexed = Indexed { versions, index: Arc::clone(&index) };
-            *self.index.write().unwrap_or_else(PoisonError::into_inner) = Some(indexed);
+            *self.index.write() = Some(indexed);
         }
         index
     }
@@ -359,8 +360,8 @@ impl Inner {
     }
 
     fn take_services(&self) -> Arc<[Arc<BoundService>]> {
-        let mut services = self.services.write().unwrap_or_else(PoisonError::into_inner);
-        *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut services = self.services.write();
+        *self.index.write() = None;
         std::mem::take(&mut *services)
     }
 

@@ -4,12 +4,10 @@
 //! once uses one connection. A lease that is dropped half-way, because of an error or because its future was dropped,
 //! takes its connection with it: the database then undoes what was not committed.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{path::Path, sync::Arc};
 
 use futures::{TryStreamExt as _, future, stream::BoxStream};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
@@ -68,7 +66,7 @@ impl Database {
     }
 
     async fn lease(&self, turn: OwnedSemaphorePermit) -> Result<Lease, StoreError> {
-        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.idle.lock().pop();
         let connection = match kept {
             Some(connection) => connection,
             None => self.dialect.connect().await?,
@@ -81,7 +79,7 @@ impl Database {
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         let _writer = turn(&self.writer, 1).await?;
         let _readers = turn(&self.readers, MAX_READERS).await?;
-        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        let idle = std::mem::take(&mut *self.idle.lock());
         for connection in idle {
             connection.shut_down().await.map_err(|error| self.dialect.explain(&error))?;
         }
@@ -90,7 +88,7 @@ impl Database {
 
     #[cfg(test)]
     pub(super) fn idle_connections(&self) -> usize {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.idle.lock().len()
     }
 }
 
@@ -174,7 +172,7 @@ impl Lease {
 
     /// Keeps the connection for the next lease. A transaction must have been committed.
     pub(super) fn give_back(self) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE {
             idle.push(self.connection);
         }

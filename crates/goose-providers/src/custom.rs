@@ -118,11 +118,6 @@ impl CustomProvider {
     pub(crate) fn shown_name(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
-
-    /// The model to begin with.
-    pub(crate) fn first_model(&self) -> Option<&str> {
-        self.default_model.as_deref().or_else(|| Some(self.models.first()?.name.as_str()))
-    }
 }
 
 /// `null` stands for nothing in these files.

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use goose_extension::shown_address;
+use serde::Deserialize;
 use url::Url;
 
 /// Default idle timeout.
@@ -45,7 +46,8 @@ pub enum KeyHeader {
 }
 
 /// The parts of its wire that a service understands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// The parts that every service with this wire understands.
     #[default]

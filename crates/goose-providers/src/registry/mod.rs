@@ -1,10 +1,10 @@
 //! [`Registry`]: from a model's name to its provider.
 //!
 //! ```text
-//! ModelRef ──► Service (table) or CustomProvider ──► ServiceSpec ──► Resolver + Lookup ──► Endpoint ──► Provider
+//! ModelRef ──► Service (services.json or CustomProvider) ──► Resolver + Lookup ──► Endpoint ──► Provider
 //! ```
 //!
-//! - `table`: the services that goose knows, as data; `service`: those and the user's own in one form, also for lists;
+//! - `services.json`: the services that goose knows; `service`: those and the user's own in one form, also for lists;
 //! - `resolve`: from the user's settings to an endpoint and a wire, with `address` (URLs and proxies);
 //! - `choice`: the model if the user chooses none, with the servers on this machine;
 //! - `setup_error`: problems, with fixes and suggestions.
@@ -14,7 +14,6 @@ mod choice;
 mod resolve;
 mod service;
 mod setup_error;
-mod table;
 
 use std::{
     path::Path,
@@ -37,7 +36,7 @@ use crate::{
     provider::{ModelInfo, Provider, ProviderFactory},
     registry::{
         resolve::{Resolved, Resolver, bad},
-        service::{Service, ServiceSpec, Wire},
+        service::{Service, Unsupported, Wire},
     },
     wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, VertexClaude},
 };
@@ -76,12 +75,10 @@ impl Registry {
             let is_new = |name: &str| self.factory(name).is_none();
             let embedded = self.factories.iter().map(|factory| factory.info());
             let own = self.custom.providers.iter().filter(|custom| is_new(&custom.name));
-            let table =
-                table::services().filter(|service| is_new(service.name) && self.own(service.name).is_none());
-            embedded
-                .chain(own.map(ProviderInfo::from_custom))
-                .chain(table.map(ProviderInfo::from_service))
-                .collect()
+            let is_known = |service: &&Service<'_>| is_new(service.name) && self.own(service.name).is_none();
+            let known = service::services().iter().filter(is_known).map(ProviderInfo::from_service);
+            let own = own.map(|custom| ProviderInfo::from_service(&Service::from_custom(custom)));
+            embedded.chain(own).chain(known).collect()
         })
     }
 
@@ -180,9 +177,9 @@ impl Registry {
         }
     }
 
-    fn info_of(&self, spec: &ServiceSpec<'_>, model: &str, overrides: &ModelOverrides) -> ModelInfo {
+    fn info_of(&self, spec: &Service<'_>, model: &str, overrides: &ModelOverrides) -> ModelInfo {
         let mut info = catalogue::model_info(model);
-        if let Some(says) = spec.models.get(model) {
+        if let Some(says) = spec.overrides.get(model) {
             says.apply(&mut info);
         }
         overrides.apply(&mut info);
@@ -227,17 +224,14 @@ impl Registry {
             || known.is_none_or(|info| info.is_custom || info.models.iter().any(|name| name.contains(':')))
     }
 
-    fn spec<'a>(&'a self, model: &ModelRef) -> Result<ServiceSpec<'a>, SetupError> {
+    fn spec<'a>(&'a self, model: &ModelRef) -> Result<Service<'a>, SetupError> {
         let Some(name) = model.provider() else {
             return Err(SetupError::NoProvider { model: model.model().to_owned() });
         };
         if let Some(custom) = self.own(name) {
-            return Ok(ServiceSpec::from_custom(custom));
+            return Ok(Service::from_custom(custom));
         }
-        match service(name) {
-            Some(service) => Ok(ServiceSpec::from_service(service)),
-            None => Err(self.unknown(name, model)),
-        }
+        service(name).cloned().ok_or_else(|| self.unknown(name, model))
     }
 
     fn factory(&self, name: &str) -> Option<&Arc<dyn ProviderFactory>> {
@@ -271,9 +265,9 @@ impl Registry {
         if let Some(problem) = self.problem(name) {
             return SetupError::Description { name: name.to_owned(), problem: problem.clone() };
         }
-        let cannot = table::UNSUPPORTED.iter().find(|(known, ..)| normal(known) == normal(name));
-        if let Some((known, reason, instead)) = cannot {
-            let [name, reason, instead] = [known, reason, instead].map(|text| (*text).to_owned());
+        let mut unsupported = service::unsupported().iter();
+        if let Some(service) = unsupported.find(|service| normal(&service.name) == normal(name)) {
+            let Unsupported { name, reason, instead } = service.clone();
             return SetupError::Unsupported { name, reason, instead };
         }
         let names = self.known().iter().map(|info| info.name.as_str());
@@ -303,17 +297,17 @@ fn looks_like_service(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-fn service(name: &str) -> Option<&'static Service> {
+fn service(name: &str) -> Option<&'static Service<'static>> {
     let name = normal(name);
-    let goes_by = |service: &&Service| {
+    let goes_by = |service: &&Service<'_>| {
         service.name == name || service.aliases.iter().any(|alias| normal(alias) == name)
     };
-    table::services().find(goes_by)
+    service::services().iter().find(goes_by)
 }
 
 fn fit_into_machine(
     info: &mut ModelInfo,
-    spec: &ServiceSpec<'_>,
+    spec: &Service<'_>,
     lookup: &TrackedLookup<'_>,
     overrides: &ModelOverrides,
 ) -> Result<(), SetupError> {
@@ -323,7 +317,7 @@ fn fit_into_machine(
         info.context_limit = limit.ok_or_else(not_a_number)?;
         return Ok(());
     }
-    let own = spec.models.get(info.name.as_str()).is_some_and(|says| says.context_limit.is_some());
+    let own = spec.overrides.get(info.name.as_str()).is_some_and(|says| says.context_limit.is_some());
     if !own && !overrides.says_size_of(&info.name) {
         info.context_limit = info.context_limit.min(OLLAMA_CONTEXT);
     }

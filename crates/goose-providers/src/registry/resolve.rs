@@ -6,11 +6,11 @@ use http::{HeaderName, HeaderValue};
 use url::{Host, Url};
 
 use crate::{
-    endpoint::{ApiKey, Dialect, Endpoint},
+    endpoint::{ApiKey, Dialect, Endpoint, KeyHeader},
     lookup::TrackedLookup,
     registry::{
         address::{self, Usual},
-        service::{CHAT_PATH, ServiceSpec, Setting, Wire},
+        service::{CHAT_PATH, Service, Setting, Wire},
         setup_error::SetupError,
     },
     wires::openai_version,
@@ -30,7 +30,7 @@ pub(super) struct Resolved {
 
 /// The user's settings for one service and one model.
 pub(super) struct Resolver<'a> {
-    pub(super) spec: &'a ServiceSpec<'a>,
+    pub(super) spec: &'a Service<'a>,
     pub(super) model: &'a str,
     pub(super) lookup: &'a TrackedLookup<'a>,
 }
@@ -44,7 +44,8 @@ impl Resolver<'_> {
             BaseKind::BaseUrl => address::join_base(&base.url, &path),
         };
         let mut endpoint = Endpoint::new(self.spec.name, url);
-        endpoint.key_header = self.spec.key_header.clone();
+        endpoint.key_header =
+            self.spec.key_header.map_or(KeyHeader::Usual, |name| KeyHeader::Named(name.to_owned()));
         endpoint.dialect = self.dialect(&endpoint.url);
         endpoint.headers = self.headers()?;
         endpoint.timeout = self.timeout()?.or(self.spec.timeout);
@@ -52,7 +53,8 @@ impl Resolver<'_> {
         if let Some((name, key)) = self.key()? {
             endpoint = endpoint.with_key(key, name);
         }
-        endpoint.key_name = endpoint.key_name.or_else(|| self.spec.keys.first().cloned());
+        endpoint.key_name =
+            endpoint.key_name.or_else(|| self.spec.keys.first().map(|name| (*name).to_owned()));
         Ok(Resolved { wire, endpoint })
     }
 
@@ -63,7 +65,7 @@ impl Resolver<'_> {
 
     /// One of the variables that every service has: `OPENAI_HOST`.
     fn usual(&self, suffix: &str) -> Option<(String, String)> {
-        let name = format!("{}_{suffix}", self.spec.prefix.as_ref()?);
+        let name = format!("{}_{suffix}", self.spec.prefix?);
         let value = self.value(&name)?;
         Some((name, value))
     }
@@ -99,7 +101,7 @@ impl Resolver<'_> {
         }
         let path = match said {
             Some(path) => path,
-            None => self.fill(self.spec.path)?,
+            None => self.fill(self.spec.path())?,
         };
         let is_responses =
             path.split('?').next().unwrap_or_default().trim_end_matches('/').ends_with("responses");
@@ -148,14 +150,14 @@ impl Resolver<'_> {
         if name == "model" {
             return Ok(self.model.to_owned());
         }
-        let unknown = Setting { name, also: &[], default: None, example: None };
-        let variable = self.spec.variables.iter().find(|variable| variable.name == name).unwrap_or(&unknown);
+        let unknown = Setting { name, ..Setting::default() };
+        let variable = self.spec.settings.iter().find(|variable| variable.name == name).unwrap_or(&unknown);
         let mut names = std::iter::once(name).chain(variable.also.iter().copied());
         let said = names.find_map(|name| self.value(name));
         let said = said.or_else(|| variable.default.map(str::to_owned));
         said.or_else(|| self.lookup.secret(name).map(|secret| secret.expose().to_owned())).ok_or_else(|| {
             SetupError::MissingSetting {
-                service: self.spec.shown.to_owned(),
+                service: self.spec.display.to_owned(),
                 variable: name.to_owned(),
                 example: variable.example.map(str::to_owned),
             }
@@ -167,7 +169,7 @@ impl Resolver<'_> {
         for (name, value) in &self.spec.headers {
             headers.push(header(name, &self.fill(value)?, "the headers of the provider")?);
         }
-        for (variable, name) in self.spec.header_settings {
+        for (variable, name) in &self.spec.header_settings {
             if let Some(value) = self.value(variable) {
                 headers.push(header(name, &value, variable)?);
             }
@@ -178,7 +180,7 @@ impl Resolver<'_> {
 
     /// `Name=value,Name=value`, or one on each line.
     fn custom_headers(&self) -> Result<Vec<(String, String)>, SetupError> {
-        let Some(prefix) = &self.spec.prefix else { return Ok(Vec::new()) };
+        let Some(prefix) = self.spec.prefix else { return Ok(Vec::new()) };
         let variable = format!("{prefix}_CUSTOM_HEADERS");
         let said = self.value(&variable);
         let Some(text) = said.or_else(|| Some(self.lookup.secret(&variable)?.expose().to_owned())) else {
@@ -211,17 +213,17 @@ impl Resolver<'_> {
                 let reason = format!("it contains characters that no key has ({} bytes)", key.expose().len());
                 return Err(bad(name, reason));
             }
-            return Ok(Some((name.clone(), key)));
+            return Ok(Some(((*name).to_owned(), key)));
         }
         self.without_key().map(|()| None)
     }
 
     fn without_key(&self) -> Result<(), SetupError> {
-        match self.spec.keys.first().filter(|_| self.spec.needs_key) {
+        match self.spec.keys.first().filter(|_| self.spec.needs_key()) {
             None => Ok(()),
             Some(variable) => Err(SetupError::MissingKey {
-                service: self.spec.shown.to_owned(),
-                variable: variable.clone(),
+                service: self.spec.display.to_owned(),
+                variable: (*variable).to_owned(),
                 advice: self.spec.key_advice.map(str::to_owned),
                 docs: self.spec.docs.map(str::to_owned),
             }),

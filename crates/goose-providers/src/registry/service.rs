@@ -1,20 +1,56 @@
-//! [`Service`], one row of the table; [`ServiceSpec`], a service of the table or of the user's own, in one form;
-//! [`ProviderInfo`], the same for lists and dialogs.
+//! [`Service`], one description of a service: a row of `services.json`, or the user's own; [`ProviderInfo`], the same for
+//! lists and dialogs.
 
-use std::{borrow::Cow, collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
+
+use serde::Deserialize;
 
 use crate::{
     catalogue::ModelOverride,
     custom::{CustomProvider, Engine, WireApi},
-    endpoint::{Dialect, KeyHeader},
+    endpoint::Dialect,
 };
 
+/// Services and their variables as goose users write them (`GOOSE_PROVIDER`, `…_API_KEY`, `…_HOST`). A service that speaks
+/// a known wire needs a row in this file and nothing else. A test reads all of it.
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| serde_json::from_str(include_str!("services.json")).unwrap_or_default());
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// Makers of models, local servers, clouds, then hosts of others' models; the most used ones first.
+    #[serde(borrow)]
+    services: Vec<Service<'static>>,
+    unsupported: Vec<Unsupported>,
+}
+
+/// A service that goose users may have set and that goose cannot talk to.
+#[derive(Clone, Deserialize)]
+pub(super) struct Unsupported {
+    pub(super) name: String,
+    pub(super) reason: String,
+    pub(super) instead: String,
+}
+
+/// Returns every known service, in the order in which they are offered.
+pub(super) fn services() -> &'static [Service<'static>] {
+    &TABLE.services
+}
+
+/// Returns the services that cannot be used.
+pub(super) fn unsupported() -> &'static [Unsupported] {
+    &TABLE.unsupported
+}
+
 /// The protocol of a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Wire {
     /// OpenAI itself: chat, or Responses for the models that want it.
     OpenAi,
     /// OpenAI's chat completions, as many understand them.
+    #[default]
     Chat,
     /// OpenAI's Responses.
     Responses,
@@ -30,208 +66,129 @@ pub(crate) enum Wire {
     Bedrock,
 }
 
-/// The key that a service wants.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Key {
-    /// `<PREFIX>_API_KEY` must be set.
-    Usual,
-    /// `<PREFIX>_API_KEY` may be set.
-    UsualOptional,
-    /// One of these variables must be set; the first is the one to name.
-    OneOf(&'static [&'static str]),
-    /// It takes none.
-    None,
-}
-
-/// A setting that the URL is made with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting<'a> {
-    /// The variable, as it stands in the URL: `${AWS_REGION}`.
-    pub(crate) name: &'a str,
-    /// Other variables that say the same.
-    pub(crate) also: &'a [&'a str],
-    /// The default; without one the user has to set it.
-    pub(crate) default: Option<&'a str>,
-    /// An example, or its purpose.
-    pub(crate) example: Option<&'a str>,
-}
-
-/// One row of the table. The prefix makes the names of the variables that every service has: `…_HOST`, `…_BASE_URL`,
-/// `…_BASE_PATH`, `…_TIMEOUT` and `…_CUSTOM_HEADERS`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Service {
-    pub(crate) name: &'static str,
-    pub(crate) aliases: &'static [&'static str],
-    pub(crate) display: &'static str,
-    pub(crate) wire: Wire,
-    /// The prefix, where it is not the name.
-    pub(crate) prefix: Option<&'static str>,
-    /// The address; may contain `${SETTING}`.
-    pub(crate) host: &'static str,
-    /// The path; may contain `${SETTING}` and `${model}`.
-    pub(crate) path: &'static str,
-    pub(crate) key: Key,
-    /// The header that holds the bare key, where it is not the wire's own.
-    pub(crate) key_header: Option<&'static str>,
-    pub(crate) dialect: Dialect,
-    pub(crate) settings: &'static [Setting<'static>],
-    /// Headers that are always sent.
-    pub(crate) headers: &'static [(&'static str, &'static str)],
-    /// Headers that are sent where the variable is set.
-    pub(crate) header_settings: &'static [(&'static str, &'static str)],
-    /// Additional advice for a missing key.
-    pub(crate) key_advice: Option<&'static str>,
-    pub(crate) docs: &'static str,
-    /// Well-known models; the first is the one to begin with.
-    pub(crate) models: &'static [&'static str],
-}
-
 /// The usual path of chat completions.
 pub(crate) const CHAT_PATH: &str = "v1/chat/completions";
 
-/// A service that speaks like OpenAI's chat and has nothing special.
-pub(crate) const fn chat(name: &'static str, display: &'static str, host: &'static str) -> Service {
-    Service {
-        name,
-        aliases: &[],
-        display,
-        wire: Wire::Chat,
-        prefix: None,
-        host,
-        path: CHAT_PATH,
-        key: Key::Usual,
-        key_header: None,
-        dialect: Dialect::Common,
-        settings: &[],
-        headers: &[],
-        header_settings: &[],
-        key_advice: None,
-        docs: "",
-        models: &[],
-    }
-}
-
-/// A setting with one name.
-pub(crate) const fn setting(
-    name: &'static str,
-    default: Option<&'static str>,
-    example: &'static str,
-) -> Setting<'static> {
-    Setting { name, also: &[], default, example: Some(example) }
-}
-
-impl Service {
-    fn prefix(&self) -> String {
-        self.prefix.map_or_else(|| self.name.to_uppercase(), str::to_owned)
-    }
-
-    /// The variables that may hold its key, the usual one first.
-    fn keys(&self) -> Vec<String> {
-        match self.key {
-            Key::Usual | Key::UsualOptional => vec![format!("{}_API_KEY", self.prefix())],
-            Key::OneOf(keys) => owned(keys),
-            Key::None => Vec::new(),
+impl Wire {
+    fn usual_path(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Chat => CHAT_PATH,
+            Self::Responses => "v1/responses",
+            Self::Anthropic => "v1/messages",
+            Self::Ollama => "api/chat",
+            Self::Gemini | Self::Vertex | Self::Bedrock => "",
         }
     }
-
-    fn needs_key(&self) -> bool {
-        matches!(self.key, Key::Usual | Key::OneOf(_))
-    }
 }
 
-fn owned(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| (*text).to_owned()).collect()
-}
-
-/// A service, ready to be filled in with what the user has set.
-pub(super) struct ServiceSpec<'a> {
+/// A setting that the URL is made with.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Setting<'a> {
+    /// The variable, as it stands in the URL: `${AWS_REGION}`.
     pub(super) name: &'a str,
-    pub(super) shown: &'a str,
+    /// Other variables that say the same.
+    #[serde(default, borrow)]
+    pub(super) also: Vec<&'a str>,
+    /// The default; without one the user has to set it.
+    pub(super) default: Option<&'a str>,
+    /// An example, or its purpose.
+    pub(super) example: Option<&'a str>,
+    /// True if it may be missing without a default.
+    #[serde(skip)]
+    pub(super) is_optional: bool,
+}
+
+/// A service, ready to be filled in with the user's settings.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Service<'a> {
+    pub(super) name: &'a str,
+    #[serde(borrow)]
+    pub(super) aliases: Vec<&'a str>,
+    pub(super) display: &'a str,
     pub(super) wire: Wire,
-    /// The prefix of the usual variables; none for the user's own services.
-    pub(super) prefix: Option<String>,
+    /// The prefix of the variables that every known service has: `…_HOST`, `…_BASE_URL`, `…_BASE_PATH`, `…_TIMEOUT` and
+    /// `…_CUSTOM_HEADERS`. The user's own services have none.
+    pub(super) prefix: Option<&'a str>,
+    /// The address; may contain `${SETTING}`.
     pub(super) host: &'a str,
-    pub(super) path: &'a str,
-    pub(super) keys: Vec<String>,
-    pub(super) needs_key: bool,
-    pub(super) key_header: KeyHeader,
+    /// The path, where it is not the wire's usual one; may contain `${SETTING}` and `${model}`.
+    path: Option<&'a str>,
+    /// The variables that may hold its key, the usual one first.
+    pub(super) keys: Vec<&'a str>,
+    key_optional: bool,
+    /// The header that holds the bare key, where it is not the wire's own.
+    pub(super) key_header: Option<&'a str>,
+    /// Additional advice for a missing key.
     pub(super) key_advice: Option<&'a str>,
     pub(super) dialect: Dialect,
-    pub(super) variables: Cow<'a, [Setting<'a>]>,
+    pub(super) settings: Vec<Setting<'a>>,
+    /// Headers that are always sent.
     pub(super) headers: Vec<(&'a str, &'a str)>,
-    pub(super) header_settings: &'a [(&'a str, &'a str)],
-    pub(super) timeout: Option<Duration>,
+    /// Headers that are sent where the variable is set.
+    pub(super) header_settings: Vec<(&'a str, &'a str)>,
     pub(super) docs: Option<&'a str>,
-    pub(super) models: BTreeMap<&'a str, ModelOverride>,
+    /// Well-known models; the first is the one to begin with.
+    pub(super) models: Vec<&'a str>,
+    #[serde(skip)]
+    pub(super) timeout: Option<Duration>,
+    #[serde(skip)]
+    default_model: Option<&'a str>,
+    #[serde(skip)]
+    pub(super) overrides: BTreeMap<&'a str, ModelOverride>,
 }
 
-impl<'a> ServiceSpec<'a> {
-    pub(super) fn from_service(service: &'a Service) -> Self {
-        Self {
-            name: service.name,
-            shown: service.display,
-            wire: service.wire,
-            prefix: Some(service.prefix()),
-            host: service.host,
-            path: service.path,
-            keys: service.keys(),
-            needs_key: service.needs_key(),
-            key_header: service.key_header.map_or(KeyHeader::Usual, |name| KeyHeader::Named(name.to_owned())),
-            key_advice: service.key_advice,
-            dialect: service.dialect,
-            variables: Cow::Borrowed(service.settings),
-            headers: service.headers.to_vec(),
-            header_settings: service.header_settings,
-            timeout: None,
-            docs: Some(service.docs),
-            models: BTreeMap::new(),
-        }
+impl<'a> Service<'a> {
+    pub(super) fn path(&self) -> &'a str {
+        self.path.unwrap_or(self.wire.usual_path())
+    }
+
+    pub(super) fn needs_key(&self) -> bool {
+        !self.keys.is_empty() && !self.key_optional
     }
 
     pub(super) fn from_custom(custom: &'a CustomProvider) -> Self {
-        let (wire, usual_path) = custom_wire(custom);
-        let variables = custom.env_vars.iter().map(|variable| Setting {
+        let settings = custom.env_vars.iter().map(|variable| Setting {
             name: &variable.name,
-            also: &[],
             default: variable.default.as_deref(),
             example: variable.description.as_deref(),
+            is_optional: variable.required == Some(false),
+            ..Setting::default()
         });
         let headers = custom.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         Self {
             name: &custom.name,
-            shown: custom.shown_name(),
-            wire,
-            prefix: None,
+            display: custom.shown_name(),
+            wire: custom_wire(custom),
             host: &custom.base_url,
-            path: custom.base_path.as_deref().unwrap_or(usual_path),
-            keys: custom.key_variable().map(str::to_owned).into_iter().collect(),
-            needs_key: custom.requires_auth != Some(false),
-            key_header: KeyHeader::Usual,
-            key_advice: None,
-            dialect: Dialect::Common,
-            variables: variables.collect(),
+            path: custom.base_path.as_deref(),
+            keys: custom.key_variable().into_iter().collect(),
+            key_optional: custom.requires_auth == Some(false),
+            settings: settings.collect(),
             headers: headers.collect(),
-            header_settings: &[],
             timeout: custom.timeout_seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs),
             docs: custom.model_doc_link.as_deref(),
-            models: custom.models.iter().map(|model| (model.name.as_str(), model.says())).collect(),
+            models: custom.models.iter().map(|model| model.name.as_str()).collect(),
+            default_model: custom.default_model.as_deref(),
+            overrides: custom.models.iter().map(|model| (model.name.as_str(), model.says())).collect(),
+            ..Self::default()
         }
     }
 }
 
-/// The wire, and what is asked there. An address that ends like a wire's own path speaks that wire.
-fn custom_wire(custom: &CustomProvider) -> (Wire, &'static str) {
+/// An address that ends like a wire's own path speaks that wire.
+fn custom_wire(custom: &CustomProvider) -> Wire {
     let ends = |end: &str| {
         let path = custom.base_path.as_deref().unwrap_or(&custom.base_url);
         path.split('?').next().unwrap_or_default().trim_end_matches('/').ends_with(end)
     };
     match custom.engine {
-        Engine::Anthropic => (Wire::Anthropic, "v1/messages"),
-        Engine::Ollama if !ends("chat/completions") => (Wire::Ollama, "api/chat"),
+        Engine::Anthropic => Wire::Anthropic,
+        Engine::Ollama if !ends("chat/completions") => Wire::Ollama,
         Engine::Openai if custom.wire_api == Some(WireApi::Responses) || ends("/responses") => {
-            (Wire::Responses, "v1/responses")
+            Wire::Responses
         }
-        Engine::Openai | Engine::Ollama => (Wire::Chat, CHAT_PATH),
+        Engine::Openai | Engine::Ollama => Wire::Chat,
     }
 }
 
@@ -299,58 +256,45 @@ impl ProviderInfo {
         }
     }
 
-    pub(super) fn from_service(service: &Service) -> Self {
+    pub(super) fn from_service(service: &Service<'_>) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let mut settings: Vec<SettingInfo> = service
             .settings
             .iter()
             .map(|setting| SettingInfo {
                 name: setting.name.to_owned(),
-                is_required: setting.default.is_none(),
+                is_required: setting.default.is_none() && !setting.is_optional,
                 default: setting.default.filter(|default| !default.contains("${")).map(str::to_owned),
                 example: setting.example.map(str::to_owned),
             })
             .collect();
-        if !service.host.contains("${") {
-            let host = service.host.to_owned();
-            settings.push(SettingInfo {
-                name: format!("{}_HOST", service.prefix()),
-                is_required: false,
-                default: Some(host.clone()),
-                example: Some(host),
-            });
+        if let Some(prefix) = service.prefix.filter(|_| !service.host.contains("${")) {
+            let host = Some(service.host.to_owned());
+            let name = format!("{prefix}_HOST");
+            settings.push(SettingInfo { name, is_required: false, default: host.clone(), example: host });
         }
+        let default_model = service.default_model.or(service.models.first().copied());
         Self {
             name: service.name.to_owned(),
-            aliases: owned(service.aliases),
+            aliases: owned(&service.aliases),
             display_name: service.display.to_owned(),
-            key_variables: service.keys(),
+            key_variables: owned(&service.keys),
             needs_key: service.needs_key(),
             settings,
-            default_model: service.models.first().map(|model| (*model).to_owned()),
-            models: owned(service.models),
-            docs_url: Some(service.docs.to_owned()),
-            is_custom: false,
+            default_model: default_model.map(str::to_owned),
+            models: owned(&service.models),
+            docs_url: service.docs.map(str::to_owned),
+            is_custom: service.prefix.is_none(),
         }
     }
+}
 
-    pub(super) fn from_custom(custom: &CustomProvider) -> Self {
-        let settings = custom.env_vars.iter().map(|variable| SettingInfo {
-            name: variable.name.clone(),
-            is_required: variable.default.is_none() && variable.required != Some(false),
-            default: variable.default.clone(),
-            example: variable.description.clone(),
-        });
-        Self {
-            name: custom.name.clone(),
-            display_name: custom.shown_name().to_owned(),
-            key_variables: custom.key_variable().map(str::to_owned).into_iter().collect(),
-            needs_key: custom.key_variable().is_some() && custom.requires_auth != Some(false),
-            settings: settings.collect(),
-            default_model: custom.first_model().map(str::to_owned),
-            models: custom.models.iter().map(|model| model.name.clone()).collect(),
-            docs_url: custom.model_doc_link.clone(),
-            is_custom: true,
-            ..Self::default()
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_can_be_read() {
+        serde_json::from_str::<Table>(include_str!("services.json")).unwrap();
     }
 }

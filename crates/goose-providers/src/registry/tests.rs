@@ -6,8 +6,8 @@ use super::*;
 use crate::endpoint::KeyHeader;
 
 fn resolved(name: &str, model: &str, set: &BTreeMap<String, String>) -> Resolved {
-    let spec = ServiceSpec::from_service(service(name).unwrap());
-    Resolver { spec: &spec, model, lookup: &TrackedLookup::new(set) }
+    let spec = service(name).unwrap();
+    Resolver { spec, model, lookup: &TrackedLookup::new(set) }
         .resolve()
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -19,7 +19,7 @@ fn set(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 #[test]
 fn every_service_has_an_address() {
     let mut said = String::new();
-    for service in table::services() {
+    for service in service::services() {
         let info = ProviderInfo::from_service(service);
         let needed = info.settings.iter().filter(|setting| setting.is_required);
         let mut set: BTreeMap<String, String> =
@@ -46,8 +46,9 @@ const NOT_IN_TABLE: &[(&str, &str)] = &[("llama_cpp", "default")];
 /// Models on offer are known: their size decides when a conversation is made shorter.
 #[test]
 fn every_model_on_offer_is_in_the_table_or_excused() {
-    let offered =
-        table::services().flat_map(|service| service.models.iter().map(|model| (service.name, *model)));
+    let offered = service::services()
+        .iter()
+        .flat_map(|service| service.models.iter().map(|model| (service.name, *model)));
     let unknown: Vec<(&str, &str)> = offered.filter(|(_, model)| !catalogue::knows(model)).collect();
     assert_eq!(unknown, NOT_IN_TABLE);
 }

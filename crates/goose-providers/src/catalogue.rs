@@ -1,15 +1,10 @@
 //! Facts about well-known models (size, vision, prices), and the user's overrides.
 
-mod table;
-
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use crate::{
-    catalogue::table::MODELS,
-    provider::{ModelInfo, Prices, PromptStyle},
-};
+use crate::provider::{ModelInfo, Prices, PromptStyle};
 
 /// Context of an unknown model.
 const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
@@ -56,54 +51,36 @@ fn begins_with(text: &str, words: &str) -> bool {
 }
 
 /// The facts about a family of models.
-#[derive(Debug, Clone, Copy)]
 struct Entry {
     prefix: &'static str,
     context: u64,
-    /// Zero where it is not known.
-    output: u64,
-    images: Images,
+    /// `None` where it is not known.
+    output: Option<u64>,
+    sees_images: bool,
     prices: Option<Prices>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Images {
-    Seen,
-    NotSeen,
-}
-
-/// A family that sees images and whose prices are not known.
-const fn model(prefix: &'static str, context: u64, output: u64) -> Entry {
-    Entry { prefix, context, output, images: Images::Seen, prices: None }
-}
+/// Every family, sorted by name. Dots are dashes here; the longest entry that a model's name begins with counts.
+///
+/// Sizes and prices (US dollars for a million tokens, the usual tier, short prompts) were put together in 2026 and have
+/// not been checked row by row against the makers' pages: a row may be out of date or wrong. They serve to show about what
+/// a session costs, not to check a bill; users can correct them under `models:` in the configuration. Where a maker
+/// charges by the hour of the day, or many sell the same model, there is no price here.
+static MODELS: LazyLock<Vec<Entry>> =
+    LazyLock::new(|| include_str!("models.csv").lines().skip(1).filter_map(Entry::parse).collect());
 
 impl Entry {
-    /// The same, but it reads text only.
-    const fn blind(mut self) -> Self {
-        self.images = Images::NotSeen;
-        self
-    }
-
-    /// The same with prices for what it reads and writes.
-    const fn costs(mut self, input: f64, output: f64) -> Self {
-        self.prices = Some(Prices { input, output, cached_input: None, cache_write: None });
-        self
-    }
-
-    /// The same with a price for what it reads from its cache.
-    const fn cached(mut self, price: f64) -> Self {
-        if let Some(prices) = &mut self.prices {
-            prices.cached_input = Some(price);
-        }
-        self
-    }
-
-    /// The same with a price for what is put into its cache.
-    const fn written(mut self, price: f64) -> Self {
-        if let Some(prices) = &mut self.prices {
-            prices.cache_write = Some(price);
-        }
-        self
+    fn parse(row: &'static str) -> Option<Self> {
+        let columns: [&str; 8] = row.split(',').collect::<Vec<_>>().try_into().ok()?;
+        let [prefix, context, output, sees, input_price, output_price, cached, written] = columns;
+        let prices = input_price.parse().ok().zip(output_price.parse().ok()).map(|(input, output)| Prices {
+            input,
+            output,
+            cached_input: cached.parse().ok(),
+            cache_write: written.parse().ok(),
+        });
+        let (context, output) = (context.parse().ok()?, output.parse().ok());
+        Some(Self { prefix, context, output, sees_images: sees == "images", prices })
     }
 
     /// Returns the first contradiction in it.
@@ -116,7 +93,7 @@ impl Entry {
             }
         };
         check((1_024..=10_000_000).contains(&self.context), "no size of a context");
-        check(self.output <= self.context, "an answer larger than the context");
+        check(self.output.is_none_or(|output| output <= self.context), "an answer larger than the context");
         if let Some(Prices { input, output, cached_input, cache_write }) = self.prices {
             check(input > 0.0 && output <= 1_000.0, "prices out of all reason");
             check(output >= input, "writing costs less than reading");
@@ -138,8 +115,8 @@ impl Entry {
         ModelInfo {
             name: name.to_owned(),
             context_limit: self.context,
-            max_output: (self.output > 0).then_some(self.output),
-            sees_images: self.images == Images::Seen,
+            max_output: self.output,
+            sees_images: self.sees_images,
             prices: self.prices,
             prompt_style: PromptStyle::Full,
             max_tool_tokens: None,
@@ -235,6 +212,7 @@ mod tests {
 
     #[test]
     fn every_row_makes_sense() {
+        assert_eq!(MODELS.len(), include_str!("models.csv").lines().count() - 1);
         let faulty: Vec<(&str, Vec<&str>)> = MODELS
             .iter()
             .map(|entry| (entry.prefix, entry.problems()))
@@ -245,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_row_can_be_found() {
-        for entry in MODELS {
+        for entry in MODELS.iter() {
             let found = find(entry.prefix).map(|found| found.prefix);
             assert_eq!(found, Some(entry.prefix), "no name leads to {}", entry.prefix);
         }

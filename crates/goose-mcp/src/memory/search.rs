@@ -8,12 +8,11 @@ use std::collections::HashSet;
 
 use goose_extension::{ToolError, ToolResult};
 
-use super::category::{Category, Selection};
-use super::entry::Located;
-use super::entry::{MAX_TAGS, clean_tag};
-use super::folder::{Folder, MAX_CATEGORIES, MAX_FILE_BYTES};
-use super::page::Found;
-use super::{entry, overview};
+use super::{
+    entry::{self, Category, Located, MAX_TAGS, Selection, clean_tag},
+    folder::{Folder, MAX_CATEGORIES, MAX_FILE_BYTES},
+    page::{self, Found},
+};
 
 /// How long the words of a query may be, all together.
 pub(super) const MAX_QUERY_CHARS: usize = 2_000;
@@ -215,7 +214,7 @@ impl Scan {
                     room = room.saturating_sub(bytes.len());
                     self.add(folder, category, &bytes);
                 }
-                Ok(Reading::TooMuch) => skipped.push(overview::quote_name(category.as_str())),
+                Ok(Reading::TooMuch) => skipped.push(page::quote_name(category.as_str())),
                 Ok(Reading::Nothing) => {}
                 Err(error) => unreadable.push(error.to_string()),
             }
@@ -225,11 +224,11 @@ impl Scan {
                 "One call looks at {} MiB of the {} memory, so it skipped {}. Name a category to look there.",
                 MAX_SCAN_BYTES >> 20,
                 folder.scope.name(),
-                overview::categories(&skipped)
+                page::categories(&skipped)
             ));
         }
         if !unreadable.is_empty() {
-            self.notes.push(overview::few(&unreadable));
+            self.notes.push(page::few(&unreadable));
         }
         if listing.is_cut {
             self.notes
@@ -291,14 +290,14 @@ pub(super) fn explain_missing(place: &str, content: &str, entries: &[Located]) -
         return format!(
             "None of the {} in {place} is this text, or resembles it. Look with retrieve_memories and pass the \
              `data` of the entry exactly as it is shown there.",
-            overview::entries(entries.len())
+            page::entries(entries.len())
         );
     }
     let shown: Vec<String> = near.iter().map(|data| quote(data)).collect();
     format!(
         "None of the {} in {place} is exactly this text. Call again with `memory_content` as one of these (JSON \
          strings):\n{}",
-        overview::entries(entries.len()),
+        page::entries(entries.len()),
         shown.join("\n")
     )
 }

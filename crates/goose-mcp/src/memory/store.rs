@@ -5,12 +5,9 @@ use std::{fmt::Write as _, path::Path};
 use goose_extension::{ToolError, ToolResult};
 
 use super::{
-    category::{Category, Selection},
-    entry::{self, Entry, Located, tidy},
-    folder::{Folder, MAX_FILE_BYTES},
-    locked::Locked,
-    overview,
-    page::Page,
+    entry::{self, Category, Entry, Located, Selection, tidy},
+    folder::{Folder, Locked, MAX_FILE_BYTES},
+    page::{self, Page},
     search::{self, Query, Scan},
 };
 
@@ -42,7 +39,7 @@ pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> T
     locked.replace(category, &file)?;
     let tags =
         if entry.tags.is_empty() { String::new() } else { format!(", tags: {}", entry.tags.join(", ")) };
-    Ok(format!("Remembered in {place} ({}{tags}).", overview::entries(entries.len() + 1)))
+    Ok(format!("Remembered in {place} ({}{tags}).", page::entries(entries.len() + 1)))
 }
 
 /// The entries of one category or of all, oldest first.
@@ -94,8 +91,8 @@ pub(super) fn search(
     let searched = all.found.len();
     let mut page = Page::fill(query.rank(all.found), 0, limit);
     if page.total == 0 {
-        page.add_note(&format!("None of {} fits.", overview::entries(searched)));
-        folders.iter().for_each(|folder| page.add_note(&overview::sentence(folder)));
+        page.add_note(&format!("None of {} fits.", page::entries(searched)));
+        folders.iter().for_each(|folder| page.add_note(&page::sentence(folder)));
         page.add_note("Try other words, fewer tags, or no category.");
     } else if page.more > 0 {
         page.add_note(&format!("{} more fit less well: use more specific words to see them.", page.more));
@@ -125,7 +122,7 @@ pub(super) fn remove_categories(folder: &Folder, selection: &Selection) -> ToolR
         Selection::One(category) => {
             let count = entry::parse(&folder.read(category)?.unwrap_or_default()).len();
             let linked = locked.remove(category)?;
-            let answer = format!("Removed {} with {}.", place(folder, category), overview::entries(count));
+            let answer = format!("Removed {} with {}.", place(folder, category), page::entries(count));
             Ok(match linked {
                 Some(file) => format!("{answer} {}", left_behind(&file)),
                 None => answer,
@@ -144,16 +141,16 @@ fn remove_all(folder: &Folder, locked: &Locked<'_>) -> ToolResult<String> {
         // What cannot be read is not known to be a memory: it stays.
         match folder.read(category).and_then(|_| locked.remove(category)) {
             Ok(linked) => {
-                removed.push(overview::quote_name(category.as_str()));
+                removed.push(page::quote_name(category.as_str()));
                 kept.extend(linked.map(|file| left_behind(&file)));
             }
             Err(error) => failures.push(error.to_string()),
         }
     }
     let scope = folder.scope.name();
-    let mut answer = format!("Removed {} of the {scope} memory.", overview::categories(&removed));
+    let mut answer = format!("Removed {} of the {scope} memory.", page::categories(&removed));
     if !kept.is_empty() {
-        let _ = write!(answer, " {}", overview::few(&kept));
+        let _ = write!(answer, " {}", page::few(&kept));
     }
     if listing.is_cut {
         answer.push_str(" There are more: call again to remove them too.");
@@ -161,7 +158,7 @@ fn remove_all(folder: &Folder, locked: &Locked<'_>) -> ToolResult<String> {
     if failures.is_empty() {
         return Ok(answer);
     }
-    Err(ToolError::ExecutionError(format!("{answer} The rest is still there. {}", overview::few(&failures))))
+    Err(ToolError::ExecutionError(format!("{answer} The rest is still there. {}", page::few(&failures))))
 }
 
 fn left_behind(file: &Path) -> String {
@@ -201,7 +198,7 @@ pub(super) fn remove_entry(
     } else {
         locked.replace(category, &rest)?;
     }
-    let left = overview::entries(entries.len() - 1);
+    let left = page::entries(entries.len() - 1);
     let place = place(folder, category);
     Ok(match matching.len() {
         1 => format!("Removed it from {place}; {left} left."),
@@ -230,10 +227,10 @@ fn nothing(folder: &Folder, selection: &Selection) -> String {
     match selection {
         Selection::One(category) if !matches!(folder.read(category), Ok(Some(_))) => {
             let scope = folder.scope.name();
-            format!("There is no category `{category}` in the {scope} memory. {}", overview::sentence(folder))
+            format!("There is no category `{category}` in the {scope} memory. {}", page::sentence(folder))
         }
         Selection::One(category) => format!("There is nothing in {}.", place(folder, category)),
-        Selection::All => overview::sentence(folder),
+        Selection::All => page::sentence(folder),
     }
 }
 

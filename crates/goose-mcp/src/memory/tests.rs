@@ -5,10 +5,10 @@ use std::{sync::Mutex, thread};
 use proptest::prelude::*;
 
 use super::{
-    category::Category,
+    entry::Category,
     entry::{Entry, append, clean_tag, cut, parse, tidy},
     folder::Scope,
-    locked::{Turn, in_line},
+    folder::{Turn, in_line},
     page::{Found, Page},
     search::Query,
 };

@@ -2,12 +2,11 @@
 //!
 //! - `language`: what is understood; `parser_guard`: what of a file its parser may get; `symbols`: what a file defines and calls;
 //!   `code`: all files of a folder;
-//! - `outline`, `overview`, `focus`: the three maps.
+//! - `overview` (also the outline of a file), `focus`: the maps.
 
 mod code;
 mod focus;
 mod language;
-mod outline;
 mod overview;
 mod parser_guard;
 mod symbols;
@@ -51,16 +50,16 @@ impl Developer {
         let focus = focus.map(str::to_owned).filter(|focus| !focus.trim().is_empty());
         let depth = max_depth.unwrap_or(DEFAULT_DEPTH);
         let follow = follow_depth.unwrap_or(DEFAULT_FOLLOW).min(MAX_FOLLOW);
-        let (walk, backend) = (Walk::of(context), self.local_files(context)?);
+        let (walk, backend) = (Walk::new(context), self.local_files(context)?);
         let map = blocking(move || {
             let root = Root::open(&place, walk)?;
             let map = match focus {
                 Some(symbol) => focus::map(&Code::about(&root, symbol.trim()), symbol.trim(), follow)?,
-                None if root.folder().is_some() => overview::map(&Code::under(&root, Some(depth))),
+                None if root.folder().is_some() => overview::overview(&Code::under(&root, Some(depth))),
                 None => {
                     check_readable(&*backend, &place)?;
                     let symbols = Symbols::of_file(&root, root.path());
-                    outline::map(&symbols.ok_or_else(|| not_understood(&place.given))?)
+                    overview::outline(&symbols.ok_or_else(|| not_understood(&place.given))?)
                 }
             };
             Ok(map)

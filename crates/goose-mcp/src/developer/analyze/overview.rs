@@ -1,4 +1,4 @@
-//! An overview of a folder: each file with what it defines at its top.
+//! The outline of a file, and the overview of a folder: each file with what it defines at its top.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -10,7 +10,8 @@ use super::{
 /// How many names of one file are shown.
 const MAX_NAMES: usize = 12;
 
-pub(super) fn map(code: &Code) -> String {
+/// Lists the files of a folder with their main names.
+pub(super) fn overview(code: &Code) -> String {
     let mut languages: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (_, symbols) in &code.files {
         let (files, lines) = languages.entry(symbols.language).or_default();
@@ -44,4 +45,18 @@ fn names(symbols: &Symbols) -> String {
         names.push("…");
     }
     if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) }
+}
+
+/// Lists the definitions of a file.
+pub(super) fn outline(symbols: &Symbols) -> String {
+    let mut map = format!("{}, {} lines\n", symbols.language, symbols.lines);
+    for definition in &symbols.definitions {
+        let indent = "  ".repeat(definition.depth);
+        let lines = format!("{}-{}", definition.line, definition.end);
+        let _ = writeln!(map, "{lines:>11}  {indent}{}", definition.signature);
+    }
+    if symbols.definitions.is_empty() {
+        map.push_str("It defines nothing.\n");
+    }
+    map
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use goose_extension::{CallContext, RichRenderable};
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::line_ends::plain;
+use super::matching::plain;
 
 /// How much of a difference the person is shown.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;

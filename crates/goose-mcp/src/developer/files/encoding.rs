@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use encoding_rs::WINDOWS_1252;
 
-use super::lossy_utf8;
-
 const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_LE_BOM: &[u8] = b"\xFF\xFE";
 const UTF16_BE_BOM: &[u8] = b"\xFE\xFF";
@@ -63,12 +61,12 @@ impl Encoding {
 
     /// The text as it is shown: what stands for a damaged byte is the sign for it.
     pub(super) fn shown(self, text: &str) -> Cow<'_, str> {
-        if self == Self::DamagedUtf8 { lossy_utf8::shown(text) } else { Cow::Borrowed(text) }
+        if self == Self::DamagedUtf8 { shown_damage(text) } else { Cow::Borrowed(text) }
     }
 
     /// Whether a new text may have a character. One that would become a damaged byte may not come from outside.
     pub(super) fn takes(self, letter: char) -> bool {
-        self != Self::DamagedUtf8 || !lossy_utf8::is_stand_in(letter)
+        self != Self::DamagedUtf8 || !is_stand_in(letter)
     }
 
     /// The bytes of a text.
@@ -82,7 +80,7 @@ impl Encoding {
             Self::Utf8WithBom => Ok([UTF8_BOM, text.as_bytes()].concat()),
             Self::Utf16Le => Ok(to_utf16(UTF16_LE_BOM, text, u16::to_le_bytes)),
             Self::Utf16Be => Ok(to_utf16(UTF16_BE_BOM, text, u16::to_be_bytes)),
-            Self::DamagedUtf8 => Ok(lossy_utf8::encode(text)),
+            Self::DamagedUtf8 => Ok(encode_damaged(text)),
             Self::Windows1252 => match WINDOWS_1252.encode(text) {
                 (bytes, _, false) => Ok(Cow::into_owned(bytes)),
                 _ => Err(text.chars().find(|it| !has_letter(*it)).unwrap_or(char::REPLACEMENT_CHARACTER)),
@@ -97,8 +95,8 @@ fn not_unicode(bytes: &[u8]) -> Option<(String, Encoding)> {
     if !is_text || bytes.contains(&0) {
         return None;
     }
-    if lossy_utf8::is_likely(bytes) {
-        return lossy_utf8::decode(bytes).map(|text| (text, Encoding::DamagedUtf8));
+    if is_likely_utf8(bytes) {
+        return decode_damaged(bytes).map(|text| (text, Encoding::DamagedUtf8));
     }
     let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
     Some((text.into_owned(), Encoding::Windows1252))
@@ -123,6 +121,63 @@ fn utf16(bytes: &[u8], join: fn([u8; 2]) -> u16) -> Option<String> {
 
 fn to_utf16(mark: &[u8], text: &str, split: fn(u16) -> [u8; 2]) -> Vec<u8> {
     mark.iter().copied().chain(text.encode_utf16().flat_map(split)).collect()
+}
+
+/// The characters that stand for the bytes 0 to 255, of those that mean nothing to anybody.
+const FIRST: u32 = 0x0010_F700;
+
+/// Whether bytes that are not all UTF-8 are meant to be: more of what is not ASCII is right than wrong. In other encodings
+/// hardly any of it is.
+fn is_likely_utf8(bytes: &[u8]) -> bool {
+    let (mut right, mut wrong) = (0_usize, 0_usize);
+    for chunk in bytes.utf8_chunks() {
+        right += chunk.valid().chars().filter(|letter| !letter.is_ascii()).count();
+        wrong += chunk.invalid().len();
+    }
+    right >= wrong
+}
+
+/// The text; `None` where a character that is to stand for a byte is there already.
+fn decode_damaged(bytes: &[u8]) -> Option<String> {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        if chunk.valid().contains(is_stand_in) {
+            return None;
+        }
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(FIRST + u32::from(*byte))));
+    }
+    Some(text)
+}
+
+/// The bytes again.
+fn encode_damaged(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    for letter in text.chars() {
+        match byte(letter) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    bytes
+}
+
+/// Whether a character stands for a byte.
+fn is_stand_in(letter: char) -> bool {
+    byte(letter).is_some()
+}
+
+/// The text as it is shown.
+fn shown_damage(text: &str) -> Cow<'_, str> {
+    if text.contains(is_stand_in) {
+        Cow::Owned(text.replace(is_stand_in, "\u{FFFD}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn byte(letter: char) -> Option<u8> {
+    u32::from(letter).checked_sub(FIRST).and_then(|byte| u8::try_from(byte).ok())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{
     super::{Developer, blocking, resolve_path::ResolvedPath},
     change::Change,
     encoding::Encoding,
-    line_ends::LineEnd,
+    matching::LineEnd,
     open::{Opened, look, replace},
 };
 

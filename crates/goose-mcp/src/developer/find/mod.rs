@@ -5,6 +5,175 @@
 
 mod search;
 mod tree;
-mod walk;
 
-pub(super) use walk::{Root, Walk};
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use goose_extension::{CallContext, FileError, HardLinks, ToolError, ToolResult};
+use goose_fs::{Folder, is_link, open_file};
+use ignore::WalkBuilder;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    developer::{
+        files::{moved, similar_names},
+        resolve_path::ResolvedPath,
+    },
+    local_backend::regular,
+};
+
+/// How many files and folders one call looks at.
+const MAX_ENTRIES: usize = 200_000;
+
+/// A walk that can be cancelled, ends by itself, and knows what it could not look at.
+#[derive(Clone)]
+pub(in crate::developer) struct Walk {
+    cancelled: Option<CancellationToken>,
+    left: Arc<AtomicUsize>,
+    cut: Arc<AtomicBool>,
+    unreadable: Arc<AtomicUsize>,
+    hard_linked: Arc<AtomicBool>,
+}
+
+impl Walk {
+    pub(in crate::developer) fn new(context: &CallContext) -> Self {
+        Self {
+            cancelled: context.cancellation().cloned(),
+            left: Arc::new(AtomicUsize::new(MAX_ENTRIES)),
+            cut: Arc::default(),
+            unreadable: Arc::default(),
+            hard_linked: Arc::default(),
+        }
+    }
+
+    /// Whether the call was cancelled.
+    pub(in crate::developer) fn is_cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Whether to look at one more entry.
+    pub(in crate::developer) fn goes_on(&self) -> bool {
+        if self.is_cancelled() {
+            return false;
+        }
+        let taken = self.left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if taken.is_err() {
+            self.cut.store(true, Ordering::Relaxed);
+        }
+        taken.is_ok()
+    }
+
+    /// Counts something that could not be looked at.
+    pub(in crate::developer) fn miss(&self) {
+        self.unreadable.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is said where it did not see everything.
+    pub(in crate::developer) fn remark(&self) -> Option<String> {
+        let mut remark = String::new();
+        if self.cut.load(Ordering::Relaxed) {
+            let _ = writeln!(
+                remark,
+                "[Stopped after {MAX_ENTRIES} files and folders. Name a smaller folder to see the rest.]"
+            );
+        }
+        match self.unreadable.load(Ordering::Relaxed) {
+            0 => {}
+            count => {
+                let _ = writeln!(
+                    remark,
+                    "[Could not be read, for lack of permission or another reason: {count}]"
+                );
+            }
+        }
+        if self.hard_linked.load(Ordering::Relaxed) {
+            remark.push_str(
+                "[Left out: files with other names (hard links), which may be protected ones. Name such a file to use it.]\n",
+            );
+        }
+        (!remark.is_empty()).then_some(remark)
+    }
+}
+
+/// The open file or folder that a walk begins with. What the walk finds by its path counts only where it is found below this folder
+/// as well, without any link on the way: another program may replace folders by links meanwhile.
+pub(in crate::developer) struct Root {
+    path: PathBuf,
+    /// `None` where it is a file.
+    folder: Option<Folder>,
+    hard_links: HardLinks,
+    pub(in crate::developer) walk: Walk,
+}
+
+impl Root {
+    /// Opens a place, where there is something.
+    ///
+    /// # Errors
+    ///
+    /// Where there is nothing, or it cannot be opened.
+    pub(in crate::developer) fn open(place: &ResolvedPath, walk: Walk) -> ToolResult<Self> {
+        let (given, path) = (&place.given, &place.target.path);
+        let folder = match Folder::open(path) {
+            Ok(folder) => Some(folder),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => None,
+            Err(error) if is_link(&error) => return Err(moved(given)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let near = similar_names(path);
+                return Err(ToolError::ExecutionError(format!(
+                    "There is no `{given}`.{near} Use `tree` on the folder above to see what is there."
+                )));
+            }
+            Err(error) => {
+                return Err(ToolError::ExecutionError(format!(
+                    "`{given}` cannot be looked at: {error}. Use `tree` on the folder above to see what is there."
+                )));
+            }
+        };
+        Ok(Self { path: path.clone(), folder, hard_links: place.target.hard_links, walk })
+    }
+
+    pub(in crate::developer) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open folder; `None` where it is a file.
+    pub(in crate::developer) fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
+    }
+
+    /// The path of something that was found, relative to the folder.
+    pub(in crate::developer) fn relative<'a>(&self, found: &'a Path) -> &'a Path {
+        found.strip_prefix(&self.path).unwrap_or(found)
+    }
+
+    /// How the folder is walked through.
+    pub(in crate::developer) fn walk_builder(&self) -> WalkBuilder {
+        let mut builder = WalkBuilder::new(&self.path);
+        // Ignore files count outside of repositories too.
+        builder.require_git(false).filter_entry(|entry| entry.file_name() != ".git");
+        builder
+    }
+
+    /// Opens a regular file that was found, where it may be used.
+    pub(in crate::developer) fn open_regular(&self, found: &Path) -> Option<File> {
+        let file = match &self.folder {
+            Some(folder) => folder.open_file(self.relative(found)),
+            None => open_file(&self.path),
+        };
+        let file = file.ok()?;
+        match regular(&file, self.hard_links) {
+            Ok(_) => return Some(file),
+            Err(FileError::HardLinked) => self.walk.hard_linked.store(true, Ordering::Relaxed),
+            Err(_) => {}
+        }
+        None
+    }
+}

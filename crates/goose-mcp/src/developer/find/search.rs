@@ -20,7 +20,7 @@ use ignore::{
 };
 use parking_lot::Mutex;
 
-use super::walk::{Root, Walk};
+use super::{Root, Walk};
 use crate::developer::{Developer, blocking, files::check_readable};
 
 /// How many matches are shown where nobody says otherwise.
@@ -64,7 +64,7 @@ impl Developer {
         let glob = glob.map(str::to_owned);
         let around = context_lines.unwrap_or(0).min(MAX_CONTEXT);
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let (walk, backend) = (Walk::of(context), self.local_files(context)?);
+        let (walk, backend) = (Walk::new(context), self.local_files(context)?);
         blocking(move || {
             let root = Root::open(&place, walk)?;
             if root.folder().is_none() {

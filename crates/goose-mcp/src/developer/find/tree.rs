@@ -7,7 +7,7 @@ use goose_fs::Folder;
 use ignore::DirEntry;
 use rustix::fs::FileType;
 
-use super::walk::{Root, Walk};
+use super::{Root, Walk};
 use crate::developer::{Developer, blocking};
 
 const DEFAULT_DEPTH: usize = 2;
@@ -30,7 +30,7 @@ impl Developer {
         let place = self.resolve_path(path, context)?;
         let depth = depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
         self.local_files(context)?;
-        let walk = Walk::of(context);
+        let walk = Walk::new(context);
         blocking(move || {
             let root = Root::open(&place, walk)?;
             let Some(folder) = root.folder() else {

@@ -3,11 +3,10 @@
 //! | file | what it is about |
 //! | --- | --- |
 //! | `program.rs` | the shell and its environment |
-//! | `run.rs` | one command from start to end |
+//! | `run.rs` | one command from start to end, its output as it comes |
 //! | `head_tail_buffer.rs` | the head and the tail of its output |
 //! | `spill.rs` | the whole of a long output in a file |
 //! | `clean.rs` | terminal output as plain text |
-//! | `stream_output.rs` | the output as it comes |
 //! | `outcome.rs` | the result for the model |
 //!
 //! What a command leaves running in the background lives on until goose ends.
@@ -18,7 +17,6 @@ mod outcome;
 mod program;
 mod run;
 mod spill;
-mod stream_output;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 

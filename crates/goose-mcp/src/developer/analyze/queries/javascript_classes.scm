@@ -1,0 +1,2 @@
+(class_declaration name: (identifier) @name) @class
+(new_expression constructor: (identifier) @call)

@@ -2,3 +2,5 @@
 //!
 //! Each is written with `#[tool]` like any other and built for one agent in one session; none is shared in the pool of
 //! services. Their classes are in [`builtins`](crate::builtins).
+
+pub mod chatrecall;

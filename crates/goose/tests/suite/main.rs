@@ -6,6 +6,7 @@ mod agent_manager;
 mod asking;
 mod bad_output;
 mod call_path;
+mod chatrecall;
 mod config_command_line;
 mod config_editor;
 mod config_environment;

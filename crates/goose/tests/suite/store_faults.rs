@@ -64,9 +64,9 @@ async fn a_newer_store_is_refused() -> anyhow::Result<()> {
     shelf.store.close().await?;
     raw(&shelf.file()).await?.execute("PRAGMA user_version = 999").await?;
     let error = refusal(&shelf.file()).await?;
-    assert!(error.to_string().contains("version 999") && error.to_string().contains("up to 2"), "{error}");
+    assert!(error.to_string().contains("version 999") && error.to_string().contains("up to 3"), "{error}");
     assert!(error.hint().is_some());
-    raw(&shelf.file()).await?.execute("PRAGMA user_version = 2").await?;
+    raw(&shelf.file()).await?.execute("PRAGMA user_version = 3").await?;
     assert_eq!(shelf.store.steps(session.id()).await?.steps.len(), 1);
     Ok(())
 }

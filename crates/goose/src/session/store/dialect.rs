@@ -23,8 +23,8 @@ pub(super) trait Dialect: fmt::Debug + Send + Sync {
     /// Returns the statements that databases do not share.
     fn sql(&self) -> &'static Sql;
 
-    /// Returns the search condition for steps that have a word with each of these beginnings.
-    fn search_condition(&self, words: &[String]) -> String;
+    /// Returns the search condition for texts that have all these terms.
+    fn search_condition(&self, terms: &[SearchTerm<'_>]) -> String;
 
     /// Keeps the database's log from growing. Called at the end of a reply.
     fn checkpoint<'a>(&'a self, connection: &'a mut dyn Connection)
@@ -34,17 +34,31 @@ pub(super) trait Dialect: fmt::Debug + Send + Sync {
     fn flush(&self) -> BoxFuture<'_, io::Result<()>>;
 }
 
+/// A word of letters and digits to search for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SearchTerm<'a> {
+    pub(super) word: &'a str,
+    /// Longer words that begin with it match, too.
+    pub(super) is_prefix: bool,
+}
+
 /// The statements that databases do not share.
 pub(super) struct Sql {
     /// Begins a transaction that only reads, as of one moment.
     pub(super) begin_read: &'static str,
     /// Begins a transaction that writes. It waits for others that do.
     pub(super) begin_write: &'static str,
-    /// Makes a step searchable. Parameters: session, seq, text.
+    /// Makes a step searchable. Parameters: session, seq, text, the id that all texts of its day are above.
     pub(super) index_step: &'static str,
-    /// Finds steps of the user's sessions, the best first. Parameters: condition, limit.
-    /// Columns: `session_id`, `seq`, `at`, `kind`, `name`, `snippet`.
-    pub(super) search: &'static str,
+    /// Finds the newest texts that match. Parameters: condition, first id, last id, a session to leave out, limit.
+    /// Column: `ids`, a JSON array, the newest first.
+    pub(super) matching: &'static str,
+    /// Describes those texts of the user's sessions that are from a span of time, and from a folder unless that is NULL.
+    /// Parameters: ids as a JSON array, from, until, folder.
+    /// Columns: `id`, `session_id`, `seq`, `at`, `kind`, `name`, `bytes`.
+    pub(super) matches: &'static str,
+    /// Reads texts. Parameter: ids as a JSON array. Columns: `id`, `text`.
+    pub(super) texts: &'static str,
     /// What a removal does first, within its transaction: deleted content must not stay in the file.
     pub(super) begin_removal: &'static str,
     /// Removes a session from the search index. Parameter: session.

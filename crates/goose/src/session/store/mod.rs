@@ -3,6 +3,7 @@
 //! ```text
 //! session    append the steps of one session       manage    create, fork, rename, remove
 //! read       list, find, open                      search    full-text search
+//! index      makes steps searchable                snippet   the part of a text around a word
 //! row        steps as rows, counters               error     what can go wrong
 //! database   connections: one writer, some readers
 //! dialect    what the store needs of a database    sqlite    the file, its tables, SQL and errors
@@ -16,11 +17,13 @@ mod database;
 mod detach_on_drop;
 mod dialect;
 mod error;
+mod index;
 mod manage;
 mod read;
 mod row;
 mod search;
 mod session;
+mod snippet;
 mod sqlite;
 
 use std::{
@@ -33,7 +36,7 @@ use dialect::Statement;
 pub use error::StoreError;
 pub(super) use manage::ImportedSession;
 pub(super) use row::StepRow;
-pub use search::Found;
+pub use search::{Found, SearchQuery, SearchResults};
 pub use session::Session;
 
 use crate::config::Paths;

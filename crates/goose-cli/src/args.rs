@@ -60,6 +60,9 @@ pub(crate) struct ConversationArgs {
     /// Resume a copy and leave the original unchanged
     #[arg(long, group = "resumes", help_heading = SESSION)]
     pub(crate) fork: bool,
+    /// Agent to talk to, with its mode: 'coding-agent/backend'
+    #[arg(long, value_name = "AGENT[/MODE]", help_heading = SESSION)]
+    pub(crate) agent: Option<String>,
     /// Maximum number of model calls per reply
     #[arg(long, value_name = "N", help_heading = SESSION, value_parser = value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
@@ -89,7 +92,7 @@ pub(crate) struct ModelArgs {
     /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'
     #[arg(long, value_name = "MODE", help_heading = MODEL)]
     pub(crate) mode: Option<String>,
-    /// Trust this project's configuration (.goose/config.yaml)
+    /// Trust this project's configuration and agents (.goose)
     #[arg(long, help_heading = MODEL)]
     pub(crate) trust_project: bool,
     /// Download the small local model without asking, if it is needed
@@ -117,5 +120,5 @@ impl Consent {
 
 /// Accepts the names of built-in extensions.
 pub(crate) fn builtins() -> PossibleValuesParser {
-    PossibleValuesParser::new(goose::builtins::available().map(|builtin| builtin.name))
+    PossibleValuesParser::new(goose::builtins::services().map(|builtin| builtin.name))
 }

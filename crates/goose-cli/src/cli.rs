@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 #[cfg(feature = "local")]
 use crate::commands::models;
 use crate::{
-    commands::{completion, configure, doctor, extension, info, mcp, permissions, run, session},
+    commands::{agents, completion, configure, doctor, extension, info, mcp, permissions, run, session},
     stderr,
 };
 
@@ -38,6 +38,9 @@ enum Command {
     /// Run a single task and exit
     #[command(after_help = run::args::EXAMPLES)]
     Run(Box<run::args::RunArgs>),
+    /// Inspect agents and their modes, and add your own
+    #[command(visible_alias = "agent", after_help = agents::EXAMPLES)]
+    Agents(agents::AgentsArgs),
     /// Inspect extensions and call their tools
     #[command(visible_alias = "extensions", after_help = extension::args::EXAMPLES)]
     Extension(extension::args::ExtensionCommandArgs),
@@ -66,6 +69,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Extension(args)) => match args.command {
             Some(command) => extension::run(command, &args.config),
             None => help(Some("extension")),
+        },
+        Some(Command::Agents(args)) => match args.command {
+            Some(command) => agents::run(command, &args.config),
+            None => help(Some("agents")),
         },
         Some(Command::Mcp(args)) => mcp::run(&args.name),
         Some(Command::Session(args)) => session::run(*args),

@@ -65,14 +65,17 @@ impl Candidate {
         })
     }
 
-    /// Creates an entry for a built-in that is not configured. Default ones are enabled.
+    /// Creates an entry for a built-in that is not configured. Default ones are enabled, and those that come with agents.
     fn builtin(builtin: &Builtin, settings: &Settings) -> Self {
-        let config = ExtensionConfig::builtin(builtin.name).with_description(builtin.summary);
+        let config = match builtin.is_platform() {
+            true => ExtensionConfig::platform(builtin.name),
+            false => ExtensionConfig::builtin(builtin.name),
+        };
         Self {
             key: builtin.name.to_owned(),
             source: Source::Builtin,
-            enabled: settings.is_default(builtin.name),
-            config: Some(config),
+            enabled: settings.is_default(builtin.name) || builtin.comes_with_agents(),
+            config: Some(config.with_description(builtin.summary)),
             error: None,
             place: None,
         }
@@ -117,7 +120,7 @@ impl Selection {
             selection.put(Candidate::flag(config)?);
         }
         if !which.no_profile {
-            let missing = builtins::available().filter(|builtin| selection.find(builtin.name).is_none());
+            let missing = builtins::all().filter(|builtin| selection.find(builtin.name).is_none());
             let missing: Vec<Candidate> =
                 missing.map(|builtin| Candidate::builtin(&builtin, settings)).collect();
             selection.candidates.extend(missing);
@@ -171,6 +174,11 @@ impl Selection {
     /// Returns the extension whose tools can be called: an enabled one, or a built-in that is not disabled.
     pub(crate) fn callable(&self, name: &str) -> anyhow::Result<ExtensionConfig> {
         let candidate = self.known(name)?;
+        if candidate.is_switch() {
+            bail!(
+                "`{name}` works in a session only: it comes with the modes of agents. `goose agents list` shows them."
+            );
+        }
         if matches!(candidate.source, Source::Config | Source::Project) && !candidate.enabled {
             return Err(disabled(candidate));
         }
@@ -179,7 +187,8 @@ impl Selection {
 
     fn known(&self, name: &str) -> anyhow::Result<&Candidate> {
         self.find(name).ok_or_else(|| {
-            let names: Vec<&str> = self.candidates.iter().map(|it| it.key.as_str()).collect();
+            let services = self.candidates.iter().filter(|it| !it.is_switch());
+            let names: Vec<&str> = services.map(|it| it.key.as_str()).collect();
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             anyhow!(
                 "There is no extension `{name}`. Available: {there}. Add one to config.yaml, or just for this command with \

@@ -148,6 +148,12 @@ impl Tool {
         self
     }
 
+    /// The same tool with another description.
+    pub fn with_description(mut self, description: impl Into<Cow<'static, str>>) -> Self {
+        self.description = description.into();
+        self
+    }
+
     /// The same tool with another schema for its arguments.
     pub fn with_input_schema(mut self, schema: impl Into<Arc<JsonObject>>) -> Self {
         self.input_schema = schema.into();

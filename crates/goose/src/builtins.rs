@@ -33,25 +33,34 @@ pub struct Builtin {
     /// Its purpose, in a few words.
     pub summary: &'static str,
     service: Option<&'static goose_mcp::Builtin>,
+    is_platform: bool,
 }
 
 impl Builtin {
-    /// Whether this version of goose can build it.
-    pub fn is_available(&self) -> bool {
-        self.service.is_some()
+    /// Returns true for an extension that needs a session or a model and is built for each agent.
+    pub fn is_platform(&self) -> bool {
+        self.is_platform
     }
 
-    /// Builds the extension, where this version of goose can.
+    /// Returns true for a platform extension that modes have unless the configuration switches it off.
+    pub fn comes_with_agents(&self) -> bool {
+        self.is_platform && self.class != ExtensionClass::Meta
+    }
+
+    /// Builds the extension, where that needs no session.
     pub fn build(&self, settings: &Settings) -> Option<Arc<dyn Extension>> {
         self.service.map(|service| service.build(settings))
     }
 
     const fn platform(name: &'static str, class: ExtensionClass, summary: &'static str) -> Self {
-        Self { name, class, summary, service: None }
+        Self { name, class, summary, service: None, is_platform: true }
     }
 }
 
-/// The extensions of this crate. None can be built yet; their names are taken.
+/// Services that goose is going to have. Their names are taken, and modes that depend on them work without.
+const PLANNED: [&str; 2] = ["computercontroller", "autovisualiser"];
+
+/// The extensions of this crate.
 const PLATFORM: &[Builtin] = &[
     Builtin::platform("summon", ExtensionClass::OrchestratorOwned, "delegation and knowledge"),
     Builtin::platform(
@@ -73,18 +82,29 @@ pub fn all() -> impl Iterator<Item = Builtin> {
         class: ExtensionClass::Service,
         summary: service.summary,
         service: Some(service),
+        is_platform: false,
     };
     goose_mcp::BUILTINS.iter().map(service).chain(PLATFORM.iter().copied())
 }
 
-/// The extensions that this version of goose can build.
-pub fn available() -> impl Iterator<Item = Builtin> {
-    all().filter(Builtin::is_available)
+/// The services: what the pool runs, and what can be served without a session.
+pub fn services() -> impl Iterator<Item = Builtin> {
+    all().filter(|builtin| !builtin.is_platform)
 }
 
-/// The available extension of a name.
+/// The extensions that are built for each agent.
+pub fn platform() -> impl Iterator<Item = Builtin> {
+    PLATFORM.iter().copied()
+}
+
+/// The service of a name.
 pub fn find(name: &str) -> Option<Builtin> {
-    available().find(|builtin| builtin.name == name)
+    services().find(|builtin| builtin.name == name)
+}
+
+/// Returns true for a service that goose does not have yet.
+pub fn is_planned(name: &str) -> bool {
+    PLANNED.contains(&name)
 }
 
 /// The class of one of goose's own extensions. Those that a program brings along are services.
@@ -103,7 +123,8 @@ mod tests {
         let mut names = HashSet::new();
         for builtin in all() {
             assert!(names.insert(builtin.name), "{} is there twice", builtin.name);
-            assert_eq!(builtin.is_available(), builtin.class == ExtensionClass::Service, "{builtin:?}");
+            assert_eq!(builtin.is_platform(), builtin.class != ExtensionClass::Service, "{builtin:?}");
+            assert!(!is_planned(builtin.name));
         }
         assert_eq!(class_of("developer"), ExtensionClass::Service);
         assert_eq!(class_of("todo"), ExtensionClass::ModeBound);

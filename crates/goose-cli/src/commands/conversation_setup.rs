@@ -5,10 +5,14 @@
 
 use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
     agent_manager::{AgentManager, OpenError, OpenOptions, SessionState},
-    config::{Paths, Profile, Settings, SettingsSource},
+    agents::{
+        catalog::AgentCatalog,
+        manifest::{AgentManifest, AgentMode},
+    },
+    config::{Paths, Profile, Settings, SettingsSource, TrustStore},
     exchange::Exchange,
     permission::Permissions,
     session::{LoadedSession, NewSession, Session, SessionStore},
@@ -19,7 +23,9 @@ use super::{explained, project, session::LoggedEntries};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
     choice::{self, Voice},
+    escape,
     local::{self, Fetching},
+    output::WARNING,
     selection, stderr,
     supervise::agent_manager,
     terminal::input::Input,
@@ -103,12 +109,16 @@ pub(crate) async fn assemble(
     let ((session, before), settings) = (session?, settings?);
     let profile = profile(&settings, &wanted).await?;
     let agents = agent_manager(settings).with_store(store);
-    let options = OpenOptions::new(profile).with_session(session).with_working_dir(folder);
+    let last = before.as_ref().and_then(|before| before.summary.agent.as_deref());
+    let mut options = OpenOptions::new(profile).with_session(session).with_working_dir(&folder);
+    if let Some((manifest, mode)) = agent(&wanted, last, paths, &folder, input).await? {
+        options = options.with_agent(manifest, mode);
+    }
     let exchange = agents.open(said(options, &wanted)?).await.map_err(with_hint)?;
     exchange.set_attended(stderr::can_ask());
     let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {
-        stderr::line(format_args!("{}", crate::escape::text(&problem)));
+        stderr::line(format_args!("{}", escape::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, before, agents })
 }
@@ -122,11 +132,46 @@ pub(crate) fn with_hint(error: impl Into<OpenError>) -> anyhow::Error {
     }
 }
 
+/// The agent that the command line names, else the one that the session was last used with. None is the default one.
+async fn agent(
+    wanted: &Wanted<'_>,
+    last: Option<&str>,
+    paths: &Paths,
+    folder: &Path,
+    input: &Arc<Input>,
+) -> anyhow::Result<Option<(Arc<AgentManifest>, AgentMode)>> {
+    let Some(name) = wanted.conversation.agent.as_deref() else {
+        let Some(name) = last else { return Ok(None) };
+        return Ok(match AgentCatalog::load(paths, folder).find(name) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                let why = escape::text(&error.to_string()).into_owned();
+                stderr::line(format_args!("{WARNING}The session's agent is not used: {why}.{WARNING:#}"));
+                None
+            }
+        });
+    };
+    let catalog = AgentCatalog::load(paths, folder);
+    let error = match catalog.find(name) {
+        Ok(found) => return Ok(Some(found)),
+        Err(error) => error,
+    };
+    let consent = Consent::new(wanted.model.trust_project, project::TRUST_PROJECT);
+    let (store, asked) = (TrustStore::new(paths), stderr::can_ask().then_some(input));
+    for file in &catalog.untrusted {
+        if !project::agreed(&store, file, consent, asked).await? {
+            bail!("{error}. {} is not trusted; trust it with --trust-project.", file.path().display());
+        }
+    }
+    Ok(Some(AgentCatalog::load(paths, folder).find(name)?))
+}
+
 /// The profile, with a model in any case.
 async fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<Profile> {
     let mut profile = settings.profile(wanted.model.profile.as_deref())?;
     if wanted.which.no_profile {
         profile.extensions.clear();
+        profile.adds_dependencies = false;
     }
     if profile.processor.is_none() {
         profile.processor = Some(choice::chosen(settings, wanted.voice).await?);

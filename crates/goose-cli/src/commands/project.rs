@@ -32,18 +32,7 @@ pub(crate) async fn trusted(
             return Ok(None);
         }
     };
-    let store = TrustStore::new(paths);
-    let trust = store.check(&file)?;
-    if trust == Trust::Trusted {
-        return Ok(Some(file));
-    }
-    let agreed = match (consent, input) {
-        (Consent::Given, _) => true,
-        (Consent::Ask, Some(input)) => asked(&file, trust, input).await,
-        (Consent::Ask, None) => false,
-    };
-    if agreed {
-        store.trust(&file)?;
+    if agreed(&TrustStore::new(paths), &file, consent, input).await? {
         return Ok(Some(file));
     }
     stderr::line(format_args!(
@@ -51,6 +40,28 @@ pub(crate) async fn trusted(
         escape::line(&file.path().display().to_string())
     ));
     Ok(None)
+}
+
+/// Returns true if the user trusts the file, after asking if possible.
+pub(crate) async fn agreed(
+    store: &TrustStore,
+    file: &ProjectFile,
+    consent: Consent,
+    input: Option<&Arc<Input>>,
+) -> anyhow::Result<bool> {
+    let trust = store.check(file)?;
+    if trust == Trust::Trusted {
+        return Ok(true);
+    }
+    let agreed = match (consent, input) {
+        (Consent::Given, _) => true,
+        (Consent::Ask, Some(input)) => asked(file, trust, input).await,
+        (Consent::Ask, None) => false,
+    };
+    if agreed {
+        store.trust(file)?;
+    }
+    Ok(agreed)
 }
 
 /// Shows the whole file and asks. Its extensions are repeated below, since a long file scrolls off the screen.
@@ -66,7 +77,7 @@ async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
     if let Some(names) = extensions(file) {
         stderr::line(format_args!("{WARNING}It adds extensions: {}.{WARNING:#}", escape::line(&names)));
     }
-    stderr::line("It can start programs and choose where your messages go.");
+    stderr::line("It can start programs, choose where your messages go, and tell the model what to do.");
     let typed = turn.answer("Trust it in this form? (y/n) ").await;
     matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes"))
 }

@@ -97,7 +97,7 @@ fn ctrl_c_twice_in_a_reply_leaves() -> anyhow::Result<()> {
 #[test]
 fn log_entries_are_shown_again_on_resume() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let plan = Turn::call("developer__plan", json!({"plan": "- [ ] feed the geese"}));
+    let plan = Turn::call("todo__todo_write", json!({"content": "- [ ] feed the geese"}));
     let server = ModelServer::scripted([plan, Turn::text("Planned.")])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "Make a plan", "Planned.")?;

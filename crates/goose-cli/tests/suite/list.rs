@@ -63,6 +63,15 @@ developer  on   builtin
 
 Other built-ins (use them by name or with --with-builtin):
 tutorial  guided, step-by-step tutorials
+
+These come with the modes of agents (`goose agents list`):
+summon            delegation and knowledge
+extensionmanager  extensions, switched on demand
+chatrecall        recall from earlier sessions
+tom               top-of-mind context for each request
+apps              small apps with a user interface
+todo              a list of tasks for the session
+code_execution    tool calls from code
 "
     );
     Ok(())
@@ -103,6 +112,15 @@ memory     on   builtin
 
 Other built-ins (use them by name or with --with-builtin):
 tutorial  guided, step-by-step tutorials
+
+These come with the modes of agents (`goose agents list`):
+summon            delegation and knowledge
+extensionmanager  extensions, switched on demand
+chatrecall        recall from earlier sessions
+tom               top-of-mind context for each request
+apps              small apps with a user interface
+todo              a list of tasks for the session
+code_execution    tool calls from code
 "
     );
     Ok(())
@@ -145,7 +163,7 @@ fn flags_add_extensions_and_win_over_the_file() -> anyhow::Result<()> {
             ["tutorial", "builtin"],
         ])
     );
-    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(10));
+    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(17));
     Ok(())
 }
 

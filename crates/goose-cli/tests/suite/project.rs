@@ -86,8 +86,11 @@ fn extension_commands_see_a_trusted_project() -> anyhow::Result<()> {
     let before = home.run(&["extension", "list", "--json"])?;
     let keys = |run: &crate::support::Run| -> anyhow::Result<Vec<(String, String)>> {
         let document = run.json()?;
-        let rows =
-            document["extensions"].as_array().into_iter().flatten().filter(|row| row["enabled"] == true);
+        let rows = document["extensions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|row| row["enabled"] == true && row["type"] != "platform");
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         Ok(rows.map(|row| (text(&row["key"]), text(&row["source"]))).collect())
     };

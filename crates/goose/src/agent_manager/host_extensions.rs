@@ -26,6 +26,10 @@ impl HostExtension {
             |assembly: Assembly, name: &str, requires: &[(&str, &str)]| assembly.add::<E>(name, requires);
         Self { name, add: Arc::new(add) }
     }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// Returns the profile without the program's own extensions: what the settings know.

@@ -8,11 +8,14 @@
 //! ```
 //!
 //! - `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
+//!   `agent_maker`: an agent with its services; `service_broker`: from a mode to its services;
 //!   `models`: from a profile to the models that are asked.
 
+mod agent_maker;
 mod host_extensions;
 mod models;
 mod options;
+mod service_broker;
 
 use std::{
     path::{Path, PathBuf},
@@ -21,29 +24,25 @@ use std::{
 
 use goose_extension::{ExchangeView, Notifier, RequirementError};
 use goose_mcp_bridge::OAuth;
-use goose_providers::{RequestOptions, SetupError};
+use goose_providers::SetupError;
 use thiserror::Error;
-use tokio_util::sync::CancellationToken;
 
 pub use self::options::{OpenOptions, SessionState};
-use self::{
-    host_extensions::{add_host_extensions, without_host},
-    models::Models,
-};
+use self::{agent_maker::AgentMaker, models::Models};
 use crate::{
     agents::{
         agent::Agent,
-        extension_manager::{ExtensionManager, ManagerError, ManagerOptions},
+        extension_manager::{ManagerError, ManagerOptions},
+        goose_agent,
     },
     config::{
-        BaseEnvironment, ConfigError, ExtensionConfig, FileSecrets, Paths, Profile, ProjectFile, Settings,
-        SettingsSource,
+        BaseEnvironment, ConfigError, FileSecrets, Paths, Profile, ProjectFile, Settings, SettingsSource,
     },
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare},
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
-    session::{NewSession, SessionStore, StoreError},
+    session::{NewSession, SessionStore, Step, StoreError},
 };
 
 /// The setting that says what may be done without asking.
@@ -117,7 +116,8 @@ impl OpenError {
     }
 }
 
-/// The parts that all conversations of a process share. Making one reads and starts nothing.
+/// The parts that all conversations of a process share. Making one reads and starts nothing; clones share everything.
+#[derive(Clone)]
 pub struct AgentManager {
     settings: Settings,
     store: SessionStore,
@@ -198,17 +198,30 @@ impl AgentManager {
             Some(permissions) => permissions,
             None => self.permissions(&options.profile)?,
         };
-        options.permissions = Some(Arc::clone(&permissions));
-        let SessionState { session, steps, is_unfinished } = match options.session.take() {
+        let SessionState { session, steps, is_unfinished, agent: last_agent } = match options.session.take() {
             Some(session) => session,
             None => self.store.create(NewSession::in_folder(&folder)).await?.into(),
         };
         let history = History::new(steps, is_unfinished);
         let events = EventHub::new(session.id().clone());
         let notifier = Arc::clone(&options.notifier);
-        options.notifier = Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier)));
-        let agent = self.agent(&options, history.view()).await?;
+        let maker = AgentMaker {
+            manager: self.clone(),
+            profile: options.profile.clone(),
+            extensions: options.extensions,
+            host_extensions: options.host_extensions,
+            instructions: options.instructions,
+            permissions: Arc::clone(&permissions),
+            notifier: Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier))),
+            view: history.view(),
+            working_dir: folder.clone(),
+        };
+        let agent = maker.agent(options.manifest, options.mode).await?;
+        if last_agent.unwrap_or_else(default_agent) != agent.id() {
+            events.store_later(Step::ModeChanged { permission: None, agent: Some(agent.id()) });
+        }
         Ok(Exchange::new(Parts {
+            agents: Arc::new(maker),
             processor: models.processor,
             accelerator: models.accelerator,
             models: models.source,
@@ -229,35 +242,27 @@ impl AgentManager {
         }))
     }
 
-    /// Makes an agent for a conversation with this view: binds the extensions that its mode can use, and starts those whose
-    /// tools are not known. [`Exchange::set_agent`] puts it in the place of another.
+    /// Makes an agent outside of a conversation, for programs that look at its tools. No model is needed.
     ///
     /// # Errors
     ///
     /// Fails if extensions are missing or do not fit together.
-    pub async fn agent(&self, options: &OpenOptions, view: ExchangeView) -> Result<Agent, OpenError> {
-        let profile = &options.profile;
-        let folder = working_dir(options.working_dir.clone())?;
-        let permissions = match &options.permissions {
-            Some(permissions) => Arc::clone(permissions),
-            None => self.permissions(profile)?,
+    pub async fn agent(&self, options: OpenOptions) -> Result<Agent, OpenError> {
+        let maker = AgentMaker {
+            manager: self.clone(),
+            permissions: match options.permissions {
+                Some(permissions) => permissions,
+                None => self.permissions(&options.profile)?,
+            },
+            profile: options.profile,
+            extensions: options.extensions,
+            host_extensions: options.host_extensions,
+            instructions: options.instructions,
+            notifier: options.notifier,
+            view: ExchangeView::default(),
+            working_dir: working_dir(options.working_dir)?,
         };
-        let configs = self.configs(options)?;
-        let manager = self.manager_options(folder);
-        let manager =
-            Arc::new(ExtensionManager::with_options(configs, CancellationToken::new(), manager).await?);
-        add_host_extensions(&manager, profile, &options.host_extensions, Arc::clone(&options.notifier), view)
-            .await?;
-        let mut agent =
-            Agent::new(Arc::clone(&options.manifest), options.mode.clone(), manager, &permissions);
-        agent.instructions = profile.instructions.iter().chain(&options.instructions).cloned().collect();
-        agent.options = RequestOptions {
-            temperature: profile.temperature,
-            max_tokens: profile.max_tokens,
-            effort: profile.effort,
-            ..RequestOptions::default()
-        };
-        Ok(agent)
+        maker.agent(options.manifest, options.mode).await
     }
 
     /// The options of an extension manager in a folder, for programs that need no model.
@@ -304,25 +309,6 @@ impl AgentManager {
         })
     }
 
-    /// The extensions of the profile and of the options that the mode can use, and what these require.
-    fn configs(&self, options: &OpenOptions) -> Result<Vec<ExtensionConfig>, OpenError> {
-        let mut profile = without_host(&options.profile, &options.host_extensions);
-        for config in &options.extensions {
-            config.check()?;
-        }
-        profile.extensions.retain(|it| !options.extensions.iter().any(|config| config.key() == it.name));
-        let mut configs = self.settings.profile_extensions(&profile)?;
-        configs.extend(options.extensions.iter().cloned());
-        let mode = &options.mode;
-        let used = options.profile.extensions.iter().filter(|extension| mode.can_use(&extension.name, true));
-        let required: Vec<&String> = used.flat_map(|extension| extension.requires.values()).collect();
-        configs.retain(|config| {
-            let name = config.key();
-            mode.can_use(&name, config.is_own()) || required.contains(&&name)
-        });
-        Ok(configs)
-    }
-
     fn hints(&self, working_dir: &Path) -> Result<Hints, OpenError> {
         let settings = &self.settings;
         let home = settings.variable("HOME").map(PathBuf::from);
@@ -357,6 +343,11 @@ impl AgentManager {
         });
         problems.chain(exposed).collect()
     }
+}
+
+/// The agent of a session that does not name one.
+fn default_agent() -> String {
+    format!("{}/{}", goose_agent::NAME, goose_agent::ASSISTANT)
 }
 
 fn limits(profile: &Profile) -> Limits {

@@ -8,7 +8,10 @@ use serde_json::Value;
 
 use super::host_extensions::HostExtension;
 use crate::{
-    agents::manifest::{AgentManifest, AgentMode},
+    agents::{
+        catalog::AgentCatalog,
+        manifest::{AgentManifest, AgentMode},
+    },
     config::{ExtensionConfig, Profile},
     permission::Permissions,
     session::{LoadedSession, Session, StoredStep},
@@ -20,17 +23,24 @@ pub struct SessionState {
     pub(crate) session: Session,
     pub(crate) steps: Vec<StoredStep>,
     pub(crate) is_unfinished: bool,
+    /// The agent that it was last used with.
+    pub(crate) agent: Option<String>,
 }
 
 impl From<Session> for SessionState {
     fn from(session: Session) -> Self {
-        Self { session, steps: Vec::new(), is_unfinished: false }
+        Self { session, steps: Vec::new(), is_unfinished: false, agent: None }
     }
 }
 
 impl From<LoadedSession> for SessionState {
     fn from(opened: LoadedSession) -> Self {
-        Self { session: opened.session, steps: opened.steps, is_unfinished: opened.unfinished }
+        Self {
+            session: opened.session,
+            steps: opened.steps,
+            is_unfinished: opened.unfinished,
+            agent: opened.summary.agent,
+        }
     }
 }
 
@@ -57,10 +67,11 @@ pub struct OpenOptions {
 impl OpenOptions {
     /// A conversation with the models and extensions of a profile, in a new session of the store.
     pub fn new(profile: Profile) -> Self {
+        let (manifest, mode) = AgentCatalog::default_agent();
         Self {
             profile,
-            manifest: Arc::new(AgentManifest::goose()),
-            mode: AgentMode::assistant(),
+            manifest,
+            mode,
             session: None,
             working_dir: None,
             notifier: Arc::new(SilentNotifier),
@@ -170,7 +181,7 @@ impl std::fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenOptions")
             .field("profile", &self.profile)
-            .field("mode", &self.mode.name)
+            .field("mode", &self.mode.slug)
             .finish_non_exhaustive()
     }
 }

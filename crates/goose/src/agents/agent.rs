@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use goose_providers::RequestOptions;
+use parking_lot::RwLock;
 
 use super::{
+    catalog::AgentCatalog,
     extension_manager::ExtensionManager,
     manifest::{AgentManifest, AgentMode},
+    service_binding::UnresolvedService,
     toolset::Toolset,
 };
 use crate::permission::Permissions;
@@ -26,6 +30,21 @@ pub struct Agent {
     pub instructions: Vec<String>,
     /// The model's options. The conversation adds its id.
     pub options: RequestOptions,
+    /// The dependencies of the mode that are not there.
+    pub unresolved: Vec<UnresolvedService>,
+}
+
+impl Agent {
+    /// The notices about dependencies that a person can do something about.
+    pub(crate) fn notices(&self) -> impl Iterator<Item = String> {
+        let worth = self.unresolved.iter().filter(|unresolved| unresolved.is_worth_telling());
+        worth.map(|unresolved| format!("{} works without one of its services: {unresolved}.", self.id()))
+    }
+
+    /// Its name with its mode, such as `goose-agent/assistant`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.manifest.name, self.mode.slug)
+    }
 }
 
 impl Agent {
@@ -44,6 +63,37 @@ impl Agent {
             toolset: Arc::new(toolset),
             instructions: Vec::new(),
             options: RequestOptions::default(),
+            unresolved: Vec::new(),
         }
     }
+}
+
+/// The agent of a conversation. It can be replaced at any time; calls that run finish with the agent that they began with.
+#[derive(Debug, Clone)]
+pub(crate) struct ActiveAgent(Arc<RwLock<Arc<Agent>>>);
+
+impl ActiveAgent {
+    pub(crate) fn new(agent: Agent) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(agent))))
+    }
+
+    pub(crate) fn get(&self) -> Arc<Agent> {
+        Arc::clone(&self.0.read())
+    }
+
+    /// Puts another agent in the place of the one that is returned.
+    pub(crate) fn replace(&self, agent: Arc<Agent>) -> Arc<Agent> {
+        let mut now = self.0.write();
+        std::mem::replace(&mut now, agent)
+    }
+}
+
+/// The source of other agents for an open conversation.
+#[async_trait]
+pub(crate) trait AgentSource: Send + Sync {
+    /// All agents that can be chosen.
+    fn catalog(&self) -> AgentCatalog;
+
+    /// Makes an agent in a mode, with its services bound. The error is for the user.
+    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String>;
 }

@@ -1,70 +1,487 @@
-//! Agents as data: their modes, and for each mode the services it depends on and the tools it may touch.
+//! Agents as data: [`AgentManifest`] with its modes, and for each mode the services it depends on and the tools it may touch.
+//!
+//! The JSON form is the one in which agents are exchanged and which people write: `name`, `metadata.dependencies`,
+//! `metadata.capabilities`, `modes[].slug`, `modes[].tool_groups`, `modes[].dependencies`.
 
+use std::fmt;
+
+use fancy_regex::{Regex, RegexBuilder};
 use goose_extension::ToolGroup;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// The group of all services.
-const ALL_SERVICES: &str = "mcp";
+pub(super) const ALL_SERVICES: &str = "mcp";
+
+/// The longest name of an agent or a mode.
+const MAX_NAME: usize = 63;
+
+/// The longest regular expression of a path restriction.
+const MAX_REGEX: usize = 1_000;
+
+/// The steps that a regular expression may take on one path.
+const MAX_REGEX_STEPS: usize = 100_000;
+
+/// The most modes of an agent.
+const MAX_MODES: usize = 64;
+
+/// The most instructions of an agent or a mode, in bytes.
+const MAX_INSTRUCTIONS: usize = 256 * 1024;
 
 /// An agent's description.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentManifest {
-    /// Its name.
+    /// Its name, such as `coding-agent`.
     pub name: String,
+    /// Its purpose, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The services it needs in all modes, and its abilities.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
+    /// Instructions for the model in all modes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
     /// Its modes; it begins in the first one.
     pub modes: Vec<AgentMode>,
 }
 
-impl AgentManifest {
-    /// The agent that people talk to.
-    pub fn goose() -> Self {
-        Self { name: "goose-agent".to_owned(), modes: vec![AgentMode::assistant()] }
+/// The metadata of an agent, as the Agent Communication Protocol has them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// The services that the agent needs in all modes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<Dependency>,
+    /// Its abilities, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<Capability>,
+    /// The models that suit it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recommended_models: Vec<String>,
+}
+
+impl Metadata {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
 /// A mode of an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentMode {
-    /// Its name.
-    pub name: String,
+    /// Its name, such as `backend`.
+    pub slug: String,
+    /// Its purpose, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The requests that it is for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub when_to_use: String,
+    /// Instructions for the model.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
     /// The groups whose tools it may touch: names of extensions, semantic groups of the extensions that it depends on, or
     /// `mcp` for all services. None means no tools.
-    pub tool_groups: Vec<String>,
+    #[serde(default)]
+    pub tool_groups: Vec<GroupAccess>,
     /// The extensions that it depends on.
-    pub depends_on: Vec<String>,
+    #[serde(default)]
+    pub dependencies: Vec<Dependency>,
+    /// The models that suit it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recommended_models: Vec<String>,
+    /// The model's temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// The most requests to the model for one reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+}
+
+/// A service that an agent depends on. It is written as its name, or as `{type, name}`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "WrittenDependency", into = "String")]
+pub struct Dependency(pub String);
+
+impl Dependency {
+    /// The name of the service.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Dependency {
+    fn from(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
+impl From<Dependency> for String {
+    fn from(dependency: Dependency) -> Self {
+        dependency.0
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenDependency {
+    Name(String),
+    Typed { name: String },
+}
+
+impl From<WrittenDependency> for Dependency {
+    fn from(written: WrittenDependency) -> Self {
+        match written {
+            WrittenDependency::Name(name) | WrittenDependency::Typed { name } => Self(name),
+        }
+    }
+}
+
+/// An ability of an agent. It is written as its name, or as `{name, description}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WrittenCapability", into = "WrittenCapability")]
+pub struct Capability {
+    /// Its name.
+    pub name: String,
+    /// Its explanation; may be empty.
+    pub description: String,
+}
+
+impl From<&str> for Capability {
+    fn from(name: &str) -> Self {
+        Self { name: name.to_owned(), description: String::new() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenCapability {
+    Name(String),
+    Described { name: String, description: String },
+}
+
+impl From<WrittenCapability> for Capability {
+    fn from(written: WrittenCapability) -> Self {
+        match written {
+            WrittenCapability::Name(name) => name.as_str().into(),
+            WrittenCapability::Described { name, description } => Self { name, description },
+        }
+    }
+}
+
+impl From<Capability> for WrittenCapability {
+    fn from(Capability { name, description }: Capability) -> Self {
+        match description.is_empty() {
+            true => Self::Name(name),
+            false => Self::Described { name, description },
+        }
+    }
+}
+
+/// A group of tools that a mode may touch. It is written as its name, or as `[name, {fileRegex, description}]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenAccess", into = "WrittenAccess")]
+pub struct GroupAccess {
+    /// The group.
+    pub group: String,
+    /// The files that its tools may touch; all where there is no restriction.
+    pub files: Option<FileRestriction>,
+}
+
+impl From<&str> for GroupAccess {
+    fn from(group: &str) -> Self {
+        Self { group: group.to_owned(), files: None }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenAccess {
+    Whole(String),
+    Restricted(String, WrittenRestriction),
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenRestriction {
+    #[serde(rename = "fileRegex", alias = "file_regex")]
+    file_regex: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    description: String,
+}
+
+impl TryFrom<WrittenAccess> for GroupAccess {
+    type Error = InvalidManifest;
+
+    fn try_from(written: WrittenAccess) -> Result<Self, InvalidManifest> {
+        Ok(match written {
+            WrittenAccess::Whole(group) => Self { group, files: None },
+            WrittenAccess::Restricted(group, files) => {
+                Self { group, files: Some(FileRestriction::new(&files.file_regex, files.description)?) }
+            }
+        })
+    }
+}
+
+impl From<GroupAccess> for WrittenAccess {
+    fn from(access: GroupAccess) -> Self {
+        match access.files {
+            None => Self::Whole(access.group),
+            Some(files) => {
+                let file_regex = files.regex.as_str().to_owned();
+                Self::Restricted(
+                    access.group,
+                    WrittenRestriction { file_regex, description: files.description },
+                )
+            }
+        }
+    }
+}
+
+/// The files that the tools of a group may touch.
+#[derive(Debug, Clone)]
+pub struct FileRestriction {
+    regex: Regex,
+    description: String,
+}
+
+impl FileRestriction {
+    /// The files whose path, from the working folder, matches a regular expression.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is not a regular expression.
+    pub fn new(regex: &str, description: impl Into<String>) -> Result<Self, InvalidManifest> {
+        let bad = |why: String| InvalidManifest::Regex { regex: regex.to_owned(), why };
+        if regex.len() > MAX_REGEX {
+            return Err(bad(format!("it is longer than {MAX_REGEX} bytes")));
+        }
+        let built = RegexBuilder::new(regex).backtrack_limit(MAX_REGEX_STEPS).build();
+        let regex = built.map_err(|error| bad(error.to_string()))?;
+        Ok(Self { regex, description: description.into() })
+    }
+
+    /// Returns true if the file may be touched. A path that the expression cannot decide about may not.
+    pub fn allows(&self, path: &str) -> bool {
+        self.regex.is_match(path).unwrap_or(false)
+    }
+}
+
+impl fmt::Display for FileRestriction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.description.is_empty() {
+            true => write!(f, "files that match {}", self.regex.as_str()),
+            false => f.write_str(&self.description),
+        }
+    }
+}
+
+impl PartialEq for FileRestriction {
+    fn eq(&self, other: &Self) -> bool {
+        self.regex.as_str() == other.regex.as_str() && self.description == other.description
+    }
+}
+
+/// The reason why a manifest cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidManifest {
+    /// A name is not one.
+    #[error(
+        "'{0}' is not a name: use lower-case letters, digits, '-' and '_', at most {MAX_NAME}, and begin with a letter or digit"
+    )]
+    Name(String),
+    /// There is no mode.
+    #[error("the agent has no modes; give it at least one under 'modes:'")]
+    NoModes,
+    /// There are too many modes.
+    #[error("the agent has more than {MAX_MODES} modes")]
+    TooManyModes,
+    /// Two modes have the same name.
+    #[error("two modes are called '{0}'; rename one of them")]
+    Duplicate(String),
+    /// The instructions are too long.
+    #[error("the instructions of '{0}' are longer than {MAX_INSTRUCTIONS} bytes")]
+    Instructions(String),
+    /// A path restriction is not a regular expression.
+    #[error("the 'fileRegex' '{regex}' cannot be used: {why}")]
+    Regex {
+        /// The expression.
+        regex: String,
+        /// The reason.
+        why: String,
+    },
+    /// A restriction by path was given to tools that do not say which files they touch.
+    #[error(
+        "the mode '{mode}' restricts the group '{group}' to some files; only 'read' and 'edit' can be restricted"
+    )]
+    Restriction {
+        /// The mode.
+        mode: String,
+        /// The group.
+        group: String,
+    },
+    /// The temperature is not one.
+    #[error("the temperature of '{0}' is not between 0 and 2")]
+    Temperature(String),
+}
+
+impl AgentManifest {
+    /// Checks names and limits.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first thing that is wrong, and what to do about it.
+    pub fn validate(&self) -> Result<(), InvalidManifest> {
+        check_name(&self.name)?;
+        check_instructions(&self.name, &self.instructions)?;
+        match self.modes.len() {
+            0 => return Err(InvalidManifest::NoModes),
+            1..=MAX_MODES => {}
+            _ => return Err(InvalidManifest::TooManyModes),
+        }
+        for (index, mode) in self.modes.iter().enumerate() {
+            mode.validate()?;
+            if self.modes[..index].iter().any(|other| other.slug == mode.slug) {
+                return Err(InvalidManifest::Duplicate(mode.slug.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The mode of a name; `-` and `_` are the same.
+    pub fn mode(&self, slug: &str) -> Option<&AgentMode> {
+        let plain = |name: &str| name.replace('-', "_");
+        self.modes.iter().find(|mode| plain(&mode.slug) == plain(slug))
+    }
 }
 
 impl AgentMode {
     /// A mode.
     pub fn new(
-        name: impl Into<String>,
-        tool_groups: impl IntoIterator<Item = impl Into<String>>,
-        depends_on: impl IntoIterator<Item = impl Into<String>>,
+        slug: impl Into<String>,
+        tool_groups: impl IntoIterator<Item = impl Into<GroupAccess>>,
+        dependencies: impl IntoIterator<Item = impl Into<Dependency>>,
     ) -> Self {
         Self {
-            name: name.into(),
+            slug: slug.into(),
             tool_groups: tool_groups.into_iter().map(Into::into).collect(),
-            depends_on: depends_on.into_iter().map(Into::into).collect(),
+            dependencies: dependencies.into_iter().map(Into::into).collect(),
+            ..Self::default()
         }
+    }
+
+    fn validate(&self) -> Result<(), InvalidManifest> {
+        check_name(&self.slug)?;
+        check_instructions(&self.slug, &self.instructions)?;
+        if self.temperature.is_some_and(|it| !(0.0..=2.0).contains(&it)) {
+            return Err(InvalidManifest::Temperature(self.slug.clone()));
+        }
+        let restricted = self
+            .tool_groups
+            .iter()
+            .find(|access| access.files.is_some() && !["read", "edit"].contains(&access.group.as_str()));
+        match restricted {
+            Some(access) => {
+                Err(InvalidManifest::Restriction { mode: self.slug.clone(), group: access.group.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if one of its groups has the name.
+    pub fn has_group(&self, group: &str) -> bool {
+        self.tool_groups.iter().any(|access| access.group == group)
+    }
+
+    /// Returns true if it depends on the extension.
+    pub fn depends_on(&self, extension: &str) -> bool {
+        self.dependencies.iter().any(|dependency| dependency.name() == extension)
+    }
+
+    /// Returns true if it can run programs.
+    pub fn can_run_commands(&self) -> bool {
+        self.has_group("command") || self.has_group("developer")
     }
 
     /// Returns whether the mode can touch any tool of an extension, as far as that is known before it is started.
     /// `is_own` says whether the extension is a part of goose.
     pub fn can_use(&self, extension: &str, is_own: bool) -> bool {
-        let is_dependency = is_own && self.depends_on.iter().any(|name| name == extension);
-        self.tool_groups.iter().any(|group| {
+        let is_dependency = is_own && self.depends_on(extension);
+        self.tool_groups.iter().any(|access| {
+            let group = access.group.as_str();
             group == extension
                 || group == ALL_SERVICES
                 || (is_dependency && group.parse::<ToolGroup>().is_ok())
         })
     }
+}
 
-    /// The mode that people talk to.
-    pub fn assistant() -> Self {
-        Self::new("assistant", ["developer", "memory", "todo", "mcp"], ["developer", "memory", "todo"])
+fn check_name(name: &str) -> Result<(), InvalidManifest> {
+    let is_first = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_next = |c: char| is_first(c) || c == '-' || c == '_';
+    let is_name = name.len() <= MAX_NAME && name.starts_with(is_first) && name.chars().all(is_next);
+    if is_name { Ok(()) } else { Err(InvalidManifest::Name(name.chars().take(MAX_NAME).collect())) }
+}
+
+fn check_instructions(name: &str, text: &str) -> Result<(), InvalidManifest> {
+    match text.len() {
+        ..=MAX_INSTRUCTIONS => Ok(()),
+        _ => Err(InvalidManifest::Instructions(name.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_json_form_is_read_and_written_literally() {
+        let written = json!({
+            "name": "coding-agent",
+            "metadata": {
+                "dependencies": ["developer", "memory"],
+                "capabilities": ["code_generation", "testing"]
+            },
+            "modes": [{
+                "slug": "backend",
+                "tool_groups": ["developer", ["edit", {"fileRegex": "\\.md$", "description": "Markdown only"}], "mcp"],
+                "dependencies": ["developer", "memory"]
+            }]
+        });
+        let manifest: AgentManifest = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(manifest.validate(), Ok(()));
+        assert_eq!(serde_json::to_value(&manifest).unwrap(), written);
+        let typed = json!([{"type": "tool", "name": "developer"}, "memory"]);
+        let typed: Vec<Dependency> = serde_json::from_value(typed).unwrap();
+        assert_eq!(typed, manifest.modes[0].dependencies);
+        let files = manifest.modes[0].tool_groups[1].files.as_ref().unwrap();
+        assert!(files.allows("docs/a.md") && !files.allows("a.md.sh"));
+        assert_eq!(files.to_string(), "Markdown only");
     }
 
-    /// The mode that judges what others did, and touches nothing.
-    pub fn judge() -> Self {
-        Self::new("judge", [""; 0], [""; 0])
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_reason() {
+        let refused = |change: fn(&mut AgentManifest)| {
+            let mode = AgentMode::new("main", ["read"], ["developer"]);
+            let mut manifest =
+                AgentManifest { name: "mine".into(), modes: vec![mode], ..AgentManifest::default() };
+            assert_eq!(manifest.validate(), Ok(()));
+            change(&mut manifest);
+            manifest.validate().unwrap_err().to_string()
+        };
+        assert!(refused(|it| it.name = "../x".into()).contains("is not a name"));
+        assert!(refused(|it| it.modes.clear()).contains("no modes"));
+        assert!(refused(|it| it.modes.push(it.modes[0].clone())).contains("two modes"));
+        assert!(refused(|it| it.modes[0].temperature = Some(9.0)).contains("temperature"));
+        assert!(
+            refused(|it| {
+                let files = Some(FileRestriction::new("x", "").unwrap());
+                it.modes[0].tool_groups = vec![GroupAccess { group: "command".into(), files }];
+            })
+            .contains("only 'read' and 'edit'")
+        );
+        assert!(FileRestriction::new("(", "").unwrap_err().to_string().contains("'('"));
     }
 }

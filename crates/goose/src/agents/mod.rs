@@ -1,15 +1,23 @@
 //! Agents, and what each of them may use.
 
+mod acp_manifest;
 pub mod agent;
+mod agent_file;
 mod bound_service;
+mod builtin_mode;
+pub mod catalog;
+pub mod coding_agent;
 pub mod extension_manager;
+pub mod goose_agent;
 pub mod manifest;
+pub mod service_binding;
 mod tool_filter;
 mod tool_index;
 mod tool_names;
 pub mod toolset;
 mod trim_schema;
 
+pub use builtin_mode::mode_table;
 pub use tool_index::{ToolFingerprint, ToolHandle, UnknownTool};
 
 pub mod extension {

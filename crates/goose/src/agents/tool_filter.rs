@@ -1,19 +1,50 @@
 //! The tools that a mode may touch. Deny is the default: a tool is in the set because a group names it, or not at all.
 
+use std::sync::Arc;
+
 use goose_extension::ToolGroup;
 
-use super::{manifest::AgentMode, tool_index::ToolHandle};
+use super::{
+    manifest::{ALL_SERVICES, AgentMode, FileRestriction, GroupAccess},
+    tool_index::ToolHandle,
+};
 use crate::{builtins::ExtensionClass, permission::Origin};
-
-/// The group of all services.
-const ALL_SERVICES: &str = "mcp";
 
 /// The one tool of an orchestrator-owned extension that comes with the services: it loads knowledge.
 const KNOWLEDGE: (&str, &str) = ("summon", "load");
 
-/// Whether a mode may touch a tool.
-pub(super) fn allows(mode: &AgentMode, tool: &ToolHandle) -> bool {
-    mode.tool_groups.iter().any(|group| is_in(group, mode, tool))
+/// The tool that another one replaces where a mode has both: they keep the same list.
+const REPLACED: (&str, &str, &str) = ("developer", "plan", "todo");
+
+/// The tools of a mode, from all that its extensions list. A tool that groups give for some files only carries the
+/// restriction.
+pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>]) -> Vec<Arc<ToolHandle>> {
+    let mut selected: Vec<Arc<ToolHandle>> = all.iter().filter_map(|tool| selected(mode, tool)).collect();
+    let (extension, tool, replacement) = REPLACED;
+    if selected.iter().any(|handle| is_own(handle) && handle.extension == replacement) {
+        selected.retain(|handle| {
+            !is_own(handle) || (handle.extension.as_str(), handle.bare_name.as_str()) != (extension, tool)
+        });
+    }
+    selected
+}
+
+fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>> {
+    if tool.class == ExtensionClass::Meta && is_own(tool) && mode.can_run_commands() {
+        return Some(Arc::clone(tool));
+    }
+    let given: Vec<&GroupAccess> =
+        mode.tool_groups.iter().filter(|access| is_in(&access.group, mode, tool)).collect();
+    if given.is_empty() {
+        return None;
+    }
+    // One group that gives the tool for all files is enough.
+    let restrictions: Option<Vec<FileRestriction>> =
+        given.into_iter().map(|access| access.files.clone()).collect();
+    Some(match restrictions {
+        None => Arc::clone(tool),
+        Some(files) => Arc::new(tool.restricted_to(files)),
+    })
 }
 
 fn is_in(group: &str, mode: &AgentMode, tool: &ToolHandle) -> bool {
@@ -34,5 +65,5 @@ fn is_service(tool: &ToolHandle) -> bool {
 
 /// Only goose's own tools are believed when they say which groups they are in.
 fn is_in_semantic(group: ToolGroup, mode: &AgentMode, tool: &ToolHandle) -> bool {
-    is_own(tool) && tool.tool.groups().contains(&group) && mode.depends_on.contains(&tool.extension)
+    is_own(tool) && tool.tool.groups().contains(&group) && mode.depends_on(&tool.extension)
 }

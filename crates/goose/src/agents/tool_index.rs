@@ -5,6 +5,7 @@
 use std::{
     collections::HashMap,
     fmt,
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
@@ -12,7 +13,9 @@ use goose_extension::{JsonObject, Tool, ToolError};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{bound_service::BoundService, tool_names as names, trim_schema::trim_schema};
+use super::{
+    bound_service::BoundService, manifest::FileRestriction, tool_names as names, trim_schema::trim_schema,
+};
 use crate::{
     builtins::{self, ExtensionClass},
     permission::{CallToJudge, Origin},
@@ -37,6 +40,8 @@ pub struct ToolHandle {
     pub origin: Origin,
     /// The class of its extension.
     pub class: ExtensionClass,
+    /// The files that it may touch, each of them by one restriction; all where there is none.
+    files: Vec<FileRestriction>,
     pub(super) service: Arc<BoundService>,
     fingerprint: OnceLock<ToolFingerprint>,
 }
@@ -55,17 +60,73 @@ impl ToolHandle {
             bare_name,
             origin,
             class,
+            files: Vec::new(),
             service: Arc::clone(service),
             fingerprint: OnceLock::new(),
         }
     }
 
+    /// The same tool for some files only.
+    pub(super) fn restricted_to(&self, files: Vec<FileRestriction>) -> Self {
+        Self {
+            tool: self.tool.clone(),
+            extension: self.extension.clone(),
+            bare_name: self.bare_name.clone(),
+            origin: self.origin,
+            class: self.class,
+            files,
+            service: Arc::clone(&self.service),
+            fingerprint: self.fingerprint.clone(),
+        }
+    }
+
     /// The tool as the model is told of it. What others say of their tools stays as it is.
     fn offered(&self) -> Tool {
-        match self.origin {
+        let tool = match self.origin {
             Origin::Own => trim_schema(&self.tool),
             Origin::Foreign => self.tool.clone(),
+        };
+        match self.restriction() {
+            Some(files) => {
+                let description = format!("{} In this mode: {files}.", tool.description());
+                tool.with_description(description)
+            }
+            None => tool,
         }
+    }
+
+    fn restriction(&self) -> Option<String> {
+        let files: Vec<String> = self.files.iter().map(ToString::to_string).collect();
+        (!files.is_empty()).then(|| files.join(", or "))
+    }
+
+    /// Checks the files that a call touches, resolved, against the restriction of the mode.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the model if one of them is not allowed, or if the call does not say which files it touches.
+    pub(crate) fn check_files<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a Path>,
+        working_dir: &Path,
+    ) -> Result<(), String> {
+        let Some(restriction) = self.restriction() else { return Ok(()) };
+        let name = self.tool.name();
+        let mut files = files.into_iter().peekable();
+        if files.peek().is_none() {
+            return Err(format!("`{name}` is for {restriction} in this mode, and this call names no file."));
+        }
+        // The resolved path is compared, so the folder is resolved as well.
+        let folder = working_dir.canonicalize().unwrap_or_else(|_| working_dir.to_owned());
+        for file in files {
+            let shown = file.strip_prefix(&folder).unwrap_or(file).to_string_lossy();
+            if !self.files.iter().any(|files| files.allows(&shown)) {
+                return Err(format!(
+                    "`{name}` is for {restriction} in this mode, not for {shown}. Say what should change there instead."
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The fingerprint of the tool's definition.
@@ -74,11 +135,7 @@ impl ToolHandle {
     }
 
     /// A call of it, for the permissions to judge.
-    pub fn call<'a>(
-        &'a self,
-        arguments: &'a JsonObject,
-        working_dir: &'a std::path::Path,
-    ) -> CallToJudge<'a> {
+    pub fn call<'a>(&'a self, arguments: &'a JsonObject, working_dir: &'a Path) -> CallToJudge<'a> {
         CallToJudge {
             tool: &self.tool,
             bare_name: &self.bare_name,

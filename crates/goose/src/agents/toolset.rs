@@ -92,8 +92,7 @@ impl Toolset {
         if Arc::ptr_eq(&selected.from, &all) {
             return selected.index;
         }
-        let allowed = all.handles().iter().filter(|handle| tool_filter::allows(&self.mode, handle));
-        let index = Arc::new(ToolIndex::new(allowed.cloned().collect()));
+        let index = Arc::new(ToolIndex::new(tool_filter::select(&self.mode, all.handles())));
         let selected = Selected { from: all, index: Arc::clone(&index) };
         *self.selected.write() = selected;
         index
@@ -102,6 +101,6 @@ impl Toolset {
 
 impl std::fmt::Debug for Toolset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Toolset").field("mode", &self.mode.name).field("tools", &self.tools().len()).finish()
+        f.debug_struct("Toolset").field("mode", &self.mode.slug).field("tools", &self.tools().len()).finish()
     }
 }

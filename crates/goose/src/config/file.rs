@@ -120,7 +120,7 @@ impl fmt::Debug for ConfigFile {
 }
 
 /// The text of a file, `None` where there is no file.
-pub(super) fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigError> {
+pub(crate) fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigError> {
     let bytes = match bytes(path, limit) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -47,6 +47,7 @@ pub use environment::substitute;
 pub use environment::{BaseEnvironment, Resolved};
 pub use error::{ConfigError, Place};
 pub use extension::{DEFAULT_TIMEOUT, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, OAuthConfig};
+pub(crate) use file::read_capped;
 pub use file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use fingerprint::Fingerprint;
 pub use goose_extension::{
@@ -63,4 +64,5 @@ pub use serde_repr::Values;
 pub use settings::Settings;
 pub use source::{Origin, SettingsSource};
 pub use trust::{Trust, TrustStore};
+pub(crate) use yaml::read_yaml;
 pub use yaml::written_value;

@@ -29,6 +29,9 @@ pub struct Profile {
     pub moderator: Moderator,
     /// The extensions, in their order.
     pub extensions: Vec<ProfileExtension>,
+    /// Set if the dependencies of a mode are added to the extensions. A profile that lists its extensions has these only.
+    #[serde(skip)]
+    pub adds_dependencies: bool,
     /// How freely the model chooses its words.
     pub temperature: Option<f32>,
     /// How long the model thinks: `none`, `low`, `medium`, `high`. The service's own habit where it is not said.

@@ -74,6 +74,7 @@ impl Settings {
             processor: self.processor(written.processor)?,
             accelerator: self.layered("GOOSE_ACCELERATOR", written.accelerator)?,
             moderator: self.layered("GOOSE_MODERATOR", written.moderator)?.unwrap_or_default(),
+            adds_dependencies: written.extensions.is_none(),
             extensions: written.extensions.unwrap_or_else(|| self.enabled_extensions()),
             temperature: self.layered("GOOSE_TEMPERATURE", written.temperature)?,
             effort: self.layered("GOOSE_REASONING_EFFORT", written.effort)?,

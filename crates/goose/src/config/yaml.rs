@@ -26,6 +26,11 @@ where
     with_deserializer_from_str_with_options(text, options, |deserializer| seed.deserialize(deserializer))
 }
 
+/// Reads a document of any shape.
+pub(crate) fn read_yaml(path: &Path, text: &str) -> Result<Value, ConfigError> {
+    read(text, PhantomData::<Value>).map_err(|error| malformed(path, &error))
+}
+
 /// Where an error is: line and column.
 pub(super) fn position(error: &Error) -> Option<(u64, u64)> {
     error.location().map(|location| (location.line(), location.column()))

@@ -13,4 +13,5 @@ pub mod prompt;
 pub mod tokens;
 
 pub use meter::{Budget, Meter};
+pub(crate) use moderate::current_plan;
 pub use moderate::{Moderator, NoRoom, Room};

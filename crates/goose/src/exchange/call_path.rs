@@ -35,7 +35,7 @@ use super::{
     sanitize_output::{brief, make_visible, sanitize_output},
 };
 use crate::{
-    agents::{ToolHandle, toolset::Toolset},
+    agents::{ToolHandle, agent::ActiveAgent, toolset::Toolset},
     permission::{CallToJudge, Origin, Permissions, Rule, Shown, Verdict},
 };
 
@@ -51,7 +51,7 @@ const DECLINED: &str = "the user did not allow this call. Do not try it again in
 
 /// The way from a name and arguments to a result, for the calls of one answer and the calls that they make.
 pub(super) struct CallPath {
-    pub(super) toolset: Arc<Toolset>,
+    pub(super) agent: ActiveAgent,
     pub(super) permissions: Arc<Permissions>,
     pub(super) working_dir: PathBuf,
     /// The surroundings that all calls share.
@@ -84,12 +84,20 @@ impl CallId {
     }
 }
 
+/// A tool, and the toolset that has it.
+pub(super) struct Resolved {
+    toolset: Arc<Toolset>,
+    pub(super) handle: Arc<ToolHandle>,
+}
+
 /// A call that passed the toolset and the check of its arguments.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) id: CallId,
     pub(super) handle: Arc<ToolHandle>,
     pub(super) arguments: CheckedArguments,
+    /// The toolset that it was resolved by.
+    toolset: Arc<Toolset>,
     /// Text for the model besides the result.
     note: Option<String>,
     /// The files that it was judged by.
@@ -143,9 +151,10 @@ pub(super) struct Asked {
 
 impl Call {
     /// Checks the arguments for a tool that was resolved.
-    pub(super) fn check(id: CallId, handle: Arc<ToolHandle>, arguments: JsonObject) -> Result<Self, Refused> {
+    pub(super) fn check(id: CallId, resolved: Resolved, arguments: JsonObject) -> Result<Self, Refused> {
+        let Resolved { toolset, handle } = resolved;
         let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
-        Ok(Self { id, handle, arguments, note: None, files: Vec::new() })
+        Ok(Self { id, handle, arguments, toolset, note: None, files: Vec::new() })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -158,16 +167,25 @@ impl Call {
 }
 
 impl CallPath {
+    /// Finds a tool in the toolset of the agent as it is now.
+    pub(super) fn resolve(&self, name: &str) -> Result<Resolved, Refused> {
+        let toolset = Arc::clone(&self.agent.get().toolset);
+        let handle = toolset.resolve(name).map_err(Refused::rejected)?;
+        Ok(Resolved { toolset, handle })
+    }
+
     /// Resolves a tool and checks the arguments.
     pub(super) fn check(&self, id: CallId, name: &str, arguments: JsonObject) -> Result<Call, Refused> {
-        let handle = self.toolset.resolve(name).map_err(Refused::rejected)?;
-        Call::check(id, handle, arguments)
+        Call::check(id, self.resolve(name)?, arguments)
     }
 
     /// Asks the permissions whether a call may run.
     pub(super) async fn judge(&self, call: Call) -> Result<Judged, Refused> {
         let (call, judgement) = self.consult(call, Permissions::judgement).await?;
         let call = Call { files: judgement.files, ..call };
+        let files = call.files.iter().filter_map(|file| file.target.as_ref().ok());
+        let files = files.map(|target| target.path.as_path());
+        call.handle.check_files(files, &self.working_dir).map_err(Refused::denied)?;
         match judgement.verdict {
             Verdict::Allow => Ok(Judged::Allowed(call)),
             Verdict::Ask { reasons, always, shown } => {
@@ -229,7 +247,7 @@ impl CallPath {
 
     /// The call with the tool as it is now, where that and everything around it is what the person was asked about.
     async fn still_holds(&self, call: Call, asked: &Asked) -> Result<Call, Refused> {
-        let handle = self.toolset.resolve(call.name()).map_err(Refused::denied)?;
+        let handle = call.toolset.resolve(call.name()).map_err(Refused::denied)?;
         let shown = asked.shown.clone();
         let call = Call { handle, ..call };
         let (call, holds) =
@@ -251,8 +269,8 @@ impl CallPath {
         }
     }
 
-    /// Runs a call that was allowed. Where the tool's definition changed since, the call is checked again from the
-    /// beginning, because the decision was about another tool. A panic on the way is a failure of the call.
+    /// Runs a call that was allowed. Where the agent was replaced or the tool's definition changed since, the call is checked
+    /// again from the beginning, because the decision was about another tool. A panic on the way is a failure of the call.
     pub(super) async fn run(
         self: &Arc<Self>,
         mut call: Call,
@@ -261,9 +279,12 @@ impl CallPath {
         // Ends what the call leaves behind, its nested calls included.
         let _ends = cancellation.clone().drop_guard();
         for _ in 0..MAX_CHECKS {
+            if !Arc::ptr_eq(&call.toolset, &self.agent.get().toolset) {
+                call = self.check_again(call).await?;
+            }
             let running = Arc::new(RunningCall::new(self, &call, cancellation.clone()));
             let context = running.context();
-            let dispatch = self.toolset.manager().dispatch(&call.handle, call.arguments.clone(), &context);
+            let dispatch = call.toolset.manager().dispatch(&call.handle, call.arguments.clone(), &context);
             match AssertUnwindSafe(dispatch).catch_unwind().await {
                 Ok(Ok(result)) => {
                     let note = call.note.map(ContentBlock::text);

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use goose_extension::{Caller, ExchangeView, Notifier, Tool};
 use goose_providers::{Provider, RequestOptions, RetryPolicy};
 use jiff::tz::TimeZone;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -18,7 +18,10 @@ use super::{
     usage_ledger::UsageLedger,
 };
 use crate::{
-    agents::{agent::Agent, extension_manager::Events},
+    agents::{
+        agent::{ActiveAgent, Agent, AgentSource},
+        extension_manager::Events,
+    },
     clock,
     context::{Moderator, hints::Hints},
     permission::Permissions,
@@ -35,7 +38,8 @@ pub(super) struct Core {
     pub(super) today: String,
     pub(super) hints: Hints,
     pub(super) final_output: Option<FinalOutput>,
-    agent: RwLock<Arc<Agent>>,
+    pub(super) agent: ActiveAgent,
+    pub(super) agents: Arc<dyn AgentSource>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) session: Session,
     pub(super) events: Arc<EventHub>,
@@ -88,6 +92,8 @@ pub(crate) struct Parts {
     /// The source of other models.
     pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) agent: Agent,
+    /// The source of other agents.
+    pub(crate) agents: Arc<dyn AgentSource>,
     pub(crate) session: Session,
     pub(crate) history: History,
     pub(crate) permissions: Arc<Permissions>,
@@ -132,10 +138,13 @@ impl Exchange {
         let mut notices = parts.notices;
         notices.extend(parts.hints.problems.iter().cloned());
         let view = conversation.view();
+        notices.extend(parts.agent.notices());
+        let agent = ActiveAgent::new(parts.agent);
         let state = State {
             conversation,
             context_usage: ContextUsage::default(),
-            services: parts.agent.extensions.events(),
+            services: agent.get().extensions.events(),
+            offered_by: agent.get(),
             offer: Offer::default(),
             notices,
             is_unfinished,
@@ -148,7 +157,8 @@ impl Exchange {
             today: clock::now().to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string(),
             hints: parts.hints,
             final_output: parts.final_output,
-            agent: RwLock::new(Arc::new(parts.agent)),
+            agent,
+            agents: parts.agents,
             permissions: parts.permissions,
             events: parts.events,
             session: parts.session,
@@ -169,7 +179,9 @@ impl Exchange {
 pub(super) struct State {
     pub(super) conversation: Conversation,
     pub(super) context_usage: ContextUsage,
-    /// The news of the extensions.
+    /// The agent whose offer this is.
+    pub(super) offered_by: Arc<Agent>,
+    /// The news of its extensions.
     pub(super) services: Events,
     /// The offer to the model, made once for each change.
     pub(super) offer: Offer,
@@ -193,15 +205,14 @@ pub(super) struct Offer {
 }
 
 impl Core {
-    /// The agent. It does not change while a reply is made.
+    /// The agent as it is now.
     pub(super) fn agent(&self) -> Arc<Agent> {
-        Arc::clone(&self.agent.read())
+        self.agent.get()
     }
 
-    /// Puts another agent in the place of the one that is returned.
-    pub(super) fn replace_agent(&self, agent: Agent) -> Arc<Agent> {
-        let mut now = self.agent.write();
-        std::mem::replace(&mut now, Arc::new(agent))
+    /// The most requests to the model for one reply.
+    pub(super) fn max_turns(&self) -> u32 {
+        self.agent().mode.max_turns.map_or(self.limits.turns, |turns| turns.min(self.limits.turns).max(1))
     }
 
     /// The options of the next request.

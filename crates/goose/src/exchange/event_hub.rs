@@ -286,7 +286,7 @@ impl EventHub {
     }
 
     /// Stores a step with the next one.
-    pub(super) fn store_later(&self, step: Step) {
+    pub(crate) fn store_later(&self, step: Step) {
         self.lock().store_later(step);
     }
 

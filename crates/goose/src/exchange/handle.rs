@@ -6,13 +6,18 @@ use goose_extension::{ExchangeView, Message};
 
 use super::{
     compaction::Reason,
-    core::{Core, Offer},
+    core::Core,
     event::Failure,
     reply::Reply,
     reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
-    agents::{agent::Agent, extension_manager::ExtensionManager},
+    agents::{
+        agent::Agent,
+        catalog::AgentCatalog,
+        extension_manager::ExtensionManager,
+        manifest::{AgentManifest, AgentMode},
+    },
     permission::{Mode, Permissions},
     session::{SessionId, Step},
 };
@@ -56,20 +61,36 @@ impl Exchange {
         self.core.agent()
     }
 
-    /// Puts another agent in the place of this one, from the next reply on. Waits for a reply that is being made, and gives
-    /// the extensions of the earlier agent back. Made by [`AgentManager::agent`](crate::agent_manager::AgentManager::agent).
-    pub async fn set_agent(&self, agent: Agent) {
-        let extensions = Arc::clone(&agent.extensions);
-        let name = format!("{}/{}", agent.manifest.name, agent.mode.name);
-        let mut state = self.core.state.lock().await;
-        state.services = extensions.events();
-        state.offer = Offer::default();
-        let earlier = self.core.replace_agent(agent);
-        self.core.events.store_later(Step::ModeChanged { permission: None, agent: Some(name) });
-        drop(state);
-        if !Arc::ptr_eq(&earlier.extensions, &extensions) {
-            earlier.extensions.close().await;
-        }
+    /// All agents that can be chosen.
+    pub fn agents(&self) -> AgentCatalog {
+        self.core.agents.catalog()
+    }
+
+    /// Goes on with another agent: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has. Returns its
+    /// name with its mode.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the user if there is no such agent or its extensions do not fit together. The agent stays as it
+    /// was.
+    pub async fn switch_agent(&self, name: &str) -> Result<String, String> {
+        let (manifest, mode) = self.agents().find(name).map_err(|error| error.to_string())?;
+        self.set_agent(manifest, mode).await
+    }
+
+    /// Goes on with another agent. In the middle of a reply it counts from the next call or question to the model on; calls that
+    /// run finish, and give the extensions of the earlier agent back then.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the user if its extensions do not fit together. The agent stays as it was.
+    pub async fn set_agent(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<String, String> {
+        let agent = Arc::new(self.core.agents.make(manifest, mode).await?);
+        let name = agent.id();
+        let earlier = self.core.agent.replace(agent);
+        self.core.events.store_later(Step::ModeChanged { permission: None, agent: Some(name.clone()) });
+        earlier.extensions.close().await;
+        Ok(name)
     }
 
     /// The extensions of the agent.

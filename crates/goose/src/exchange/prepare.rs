@@ -7,21 +7,27 @@ use goose_extension::{Message, Tool};
 use goose_providers::PromptStyle;
 
 use super::{
-    core::Core,
+    core::{Core, Offer},
     event::Event,
     final_output::FINAL_OUTPUT,
     reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
     context::{
-        listing,
+        current_plan, listing,
         prompt::{self, PromptParts},
         tokens,
     },
     permission::Origin,
     services::{Phase, ServiceChange, ServiceEvent},
-    session::synthetic,
+    session::{Conversation, synthetic},
 };
+
+/// The extension that keeps the task list.
+const TASK_LIST: &str = "todo";
+
+/// The line before the task list in a request.
+const TASK_LIST_HEADING: &str = "Your task list as it stands:\n";
 
 impl ReplyTask {
     /// Prepares the next question to the model.
@@ -38,17 +44,24 @@ impl ReplyTask {
     }
 
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
-    /// first question only.
+    /// first question of a reply, and after the agent was replaced.
     async fn refresh_offer(&mut self) -> StepResult<()> {
-        if self.turn == 0 {
-            let agent = self.core.agent();
+        let agent = self.core.agent();
+        let is_other = !Arc::ptr_eq(&agent, &self.state.offered_by);
+        if is_other {
+            self.state.offer = Offer::default();
+            self.state.services = agent.extensions.events();
+            self.state.offered_by = Arc::clone(&agent);
+            self.state.notices.extend(agent.notices());
+        }
+        if self.turn == 0 || is_other {
             let settled = agent.toolset.list();
             // What could not be listed shows among the notices.
             let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Abort::Cancelled)?;
         }
-        let tools = self.core.agent().toolset.tools();
+        let tools = agent.toolset.tools();
         if !self.state.offer.made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools)) {
-            let prompts = self.core.agent().extensions.prompts().await;
+            let prompts = agent.extensions.prompts().await;
             self.offer(tools, prompts);
         }
         Ok(())
@@ -103,14 +116,18 @@ impl ReplyTask {
 }
 
 impl Core {
-    /// The user's message; a model with a brief prompt sees the names of the files besides. They are stored with the
-    /// message: the conversation stays the same when it is resumed.
-    pub(super) fn with_surroundings(&self, mut message: Message) -> Message {
-        if self.processor().model().prompt_style == PromptStyle::Brief
-            && let Some(files) = listing::brief(&self.working_dir)
-        {
-            message.content.insert(0, synthetic(files));
-        }
+    /// The user's message with what the model should have in mind: the task list as it stands; for a model with a brief
+    /// prompt the names of the files instead. It is stored with the message: the conversation stays the same when it is
+    /// resumed, and services can cache it.
+    pub(super) fn with_surroundings(&self, mut message: Message, conversation: &Conversation) -> Message {
+        let besides = match self.processor().model().prompt_style {
+            PromptStyle::Brief => listing::brief(&self.working_dir),
+            PromptStyle::Full if self.agent().mode.has_group(TASK_LIST) => {
+                current_plan(conversation.messages()).map(|list| format!("{TASK_LIST_HEADING}{list}"))
+            }
+            PromptStyle::Full => None,
+        };
+        message.content.splice(0..0, besides.map(synthetic));
         message
     }
 

@@ -24,6 +24,7 @@ use super::{
     repetition::Repetition,
     sanitize_output::sanitize_output,
 };
+use crate::agents::agent::Agent;
 use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
 
 /// Reminders that a model gets to say something before the reply ends.
@@ -63,6 +64,8 @@ pub(super) struct ReplyTask {
     pub(super) overflows: u32,
     /// Set when the model repeats itself without end.
     pub(super) stuck: Option<Failure>,
+    /// The agent to go back to, and the one that the user has named for this reply only.
+    guest: Option<(Arc<Agent>, Arc<Agent>)>,
 }
 
 /// The reason why a reply does not continue.
@@ -118,6 +121,7 @@ impl ReplyTask {
             structured: None,
             overflows: 0,
             stuck: None,
+            guest: None,
         }
     }
 
@@ -146,15 +150,44 @@ impl ReplyTask {
         }
     }
 
+    /// Lets the agent answer that the message names at its beginning: `@backend fix the test`.
+    async fn begin_guest(&mut self, message: &Message) -> StepResult<()> {
+        let Some((manifest, mode)) =
+            mentioned(message).and_then(|name| self.core.agents.catalog().find(name).ok())
+        else {
+            return Ok(());
+        };
+        let made = self.core.agents.make(manifest, mode).await;
+        let guest = Arc::new(made.map_err(|reason| Abort::failed(reason, None))?);
+        self.emit(Event::Notice(format!("{} answers this message.", guest.id())));
+        let host = self.core.agent.replace(Arc::clone(&guest));
+        self.guest = Some((host, guest));
+        Ok(())
+    }
+
+    /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
+    async fn end_guest(&mut self) {
+        let Some((host, guest)) = self.guest.take() else { return };
+        if Arc::ptr_eq(&self.core.agent(), &guest) {
+            self.core.agent.replace(host);
+        } else {
+            host.extensions.close().await;
+        }
+        guest.extensions.close().await;
+    }
+
     /// Closes what was left open, and stores the user's message.
     async fn begin(&mut self, message: Option<Message>) -> StepResult<()> {
         self.close_interrupted().await?;
+        if let Some(message) = &message {
+            self.begin_guest(message).await?;
+        }
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
             (Some(message), _) if says_nothing(&message) => return Err(empty()),
             (Some(message), _) => {
                 let message = self.with_changed_prompts(message).await;
-                self.core.with_surroundings(message)
+                self.core.with_surroundings(message, &self.state.conversation)
             }
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
             (None, Some(_)) => return Ok(()),
@@ -257,7 +290,7 @@ impl ReplyTask {
             (true, _, Some(_)) => self.remind(final_output::NUDGE).await?,
         };
         Ok(match next {
-            Next::Ask if self.turn >= self.core.limits.turns => Next::End(Outcome::MaxTurns(self.turn)),
+            Next::Ask if self.turn >= self.core.max_turns() => Next::End(Outcome::MaxTurns(self.turn)),
             next => next,
         })
     }
@@ -290,6 +323,7 @@ impl ReplyTask {
 
     /// Stores the end of the reply. Where that fails, the failure is the end.
     async fn end(mut self, outcome: Outcome) -> Outcome {
+        self.end_guest().await;
         let open = self.open_calls();
         let steps = match &outcome {
             Outcome::Cancelled => {
@@ -327,6 +361,13 @@ impl ReplyTask {
         });
         calls.collect()
     }
+}
+
+/// The name after an `@` at the beginning of a message, where more follows. `@./file` is a file.
+fn mentioned(message: &Message) -> Option<&str> {
+    let said = message.content.iter().find(|part| !part.is_aside()).and_then(MessageContent::as_text)?;
+    let (name, rest) = said.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
+    (!name.is_empty() && !name.contains('.') && !rest.trim().is_empty()).then_some(name)
 }
 
 fn empty() -> Abort {

@@ -92,7 +92,7 @@ impl ReplyTask {
             .with_session_id(core.session.id().to_string())
             .with_exchange_view(self.state.conversation.view());
         let path = CallPath {
-            toolset: Arc::clone(&core.agent().toolset),
+            agent: core.agent.clone(),
             permissions: Arc::clone(&core.permissions),
             working_dir: core.working_dir.clone(),
             context,
@@ -150,9 +150,9 @@ impl ReplyTask {
             return Ok(None);
         }
         // Before the arguments are read: the error for them describes the tool.
-        let handle = path.toolset.resolve(name).map_err(Refused::rejected)?;
-        let arguments = well_formed(answer, &handle.tool, arguments).map_err(Refused::rejected)?;
-        Call::check(id, handle, arguments).map(Some)
+        let resolved = path.resolve(name)?;
+        let arguments = well_formed(answer, &resolved.handle.tool, arguments).map_err(Refused::rejected)?;
+        Call::check(id, resolved, arguments).map(Some)
     }
 
     fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {

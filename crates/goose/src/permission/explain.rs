@@ -163,7 +163,7 @@ fn built_in_tools() -> Vec<[String; 2]> {
         let names = |tool: &Tool| [format!("{}__{}", builtin.name, tool.name()), tool.name().to_owned()];
         extension.map(|extension| extension.tools().iter().map(names).collect::<Vec<_>>()).unwrap_or_default()
     };
-    builtins::available().flat_map(tools).collect()
+    builtins::services().flat_map(tools).collect()
 }
 
 /// The tool that runs commands, as a session has it.

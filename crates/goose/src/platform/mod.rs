@@ -4,3 +4,18 @@
 //! services. Their classes are in [`builtins`](crate::builtins).
 
 pub mod chatrecall;
+mod todo;
+
+use std::sync::Arc;
+
+use goose_extension::Extension;
+
+pub use self::todo::Todo;
+
+/// Builds a platform extension for an agent; none for one that has no tools.
+pub(crate) fn build(name: &str) -> Option<Arc<dyn Extension>> {
+    match name {
+        "todo" => Some(Arc::new(Todo)),
+        _ => None,
+    }
+}

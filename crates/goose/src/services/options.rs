@@ -38,7 +38,7 @@ impl BuildService for Builtins {
     }
 
     fn names(&self) -> Vec<String> {
-        builtins::available().map(|builtin| builtin.name.to_owned()).collect()
+        builtins::services().map(|builtin| builtin.name.to_owned()).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use goose_test_support::model_server::{ModelServer, Turn, Wire};
 
 use crate::{
     exchange_support::{all, done, outcome, provider},
-    support::{World, bounded},
+    support::{World, bounded, builtin_mode},
 };
 
 fn options(model: &ModelServer, profile: Profile) -> anyhow::Result<OpenOptions> {
@@ -137,7 +137,7 @@ async fn services_that_the_mode_cannot_use_are_not_started() -> anyhow::Result<(
     let named = AgentMode::new("named", ["server"], [""; 0]);
     let reading = AgentMode::new("reading", ["read"], ["developer"]);
     for (mode, expected) in
-        [(AgentMode::judge(), vec![]), (reading, vec!["developer"]), (named, vec!["server"])]
+        [(builtin_mode("judge")?, vec![]), (reading, vec!["developer"]), (named, vec!["server"])]
     {
         let model = ModelServer::scripted([Turn::text("Done.")])?;
         let options = options(&model, profile(&["developer", "memory"]))?
@@ -168,22 +168,23 @@ async fn an_agent_is_replaced_between_two_replies() -> anyhow::Result<()> {
     ])?;
     let folder = world.file("");
     let first =
-        options(&model, profile(&["developer"]))?.with_working_dir(&folder).with_instructions("Be quick.");
+        options(&model, profile(&["developer", "memory"]))?.with_working_dir(&folder).with_mode(AgentMode {
+            instructions: "Be quick.".into(),
+            ..AgentMode::new("coder", ["developer"], ["developer"])
+        });
     let store = SessionStore::at(world.file("sessions.db"));
     let first = first.with_session(store.create(NewSession::in_folder(&folder)).await?);
     let exchange = agents.open(first).await?;
     assert_eq!(outcome(&all(exchange.reply_to("Hi")).await?)?, &done());
     let earlier = exchange.extensions();
 
-    let mut other = profile(&["memory"]);
-    other.temperature = Some(0.5);
-    let second = OpenOptions::new(other)
-        .with_mode(AgentMode::new("scribe", ["memory"], ["memory"]))
-        .with_permissions(Arc::clone(exchange.permissions()))
-        .with_working_dir(&folder)
-        .with_instructions("Be thorough.");
-    exchange.set_agent(agents.agent(&second, exchange.view()).await?).await;
-    assert_eq!(exchange.agent().mode.name, "scribe");
+    let scribe = AgentMode {
+        temperature: Some(0.5),
+        instructions: "Be thorough.".into(),
+        ..AgentMode::new("scribe", ["memory"], ["memory"])
+    };
+    let manifest = Arc::clone(&exchange.agent().manifest);
+    assert_eq!(exchange.set_agent(manifest, scribe).await.as_deref(), Ok("goose-agent/scribe"));
     assert!(earlier.names().is_empty(), "the earlier agent's extensions are given back");
     let events = all(exchange.reply_to("And now?")).await?;
     assert_eq!(outcome(&events)?, &done(), "{events:?}");

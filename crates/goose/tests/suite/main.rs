@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
 mod agent_manager;
+mod agents;
 mod asking;
 mod bad_output;
 mod call_path;

@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use goose::{
     agent_manager::AgentManager,
+    agents::{catalog::AgentCatalog, manifest::AgentMode},
     agents::{
         extension::ExtensionConfig,
         extension_manager::{ExtensionManager, ExtensionStatus, ManagerOptions},
@@ -215,4 +216,9 @@ pub(crate) fn signal(pid: u32, name: &str) -> anyhow::Result<()> {
     let status = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status()?;
     ensure!(status.success(), "{pid} could not be signalled");
     Ok(())
+}
+
+/// A mode that comes with goose, by its name.
+pub(crate) fn builtin_mode(name: &str) -> anyhow::Result<AgentMode> {
+    Ok(AgentCatalog::builtin().find(name)?.1)
 }

@@ -13,7 +13,7 @@ use goose::{
 };
 use goose_extension::{JsonObject, prelude::*};
 
-use crate::support::{World, bounded};
+use crate::support::{World, bounded, builtin_mode};
 
 /// A part of goose with a tool that reads and one that runs something.
 struct Part(&'static str);
@@ -94,7 +94,7 @@ async fn call(toolset: &Toolset, name: &str) -> anyhow::Result<Result<String, To
 async fn the_assistant_has_its_own_tools_and_all_services_but_not_the_orchestrator_s() -> anyhow::Result<()> {
     let world = World::new()?;
     let manager = manager(&world, &["summon", "todo", "apps", "developer", "chatrecall"]).await?;
-    let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
+    let toolset = Toolset::compute(&builtin_mode("assistant")?, &manager);
     ensure!(
         extensions_in(&toolset) == ["developer", "memory", "summon", "todo", "user"],
         "{:?}",
@@ -114,7 +114,7 @@ async fn the_assistant_has_its_own_tools_and_all_services_but_not_the_orchestrat
 async fn no_groups_means_no_tools_under_whatever_name() -> anyhow::Result<()> {
     let world = World::new()?;
     let manager = manager(&world, &["developer"]).await?;
-    let toolset = Toolset::compute(&AgentMode::judge(), &manager);
+    let toolset = Toolset::compute(&builtin_mode("judge")?, &manager);
     ensure!(toolset.tools().is_empty() && bounded(toolset.list()).await?.is_empty());
     for tool in manager.known_tools().iter() {
         let bare = tool.name().split("__").last().unwrap_or_default();
@@ -169,7 +169,7 @@ async fn nobody_else_gets_in_under_the_name_of_a_semantic_group() -> anyhow::Res
 async fn the_set_follows_the_extensions_and_is_made_once_for_each_change() -> anyhow::Result<()> {
     let world = World::new()?;
     let manager = manager(&world, &[]).await?;
-    let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
+    let toolset = Toolset::compute(&builtin_mode("assistant")?, &manager);
     let first = toolset.tools();
     ensure!(Arc::ptr_eq(&first, &toolset.tools()), "nothing changed");
     ensure!(toolset.resolve("todo__run").is_err());
@@ -189,7 +189,7 @@ async fn in_chat_there_are_no_tools_and_they_come_back() -> anyhow::Result<()> {
     let manager = manager(&world, &["developer"]).await?;
     let permissions = Permissions::new(PermissionOptions::new(Mode::Chat));
     let toolset =
-        Toolset::compute(&AgentMode::assistant(), &manager).with_permissions(Arc::clone(&permissions));
+        Toolset::compute(&builtin_mode("assistant")?, &manager).with_permissions(Arc::clone(&permissions));
     ensure!(toolset.tools().is_empty() && bounded(toolset.list()).await?.is_empty());
     let refused = call(&toolset, "developer__look").await?;
     ensure!(matches!(&refused, Err(ToolError::NotFound(text)) if text.contains("chat")), "{refused:?}");
@@ -203,7 +203,7 @@ async fn in_chat_there_are_no_tools_and_they_come_back() -> anyhow::Result<()> {
 async fn handles_say_whose_they_are_and_errors_what_is_near() -> anyhow::Result<()> {
     let world = World::new()?;
     let manager = manager(&world, &["developer"]).await?;
-    let toolset = Toolset::compute(&AgentMode::assistant(), &manager);
+    let toolset = Toolset::compute(&builtin_mode("assistant")?, &manager);
     for (name, extension, origin) in [
         ("developer__look", "developer", Origin::Own),
         ("memory__search_memories", "memory", Origin::Own),

@@ -263,7 +263,7 @@ fn toggles(settings: &Settings) -> Vec<Toggle> {
         switch: if entry.enabled { Switch::On } else { Switch::Off },
         about: entry.config.as_ref().map(|config| config.description().to_owned()).unwrap_or_default(),
     });
-    let others = goose::builtins::available()
+    let others = goose::builtins::services()
         .filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
     let others = others.map(|builtin| Toggle {
         key: builtin.name.to_owned(),

@@ -33,7 +33,7 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
         ExtensionKind::Stdio { cmd, .. } => program(name, cmd),
         ExtensionKind::InlinePython { .. } => program(name, "uvx"),
         ExtensionKind::Builtin if builtins::find(&config.key()).is_none() => {
-            let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
+            let known: Vec<&str> = builtins::services().map(|builtin| builtin.name).collect();
             let says = format!("goose has no built-in '{}'", config.name());
             Check::warning(name, says, format!("remove or rename it; built-ins are: {}", known.join(", ")))
         }

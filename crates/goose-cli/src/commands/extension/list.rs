@@ -19,6 +19,9 @@ const MAX_COLUMN: usize = 24;
 /// Width of the state column and the gaps between columns.
 const GAPS: usize = 9;
 
+/// The type of extensions that come with agents.
+const PLATFORM: &str = "platform";
+
 /// Indentation of details.
 const INDENT: usize = 4;
 
@@ -64,10 +67,15 @@ pub(super) fn run(selection: &Selection, form: &JsonArgs) -> anyhow::Result<Exit
     if form.json {
         out.json(&Document { config: file, extensions: rows })?;
     } else {
-        let (unused, listed): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.source == Source::Builtin && !row.enabled);
+        let (builtin, configured): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.source == Source::Builtin);
+        let (platform, services): (Vec<_>, Vec<_>) =
+            builtin.into_iter().partition(|row| row.kind == Some(PLATFORM));
+        let (used, unused): (Vec<_>, Vec<_>) = services.into_iter().partition(|row| row.enabled);
+        let listed: Vec<_> = configured.into_iter().chain(used).collect();
         print_listed(&mut out, &listed, file)?;
-        print_unused(&mut out, &unused)?;
+        print_others(&mut out, "Other built-ins (use them by name or with --with-builtin):", &unused)?;
+        print_others(&mut out, "These come with the modes of agents (`goose agents list`):", &platform)?;
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
@@ -102,12 +110,12 @@ fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::
     Ok(())
 }
 
-fn print_unused(out: &mut Output, rows: &[Row<'_>]) -> io::Result<()> {
+fn print_others(out: &mut Output, heading: &str, rows: &[Row<'_>]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     out.line("")?;
-    out.line("Other built-ins (use them by name or with --with-builtin):")?;
+    out.line(heading)?;
     let keys = column(rows.iter().map(|row| row.key));
     for row in rows {
         let key = out.paint(NAME, format!("{:keys$}", row.key));

@@ -250,6 +250,7 @@ impl Chat {
     /// Where the conversation stands.
     pub(super) fn standing(&self) -> String {
         let Assembled { exchange, permissions, .. } = &self.assembled;
-        standing(&exchange.model().to_string(), &permissions.mode().to_string(), self.screen.cost())
+        let model = exchange.model().to_string();
+        standing(&model, &exchange.agent().mode.slug, &permissions.mode().to_string(), self.screen.cost())
     }
 }

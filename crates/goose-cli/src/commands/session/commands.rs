@@ -40,6 +40,8 @@ impl Chat {
             Slash::Model(None) => self.show_model(),
             Slash::Model(Some(name)) => return self.set_model(&name).await,
             Slash::Cost => self.show_cost(),
+            Slash::Agent(None) => self.show_agents(),
+            Slash::Agent(Some(name)) => return self.set_agent(&name).await,
             Slash::Mode(mode) => self.mode(mode.as_deref()),
             Slash::Full => self.toggle_detail(),
             Slash::Extension(line) => self.add(ExtensionConfig::from_command_line(&line)),
@@ -103,6 +105,44 @@ impl Chat {
         })
     }
 
+    fn show_agents(&self) {
+        let exchange = &self.assembled.exchange;
+        let (now, agents) = (exchange.agent().id(), exchange.agents());
+        for entry in &agents.agents {
+            for mode in &entry.manifest.modes {
+                let name = format!("{}/{}", entry.manifest.name, mode.slug);
+                let mark = if name == now { "*" } else { " " };
+                let about = escape::line(&mode.description);
+                stderr::line(format_args!(
+                    "{mark} {NAME}{}{NAME:#}  {FAINT}{about}{FAINT:#}",
+                    escape::line(&name)
+                ));
+            }
+        }
+        for (path, reason) in &agents.problems {
+            stderr::line(format_args!(
+                "{}: {}",
+                escape::line(&path.display().to_string()),
+                escape::text(reason)
+            ));
+        }
+        stderr::line(format_args!("{FAINT}To switch: /agent MODE, or /agent AGENT/MODE{FAINT:#}"));
+    }
+
+    /// Goes on with another agent.
+    async fn set_agent(&mut self, name: &str) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
+        Ok(match self.working("binding services", exchange.switch_agent(name)).await? {
+            Ok(Ok(agent)) => {
+                stderr::line(format_args!("Switched to {}.", escape::line(&agent)));
+                self.show_standing();
+                After::Line
+            }
+            Ok(Err(reason)) => failed(&reason),
+            Err(asked) => cancelled(asked),
+        })
+    }
+
     fn show_cost(&self) {
         let Some(cost) = self.screen.cost() else {
             return stderr::line("No usage yet.");
@@ -143,7 +183,7 @@ impl Chat {
         if builtins::find(&name).is_some() {
             return self.add(Ok(ExtensionConfig::builtin(name)));
         }
-        let known: Vec<&str> = builtins::available().map(|builtin| builtin.name).collect();
+        let known: Vec<&str> = builtins::services().map(|builtin| builtin.name).collect();
         stderr::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", known.join(", ")));
     }
 

@@ -99,7 +99,9 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> anyhow::Result<()> {
         };
         let folder = escape::line(&session.working_dir.display().to_string()).into_owned();
         let when = local(session.updated_at);
-        let details = out.paint(FAINT, format!("{when}  {count}  {folder}"));
+        let agent =
+            session.agent.as_deref().map(|agent| format!("  {}", escape::line(agent))).unwrap_or_default();
+        let details = out.paint(FAINT, format!("{when}  {count}{agent}  {folder}"));
         out.line(format_args!("{id}  {name}"))?;
         out.line(format_args!("{:ids$}  {details}", ""))?;
     }

@@ -19,6 +19,11 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/compact", "", "summarize the conversation so far"),
     command("/model", "[NAME]", "show the model and its context usage, or switch to another model"),
     command("/cost", "", "show the tokens and cost of the session"),
+    command(
+        "/agent",
+        "[AGENT[/MODE]]",
+        "list the agents, or switch to another one; '@NAME …' asks one for one message",
+    ),
     command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
     command("/r", "", "show tool results in full, or fold them again"),
     command("/extension", "CMD", "add an MCP server program, like '--with-extension'"),
@@ -46,6 +51,8 @@ pub(crate) enum Slash {
     /// Sets the model, or shows it without a name.
     Model(Option<String>),
     Cost,
+    /// Switches the agent, or lists all without a name.
+    Agent(Option<String>),
     /// Sets the mode, or shows it without a name.
     Mode(Option<String>),
     Full,
@@ -82,6 +89,7 @@ impl Slash {
             "compact" | "summarize" => Self::Compact,
             "model" => Self::Model(some),
             "cost" => Self::Cost,
+            "agent" | "agents" => Self::Agent(some),
             "mode" => Self::Mode(some),
             "r" => Self::Full,
             "extension" => some.map_or_else(|| usage("/extension"), Self::Extension),

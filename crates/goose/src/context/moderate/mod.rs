@@ -14,6 +14,8 @@ mod summarize;
 mod summary_message;
 mod units;
 
+pub(crate) use summary_message::current_plan;
+
 use std::{fmt, str::FromStr, sync::Arc};
 
 use goose_extension::Message;

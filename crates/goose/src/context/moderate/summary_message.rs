@@ -20,10 +20,8 @@ const PLAN: &str = "The plan as it stands:\n";
 /// The mark between the beginning and the end of a part that is too long.
 const GAP: &str = "\n…\n";
 
-/// The suffix of the tool that keeps the plan, whatever extension it comes from.
-const PLAN_TOOL: &str = "__plan";
-/// The argument that holds the plan.
-const PLAN_ARGUMENT: &str = "plan";
+/// The suffixes of the tools that keep the plan, whatever extension they come from, and the argument that holds it.
+const PLAN_TOOLS: [(&str, &str); 2] = [("__plan", "plan"), ("__todo_write", "content")];
 
 /// The content of the message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -128,12 +126,19 @@ fn newest_plan<'a>(messages: impl DoubleEndedIterator<Item = &'a Arc<Message>>) 
 }
 
 fn plan(part: &MessageContent) -> Option<&str> {
-    match part {
-        MessageContent::ToolCall { name, arguments, .. } if name.ends_with(PLAN_TOOL) => {
-            arguments.get(PLAN_ARGUMENT)?.as_str()
-        }
-        _ => None,
-    }
+    let MessageContent::ToolCall { name, arguments, .. } = part else { return None };
+    let (_, argument) = PLAN_TOOLS.iter().find(|(tool, _)| name.ends_with(tool))?;
+    arguments.get(*argument)?.as_str()
+}
+
+/// Returns the plan or task list of a conversation as it stands, where it has one that is not empty.
+pub(crate) fn current_plan(messages: &[Arc<Message>]) -> Option<String> {
+    let carried_over = || {
+        let (summary, _) = messages.iter().rev().find_map(|message| SummaryMessage::split(message))?;
+        summary.plan
+    };
+    let plan = newest_plan(messages.iter()).map(str::to_owned).or_else(carried_over);
+    plan.map(|plan| plan.trim().to_owned()).filter(|plan| !plan.is_empty())
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub(super) struct CounterDelta {
     pub(super) dollars: f64,
     /// The title for a session that has none.
     title: Option<String>,
+    /// The agent, if it changed.
+    agent: Option<String>,
 }
 
 impl StepRow {
@@ -61,6 +63,7 @@ impl CounterDelta {
             Step::Cost { usage, dollars, .. } => {
                 Self { usage: *usage, dollars: dollars.unwrap_or(0.0), ..Self::default() }
             }
+            Step::ModeChanged { agent, .. } => Self { agent: agent.clone(), ..Self::default() },
             _ => Self::default(),
         }
     }
@@ -71,6 +74,9 @@ impl CounterDelta {
         self.dollars += other.dollars;
         if self.title.is_none() {
             self.title.clone_from(&other.title);
+        }
+        if other.agent.is_some() {
+            self.agent.clone_from(&other.agent);
         }
     }
 
@@ -84,6 +90,7 @@ impl CounterDelta {
             .bind(stored_count(self.usage.cache_write))
             .bind(self.dollars)
             .bind(self.title)
+            .bind(self.agent)
     }
 }
 

@@ -29,7 +29,8 @@ const INSERT_STEP: &str = "INSERT INTO steps (session_id, seq, at, kind, body) V
 
 const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, updated_at = $3, messages = messages + $4, \
      input_tokens = input_tokens + $5, output_tokens = output_tokens + $6, cached_tokens = cached_tokens + $7, \
-     cache_write_tokens = cache_write_tokens + $8, dollars = dollars + $9, title = COALESCE(title, $10) WHERE id = $1";
+     cache_write_tokens = cache_write_tokens + $8, dollars = dollars + $9, title = COALESCE(title, $10), \
+     agent = COALESCE($11, agent) WHERE id = $1";
 
 /// Appends to a session. Clones append to the same log, one after the other.
 #[derive(Debug, Clone)]

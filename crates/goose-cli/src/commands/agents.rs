@@ -1,0 +1,313 @@
+//! `goose agents`: the agents that can be chosen, their modes and tools; and new ones.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Subcommand};
+use goose::{
+    agent_manager::OpenOptions,
+    agents::{
+        agent::Agent,
+        catalog::{AgentCatalog, AgentOrigin, read_agents},
+        manifest::{AgentManifest, AgentMode, GroupAccess},
+    },
+    config::Paths,
+};
+use goose_fs::AtomicFile;
+use serde_json::json;
+
+use super::conversation_setup::with_hint;
+use crate::{
+    args::JsonArgs,
+    escape,
+    output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    settings::{self, ConfigArgs},
+    supervise::{agent_manager, run_to_end},
+};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  goose agents list
+  goose agents show coding-agent/backend
+  goose agents tools coding-agent security --json
+  goose agents new reviewer
+  goose agents validate .goose/agents/*
+
+Start a session with one of them: goose session --agent coding-agent/backend";
+
+const NEW_AGENT: &str = "\
+# An agent of your own. `goose agents validate FILE` checks it; `--agent NAME` uses it.
+name: {name}
+description: One sentence about what it does.
+modes:
+  - slug: main
+    description: One sentence about this mode.
+    when_to_use: The requests that it is for.
+    # Groups: read, edit, command, fetch, browser; the name of an extension; mcp for all services.
+    tool_groups: [read, [edit, {fileRegex: '\\.md$', description: Markdown files only}]]
+    dependencies: [developer]
+    instructions: |
+      What you do, what you do not do, and what you hand back.
+";
+
+/// Arguments of `goose agents`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the agents and their modes
+    List(JsonArgs),
+    /// Show an agent's manifest
+    Show {
+        /// Name of the agent, such as 'coding-agent' or 'coding-agent/backend'
+        agent: String,
+        /// Print the manifest as the Agent Communication Protocol has it
+        #[arg(long)]
+        acp: bool,
+        #[command(flatten)]
+        form: JsonArgs,
+    },
+    /// Show the tools and services that a mode has here
+    Tools {
+        /// Name of the agent
+        agent: String,
+        /// Name of the mode; the first one without it
+        mode: Option<String>,
+        #[command(flatten)]
+        form: JsonArgs,
+    },
+    /// Check files with agents
+    Validate {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Create an agent in the config folder
+    New {
+        /// Name of the agent
+        name: String,
+        /// Create it in .goose/agents of the working folder
+        #[arg(long)]
+        project: bool,
+    },
+}
+
+/// Runs a subcommand.
+pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
+    let paths = Paths::from_env()?;
+    let folder =
+        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    match command {
+        AgentsCommand::List(form) => list(&AgentCatalog::load(&paths, &folder), &form),
+        AgentsCommand::Show { agent, acp, form } => {
+            let (manifest, mode) = AgentCatalog::load(&paths, &folder).find(&agent)?;
+            show(&manifest, agent.contains('/').then_some(&mode), acp, &form)
+        }
+        AgentsCommand::Tools { agent, mode, form } => {
+            let name = mode.map_or_else(|| agent.clone(), |mode| format!("{agent}/{mode}"));
+            let (manifest, mode) = AgentCatalog::load(&paths, &folder).find(&name)?;
+            let settings = settings::look_in(&paths, config, Some(&folder)).settings?;
+            let options = OpenOptions::new(settings.profile(None)?)
+                .with_agent(manifest, mode)
+                .with_working_dir(&folder);
+            run_to_end(async {
+                let agents = agent_manager(settings);
+                let agent = agents.agent(options).await.map_err(with_hint)?;
+                agent.toolset.list().await;
+                let shown = tools(&agent, &form);
+                agents.pool().shutdown().await;
+                shown
+            })
+        }
+        AgentsCommand::Validate { files } => validate(&files),
+        AgentsCommand::New { name, project } => {
+            let base = if project { folder.join(".goose") } else { paths.config };
+            new(&name, &base.join("agents"))
+        }
+    }
+}
+
+fn list(catalog: &AgentCatalog, form: &JsonArgs) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    if form.json {
+        let agents: Vec<_> = catalog
+            .agents
+            .iter()
+            .map(|entry| {
+                let modes: Vec<&str> = entry.manifest.modes.iter().map(|mode| mode.slug.as_str()).collect();
+                let (source, file) = origin(&entry.origin);
+                json!({
+                    "name": entry.manifest.name,
+                    "description": entry.manifest.description,
+                    "modes": modes,
+                    "source": source,
+                    "file": file,
+                })
+            })
+            .collect();
+        let untrusted: Vec<&Path> = catalog.untrusted.iter().map(|file| file.path()).collect();
+        let problems: Vec<_> =
+            catalog.problems.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
+        out.json(&json!({"agents": agents, "untrusted": untrusted, "problems": problems}))?;
+        out.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for entry in &catalog.agents {
+        let (source, _) = origin(&entry.origin);
+        let name = out.paint(NAME, escape::line(&entry.manifest.name));
+        let details = format!("({source}) {}", escape::line(&entry.manifest.description));
+        let details = out.paint(FAINT, details);
+        out.line(format_args!("{name}  {details}"))?;
+        let width = entry.manifest.modes.iter().map(|mode| mode.slug.len()).max().unwrap_or_default();
+        for mode in &entry.manifest.modes {
+            let about = out.paint(FAINT, escape::line(&mode.description));
+            out.line(format_args!("  {:width$}  {about}", mode.slug))?;
+        }
+    }
+    for (file, reason) in &catalog.problems {
+        let path = file.display().to_string();
+        let (path, reason) = (out.paint(BAD, escape::line(&path)), escape::text(reason));
+        out.line(format_args!("{path}: {reason}"))?;
+    }
+    for file in &catalog.untrusted {
+        let path = file.path().display().to_string();
+        let path = out.paint(WARNING, escape::line(&path));
+        out.line(format_args!(
+            "{path} is not used because it is not trusted. Trust it with --trust-project."
+        ))?;
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn origin(origin: &AgentOrigin) -> (&'static str, Option<&Path>) {
+    match origin {
+        AgentOrigin::Builtin => ("built in", None),
+        AgentOrigin::User(path) => ("yours", Some(path)),
+        AgentOrigin::Project(path) => ("project", Some(path)),
+    }
+}
+
+fn show(
+    manifest: &AgentManifest,
+    mode: Option<&AgentMode>,
+    acp: bool,
+    form: &JsonArgs,
+) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    match (acp, form.json) {
+        (true, _) => out.json(&manifest.to_acp())?,
+        (false, true) => out.json(manifest)?,
+        (false, false) => {
+            let name = out.paint(NAME, escape::line(&manifest.name));
+            out.line(format_args!("{name}  {}", escape::line(&manifest.description)))?;
+            for shown in manifest.modes.iter().filter(|it| mode.is_none_or(|mode| mode.slug == it.slug)) {
+                show_mode(&mut out, shown)?;
+            }
+        }
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_mode(out: &mut Output, mode: &AgentMode) -> anyhow::Result<()> {
+    let group = |access: &GroupAccess| match &access.files {
+        Some(files) => format!("{} ({files})", access.group),
+        None => access.group.clone(),
+    };
+    let groups: Vec<String> = mode.tool_groups.iter().map(group).collect();
+    let dependencies: Vec<&str> = mode.dependencies.iter().map(|dependency| dependency.name()).collect();
+    let name = out.paint(NAME, escape::line(&mode.slug));
+    out.line(format_args!("\n{name}  {}", escape::line(&mode.description)))?;
+    let rows = [
+        ("use for", mode.when_to_use.clone()),
+        ("tools", groups.join(", ")),
+        ("services", dependencies.join(", ")),
+        ("models", mode.recommended_models.join(", ")),
+    ];
+    for (label, text) in rows.into_iter().filter(|(_, text)| !text.is_empty()) {
+        out.line(format_args!("  {label:8}  {}", escape::line(&text)))?;
+    }
+    out.indented(2, FAINT, &mode.instructions)?;
+    Ok(())
+}
+
+fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
+    let (tools, services) = (agent.toolset.tools(), agent.extensions.names());
+    let mut out = Output::new();
+    if form.json {
+        let tools: Vec<_> = tools.iter().map(|tool| json!({"name": tool.name()})).collect();
+        let unresolved: Vec<_> =
+            agent.unresolved.iter().map(|it| json!({"name": it.name, "reason": it.to_string()})).collect();
+        out.json(&json!({
+            "agent": agent.manifest.name,
+            "mode": agent.mode.slug,
+            "tools": tools,
+            "services": services,
+            "unresolved": unresolved,
+        }))?;
+    } else {
+        for tool in tools.iter() {
+            out.line(escape::line(tool.name()))?;
+        }
+        if tools.is_empty() {
+            out.line("This mode has no tools.")?;
+        }
+        for unresolved in &agent.unresolved {
+            let note = out.paint(FAINT, escape::text(&unresolved.to_string()).into_owned());
+            out.line(note)?;
+        }
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn validate(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    let mut are_valid = true;
+    for file in files {
+        let path = file.display().to_string();
+        match read_agents(file) {
+            Ok(agents) => {
+                let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+                let ok = out.paint(GOOD, "ok");
+                out.line(format_args!("{ok}  {}: {}", escape::line(&path), names.join(", ")))?;
+            }
+            Err(reason) => {
+                are_valid = false;
+                let bad = out.paint(BAD, "bad");
+                out.line(format_args!("{bad} {}: {}", escape::line(&path), escape::text(&reason)))?;
+            }
+        }
+    }
+    out.finish()?;
+    Ok(if are_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn new(name: &str, folder: &Path) -> anyhow::Result<ExitCode> {
+    let mode = AgentMode::new("main", ["read"], ["developer"]);
+    let probe = AgentManifest { name: name.to_owned(), modes: vec![mode], ..AgentManifest::default() };
+    probe.validate()?;
+    let file = folder.join(format!("{name}.yaml"));
+    ensure!(!file.exists(), "{} exists already; choose another name or edit it", file.display());
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
+    let text = NEW_AGENT.replace("{name}", name);
+    AtomicFile::new(&file)
+        .shared()
+        .write(text.as_bytes())
+        .with_context(|| format!("{} cannot be written", file.display()))?;
+    let mut out = Output::new();
+    out.line(format_args!("Created {}. Edit it, then run: goose session --agent {name}", file.display()))?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}

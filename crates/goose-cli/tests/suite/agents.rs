@@ -1,0 +1,118 @@
+//! `goose agents`, `--agent` and `/agent`.
+
+use std::fs;
+
+use anyhow::{Context as _, ensure};
+use goose_test_support::{ModelServer, Turn};
+use serde_json::{Value, json};
+
+use crate::{
+    run::goose,
+    support::{Home, Run},
+    talk::{at_terminal, prompted},
+};
+
+#[test]
+fn the_tools_of_a_mode_are_listed_without_a_model() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let names = |agent: &str, mode: &str| -> anyhow::Result<Vec<String>> {
+        let json = home.run(&["agents", "tools", agent, mode, "--json"])?.json()?;
+        assert_eq!((&json["agent"], &json["mode"]), (&json!(agent), &json!(mode)));
+        let tools = json["tools"].as_array().context("a list")?.iter();
+        Ok(tools.map(|tool| tool["name"].as_str().unwrap_or_default().to_owned()).collect())
+    };
+    assert_eq!(names("goose-agent", "judge")?, Vec::<String>::new());
+    let security = names("coding-agent", "security")?;
+    ensure!(security.contains(&"developer__read".to_owned()), "{security:?}");
+    ensure!(!security.contains(&"developer__shell".to_owned()), "{security:?}");
+    let judge = home.run(&["agents", "tools", "goose-agent", "judge", "--json"])?.json()?;
+    assert_eq!(judge["services"], json!([]));
+    let assistant = home.run(&["agents", "tools", "goose-agent", "assistant", "--json"])?.json()?;
+    assert_eq!(assistant["services"], json!(["developer", "memory", "todo"]));
+    Ok(())
+}
+
+#[test]
+fn a_new_agent_is_valid_and_can_be_used() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let made = home.run(&["agents", "new", "reviewer"])?;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let file = home.path().join("config/agents/reviewer.yaml");
+    let path = file.to_str().context("a path")?;
+    let valid = home.run(&["agents", "validate", path])?;
+    assert_eq!(valid.code, Some(0), "{valid:?}");
+    assert_eq!(home.run(&["agents", "new", "reviewer"])?.code, Some(1), "nothing is overwritten");
+    let listed = home.run(&["agents", "list", "--json"])?.json()?;
+    let names: Vec<&str> = listed["agents"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|agent| agent["name"].as_str())
+        .collect();
+    assert_eq!(names, ["goose-agent", "coding-agent", "reviewer"]);
+    let manifest = home.run(&["agents", "show", "reviewer", "--json"])?.json()?;
+    assert_eq!(manifest["modes"][0]["slug"], "main");
+
+    let server = ModelServer::scripted([Turn::text("Reviewed."), Turn::text("Again.")])?;
+    let run: Run =
+        goose(&home, &server, &["run", "--agent", "reviewer", "-t", "Look"]).output()?.try_into()?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    let resumed: Run = goose(&home, &server, &["run", "-r", "-t", "And now?"]).output()?.try_into()?;
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    for asked in server.asked() {
+        ensure!(!asked.tool_names().contains(&"developer__shell"), "{:?}", asked.tool_names());
+        ensure!(asked.tool_names().contains(&"developer__read"));
+    }
+    let sessions = home.run(&["session", "list", "--json"])?.json()?;
+    assert_eq!(sessions["sessions"][0]["agent"], "reviewer/main");
+
+    fs::write(&file, "name: reviewer\nmodes: []\n")?;
+    let bad = home.run(&["agents", "validate", path])?;
+    assert_eq!(bad.code, Some(1));
+    ensure!(bad.stdout.contains("no modes"), "{bad:?}");
+    let gone: Run = goose(&home, &server, &["run", "--agent", "reviewer", "-t", "x"]).output()?.try_into()?;
+    assert_eq!(gone.code, Some(1));
+    ensure!(gone.stderr.contains("there is no agent 'reviewer'"), "{gone:?}");
+    Ok(())
+}
+
+#[test]
+fn an_agent_of_a_project_needs_trust() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let folder = home.path().join(".goose/agents");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("local.md"), "---\nname: local\ndescription: Here\ntools: Read\n---\nBe local.\n")?;
+    let server = ModelServer::scripted([Turn::text("Done.")])?;
+    let refused: Run = goose(&home, &server, &["run", "--agent", "local", "-t", "x"]).output()?.try_into()?;
+    assert_eq!(refused.code, Some(1));
+    ensure!(refused.stderr.contains("not trusted"), "{refused:?}");
+    let trusted = ["run", "--agent", "local", "--trust-project", "-t", "x"];
+    let trusted: Run = goose(&home, &server, &trusted).output()?.try_into()?;
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    ensure!(server.asked()[0].body["messages"][0].to_string().contains("Be local."));
+    Ok(())
+}
+
+#[test]
+fn a_session_switches_agents() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("First answer."), Turn::text("Second answer.")])?;
+    let terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    terminal.wait_for("›")?;
+    terminal.send("/agent nothing\r")?;
+    terminal.wait_for("there is no agent 'nothing'")?;
+    terminal.send("/agent security\r")?;
+    terminal.wait_for("Switched to coding-agent/security.")?;
+    prompted(&terminal)?;
+    terminal.send("Look\r")?;
+    terminal.wait_for("First answer.")?;
+    terminal.wait_for("security · auto")?;
+    prompted(&terminal)?;
+    terminal.send("@backend Fix\r")?;
+    terminal.wait_for("Second answer.")?;
+    prompted(&terminal)?;
+    let has_shell = |asked: &Value| asked.to_string().contains("developer__shell");
+    let asked = server.asked();
+    ensure!(!has_shell(&asked[0].body["tools"]) && has_shell(&asked[1].body["tools"]));
+    Ok(())
+}

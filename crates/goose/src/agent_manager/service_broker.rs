@@ -1,0 +1,132 @@
+//! [`ServiceBroker`]: agents ask for services, and this is where they are found.
+//!
+//! For each dependency, in this order: what the program or the command line brings, the user's configuration (`enabled:
+//! false` means no), the built-in extension of that name; what is nowhere is reported by name. A mode gets the services
+//! that it can use and no others, so nothing else is started.
+
+use crate::{
+    agents::{
+        manifest::AgentMode,
+        service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
+    },
+    builtins::{self, Builtin, ExtensionClass},
+    config::{ConfigError, ConfiguredExtension, ExtensionConfig, Profile, Settings},
+};
+
+/// Finds the services of a mode.
+pub(super) struct ServiceBroker<'a> {
+    pub(super) settings: &'a Settings,
+    /// The profile, without extensions that the program brings.
+    pub(super) profile: &'a Profile,
+    /// Extensions of the command line. They win over the profile's.
+    pub(super) given: &'a [ExtensionConfig],
+    /// Names that the program itself brings extensions for.
+    pub(super) host: &'a [&'a str],
+    /// Extensions that one of these requires.
+    pub(super) required: &'a [&'a str],
+}
+
+impl ServiceBroker<'_> {
+    /// The services of a mode.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the profile names extensions that are not there or do not fit together.
+    pub(super) fn resolve(&self, mode: &AgentMode) -> Result<ServiceBindings, ConfigError> {
+        for config in self.given {
+            config.check()?;
+        }
+        let mut profile = self.profile.clone();
+        profile.extensions.retain(|it| {
+            let is_given = self.given.iter().any(|config| config.key() == it.name);
+            !is_given && platform(&it.name).is_none_or(|_| self.entry(&it.name).is_some_and(is_own_entry))
+        });
+        let mut services = self.settings.profile_extensions(&profile)?;
+        services.extend(self.given.iter().cloned());
+        services.retain(|config| {
+            let name = config.key();
+            mode.can_use(&name, config.is_own()) || self.required.contains(&name.as_str())
+        });
+        let mut found = ServiceBindings { services, ..ServiceBindings::default() };
+        for dependency in &mode.dependencies {
+            self.add_dependency(dependency.name(), &mut found);
+        }
+        self.add_platform(mode, &mut found);
+        Ok(found)
+    }
+
+    /// Adds a dependency that is not there yet.
+    fn add_dependency(&self, name: &str, found: &mut ServiceBindings) {
+        if found.has(name)
+            || self.host.contains(&name)
+            || platform(name).is_some()
+            || !self.profile.adds_dependencies
+        {
+            return;
+        }
+        let unresolved = |reason| UnresolvedService { name: name.to_owned(), reason };
+        match (self.entry(name), builtins::find(name)) {
+            (Some(entry), _) if !entry.enabled => {
+                found.unresolved.push(unresolved(UnresolvedReason::SwitchedOff));
+            }
+            (None, Some(builtin)) => {
+                found.services.push(ExtensionConfig::builtin(builtin.name));
+            }
+            _ if builtins::is_planned(name) => {
+                found.unresolved.push(unresolved(UnresolvedReason::NotAvailable));
+            }
+            _ => found.unresolved.push(unresolved(UnresolvedReason::Unknown)),
+        }
+    }
+
+    /// Adds the platform extensions that the mode can use and that are not switched off.
+    fn add_platform(&self, mode: &AgentMode, found: &mut ServiceBindings) {
+        for builtin in builtins::platform() {
+            if found.has(builtin.name) || self.host.contains(&builtin.name) || !may_use(mode, &builtin) {
+                continue;
+            }
+            match self.is_switched_on(&builtin) {
+                true => found.platform.push(builtin),
+                false if mode.depends_on(builtin.name) => found.unresolved.push(UnresolvedService {
+                    name: builtin.name.to_owned(),
+                    reason: UnresolvedReason::SwitchedOff,
+                }),
+                false => {}
+            }
+        }
+    }
+
+    fn is_switched_on(&self, builtin: &Builtin) -> bool {
+        let is_listed = self.profile.extensions.iter().any(|it| it.name == builtin.name);
+        match self.entry(builtin.name) {
+            Some(entry) => entry.enabled && (self.profile.adds_dependencies || is_listed),
+            None => is_listed || (self.profile.adds_dependencies && builtin.comes_with_agents()),
+        }
+    }
+
+    fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
+        let is_called = |entry: &&ConfiguredExtension| {
+            entry.key == name || entry.config.as_ref().is_ok_and(|config| config.key() == name)
+        };
+        self.settings.extensions().iter().find(is_called)
+    }
+}
+
+/// Returns true for an entry that is an extension of the user's own, not a switch.
+fn is_own_entry(entry: &ConfiguredExtension) -> bool {
+    !entry.is_switch()
+}
+
+fn platform(name: &str) -> Option<Builtin> {
+    builtins::platform().find(|builtin| builtin.name == name)
+}
+
+fn may_use(mode: &AgentMode, builtin: &Builtin) -> bool {
+    let is_named = mode.has_group(builtin.name);
+    match builtin.class {
+        ExtensionClass::Meta => is_named || mode.can_run_commands(),
+        // Its tool `load` comes with the services.
+        _ if builtin.name == "summon" => is_named || mode.has_group("mcp"),
+        _ => is_named,
+    }
+}

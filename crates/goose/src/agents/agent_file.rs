@@ -1,0 +1,300 @@
+//! Agents as people write them: manifests in YAML or JSON, Markdown with front matter (as goose 1.52 and Claude Code have
+//! it), and Roo's `.roomodes`.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    acp_manifest,
+    manifest::{AgentManifest, AgentMode, Dependency, GroupAccess},
+};
+use crate::config::read_yaml;
+
+/// The name of the file with Roo's modes.
+pub(super) const ROO_MODES: &str = ".roomodes";
+
+/// The mode of an agent that has only one.
+const ONLY_MODE: &str = "main";
+
+/// The tools of other agents, in lower case, and the group that stands for each.
+const TOOLS_OF_OTHERS: &[(&str, &str)] = &[
+    ("read", "read"),
+    ("grep", "read"),
+    ("glob", "read"),
+    ("ls", "read"),
+    ("notebookread", "read"),
+    ("edit", "edit"),
+    ("multiedit", "edit"),
+    ("write", "edit"),
+    ("notebookedit", "edit"),
+    ("bash", "command"),
+    ("webfetch", "fetch"),
+    ("websearch", "fetch"),
+    ("todowrite", "todo"),
+];
+
+/// An agent that is one mode, as Markdown files and short YAML files describe it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    name: Option<String>,
+    description: String,
+    #[serde(alias = "whenToUse")]
+    when_to_use: String,
+    #[serde(alias = "prompt")]
+    instructions: String,
+    model: Option<String>,
+    tools: Option<Value>,
+    tool_groups: Option<Vec<GroupAccess>>,
+    dependencies: Option<Vec<Dependency>>,
+    temperature: Option<f32>,
+    #[serde(alias = "maxTurns")]
+    max_turns: Option<u32>,
+}
+
+/// A mode as Roo has it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RooMode {
+    slug: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    role_definition: String,
+    #[serde(default)]
+    when_to_use: String,
+    #[serde(default)]
+    custom_instructions: String,
+    #[serde(default)]
+    groups: Vec<GroupAccess>,
+}
+
+/// Returns true for a file that may hold an agent.
+pub(super) fn is_agent_file(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json" | "md"))
+}
+
+/// Reads the agents of a file.
+///
+/// # Errors
+///
+/// Returns the reason for the user.
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<AgentManifest>, String> {
+    let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+    let agents = match is_markdown {
+        true => vec![from_markdown(path, text)?],
+        false => from_document(path, document(path, text)?)?,
+    };
+    for agent in &agents {
+        agent.validate().map_err(|error| error.to_string())?;
+    }
+    Ok(agents)
+}
+
+fn document(path: &Path, text: &str) -> Result<Map<String, Value>, String> {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    let value: Value = match is_json {
+        true => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        false => read_yaml(path, text).map_err(|error| error.to_string())?,
+    };
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err("an agent is a mapping with 'name' and 'modes'".to_owned()),
+    }
+}
+
+fn from_document(path: &Path, mut document: Map<String, Value>) -> Result<Vec<AgentManifest>, String> {
+    let said = |error: serde_json::Error| error.to_string();
+    if let Some(modes) = document.remove("customModes") {
+        let modes: Vec<RooMode> = serde_json::from_value(modes).map_err(said)?;
+        return Ok(modes.into_iter().map(from_roo).collect());
+    }
+    acp_manifest::lift(&mut document);
+    let value = Value::Object(document);
+    match value.get("modes") {
+        Some(_) => Ok(vec![serde_json::from_value(value).map_err(said)?]),
+        None => Ok(vec![with_one_mode(path, serde_json::from_value(value).map_err(said)?)]),
+    }
+}
+
+fn from_markdown(path: &Path, text: &str) -> Result<AgentManifest, String> {
+    let (head, body) = front_matter(text).ok_or(
+        "a Markdown agent begins with a front matter between two lines '---', with at least 'name' and 'description'",
+    )?;
+    let head: Value = read_yaml(path, head).map_err(|error| error.to_string())?;
+    let mut written: Written = match head {
+        Value::Null => Written::default(),
+        head => serde_json::from_value(head).map_err(|error| error.to_string())?,
+    };
+    body.trim().clone_into(&mut written.instructions);
+    Ok(with_one_mode(path, written))
+}
+
+/// Splits a text into its front matter and the rest.
+fn front_matter(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches('\u{feff}');
+    let rest = text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
+    let end = rest.match_indices("---").map(|(at, _)| at).find(|&at| {
+        let line_before = rest[..at].is_empty() || rest[..at].ends_with('\n');
+        line_before && rest[at + 3..].lines().next().is_none_or(|line| line.trim().is_empty())
+    })?;
+    Some((&rest[..end], rest[end + 3..].trim_start_matches([' ', '\t', '\r'])))
+}
+
+fn with_one_mode(path: &Path, written: Written) -> AgentManifest {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = slug(written.name.as_deref().unwrap_or(&stem));
+    let listed = written.tools.as_ref().map(tool_names);
+    let tool_groups = match (written.tool_groups, listed) {
+        (Some(groups), _) => groups,
+        (None, Some(tools)) => groups_of(&tools),
+        (None, None) => ["developer", "memory", "mcp"].map(GroupAccess::from).into(),
+    };
+    let model = written.model.filter(|model| model != "inherit");
+    let when_to_use = match written.when_to_use.is_empty() {
+        true => written.description.clone(),
+        false => written.when_to_use,
+    };
+    let mode = AgentMode {
+        slug: ONLY_MODE.to_owned(),
+        description: written.description.clone(),
+        when_to_use,
+        instructions: written.instructions,
+        dependencies: written.dependencies.unwrap_or_else(|| dependencies(&tool_groups)),
+        tool_groups,
+        recommended_models: model.into_iter().collect(),
+        temperature: written.temperature,
+        max_turns: written.max_turns,
+    };
+    AgentManifest { name, description: written.description, modes: vec![mode], ..AgentManifest::default() }
+}
+
+fn from_roo(roo: RooMode) -> AgentManifest {
+    let instructions = [roo.role_definition.as_str(), roo.custom_instructions.as_str()];
+    let instructions: Vec<&str> =
+        instructions.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+    let description = if roo.description.is_empty() { roo.name } else { roo.description };
+    let mode = AgentMode {
+        slug: ONLY_MODE.to_owned(),
+        description: description.clone(),
+        when_to_use: roo.when_to_use,
+        instructions: instructions.join("\n\n"),
+        dependencies: dependencies(&roo.groups),
+        tool_groups: roo.groups,
+        ..AgentMode::default()
+    };
+    AgentManifest { name: slug(&roo.slug), description, modes: vec![mode], ..AgentManifest::default() }
+}
+
+/// The services that groups need where nothing else is said.
+fn dependencies(groups: &[GroupAccess]) -> Vec<Dependency> {
+    let has = |names: &[&str]| groups.iter().any(|access| names.contains(&access.group.as_str()));
+    let mut needed = Vec::new();
+    needed.extend(has(&["developer", "read", "edit", "command"]).then_some("developer"));
+    needed.extend(has(&["memory"]).then_some("memory"));
+    needed.extend(has(&["fetch", "browser"]).then_some("computercontroller"));
+    needed.extend(has(&["todo"]).then_some("todo"));
+    needed.into_iter().map(Dependency::from).collect()
+}
+
+/// The tools that a file lists: a list, or one text with commas.
+fn tool_names(tools: &Value) -> Vec<String> {
+    let names: Vec<&str> = match tools {
+        Value::String(text) => text.split(',').collect(),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// The groups that stand for the tools of other agents. A name that is not known gives nothing.
+fn groups_of(tools: &[String]) -> Vec<GroupAccess> {
+    let mut groups: Vec<GroupAccess> = Vec::new();
+    for tool in tools {
+        // `Bash(git:*)` restricts by words, which the permissions do here.
+        let name = tool.split('(').next().unwrap_or_default().to_ascii_lowercase();
+        let group = match name.strip_prefix("mcp__") {
+            Some(rest) => rest.split("__").next().unwrap_or_default().to_owned(),
+            None if name == "*" => "mcp".to_owned(),
+            None => match TOOLS_OF_OTHERS.iter().find(|(other, _)| *other == name) {
+                Some((_, group)) => (*group).to_owned(),
+                None => name,
+            },
+        };
+        let access = GroupAccess { group, files: None };
+        if !groups.contains(&access) {
+            groups.push(access);
+        }
+    }
+    groups
+}
+
+/// A name made of any text: `Code Reviewer` becomes `code-reviewer`.
+fn slug(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
+    let slug: String = text.trim().chars().map(plain).collect();
+    slug.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(path: &str, text: &str) -> AgentManifest {
+        let mut agents = read(Path::new(path), text).unwrap();
+        assert_eq!(agents.len(), 1);
+        agents.remove(0)
+    }
+
+    fn groups(agent: &AgentManifest) -> Vec<&str> {
+        agent.modes[0].tool_groups.iter().map(|access| access.group.as_str()).collect()
+    }
+
+    #[test]
+    fn markdown_as_other_agents_have_it() {
+        let text = "---\nname: Code Reviewer\ndescription: Reviews code\ntools: Read, Grep, Bash(git diff:*), mcp__github__x\n\
+                    model: sonnet\n---\nLook at the diff.\n--- not the end\n";
+        let agent = one("agents/reviewer.md", text);
+        assert_eq!(agent.name, "code-reviewer");
+        assert_eq!(groups(&agent), ["read", "command", "github"]);
+        assert_eq!(agent.modes[0].dependencies, ["developer"].map(Dependency::from));
+        assert_eq!(agent.modes[0].recommended_models, ["sonnet"]);
+        assert_eq!(agent.modes[0].instructions, "Look at the diff.\n--- not the end");
+
+        let inherits = one("agents/helper.md", "---\ndescription: Helps\nmodel: inherit\n---\nHelp.");
+        assert_eq!(
+            (inherits.name.as_str(), groups(&inherits)),
+            ("helper", vec!["developer", "memory", "mcp"])
+        );
+        assert!(inherits.modes[0].recommended_models.is_empty());
+        assert!(read(Path::new("a.md"), "no front matter").unwrap_err().contains("front matter"));
+    }
+
+    #[test]
+    fn modes_of_roo() {
+        let text = "customModes:\n  - slug: docs-writer\n    name: Docs\n    roleDefinition: You write docs.\n    groups:\n      \
+                    - read\n      - - edit\n        - fileRegex: \\.(md|mdx)$\n          description: Docs only\n      - browser\n";
+        let agent = one(".roomodes", text);
+        assert_eq!((agent.name.as_str(), groups(&agent)), ("docs-writer", vec!["read", "edit", "browser"]));
+        let files = agent.modes[0].tool_groups[1].files.as_ref().unwrap();
+        assert!(files.allows("a/b.mdx") && !files.allows("a.rs"));
+        assert_eq!(agent.modes[0].dependencies, ["developer", "computercontroller"].map(Dependency::from));
+    }
+
+    #[test]
+    fn manifests_travel_through_the_agent_communication_protocol() {
+        for agent in super::super::builtin_mode::manifests() {
+            assert_eq!(agent.validate(), Ok(()));
+            let sent = agent.to_acp();
+            assert_eq!(sent["metadata"]["dependencies"][0]["type"], "tool");
+            let mut back = one("agent.json", &sent.to_string());
+            back.metadata.capabilities.iter_mut().for_each(|it| it.description.clear());
+            assert_eq!(back, agent);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! [`BuiltinMode`]: a mode that comes with goose, as constants; and the table of all of them, which the documentation shows.
+
+use std::fmt::Write as _;
+
+use super::{
+    coding_agent, goose_agent,
+    manifest::{AgentManifest, AgentMode, FileRestriction, GroupAccess, Metadata},
+};
+
+/// The agents that come with goose.
+const AGENTS: [&BuiltinAgent; 2] = [&goose_agent::GOOSE_AGENT, &coding_agent::CODING_AGENT];
+
+/// An agent that comes with goose.
+pub(super) struct BuiltinAgent {
+    pub(super) name: &'static str,
+    pub(super) description: &'static str,
+    pub(super) capabilities: &'static [&'static str],
+    pub(super) modes: &'static [BuiltinMode],
+}
+
+/// A mode that comes with goose.
+pub(super) struct BuiltinMode {
+    pub(super) slug: &'static str,
+    pub(super) description: &'static str,
+    pub(super) when_to_use: &'static str,
+    pub(super) instructions: &'static str,
+    pub(super) tool_groups: &'static [Access],
+    pub(super) dependencies: &'static [&'static str],
+}
+
+/// A group of tools, whole or for some files only.
+#[derive(Clone, Copy)]
+pub(super) enum Access {
+    All(&'static str),
+    /// Only Markdown files.
+    Markdown(&'static str),
+}
+
+impl BuiltinAgent {
+    fn manifest(&self) -> AgentManifest {
+        let modes: Vec<AgentMode> = self.modes.iter().map(BuiltinMode::mode).collect();
+        let mut dependencies: Vec<_> = modes.iter().flat_map(|mode| mode.dependencies.clone()).collect();
+        dependencies.sort();
+        dependencies.dedup();
+        AgentManifest {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            metadata: Metadata {
+                dependencies,
+                capabilities: self.capabilities.iter().map(|name| (*name).into()).collect(),
+                recommended_models: Vec::new(),
+            },
+            instructions: String::new(),
+            modes,
+        }
+    }
+}
+
+impl BuiltinMode {
+    fn mode(&self) -> AgentMode {
+        AgentMode {
+            slug: self.slug.to_owned(),
+            description: self.description.to_owned(),
+            when_to_use: self.when_to_use.to_owned(),
+            instructions: self.instructions.to_owned(),
+            tool_groups: self.tool_groups.iter().map(|access| access.group()).collect(),
+            dependencies: self.dependencies.iter().map(|name| (*name).into()).collect(),
+            ..AgentMode::default()
+        }
+    }
+}
+
+impl Access {
+    fn group(self) -> GroupAccess {
+        match self {
+            Self::All(group) => group.into(),
+            Self::Markdown(group) => GroupAccess {
+                group: group.to_owned(),
+                files: FileRestriction::new(r"\.md$", "Markdown files only").ok(),
+            },
+        }
+    }
+}
+
+/// The manifests of the agents that come with goose.
+pub(super) fn manifests() -> impl Iterator<Item = AgentManifest> {
+    AGENTS.into_iter().map(BuiltinAgent::manifest)
+}
+
+/// The built-in modes as a Markdown table, for the documentation.
+pub fn mode_table() -> String {
+    let mut table =
+        "| agent · mode | for | tool groups | depends on |\n| --- | --- | --- | --- |\n".to_owned();
+    for agent in AGENTS {
+        for mode in agent.modes {
+            let groups: Vec<String> = mode.tool_groups.iter().map(|access| access.shown()).collect();
+            let row = [&*groups.join(", "), &mode.dependencies.join(", ")];
+            let [groups, dependencies] = row.map(|text| if text.is_empty() { "(none)" } else { text });
+            let (agent, slug, purpose) = (agent.name, mode.slug, mode.description);
+            // Writing to a string does not fail.
+            let _ = writeln!(table, "| {agent} · {slug} | {purpose} | {groups} | {dependencies} |");
+        }
+    }
+    table
+}
+
+impl Access {
+    fn shown(self) -> String {
+        match self {
+            Self::All(group) => group.to_owned(),
+            Self::Markdown(group) => format!(r"{group} (`\.md$`)"),
+        }
+    }
+}

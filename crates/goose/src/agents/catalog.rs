@@ -1,0 +1,231 @@
+//! [`AgentCatalog`]: all agents that can be chosen by name: built in, the user's, and the project's where it is trusted.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use thiserror::Error;
+
+use super::{
+    agent_file, builtin_mode, goose_agent,
+    manifest::{AgentManifest, AgentMode},
+};
+use crate::config::{Paths, ProjectFile, Trust, TrustStore, read_capped};
+
+/// The folder with agents, in the config folder and in `.goose` of a project.
+const AGENTS: &str = "agents";
+
+/// The folder with the agents of a project.
+const PROJECT_AGENTS: &str = ".goose/agents";
+
+/// The largest file with an agent.
+const MAX_AGENT_BYTES: u64 = 1024 * 1024;
+
+/// The most files with agents.
+const MAX_FILES: usize = 1_000;
+
+/// The place that an agent comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentOrigin {
+    /// It is a part of goose.
+    Builtin,
+    /// A file in the user's config folder.
+    User(PathBuf),
+    /// A file of the project that the user trusts.
+    Project(PathBuf),
+}
+
+/// An agent that can be chosen.
+#[derive(Debug, Clone)]
+pub struct CatalogEntry {
+    /// Its manifest.
+    pub manifest: Arc<AgentManifest>,
+    /// The place that it comes from.
+    pub origin: AgentOrigin,
+}
+
+/// All agents that can be chosen by name.
+#[derive(Debug, Default)]
+pub struct AgentCatalog {
+    /// The agents. Where two have the same name, the project's counts, then the user's.
+    pub agents: Vec<CatalogEntry>,
+    /// Files that cannot be used, each with the reason.
+    pub problems: Vec<(PathBuf, String)>,
+    /// Files of the project that the user has not agreed to.
+    pub untrusted: Vec<ProjectFile>,
+}
+
+/// The reason why no agent was found.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UnknownAgent {
+    /// No agent has the name.
+    #[error("there is no agent '{name}'. There are: {known}")]
+    Agent {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The agent has no such mode.
+    #[error("the agent '{agent}' has no mode '{name}'. It has: {known}")]
+    Mode {
+        /// The agent.
+        agent: String,
+        /// The name.
+        name: String,
+        /// The modes that it has.
+        known: String,
+    },
+    /// Several agents have a mode of the name.
+    #[error("several agents have a mode '{name}': {known}. Write AGENT/MODE")]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The agents.
+        known: String,
+    },
+}
+
+impl AgentCatalog {
+    /// The agents that come with goose.
+    pub fn builtin() -> Self {
+        let agents = builtin_mode::manifests()
+            .map(|manifest| CatalogEntry { manifest: Arc::new(manifest), origin: AgentOrigin::Builtin });
+        Self { agents: agents.collect(), ..Self::default() }
+    }
+
+    /// The built-in agents, the user's, and those of the project around a folder that the user trusts.
+    pub fn load(paths: &Paths, working_dir: &Path) -> Self {
+        let mut catalog = Self::builtin();
+        for path in agent_files(&paths.config.join(AGENTS)) {
+            match read_capped(&path, MAX_AGENT_BYTES) {
+                Ok(text) => catalog.add(&path, &text.unwrap_or_default(), AgentOrigin::User(path.clone())),
+                Err(error) => catalog.problems.push((path, error.to_string())),
+            }
+        }
+        let files = ProjectFile::find_in(working_dir, PROJECT_AGENTS).and_then(|mut files| {
+            files.retain(|file| agent_file::is_agent_file(file.path()));
+            files.extend(ProjectFile::find_named(working_dir, agent_file::ROO_MODES)?);
+            Ok(files)
+        });
+        match files {
+            Ok(files) => {
+                files.into_iter().for_each(|file| catalog.add_of_project(&TrustStore::new(paths), file))
+            }
+            Err(error) => catalog.problems.push((working_dir.to_owned(), error.to_string())),
+        }
+        catalog
+    }
+
+    fn add_of_project(&mut self, trust: &TrustStore, file: ProjectFile) {
+        match trust.check(&file) {
+            Ok(Trust::Trusted) => {
+                self.add(file.path(), file.text(), AgentOrigin::Project(file.path().to_owned()));
+            }
+            Ok(_) => self.untrusted.push(file),
+            Err(error) => self.problems.push((file.path().to_owned(), error.to_string())),
+        }
+    }
+
+    fn add(&mut self, path: &Path, text: &str, origin: AgentOrigin) {
+        match agent_file::read(path, text) {
+            Ok(agents) => {
+                for manifest in agents {
+                    self.agents.retain(|entry| entry.manifest.name != manifest.name);
+                    let manifest = Arc::new(manifest);
+                    self.agents.push(CatalogEntry { manifest, origin: origin.clone() });
+                }
+            }
+            Err(reason) => self.problems.push((path.to_owned(), reason)),
+        }
+    }
+
+    /// The agent and mode of a name: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has.
+    ///
+    /// # Errors
+    ///
+    /// Returns the names that there are if there is no such agent or mode.
+    pub fn find(&self, name: &str) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
+        let (agent, mode) = match name.split_once('/') {
+            Some((agent, mode)) => (agent, Some(mode)),
+            None => (name, None),
+        };
+        let by_name = self.agents.iter().find(|entry| entry.manifest.name == agent);
+        match (by_name, mode) {
+            (Some(entry), None) => first_mode(&entry.manifest),
+            (Some(entry), Some(mode)) => mode_of(&entry.manifest, mode),
+            (None, Some(_)) => Err(self.unknown(agent)),
+            (None, None) => self.by_mode(name),
+        }
+    }
+
+    /// The agent and mode that a session begins with.
+    pub fn default_agent() -> (Arc<AgentManifest>, AgentMode) {
+        let manifest = builtin_mode::manifests().next().unwrap_or_default();
+        let mode = manifest.mode(goose_agent::ASSISTANT).cloned().unwrap_or_default();
+        (Arc::new(manifest), mode)
+    }
+
+    fn by_mode(&self, slug: &str) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
+        let having: Vec<&CatalogEntry> =
+            self.agents.iter().filter(|entry| entry.manifest.mode(slug).is_some()).collect();
+        match having.as_slice() {
+            [] => Err(self.unknown(slug)),
+            [entry] => mode_of(&entry.manifest, slug),
+            several => {
+                let known: Vec<&str> = several.iter().map(|entry| entry.manifest.name.as_str()).collect();
+                Err(UnknownAgent::Ambiguous { name: slug.to_owned(), known: known.join(", ") })
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str) -> UnknownAgent {
+        let known: Vec<&str> = self.agents.iter().map(|entry| entry.manifest.name.as_str()).collect();
+        UnknownAgent::Agent { name: name.to_owned(), known: known.join(", ") }
+    }
+}
+
+fn first_mode(manifest: &Arc<AgentManifest>) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
+    // A manifest without modes is not valid, so it is not in the catalog.
+    let mode = manifest.modes.first().cloned().unwrap_or_default();
+    Ok((Arc::clone(manifest), mode))
+}
+
+fn mode_of(
+    manifest: &Arc<AgentManifest>,
+    slug: &str,
+) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
+    match manifest.mode(slug) {
+        Some(mode) => Ok((Arc::clone(manifest), mode.clone())),
+        None => {
+            let known: Vec<&str> = manifest.modes.iter().map(|mode| mode.slug.as_str()).collect();
+            let (agent, name) = (manifest.name.clone(), slug.to_owned());
+            Err(UnknownAgent::Mode { agent, name, known: known.join(", ") })
+        }
+    }
+}
+
+/// The files with agents in a folder, in the order of their names.
+fn agent_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.is_file() && agent_file::is_agent_file(path));
+    files.sort();
+    files.truncate(MAX_FILES);
+    files
+}
+
+/// Reads the agents of one file, to check it.
+///
+/// # Errors
+///
+/// Returns the reason if it cannot be read or is not valid.
+pub fn read_agents(path: &Path) -> Result<Vec<AgentManifest>, String> {
+    match read_capped(path, MAX_AGENT_BYTES).map_err(|error| error.to_string())? {
+        Some(text) => agent_file::read(path, &text),
+        None => Err(format!("there is no file {}", path.display())),
+    }
+}

@@ -1,0 +1,94 @@
+//! GooseAgent: the agent that people talk to, and its modes for plans, apps, recipes and verdicts.
+
+use super::builtin_mode::{Access::All, BuiltinAgent, BuiltinMode};
+
+/// Its name.
+pub const NAME: &str = "goose-agent";
+
+/// The mode in which a session begins.
+pub const ASSISTANT: &str = "assistant";
+
+/// The mode that a delegate gets unless another one is named.
+pub const SPECIALIST: &str = "specialist";
+
+/// The mode that writes plans.
+pub const PLANNER: &str = "planner";
+
+/// The mode that turns a conversation into a recipe.
+pub const RECIPE_MAKER: &str = "recipe_maker";
+
+/// The mode that judges a result.
+pub const JUDGE: &str = "judge";
+
+pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
+    name: NAME,
+    description: "General work on the user's machine: files, commands, services.",
+    capabilities: &["general_assistance", "planning", "apps", "recipes"],
+    modes: &[
+        BuiltinMode {
+            slug: ASSISTANT,
+            description: "any task",
+            when_to_use: "Any request that no other mode is made for.",
+            instructions: "",
+            tool_groups: &[All("developer"), All("memory"), All("todo"), All("mcp")],
+            dependencies: &["developer", "memory", "todo"],
+        },
+        BuiltinMode {
+            slug: SPECIALIST,
+            description: "one task of another agent",
+            when_to_use: "A part of a larger task that can be done on its own.",
+            instructions: "Another agent has given you one task. Do that task and nothing else; you cannot ask back. End \
+                           with the result itself: what you found or changed, with file names, and what is left undone.",
+            tool_groups: &[All("developer"), All("memory"), All("mcp")],
+            dependencies: &["developer", "memory"],
+        },
+        BuiltinMode {
+            slug: "app_maker",
+            description: "new small HTML apps",
+            when_to_use: "A request for a new app, page, form, game or tool that runs in a browser window.",
+            instructions: "You make small apps: one HTML document each, without network access. Describe the app completely \
+                           in one call of create_app, then say its name and what it does. You do not touch other files.",
+            tool_groups: &[All("apps")],
+            dependencies: &["apps"],
+        },
+        BuiltinMode {
+            slug: "app_iterator",
+            description: "changes of small HTML apps",
+            when_to_use: "A request to change, fix or extend an app that exists.",
+            instructions: "You change small apps that exist. Find the app with list_apps, pass on all that was asked for in \
+                           one call of iterate_app, then say what changed. You do not touch other files.",
+            tool_groups: &[All("apps")],
+            dependencies: &["apps"],
+        },
+        BuiltinMode {
+            slug: RECIPE_MAKER,
+            description: "a recipe out of a conversation",
+            when_to_use: "A request to turn the work of this conversation into a recipe that can be run again.",
+            instructions: "You turn a conversation into a recipe: a YAML document with version, title, description, \
+                           instructions, prompt, parameters and extensions. Make a parameter of whatever changes from run \
+                           to run. Answer with the YAML document only. You have no tools and change nothing.",
+            tool_groups: &[],
+            dependencies: &[],
+        },
+        BuiltinMode {
+            slug: PLANNER,
+            description: "plans",
+            when_to_use: "A request for a plan before anything is done.",
+            instructions: "You write the plan, others carry it out. From the task and what was found out, write numbered \
+                           steps, each with its files, its check and its risk, and name the questions that are open. You \
+                           have no tools and change nothing.",
+            tool_groups: &[],
+            dependencies: &[],
+        },
+        BuiltinMode {
+            slug: JUDGE,
+            description: "verdicts on results",
+            when_to_use: "A result is to be held against its criteria.",
+            instructions: "You judge a result by its criteria and by what you are shown, nothing else. Answer with one JSON \
+                           object: {\"pass\": true or false, \"reasons\": [\"one sentence for each criterion\"]}. You have no \
+                           tools and change nothing.",
+            tool_groups: &[],
+            dependencies: &[],
+        },
+    ],
+};

@@ -1,0 +1,70 @@
+//! [`ServiceBindings`]: the services that a mode is bound to when it becomes active, and those that are not there.
+
+use std::fmt;
+
+use crate::{builtins::Builtin, config::ExtensionConfig};
+
+/// A dependency of a mode that is not there. The mode works without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnresolvedService {
+    /// Its name.
+    pub name: String,
+    /// The reason.
+    pub reason: UnresolvedReason,
+}
+
+/// The reason why a dependency is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnresolvedReason {
+    /// The configuration switches it off.
+    SwitchedOff,
+    /// This version of goose does not have it yet.
+    NotAvailable,
+    /// No extension has the name.
+    Unknown,
+}
+
+impl UnresolvedService {
+    /// Returns true if the user can do something about it and has not said no.
+    pub fn is_worth_telling(&self) -> bool {
+        self.reason == UnresolvedReason::Unknown
+    }
+}
+
+impl fmt::Display for UnresolvedService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, reason } = self;
+        match reason {
+            UnresolvedReason::SwitchedOff => {
+                write!(
+                    f,
+                    "`{name}` is switched off; set 'enabled: true' under 'extensions:' in config.yaml to use it"
+                )
+            }
+            UnresolvedReason::NotAvailable => write!(f, "`{name}` is not a part of this version of goose"),
+            UnresolvedReason::Unknown => write!(
+                f,
+                "no extension is called `{name}`; add it under 'extensions:' in config.yaml, or take it out of the agent"
+            ),
+        }
+    }
+}
+
+/// The outcome for the dependencies of a mode.
+#[derive(Debug, Clone, Default)]
+pub struct ServiceBindings {
+    /// Services of the pool, by their configuration.
+    pub services: Vec<ExtensionConfig>,
+    /// Platform extensions, to be built for the agent.
+    pub platform: Vec<Builtin>,
+    /// The dependencies that are not there.
+    pub unresolved: Vec<UnresolvedService>,
+}
+
+impl ServiceBindings {
+    /// Returns true if an extension of the name is bound.
+    pub fn has(&self, name: &str) -> bool {
+        let is_service = self.services.iter().any(|config| config.key() == name);
+        is_service || self.platform.iter().any(|builtin| builtin.name == name)
+    }
+}

@@ -1,0 +1,49 @@
+//! `todo`: the task list of a session.
+//!
+//! The list is the newest one in the conversation, so it is stored, resumed, forked and exported with it, and compaction
+//! carries it over. `developer`'s `plan` keeps the same list; a mode that has this extension is not offered that tool.
+
+use goose_extension::prelude::*;
+
+/// The most characters of a list.
+const MAX_CHARS: usize = 50_000;
+
+/// The task list of a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Todo;
+
+#[extension(name = "todo", description = "A list of tasks for the session")]
+impl Todo {
+    /// Keep your task list for work of several steps: write it first, update it as you go. The person sees it.
+    #[tool(read_only, open_world = false)]
+    async fn todo_write(
+        &self,
+        /// The whole list as a Markdown checklist: `- [x] done`, `- [ ] open`
+        content: &str,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let content = content.trim();
+        let chars = content.chars().count();
+        if chars > MAX_CHARS {
+            return Err(ToolError::ExecutionError(format!(
+                "The list has {chars} characters; at most {MAX_CHARS} are kept. Write it shorter: one line for each task."
+            )));
+        }
+        if content.is_empty() {
+            return Ok("The list is empty now.".to_owned());
+        }
+        context.log(RichRenderable::Markdown { text: content.to_owned() });
+        Ok(summary(content))
+    }
+}
+
+/// The number of tasks that are done.
+fn summary(list: &str) -> String {
+    let is_task = |line: &&str| line.trim_start().starts_with("- [") || line.trim_start().starts_with("* [");
+    let tasks: Vec<&str> = list.lines().filter(is_task).collect();
+    let done = tasks.iter().filter(|line| line.contains("[x]") || line.contains("[X]")).count();
+    match tasks.len() {
+        0 => "The list is kept.".to_owned(),
+        all => format!("The list is kept: {done} of {all} tasks done."),
+    }
+}

@@ -1,0 +1,364 @@
+//! Agents and their modes: what each may touch, on every path; which services it gets; and choosing one.
+
+use std::{collections::BTreeSet, fs, sync::Arc};
+
+use goose::{
+    agent_manager::OpenOptions,
+    agents::{
+        catalog::{AgentCatalog, AgentOrigin},
+        extension::ExtensionConfig,
+        manifest::AgentMode,
+        mode_table,
+        toolset::Toolset,
+    },
+    config::TrustStore,
+    exchange::{Event, Exchange},
+    platform::Todo,
+    session::{NewSession, Session, SessionStore},
+};
+use goose_extension::{JsonObject, prelude::*};
+use goose_test_support::model_server::{ModelServer, Turn, Wire};
+
+use crate::{
+    exchange_support::{all, done, outcome, provider, until_event},
+    support::{World, bounded, builtin_mode, until},
+};
+
+/// The mode table of the design, tool by tool. `*` stands for all tools of an extension.
+const MODES: &[(&str, &[&str])] = &[
+    (
+        "goose-agent/assistant",
+        &["developer without plan", "memory", "todo", "user", "tutorial", "summon__load"],
+    ),
+    ("goose-agent/specialist", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    ("goose-agent/app_maker", &["apps"]),
+    ("goose-agent/app_iterator", &["apps"]),
+    ("goose-agent/recipe_maker", &[]),
+    ("goose-agent/planner", &[]),
+    ("goose-agent/judge", &[]),
+    ("coding-agent/pm", &["read", "edit", "memory"]),
+    ("coding-agent/architect", &["read", "edit", "memory"]),
+    ("coding-agent/backend", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    ("coding-agent/frontend", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    ("coding-agent/qa", &["read", "edit", "developer__shell", "memory"]),
+    ("coding-agent/security", &["read", "memory"]),
+    ("coding-agent/sre", &["read", "edit", "developer__shell", "memory"]),
+    ("coding-agent/devsecops", &["developer", "memory", "user", "tutorial", "summon__load"]),
+];
+
+const READ: &[&str] = &["read", "tree", "search", "analyze", "plan"];
+const EDIT: &[&str] = &["write", "edit"];
+
+fn is_given(tool: &str, given: &[&str]) -> bool {
+    let (extension, bare) = tool.split_once("__").unwrap_or_default();
+    given.iter().any(|given| match *given {
+        "read" => extension == "developer" && READ.contains(&bare),
+        "edit" => extension == "developer" && EDIT.contains(&bare),
+        "developer without plan" => extension == "developer" && bare != "plan",
+        name => name == tool || name == extension,
+    })
+}
+
+/// A platform extension by its name, with tools in all groups.
+struct Platform(&'static str, Vec<Tool>);
+
+impl Platform {
+    fn extension(name: &'static str) -> Arc<dyn Extension> {
+        let tool = |name| Tool::new(name, "", JsonObject::new()).with_groups(ToolGroup::ALL);
+        Arc::new(Self(name, ["load", "delegate"].map(tool).into()))
+    }
+}
+
+#[async_trait]
+impl Extension for Platform {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn description(&self) -> &str {
+        ""
+    }
+
+    fn instructions(&self) -> &str {
+        ""
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.1
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(HashMap::new())
+    }
+
+    async fn call_tool(&self, name: &str, _: HashMap<String, Value>) -> ToolResult<Value> {
+        Ok(json!(name))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let builtins = ["developer", "memory", "tutorial"].map(ExtensionConfig::builtin);
+    let configs = [world.server("user", &[])?].into_iter().chain(builtins).collect();
+    let manager = Arc::new(world.manager(configs).await?);
+    for name in ["apps", "summon", "chatrecall", "extensionmanager"] {
+        manager.add_extension(Platform::extension(name))?;
+    }
+    manager.add_extension(Arc::new(Todo))?;
+    bounded(manager.list_tools()).await??;
+    let known: Vec<String> = manager.known_tools().iter().map(|tool| tool.name().to_owned()).collect();
+    assert!(known.len() > 20 && known.contains(&"developer__plan".to_owned()), "{known:?}");
+
+    for (mode, given) in MODES {
+        let toolset = Toolset::compute(&builtin_mode(mode)?, &manager);
+        let listed: BTreeSet<String> = toolset.tools().iter().map(|tool| tool.name().to_owned()).collect();
+        for tool in &known {
+            let expected = is_given(tool, given);
+            assert_eq!(listed.contains(tool), expected, "{mode}: {tool} listed");
+            assert_eq!(toolset.resolve(tool).is_ok(), expected, "{mode}: {tool} resolved");
+        }
+        assert_eq!(toolset.tools().is_empty(), given.is_empty());
+    }
+    let builtin = AgentCatalog::builtin();
+    let modes = builtin.agents.iter().flat_map(|entry| {
+        entry.manifest.modes.iter().map(|mode| format!("{}/{}", entry.manifest.name, mode.slug))
+    });
+    assert!(modes.eq(MODES.iter().map(|(name, _)| *name)), "every mode is in the table");
+    manager.close().await;
+    Ok(())
+}
+
+#[test]
+fn the_documentation_has_the_mode_table() -> anyhow::Result<()> {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"))?;
+    assert!(readme.contains(&mode_table()), "put this table into README.md:\n{}", mode_table());
+    Ok(())
+}
+
+async fn open(world: &World, model: &ModelServer, agent: &str) -> anyhow::Result<Exchange> {
+    let agents = world.agents()?;
+    let (manifest, mode) = AgentCatalog::load(&world.paths(), &world.file("")).find(agent)?;
+    let options = OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(model, Wire::Chat)?)
+        .with_working_dir(world.file("").canonicalize()?)
+        .with_session(Session::unsaved())
+        .with_agent(manifest, mode);
+    Ok(agents.open(options).await?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn modes_without_tools_reach_nothing_by_a_forged_call() -> anyhow::Result<()> {
+    for mode in ["judge", "planner", "recipe_maker"] {
+        let world = World::new()?;
+        let marker = world.file("marker");
+        let touch = json!({"command": format!("touch {}", marker.display())});
+        let model = ModelServer::scripted([
+            Turn::call("developer__shell", touch.clone()).and_call("shell", touch),
+            Turn::text("No."),
+        ])?;
+        let exchange = open(&world, &model, mode).await?;
+        let events = all(exchange.reply_to("Judge")).await?;
+        assert_eq!(outcome(&events)?, &done());
+        assert!(model.asked()[0].tool_names().is_empty(), "{mode}");
+        assert!(exchange.extensions().names().is_empty(), "{mode} binds no service");
+        for (_, result) in model.asked()[1].tool_results() {
+            assert!(result.contains("There is no tool"), "{mode}: {result}");
+        }
+        assert!(!marker.exists());
+        exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_for_some_files_writes_no_others() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    fs::write(folder.join("real.rs"), "fn main() {}\n")?;
+    std::os::unix::fs::symlink(folder.join("real.rs"), folder.join("link.md"))?;
+    let write = |path: &str| json!({"path": path, "content": "changed"});
+    let model = ModelServer::scripted([
+        Turn::call("developer__write", write("docs/plan.md"))
+            .and_call("developer__write", write("new.rs"))
+            .and_call("developer__write", write("link.md"))
+            .and_call("developer__edit", json!({"path": "real.rs", "before": "main", "after": "other"}))
+            .and_call("developer__shell", json!({"command": "touch new.rs"})),
+        Turn::text("Done."),
+    ])?;
+    let exchange = open(&world, &model, "architect").await?;
+    assert_eq!(outcome(&all(exchange.reply_to("Write")).await?)?, &done());
+    let asked = model.asked();
+    let offered = asked[0].body["tools"].as_array().unwrap();
+    let write = offered.iter().find(|tool| tool["function"]["name"] == "developer__write").unwrap();
+    assert!(write.to_string().contains("Markdown files only"), "{write}");
+    let results: Vec<String> = asked[1].tool_results().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(fs::read_to_string(folder.join("docs/plan.md"))?, "changed");
+    for refused in &results[1..4] {
+        assert!(refused.contains("Markdown files only") && refused.contains(".rs"), "{refused}");
+    }
+    assert!(results[4].contains("There is no tool"), "{}", results[4]);
+    assert_eq!(fs::read_to_string(folder.join("real.rs"))?, "fn main() {}\n");
+    assert!(!folder.join("new.rs").exists());
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_in_the_middle_counts_from_the_next_call_on() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let wait = format!(
+        "touch {0}/started; until [ -e {0}/go ]; do sleep 0.01; done; echo finished",
+        folder.display()
+    );
+    let model = ModelServer::scripted([
+        Turn::call("developer__shell", json!({"command": wait})),
+        Turn::call("developer__shell", json!({"command": format!("touch {}/late", folder.display())})),
+        Turn::text("Done."),
+    ])?;
+    let exchange = open(&world, &model, "assistant").await?;
+    let mut reply = exchange.reply_to("Work");
+    until_event(&mut reply, |event| matches!(event, Event::ToolStarted { .. })).await?;
+    until("the command has started", || folder.join("started").exists()).await?;
+    assert_eq!(bounded(exchange.switch_agent("judge")).await?.as_deref(), Ok("goose-agent/judge"));
+    fs::write(folder.join("go"), "")?;
+    assert_eq!(outcome(&all(reply).await?)?, &done());
+    let asked = model.asked();
+    assert!(asked[1].tool_results()[0].1.contains("finished"), "the running call finishes");
+    assert!(asked[1].tool_names().is_empty(), "the next question offers the tools of the new mode");
+    assert!(asked[2].tool_results()[1].1.contains("There is no tool"));
+    assert!(!folder.join("late").exists());
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_may_name_the_agent_that_answers_it() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([Turn::text("A."), Turn::text("B."), Turn::text("C.")])?;
+    let exchange = open(&world, &model, "assistant").await?;
+    for message in ["@security look at this", "and you?", "@./file.txt is a file"] {
+        assert_eq!(outcome(&all(exchange.reply_to(message)).await?)?, &done());
+        assert_eq!(exchange.agent().id(), "goose-agent/assistant");
+    }
+    let asked = model.asked();
+    let has_shell = |request: usize| asked[request].tool_names().contains(&"developer__shell");
+    assert!(!has_shell(0) && has_shell(1) && has_shell(2));
+    assert!(asked[0].body["messages"][0].to_string().contains("security reviewer"));
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_session_knows_its_agent() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([Turn::text("A.")])?;
+    let store = SessionStore::at(world.file("sessions.db"));
+    let agents = world.agents()?;
+    let (manifest, mode) = AgentCatalog::builtin().find("qa")?;
+    let options = OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_session(store.create(NewSession::in_folder(world.file(""))).await?)
+        .with_agent(manifest, mode);
+    let exchange = agents.open(options).await?;
+    let id = exchange.session_id().clone();
+    assert_eq!(outcome(&all(exchange.reply_to("Test")).await?)?, &done());
+    exchange.close().await;
+    assert_eq!(store.open_session(&id).await?.summary.agent.as_deref(), Some("coding-agent/qa"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_task_list_is_shown_with_each_request_and_replaces_the_plan() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        Turn::call("todo__todo_write", json!({"content": "- [x] look\n- [ ] fix"})),
+        Turn::text("One."),
+        Turn::text("Two."),
+    ])?;
+    let exchange = open(&world, &model, "assistant").await?;
+    for message in ["Begin", "Go on"] {
+        assert_eq!(outcome(&all(exchange.reply_to(message)).await?)?, &done());
+    }
+    let asked = model.asked();
+    assert!(asked[1].tool_results()[0].1.contains("1 of 2 tasks done"));
+    assert!(asked[0].tool_names().contains(&"todo__todo_write"));
+    assert!(!asked[0].tool_names().contains(&"developer__plan"));
+    let last = asked[2].body["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(last.contains("task list as it stands") && last.contains("- [ ] fix"), "{last}");
+    let before = asked[1].body["messages"].as_array().unwrap();
+    let prefix = &asked[2].body["messages"].as_array().unwrap()[..before.len()];
+    assert_eq!(prefix, before.as_slice(), "what was said stays as it was");
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_agents_share_a_server_and_the_last_one_out_stops_it() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let server = world.server("server", &[])?;
+    let agents = world.agents()?;
+    let folder = world.file("").canonicalize()?;
+    let mut open = Vec::new();
+    for agent in ["backend", "devsecops"] {
+        let model = ModelServer::scripted([Turn::call("server__pid", json!({})), Turn::text("Done.")])?;
+        let (manifest, mode) = AgentCatalog::builtin().find(agent)?;
+        let options = OpenOptions::new(agents.settings().profile(None)?)
+            .with_provider(provider(&model, Wire::Chat)?)
+            .with_session(Session::unsaved())
+            .with_working_dir(&folder)
+            .with_extensions([server.clone()])
+            .with_agent(manifest, mode);
+        let exchange = agents.open(options).await?;
+        assert_eq!(outcome(&all(exchange.reply_to("Who?")).await?)?, &done());
+        open.push((exchange, model));
+    }
+    let pids: BTreeSet<String> =
+        open.iter().map(|(_, model)| model.asked()[1].tool_results()[0].1.clone()).collect();
+    assert_eq!((pids.len(), world.starts("server").len()), (1, 1), "{pids:?}");
+    let running = || world.pool.services().iter().any(|service| service.name() == "server");
+    let (first, second) = (open.remove(0).0, open.remove(0).0);
+    // A mode without `mcp` gives it back.
+    assert!(bounded(first.switch_agent("security")).await?.is_ok());
+    assert!(running());
+    second.close().await;
+    until("the server has ended", || !running()).await?;
+    first.close().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn agents_of_the_user_and_of_a_trusted_project_are_found_by_name() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let (config, project) = (world.paths().config.join("agents"), world.file("project"));
+    fs::create_dir_all(&config)?;
+    fs::create_dir_all(project.join(".goose/agents"))?;
+    fs::write(config.join("reviewer.md"), "---\nname: reviewer\ndescription: Reviews\n---\nReview.")?;
+    fs::write(config.join("bad.yaml"), "name: Bad Name\nmodes: []\n")?;
+    fs::write(project.join(".goose/agents/local.yaml"), "name: local\ninstructions: Here.\ntools: [Read]\n")?;
+    fs::write(project.join(".roomodes"), "customModes:\n- slug: docs\n  name: Docs\n  groups: [read]\n")?;
+
+    let catalog = AgentCatalog::load(&world.paths(), &project);
+    assert!(catalog.find("reviewer").is_ok() && catalog.find("local").is_err());
+    assert_eq!(catalog.untrusted.len(), 2);
+    assert_eq!(catalog.problems.len(), 1, "{:?}", catalog.problems);
+    assert!(
+        catalog.find("nobody").unwrap_err().to_string().contains("reviewer"),
+        "the error names those there are"
+    );
+
+    let trust = TrustStore::new(&world.paths());
+    for file in &catalog.untrusted {
+        trust.trust(file)?;
+    }
+    let catalog = AgentCatalog::load(&world.paths(), &project);
+    assert!(catalog.untrusted.is_empty());
+    let (local, mode): (_, AgentMode) = catalog.find("local/main")?;
+    assert_eq!((local.name.as_str(), mode.has_group("read")), ("local", true));
+    let docs = catalog.agents.iter().find(|entry| entry.manifest.name == "docs").unwrap();
+    assert!(matches!(&docs.origin, AgentOrigin::Project(path) if path.ends_with(".roomodes")));
+    fs::write(project.join(".goose/agents/local.yaml"), "name: local\ninstructions: Now evil.\n")?;
+    assert!(AgentCatalog::load(&world.paths(), &project).find("local").is_err(), "changed since");
+    Ok(())
+}

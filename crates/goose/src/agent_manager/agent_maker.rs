@@ -22,7 +22,8 @@ use crate::{
     },
     config::{ExtensionConfig, Profile},
     permission::Permissions,
-    platform,
+    platform::{self, PlatformContext},
+    session::Session,
 };
 
 /// The parts that all agents of a conversation share.
@@ -35,6 +36,7 @@ pub(super) struct AgentMaker {
     pub(super) permissions: Arc<Permissions>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) view: ExchangeView,
+    pub(super) session: Session,
     pub(super) working_dir: PathBuf,
 }
 
@@ -52,8 +54,9 @@ impl AgentMaker {
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
         add_host_extensions(&extensions, &self.profile, &self.host_extensions, notifier, view).await?;
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
+        let context = PlatformContext { session: &self.session, store: self.manager.store() };
         for builtin in platform {
-            if let Some(extension) = platform::build(builtin.name) {
+            if let Some(extension) = platform::build(builtin.name, &context) {
                 extensions.add_extension(extension)?;
             }
         }

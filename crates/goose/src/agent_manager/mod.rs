@@ -42,7 +42,7 @@ use crate::{
     exchange::{EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare},
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
-    session::{NewSession, SessionStore, Step, StoreError},
+    session::{NewSession, Session, SessionStore, Step, StoreError},
 };
 
 /// The setting that says what may be done without asking.
@@ -214,6 +214,7 @@ impl AgentManager {
             permissions: Arc::clone(&permissions),
             notifier: Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier))),
             view: history.view(),
+            session: session.clone(),
             working_dir: folder.clone(),
         };
         let agent = maker.agent(options.manifest, options.mode).await?;
@@ -260,6 +261,7 @@ impl AgentManager {
             instructions: options.instructions,
             notifier: options.notifier,
             view: ExchangeView::default(),
+            session: Session::unsaved(),
             working_dir: working_dir(options.working_dir)?,
         };
         maker.agent(options.manifest, options.mode).await

@@ -10,11 +10,20 @@ use std::sync::Arc;
 
 use goose_extension::Extension;
 
+use self::chatrecall::ChatRecall;
 pub use self::todo::Todo;
+use crate::session::{Session, SessionStore};
+
+/// The surroundings of an agent that platform extensions are built with.
+pub(crate) struct PlatformContext<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) store: &'a SessionStore,
+}
 
 /// Builds a platform extension for an agent; none for one that has no tools.
-pub(crate) fn build(name: &str) -> Option<Arc<dyn Extension>> {
+pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn Extension>> {
     match name {
+        "chatrecall" => Some(Arc::new(ChatRecall::new(context.store.clone(), context.session.id().clone()))),
         "todo" => Some(Arc::new(Todo)),
         _ => None,
     }

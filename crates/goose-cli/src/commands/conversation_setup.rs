@@ -1,13 +1,13 @@
 //! From the command line to a conversation: settings, model, store, permissions, extensions, exchange.
 //!
 //! Everything here happens before the model is asked for the first time, so nothing is done that the first request does
-//! not need: no history, no list of sessions, no grammar. The store opens on a thread of its own while settings are read.
+//! not need: no history, no list of sessions, no grammar. A new session is created on threads of its own meanwhile.
 
 use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
-    agent_manager::{AgentManager, OpenError, OpenOptions, SessionState},
+    agent_manager::{AgentManager, OpenError, OpenOptions},
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
@@ -15,7 +15,7 @@ use goose::{
     config::{Paths, Profile, Settings, SettingsSource, TrustStore},
     exchange::Exchange,
     permission::Permissions,
-    session::{LoadedSession, NewSession, Session, SessionStore},
+    session::{LoadedSession, NewSession, PendingSession, Session, SessionStore},
 };
 use serde_json::Value;
 
@@ -106,11 +106,16 @@ pub(crate) async fn assemble(
     let store = SessionStore::at(SessionStore::file(paths));
     let (session, settings) =
         tokio::join!(session(&store, &folder, &wanted), settings(paths, &folder, &wanted, input));
-    let ((session, before), settings) = (session?, settings?);
+    let (session, settings) = (session?, settings?);
     let profile = profile(&settings, &wanted).await?;
     let agents = agent_manager(settings).with_store(store);
+    let options = OpenOptions::new(profile).with_working_dir(&folder);
+    let (mut options, before) = match session {
+        Kept::New(session) => (options.with_pending_session(session), None),
+        Kept::Resumed(session, before) => (options.with_session(*session), Some(before)),
+        Kept::Not => (options.with_session(Session::unsaved()), None),
+    };
     let last = before.as_ref().and_then(|before| before.summary.agent.as_deref());
-    let mut options = OpenOptions::new(profile).with_session(session).with_working_dir(&folder);
     if let Some((manifest, mode)) = agent(&wanted, last, paths, &folder, input).await? {
         options = options.with_agent(manifest, mode);
     }
@@ -218,14 +223,16 @@ async fn settings(
     Ok(Settings::load(source)?)
 }
 
-/// The session that the conversation is kept in, and what was before where it is resumed.
-async fn session(
-    store: &SessionStore,
-    folder: &Path,
-    wanted: &Wanted<'_>,
-) -> anyhow::Result<(SessionState, Option<Before>)> {
+/// The session that the conversation is kept in.
+enum Kept {
+    New(PendingSession),
+    Resumed(Box<LoadedSession>, Before),
+    Not,
+}
+
+async fn session(store: &SessionStore, folder: &Path, wanted: &Wanted<'_>) -> anyhow::Result<Kept> {
     if wanted.keep == Keep::Unsaved {
-        return Ok((Session::unsaved().into(), None));
+        return Ok(Kept::Not);
     }
     let args = wanted.conversation;
     if args.resume || args.session_id.is_some() || args.fork {
@@ -236,13 +243,13 @@ async fn session(
             skipped: opened.skipped.len(),
             logs: LoggedEntries::from_steps(&opened.steps),
         };
-        return Ok((opened.into(), Some(before)));
+        return Ok(Kept::Resumed(Box::new(opened), before));
     }
     let mut new = NewSession::in_folder(folder);
     if let Some(name) = &args.name {
         new = new.named(name);
     }
-    Ok((store.create(new).await.map_err(explained)?.into(), None))
+    Ok(Kept::New(store.start_creating(new)))
 }
 
 async fn resume(

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! AgentManager { settings, store, pool }     one per process
-//!      │ open(OpenOptions): models ─► permissions ─► session ─► agent (extensions, tools)
+//!      │ open(OpenOptions): models ─► permissions ─► hints ─► session ─► agent (extensions, tools)
 //!      ▼
 //! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
 //! ```
@@ -28,7 +28,7 @@ use goose_providers::SetupError;
 use thiserror::Error;
 
 pub use self::options::{OpenOptions, SessionState};
-use self::{agent_maker::AgentMaker, models::Models};
+use self::{agent_maker::AgentMaker, models::Models, options::ChosenSession};
 use crate::{
     agents::{
         agent::Agent,
@@ -192,16 +192,17 @@ impl AgentManager {
         let final_output = final_output.map_err(OpenError::Schema)?;
         options.working_dir = Some(working_dir(options.working_dir.take())?);
         let folder = options.working_dir.clone().unwrap_or_default();
+        let chosen = options.session.take().unwrap_or_else(|| {
+            ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&folder)))
+        });
         let models = Models::open(&self.settings, &options.profile, options.provider.clone()).await?;
         prepare(&models.processor);
         let permissions = match options.permissions.clone() {
             Some(permissions) => permissions,
             None => self.permissions(&options.profile)?,
         };
-        let SessionState { session, steps, is_unfinished, agent: last_agent } = match options.session.take() {
-            Some(session) => session,
-            None => self.store.create(NewSession::in_folder(&folder)).await?.into(),
-        };
+        let hints = self.hints(&folder)?;
+        let SessionState { session, steps, is_unfinished, agent: last_agent } = chosen.ready().await?;
         let history = History::new(steps, is_unfinished);
         let events = EventHub::new(session.id().clone());
         let notifier = Arc::clone(&options.notifier);
@@ -233,7 +234,7 @@ impl AgentManager {
             limits: limits(&options.profile),
             moderator: options.profile.moderator,
             retry: options.retry,
-            hints: self.hints(&folder)?,
+            hints,
             final_output,
             events,
             notifier,

@@ -14,7 +14,7 @@ use crate::{
     },
     config::{ExtensionConfig, Profile},
     permission::Permissions,
-    session::{LoadedSession, Session, StoredStep},
+    session::{LoadedSession, PendingSession, Session, StoreError, StoredStep},
 };
 
 /// The session that a conversation is kept in: a new one, or one that is resumed.
@@ -44,6 +44,21 @@ impl From<LoadedSession> for SessionState {
     }
 }
 
+/// The session of a conversation, which may still be in the making.
+pub(super) enum ChosenSession {
+    Ready(SessionState),
+    Pending(PendingSession),
+}
+
+impl ChosenSession {
+    pub(super) async fn ready(self) -> Result<SessionState, StoreError> {
+        match self {
+            Self::Ready(state) => Ok(state),
+            Self::Pending(pending) => pending.created().await.map(SessionState::from),
+        }
+    }
+}
+
 /// The options of a conversation. Everything that they leave out comes from the settings of the
 /// [`AgentManager`](super::AgentManager).
 #[must_use]
@@ -51,7 +66,7 @@ pub struct OpenOptions {
     pub(super) profile: Profile,
     pub(super) manifest: Arc<AgentManifest>,
     pub(super) mode: AgentMode,
-    pub(super) session: Option<SessionState>,
+    pub(super) session: Option<ChosenSession>,
     pub(super) working_dir: Option<PathBuf>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
@@ -100,7 +115,13 @@ impl OpenOptions {
 
     /// Kept in this session, new or resumed.
     pub fn with_session(mut self, session: impl Into<SessionState>) -> Self {
-        self.session = Some(session.into());
+        self.session = Some(ChosenSession::Ready(session.into()));
+        self
+    }
+
+    /// Kept in this new session, which is waited for only once everything else is there.
+    pub fn with_pending_session(mut self, session: PendingSession) -> Self {
+        self.session = Some(ChosenSession::Pending(session));
         self
     }
 

@@ -21,5 +21,7 @@ pub use conversation::Conversation;
 pub(crate) use conversation::{GO_ON, says_nothing, synthetic, synthetic_message};
 pub use id::{BadSessionId, SessionId};
 pub use step::{LoadedSession, SkippedStep, Step, Steps, StoredStep};
-pub use store::{FILE_NAME, Found, SearchQuery, SearchResults, Session, SessionStore, StoreError};
+pub use store::{
+    FILE_NAME, Found, PendingSession, SearchQuery, SearchResults, Session, SessionStore, StoreError,
+};
 pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};

@@ -13,6 +13,7 @@ use crate::{
 };
 use goose_providers::Usage;
 use jiff::Timestamp;
+use tokio::{runtime::Handle, task::JoinHandle};
 
 /// The maximum length of a name.
 const MAX_NAME_CHARS: usize = 200;
@@ -66,6 +67,21 @@ pub(in crate::session) struct ImportedSession {
     pub(in crate::session) steps: Vec<StepRow>,
 }
 
+/// A session that is being created.
+#[derive(Debug)]
+pub struct PendingSession(JoinHandle<Result<Session, StoreError>>);
+
+impl PendingSession {
+    /// Returns the session once it is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::create`].
+    pub async fn created(self) -> Result<Session, StoreError> {
+        self.0.await.map_err(|error| StoreError::Other { reason: error.to_string() })?
+    }
+}
+
 impl SessionStore {
     /// Creates a session. Its id is reserved now; it is stored with its first step, so an empty session leaves nothing.
     ///
@@ -79,6 +95,18 @@ impl SessionStore {
         lease.give_back();
         new.name = new.name.as_deref().and_then(clean_name);
         Ok(Session::new(self.clone(), id, SessionRow { new, origin: None, created_at: now }))
+    }
+
+    /// Begins to create a session on another thread: opening the file takes about as long as everything else that a
+    /// program does at its start.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a runtime.
+    pub fn start_creating(&self, new: NewSession) -> PendingSession {
+        let (store, runtime) = (self.clone(), Handle::current());
+        // Not a task: the thread that runs tasks may be busy, and each statement would wait for it.
+        PendingSession(tokio::task::spawn_blocking(move || runtime.block_on(store.create(new))))
     }
 
     /// Copies a session, up to the step with this number or the whole of it. The copy is the user's own, and is called by

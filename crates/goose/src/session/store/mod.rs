@@ -35,6 +35,7 @@ use database::Database;
 use dialect::Statement;
 pub use error::StoreError;
 pub(super) use manage::ImportedSession;
+pub use manage::PendingSession;
 pub(super) use row::StepRow;
 pub use search::{Found, SearchQuery, SearchResults};
 pub use session::Session;

@@ -1,8 +1,8 @@
 //! The command line: its commands, their help, and dispatch to `commands`.
 
-use std::{io::Write as _, process::ExitCode};
+use std::{env, io::Write as _, process::ExitCode};
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg(feature = "local")]
 use crate::commands::models;
@@ -61,6 +61,24 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Generate a shell completion script
     Completion(completion::CompletionArgs),
+}
+
+/// Parses the arguments. Prints help and errors, and exits then.
+pub(crate) fn parse() -> Cli {
+    parse_run().unwrap_or_else(Cli::parse)
+}
+
+/// Parses `goose run` alone, where nothing is wrong with it. Describing all commands takes ten times as long as this.
+fn parse_run() -> Option<Cli> {
+    const RUN: &str = "run";
+    let args: Vec<_> = env::args_os().skip(1).collect();
+    if args.first()? != RUN {
+        return None;
+    }
+    let command = run::args::RunArgs::augment_args(clap::Command::new(RUN));
+    let matches = command.try_get_matches_from(args).ok()?;
+    let args = run::args::RunArgs::from_arg_matches(&matches).ok()?;
+    Some(Cli { command: Some(Command::Run(Box::new(args))) })
 }
 
 /// Runs the command that the arguments name.

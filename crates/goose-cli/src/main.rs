@@ -29,7 +29,6 @@ mod wrap;
 
 use std::{env, io, process::ExitCode};
 
-use clap::Parser as _;
 use tracing_subscriber::EnvFilter;
 
 /// Variable that enables logs on standard error and selects their levels.
@@ -38,7 +37,7 @@ const LOG_LEVELS: &str = "RUST_LOG";
 fn main() -> ExitCode {
     start_logging();
     goose_process::protect_process();
-    match cli::run_command(cli::Cli::parse()) {
+    match cli::run_command(cli::parse()) {
         Ok(code) => code,
         // The reader of the output, such as `head`, has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

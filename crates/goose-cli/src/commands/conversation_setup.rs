@@ -112,7 +112,10 @@ pub(crate) async fn assemble(
     let options = OpenOptions::new(profile).with_working_dir(&folder);
     let (mut options, before) = match session {
         Kept::New(session) => (options.with_pending_session(session), None),
-        Kept::Resumed(session, before) => (options.with_session(*session), Some(before)),
+        Kept::Resumed(resumed) => {
+            let (session, before) = *resumed;
+            (options.with_session(session), Some(before))
+        }
         Kept::Not => (options.with_session(Session::unsaved()), None),
     };
     let last = before.as_ref().and_then(|before| before.summary.agent.as_deref());
@@ -226,7 +229,7 @@ async fn settings(
 /// The session that the conversation is kept in.
 enum Kept {
     New(PendingSession),
-    Resumed(Box<LoadedSession>, Before),
+    Resumed(Box<(LoadedSession, Before)>),
     Not,
 }
 
@@ -243,7 +246,7 @@ async fn session(store: &SessionStore, folder: &Path, wanted: &Wanted<'_>) -> an
             skipped: opened.skipped.len(),
             logs: LoggedEntries::from_steps(&opened.steps),
         };
-        return Ok(Kept::Resumed(Box::new(opened), before));
+        return Ok(Kept::Resumed(Box::new((opened, before))));
     }
     let mut new = NewSession::in_folder(folder);
     if let Some(name) = &args.name {

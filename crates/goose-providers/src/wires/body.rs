@@ -7,6 +7,8 @@ use goose_extension::{JsonObject, Message, Role, Tool};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, json};
 
+use super::wire::Ask;
+
 /// Initial capacity of a request.
 const USUAL_BYTES: usize = 8 * 1024;
 
@@ -30,6 +32,14 @@ impl RequestBody {
             return self;
         }
         self.written_list(name, |out| elements.for_each(|element| write_element(out, &element)))
+    }
+
+    /// The same with the tools of a request, as `write` writes each of them; where there are none, without.
+    pub(super) fn tools(self, ask: &Ask<'_>, write: impl Fn(&Tool, &mut Vec<u8>)) -> Self {
+        match ask.request.tools {
+            [] => self,
+            tools => self.written_list("tools", |out| ask.history.write_tools(tools, write, out)),
+        }
     }
 
     /// The same with a list of what `write` writes: elements with a comma before each.

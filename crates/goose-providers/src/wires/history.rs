@@ -1,9 +1,9 @@
-//! [`History`]: the bytes of conversations, kept from request to request. A conversation only grows, so each message is
-//! written once; turn 1,000 copies bytes where it would write a thousand messages.
+//! [`History`]: the bytes of conversations and of tools, kept from request to request. A conversation only grows, so each
+//! message is written once; turn 1,000 copies bytes where it would write a thousand messages.
 
-use std::{collections::VecDeque, ops::Range, sync::Arc};
+use std::{collections::VecDeque, ops::Range, ptr, sync::Arc};
 
-use goose_extension::Message;
+use goose_extension::{JsonObject, Message, Tool};
 use parking_lot::Mutex;
 
 /// Limits of the cache. Whatever exceeds them is encoded anew each time.
@@ -17,6 +17,14 @@ const MAX_MESSAGE_BYTES: usize = 512 * 1024;
 #[derive(Default)]
 pub(super) struct History {
     kept: Mutex<VecDeque<Kept>>,
+    tools: Mutex<KeptTools>,
+}
+
+/// The tools of the last request. Holding them keeps the addresses of their schemas from being used again.
+#[derive(Default)]
+struct KeptTools {
+    tools: Vec<Tool>,
+    bytes: Vec<u8>,
 }
 
 /// The beginning of a conversation. Holding the messages keeps their addresses from being used again.
@@ -61,6 +69,20 @@ impl History {
         ends
     }
 
+    /// Writes tools to `out`, as `write` does it for each of them, by their names, descriptions and input schemas alone.
+    pub(super) fn write_tools(&self, tools: &[Tool], write: impl Fn(&Tool, &mut Vec<u8>), out: &mut Vec<u8>) {
+        let mut kept = self.tools.lock();
+        if !kept.tools.iter().map(written_fields).eq(tools.iter().map(written_fields)) {
+            kept.bytes.clear();
+            tools.iter().for_each(|tool| write(tool, &mut kept.bytes));
+            kept.tools = tools.to_vec();
+        }
+        out.extend_from_slice(&kept.bytes);
+        if kept.bytes.len() > MAX_KEPT_BYTES {
+            *kept = KeptTools::default();
+        }
+    }
+
     /// The conversation that begins with the same message, out of the shelf while it is worked with.
     fn take(&self, messages: &[Arc<Message>]) -> Kept {
         let mut shelf = self.kept.lock();
@@ -77,6 +99,11 @@ impl History {
         shelf.push_front(kept);
         shelf.truncate(MAX_CONVERSATIONS);
     }
+}
+
+/// The parts of a tool that are written. Schemas are compared by their address.
+fn written_fields(tool: &Tool) -> (&str, &str, *const JsonObject) {
+    (tool.name(), tool.description(), ptr::from_ref(tool.input_schema()))
 }
 
 impl Kept {
@@ -139,6 +166,31 @@ mod tests {
         messages.truncate(1);
         assert_eq!(written(&history, &messages), ("heada".into(), 0));
         assert_eq!(written(&history, &[]), ("head".into(), 0));
+    }
+
+    #[test]
+    fn the_same_tools_are_written_once() {
+        let history = History::default();
+        let count = Cell::new(0);
+        let written = |tools: &[Tool]| {
+            let mut out = Vec::new();
+            let write = |tool: &Tool, out: &mut Vec<u8>| {
+                count.set(count.get() + 1);
+                out.extend_from_slice(tool.name().as_bytes());
+                out.extend_from_slice(tool.description().as_bytes());
+            };
+            history.write_tools(tools, write, &mut out);
+            (String::from_utf8(out).unwrap(), count.get())
+        };
+        let tools = [Tool::new("a", "1", JsonObject::new()), Tool::new("b", "2", JsonObject::new())];
+        assert_eq!(written(&tools), ("a1b2".into(), 2));
+        assert_eq!(written(&tools.clone()), ("a1b2".into(), 2));
+        assert_eq!(written(&tools[..1]), ("a1".into(), 3));
+        let mut changed = tools[0].clone().with_name("c");
+        assert_eq!(written(&[changed.clone()]), ("c1".into(), 4));
+        changed = Tool::new("c", "1", JsonObject::new());
+        assert_eq!(written(&[changed]), ("c1".into(), 5), "another schema");
+        assert_eq!(written(&[]), (String::new(), 5));
     }
 
     #[test]

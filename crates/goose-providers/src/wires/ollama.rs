@@ -36,7 +36,7 @@ impl Codec for Native {
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         RequestBody::new(head(ask))
-            .list("tools", ask.request.tools.iter().map(ToolEntry::from))
+            .tools(ask, |tool, out| write_element(out, &ToolEntry::from(tool)))
             .written_list("messages", |out| write_messages(ask, out))
             .finish()
     }

@@ -1,6 +1,6 @@
 //! [`Instance`]: a started service, and the tasks that monitor it.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use goose_extension::{Change, Extension};
 use goose_mcp_bridge::{Lifecycle, RemoteExtension};
@@ -9,20 +9,43 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{listing::Listing, service::Service, state::ServiceChange};
+use crate::agents::ToolFingerprint;
 
 /// A started service.
 pub(super) struct Instance {
     /// The newest snapshot.
-    extension: RwLock<Arc<dyn Extension>>,
+    snapshot: RwLock<Snapshot>,
     /// The connection, where the service is not a part of this process.
     pub(super) remote: Option<Arc<RemoteExtension>>,
     /// The tasks that follow its changes and its end, as long as it runs.
     monitors: RwLock<Vec<AbortOnDropHandle<()>>>,
 }
 
+/// An extension, whose tools do not change, and the fingerprints of those that were called.
+#[derive(Clone)]
+pub(super) struct Snapshot {
+    pub(super) extension: Arc<dyn Extension>,
+    fingerprints: Arc<[OnceLock<ToolFingerprint>]>,
+}
+
+impl Snapshot {
+    fn new(extension: Arc<dyn Extension>) -> Self {
+        let fingerprints = extension.tools().iter().map(|_| OnceLock::new()).collect();
+        Self { extension, fingerprints }
+    }
+
+    /// The fingerprint of the tool with this name.
+    pub(super) fn fingerprint(&self, name: &str) -> Option<&ToolFingerprint> {
+        let mut tools = self.extension.tools().iter().zip(self.fingerprints.iter());
+        let (tool, known) = tools.find(|(tool, _)| tool.name() == name)?;
+        Some(known.get_or_init(|| ToolFingerprint::new(name, tool)))
+    }
+}
+
 impl Instance {
     pub(super) fn local(extension: Arc<dyn Extension>) -> Self {
-        Self { extension: RwLock::new(extension), remote: None, monitors: RwLock::default() }
+        let snapshot = RwLock::new(Snapshot::new(extension));
+        Self { snapshot, remote: None, monitors: RwLock::default() }
     }
 
     pub(super) fn remote(remote: Arc<RemoteExtension>) -> Self {
@@ -30,7 +53,11 @@ impl Instance {
     }
 
     pub(super) fn extension(&self) -> Arc<dyn Extension> {
-        Arc::clone(&self.extension.read())
+        Arc::clone(&self.snapshot.read().extension)
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.snapshot.read().clone()
     }
 
     /// Takes over a new snapshot. Returns whether there was one.
@@ -38,7 +65,9 @@ impl Instance {
         let extension = self.extension();
         let Some(latest) = extension.changes().and_then(|feed| feed.latest()) else { return false };
         let is_new = !Arc::ptr_eq(&extension, &latest);
-        *self.extension.write() = latest;
+        if is_new {
+            *self.snapshot.write() = Snapshot::new(latest);
+        }
         is_new
     }
 

@@ -297,9 +297,9 @@ impl Service {
             Err(error) => return Ok(ToolOutput::from_error(error)),
         };
         let ToolCallRequest { tool, fingerprint, arguments } = request;
-        let extension = instance.extension();
-        let defined = extension.tools().iter().find(|defined| defined.name() == tool);
-        if defined.is_none_or(|defined| ToolFingerprint::new(tool, defined) != *fingerprint) {
+        let snapshot = instance.snapshot();
+        let extension = &snapshot.extension;
+        if snapshot.fingerprint(tool) != Some(fingerprint) {
             // The listing may be older than the instance; the next check must not see the old definition again.
             if self.listing().is_none_or(|listing| listing.tools != extension.tools()) {
                 self.renew(&instance);

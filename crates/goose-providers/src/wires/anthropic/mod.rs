@@ -95,20 +95,28 @@ fn body(ask: &Ask<'_>, version: Option<&'static str>) -> Vec<u8> {
     let tools_mark = mark.as_ref().filter(|_| system.is_empty());
     let system =
         (!system.is_empty()).then(|| json!({ "type": "text", "text": system, "cache_control": mark }));
-    RequestBody::new(head(ask, version))
-        .list("tools", tool_entries(tools, tools_mark))
-        .list("system", system.map(without_nulls))
+    let body = RequestBody::new(head(ask, version));
+    let body = match tools_mark {
+        Some(mark) => body.list("tools", marked_tools(tools, mark)),
+        None => body.tools(ask, |tool, out| write_element(out, &ToolEntry::from(tool))),
+    };
+    body.list("system", system.map(without_nulls))
         .written_list("messages", |out| write_messages(ask, out))
         .finish()
 }
 
+impl<'a> From<&'a Tool> for ToolEntry<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        let input_schema = Schema(tool.input_schema());
+        Self { name: tool.name(), description: tool.description(), input_schema, cache_control: None }
+    }
+}
+
 /// Only the last one is marked: a mark covers what comes before it.
-fn tool_entries<'a>(tools: &'a [Tool], mark: Option<&'a Value>) -> impl Iterator<Item = ToolEntry<'a>> {
+fn marked_tools<'a>(tools: &'a [Tool], mark: &'a Value) -> impl Iterator<Item = ToolEntry<'a>> {
     tools.iter().enumerate().map(move |(at, tool)| ToolEntry {
-        name: tool.name(),
-        description: tool.description(),
-        input_schema: Schema(tool.input_schema()),
-        cache_control: mark.filter(|_| at + 1 == tools.len()).cloned(),
+        cache_control: (at + 1 == tools.len()).then(|| mark.clone()),
+        ..ToolEntry::from(tool)
     })
 }
 

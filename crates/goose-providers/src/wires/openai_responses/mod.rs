@@ -34,7 +34,7 @@ impl Codec for Responses {
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         RequestBody::new(head(ask))
-            .list("tools", ask.request.tools.iter().map(ToolEntry::from))
+            .tools(ask, |tool, out| write_element(out, &ToolEntry::from(tool)))
             .written_list("input", |out| {
                 let vision = ask.vision();
                 ask.history.write(ask.request.messages, |message, _, out| write(message, vision, out), out);

@@ -80,6 +80,11 @@ pub(crate) struct Before {
 }
 
 impl Assembled {
+    /// The settings of the conversation.
+    pub(crate) fn settings(&self) -> &Settings {
+        self.agents.settings()
+    }
+
     /// Ends everything in good order, or at least in time.
     pub(crate) async fn close(self, within: Duration) {
         let all = async {

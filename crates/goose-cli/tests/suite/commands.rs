@@ -255,21 +255,31 @@ fn prompts_of_extensions_are_listed_and_sent() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `/plan` and `/endplan`: plans without tools, then back to the mode from before.
+/// `/plan` looks around with the tools that read, then the planner writes the plan without tools, with its own model.
 #[test]
-fn plans_are_made_without_tools_until_the_plan_ends() -> anyhow::Result<()> {
-    let home = Home::new()?;
-    let server = ModelServer::scripted([Turn::text("1. Swim."), Turn::text("At work.")])?;
-    let terminal = at_terminal(&home, &server, "smart_approve", &["session"])?;
+fn plans_are_made_without_changes_until_the_plan_ends() -> anyhow::Result<()> {
+    let home = Home::with_config("GOOSE_PLANNER_MODEL: gpt-5\n")?;
+    let server = ModelServer::scripted([
+        Turn::call("developer__shell", json!({"command": "touch changed"})),
+        Turn::text("There is a pond."),
+        Turn::text("1. Swim."),
+        Turn::text("At work."),
+    ])?;
+    let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "/plan Cross the pond", "1. Swim.")?;
-    let asked = last(&server)?;
-    assert_eq!(asked.tool_names(), Vec::<&str>::new());
-    let text = asked.last_user_text().context("a message")?;
-    ensure!(text.starts_with("Make a plan") && text.ends_with("Cross the pond"), "{text}");
-    ensure!(standing(&terminal)?.ends_with("· chat"), "{}", terminal.screen());
-    say(&terminal, "/endplan", "Plan mode ended. The mode is smart_approve.")?;
+    let asked = server.asked();
+    ensure!(asked[0].tool_names().contains(&"developer__read"), "{:?}", asked[0].tool_names());
+    ensure!(!asked[0].tool_names().contains(&"developer__shell") && !home.path().join("changed").exists());
+    assert_eq!(
+        (asked[0].last_user_text().as_deref(), &asked[0].body["model"]),
+        (Some("Cross the pond"), &json!("gpt-4"))
+    );
+    assert_eq!((asked[2].tool_names(), &asked[2].body["model"]), (Vec::<&str>::new(), &json!("gpt-5")));
+    ensure!(asked[2].body.to_string().contains("There is a pond."), "the planner sees what was found");
+    say(&terminal, "/endplan", "Plan mode ended.")?;
     say(&terminal, "Go", "At work.")?;
-    ensure!(offers(&last(&server)?, "developer"), "{:?}", last(&server)?.tool_names());
+    let asked = last(&server)?;
+    ensure!(offers(&asked, "developer") && asked.body["model"] == "gpt-4", "{:?}", asked.tool_names());
     say(&terminal, "/endplan", "Plan mode is not active.")?;
     Ok(())
 }

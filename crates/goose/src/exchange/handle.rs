@@ -33,12 +33,12 @@ impl Exchange {
     /// Goes on from the history as it is. One reply is made at a time: while another one is, unless that one was
     /// cancelled, the stream says so and ends.
     pub fn reply(&self) -> Reply {
-        Reply::begin(&self.core, None)
+        Reply::begin(&self.core, None, None)
     }
 
     /// Replies to what the person says.
     pub fn reply_to(&self, message: impl Into<Message>) -> Reply {
-        Reply::begin(&self.core, Some(message.into()))
+        Reply::begin(&self.core, Some(message.into()), None)
     }
 
     /// The conversation so far, as the model sees it.

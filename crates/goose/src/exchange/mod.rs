@@ -11,6 +11,7 @@
 //! - `reply`: the handle of a reply; `reply_task`: the reply, step by step, with `prepare`, `ask_model` and `tools`;
 //!   `compaction`: keeping the conversation within the model's limit;
 //! - `call_path`: the one way to a tool, for the loop and for tools that call tools;
+//! - `guest`: replies by another agent, for one message or a plan; `judge`: verdicts on results;
 //! - `extension_prompts`: prompts that change while a session is open;
 //! - `event`, `event_hub`: all that a user interface sees; `questions`: what extensions ask and show;
 //! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
@@ -25,7 +26,9 @@ mod event;
 mod event_hub;
 mod extension_prompts;
 mod final_output;
+mod guest;
 mod handle;
+mod judge;
 mod models;
 mod prepare;
 mod questions;
@@ -46,6 +49,7 @@ pub(crate) use event_hub::EventHub;
 pub use event_hub::{EventReader, EventRecord};
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
+pub use judge::Judgement;
 pub(crate) use models::{ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
 pub use reply::Reply;

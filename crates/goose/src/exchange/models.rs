@@ -39,6 +39,16 @@ impl ActiveModels {
         self.now.read().clone()
     }
 
+    /// Puts another working model in the place of the one that is returned. The fast one stays.
+    pub(super) fn swap_processor(&self, processor: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        std::mem::replace(&mut self.now.write().processor, processor)
+    }
+
+    /// The model that a person means by a name.
+    pub(super) fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        self.source.find(name, in_use)
+    }
+
     /// Replaces the working model, and the fast one if that is the same.
     fn replace(&self, processor: Arc<dyn Provider>) {
         let mut now = self.now.write();
@@ -75,7 +85,7 @@ impl Exchange {
     ///
     /// Fails if the service is unknown or its key is missing; the model stays as it was.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, SetupError> {
-        let processor = self.core.models.source.find(name, &self.model())?;
+        let processor = self.core.models.find(name, &self.model())?;
         let state = self.core.state.lock().await;
         prepare(&processor);
         self.core.models.replace(processor);

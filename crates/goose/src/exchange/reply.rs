@@ -15,6 +15,7 @@ use super::{
     core::Core,
     event::{Answer, Event, Failure, Outcome},
     event_hub::{EventHub, EventReader, EventRecord},
+    guest::Guest,
     handle::Exchange,
     reply_task::ReplyTask,
 };
@@ -35,8 +36,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Begins a reply, after the user's message if there is one.
-    pub(super) fn begin(core: &Arc<Core>, message: Option<Message>) -> Self {
+    /// Begins a reply, after the user's message if there is one, by the conversation's agent or a guest.
+    pub(super) fn begin(core: &Arc<Core>, message: Option<Message>, guest: Option<Guest>) -> Self {
         let events = core.events.follow();
         // Before the new one has its token: only a reply that was told to stop is waited for.
         let was_stopping = core.is_stopping();
@@ -56,7 +57,7 @@ impl Reply {
                 None => Arc::clone(&core.state).lock_owned().await,
             };
             let work = ReplyTask::new(Arc::clone(&core), state, sink.clone(), token);
-            let outcome = AssertUnwindSafe(work.reply(message)).catch_unwind().await;
+            let outcome = AssertUnwindSafe(work.reply(message, guest)).catch_unwind().await;
             sink.emit(Event::Finished(outcome.unwrap_or_else(|_| Outcome::Failed(fault()))));
             if let Err(error) = core.session.sync().await {
                 tracing::warn!(%error, "the session could not be written through to the disk");

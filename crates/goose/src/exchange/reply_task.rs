@@ -21,10 +21,10 @@ use super::{
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
     final_output,
+    guest::{Guest, Host},
     repetition::Repetition,
     sanitize_output::sanitize_output,
 };
-use crate::agents::agent::Agent;
 use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
 
 /// Reminders that a model gets to say something before the reply ends.
@@ -64,8 +64,8 @@ pub(super) struct ReplyTask {
     pub(super) overflows: u32,
     /// Set when the model repeats itself without end.
     pub(super) stuck: Option<Failure>,
-    /// The agent to go back to, and the one that the user has named for this reply only.
-    guest: Option<(Arc<Agent>, Arc<Agent>)>,
+    /// The agent to go back to, if another one makes this reply.
+    pub(super) host: Option<Host>,
 }
 
 /// The reason why a reply does not continue.
@@ -121,13 +121,13 @@ impl ReplyTask {
             structured: None,
             overflows: 0,
             stuck: None,
-            guest: None,
+            host: None,
         }
     }
 
     /// Makes the reply.
-    pub(super) async fn reply(mut self, message: Option<Message>) -> Outcome {
-        let outcome = match self.turns(message).await {
+    pub(super) async fn reply(mut self, message: Option<Message>, guest: Option<Guest>) -> Outcome {
+        let outcome = match self.turns(message, guest).await {
             Ok(outcome) => outcome,
             Err(Abort::Cancelled) => Outcome::Cancelled,
             Err(Abort::Failed(failure)) => Outcome::Failed(failure),
@@ -135,8 +135,8 @@ impl ReplyTask {
         self.end(outcome).await
     }
 
-    async fn turns(&mut self, message: Option<Message>) -> StepResult<Outcome> {
-        self.begin(message).await?;
+    async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
+        self.begin(message, guest).await?;
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;
@@ -150,37 +150,12 @@ impl ReplyTask {
         }
     }
 
-    /// Lets the agent answer that the message names at its beginning: `@backend fix the test`.
-    async fn begin_guest(&mut self, message: &Message) -> StepResult<()> {
-        let Some((manifest, mode)) =
-            mentioned(message).and_then(|name| self.core.agents.catalog().find(name).ok())
-        else {
-            return Ok(());
-        };
-        let made = self.core.agents.make(manifest, mode).await;
-        let guest = Arc::new(made.map_err(|reason| Abort::failed(reason, None))?);
-        self.emit(Event::Notice(format!("{} answers this message.", guest.id())));
-        let host = self.core.agent.replace(Arc::clone(&guest));
-        self.guest = Some((host, guest));
-        Ok(())
-    }
-
-    /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
-    async fn end_guest(&mut self) {
-        let Some((host, guest)) = self.guest.take() else { return };
-        if Arc::ptr_eq(&self.core.agent(), &guest) {
-            self.core.agent.replace(host);
-        } else {
-            host.extensions.close().await;
-        }
-        guest.extensions.close().await;
-    }
-
     /// Closes what was left open, and stores the user's message.
-    async fn begin(&mut self, message: Option<Message>) -> StepResult<()> {
+    async fn begin(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<()> {
         self.close_interrupted().await?;
-        if let Some(message) = &message {
-            self.begin_guest(message).await?;
+        let guest = guest.or_else(|| Guest::mentioned(&self.core, message.as_ref()?));
+        if let Some(guest) = guest {
+            self.begin_guest(guest).await?;
         }
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
@@ -361,13 +336,6 @@ impl ReplyTask {
         });
         calls.collect()
     }
-}
-
-/// The name after an `@` at the beginning of a message, where more follows. `@./file` is a file.
-fn mentioned(message: &Message) -> Option<&str> {
-    let said = message.content.iter().find(|part| !part.is_aside()).and_then(MessageContent::as_text)?;
-    let (name, rest) = said.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
-    (!name.is_empty() && !name.contains('.') && !rest.trim().is_empty()).then_some(name)
 }
 
 fn empty() -> Abort {

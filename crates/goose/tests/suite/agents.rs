@@ -251,6 +251,29 @@ async fn a_message_may_name_the_agent_that_answers_it() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_judge_gives_a_verdict_with_reasons_and_no_tools() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        Turn::text("Looks fine to me."),
+        Turn::text("```json\n{\"pass\": false, \"reasons\": [\"There is no test.\"]}\n```"),
+    ])?;
+    let exchange = open(&world, &model, "assistant").await?;
+    let judgement = exchange
+        .judge("I changed it.", "It has a test.")
+        .await
+        .map_err(|error| anyhow::anyhow!(error.message))?;
+    assert_eq!(
+        (judgement.pass, judgement.reasons.as_slice()),
+        (false, ["There is no test.".to_owned()].as_slice())
+    );
+    let asked = model.asked();
+    assert!(asked[1].tool_names().is_empty() && asked[1].body.to_string().contains("It has a test."));
+    assert!(exchange.messages().is_empty(), "the conversation does not see it");
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_session_knows_its_agent() -> anyhow::Result<()> {
     let world = World::new()?;
     let model = ModelServer::scripted([Turn::text("A.")])?;

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use goose::{config::Paths, permission::Mode};
+use goose::{
+    config::Paths,
+    exchange::{Outcome, Reply},
+};
 use tokio::time::interval;
 
 use super::{
@@ -40,8 +43,8 @@ pub(crate) struct Chat {
     pub(super) input: Arc<Input>,
     pub(super) signals: Signals,
     pub(super) screen: Screen,
-    /// The mode to go back to, while only plans are made.
-    pub(super) before_plan: Option<Mode>,
+    /// Set while requests are planned, not carried out.
+    pub(super) is_planning: bool,
     /// How long everything may take to end.
     end_time: Duration,
 }
@@ -86,7 +89,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
 impl Chat {
     /// A conversation with what it needs.
     pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
-        Self { assembled, input, signals, screen, before_plan: None, end_time: END_TIME }
+        Self { assembled, input, signals, screen, is_planning: false, end_time: END_TIME }
     }
 
     /// Says who is there, in two lines.
@@ -155,7 +158,11 @@ impl Chat {
                 After::Line => {}
                 After::Leave(code) => return Ok(code),
                 After::Reply(message) => {
-                    if let Some(code) = self.reply(message).await? {
+                    let ended = match self.is_planning {
+                        true => self.plan_reply(message).await?,
+                        false => self.reply(message).await?,
+                    };
+                    if let Some(code) = ended {
                         return Ok(code);
                     }
                 }
@@ -222,20 +229,53 @@ impl Chat {
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
+        Ok(self.follow(reply).await?.err())
+    }
+
+    /// Plans a request: the agent looks around, then the planner writes the plan. `Some` where goose is to end.
+    async fn plan_reply(&mut self, message: goose_extension::Message) -> anyhow::Result<Option<ExitCode>> {
+        let explored = self.assembled.exchange.explore(message);
+        match self.follow(explored).await? {
+            Err(code) => return Ok(Some(code)),
+            Ok(Outcome::Done { .. }) => {}
+            Ok(_) => return Ok(None),
+        }
+        match self.assembled.exchange.write_plan(self.planner_model()?.as_deref()) {
+            Ok(plan) => Ok(self.follow(plan).await?.err()),
+            Err(reason) => {
+                stderr::error(&reason);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The model for plans, if one is configured.
+    fn planner_model(&self) -> anyhow::Result<Option<String>> {
+        let settings = self.assembled.settings();
+        let model = settings.get::<String>("GOOSE_PLANNER_MODEL")?;
+        let provider = settings.get::<String>("GOOSE_PLANNER_PROVIDER")?;
+        Ok(match (provider, model) {
+            (Some(provider), Some(model)) => Some(format!("{provider}:{model}")),
+            (_, model) => model,
+        })
+    }
+
+    /// Follows a reply to its outcome. The error is the exit code where goose is to end.
+    async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
         let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
         match follower.follow(reply).await? {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;
-                Ok(Some(code))
+                Ok(Err(code))
             }
             Ending::Finished(outcome) => {
-                if outcome == goose::exchange::Outcome::Cancelled {
+                if outcome == Outcome::Cancelled {
                     stderr::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
                 }
                 self.show_standing();
-                Ok(None)
+                Ok(Ok(outcome))
             }
         }
     }

@@ -23,10 +23,6 @@ use crate::{
     terminal_caller::TerminalCaller,
 };
 
-/// Instruction that precedes messages in plan mode.
-const PLAN_ONLY: &str =
-    "Make a plan for this, step by step, and name what is unclear. Do not carry it out yet.";
-
 impl Chat {
     /// Runs a command.
     pub(super) async fn command(&mut self, command: Slash) -> anyhow::Result<After> {
@@ -161,7 +157,6 @@ impl Chat {
         match mode.map(str::parse::<Mode>) {
             None => stderr::line(self.assembled.permissions.mode()),
             Some(Ok(mode)) => {
-                self.before_plan = None;
                 self.assembled.exchange.set_mode(mode);
                 stderr::line(format_args!("Switched to mode {mode}."));
                 self.show_standing();
@@ -248,25 +243,18 @@ impl Chat {
     }
 
     fn plan(&mut self, text: Option<String>) -> After {
-        if self.before_plan.is_none() {
-            self.before_plan = Some(self.assembled.permissions.mode());
-            self.assembled.exchange.set_mode(Mode::Chat);
-            stderr::line("Plan mode: goose makes plans only, without tools. /endplan ends it.");
+        if !self.is_planning {
+            self.is_planning = true;
+            stderr::line(
+                "Plan mode: goose looks around and writes plans, and changes nothing. /endplan ends it.",
+            );
         }
-        match text {
-            Some(text) => After::Reply(format!("{PLAN_ONLY}\n\n{text}").into()),
-            None => After::Line,
-        }
+        text.map_or(After::Line, |text| After::Reply(text.as_str().into()))
     }
 
     fn end_plan(&mut self) {
-        match self.before_plan.take() {
-            Some(mode) => {
-                self.assembled.exchange.set_mode(mode);
-                stderr::line(format_args!("Plan mode ended. The mode is {mode}."));
-            }
-            None => stderr::line("Plan mode is not active."),
-        }
+        let was_planning = std::mem::replace(&mut self.is_planning, false);
+        stderr::line(if was_planning { "Plan mode ended." } else { "Plan mode is not active." });
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/builtin", "NAMES", "add built-in extensions"),
     command("/prompts", "[EXTENSION]", "list the prompts of extensions"),
     command("/prompt", "NAME [KEY=VALUE …]", "send a prompt of an extension"),
-    command("/plan", "[TEXT]", "make plans only, without tools"),
+    command("/plan", "[TEXT]", "look around and write a plan, change nothing"),
     command("/endplan", "", "leave plan mode"),
     command("/t", "", "themes are not supported; goose uses the terminal's colours"),
     command("/recipe", "", "not available yet"),

@@ -1,0 +1,116 @@
+//! Replies by another agent than the conversation's: for one message that names it (`@backend …`), and for plans.
+
+use std::sync::Arc;
+
+use goose_extension::{Message, MessageContent};
+use goose_providers::Provider;
+
+use super::{
+    core::Core,
+    event::Event,
+    handle::Exchange,
+    reply::Reply,
+    reply_task::{Abort, ReplyTask, StepResult},
+};
+use crate::{
+    agents::{
+        agent::Agent,
+        goose_agent,
+        manifest::{AgentManifest, AgentMode},
+    },
+    session::synthetic_message,
+};
+
+/// Instructions for the agent that looks around before a plan is written.
+const EXPLORE: &str = "A plan is to be written for this request. Find out what it needs: you can look, and change nothing. \
+                       End with what you found: files and functions, constraints, open questions. Do not write the plan.";
+
+/// The message that asks the planner for the plan.
+const WRITE_PLAN: &str = "Now write the plan for the request above.";
+
+/// The agent of one reply.
+#[derive(Clone)]
+pub(super) struct Guest {
+    manifest: Arc<AgentManifest>,
+    mode: AgentMode,
+    /// The model that it is asked with; the conversation's without it.
+    model: Option<Arc<dyn Provider>>,
+}
+
+/// The agent and the model to go back to after a reply.
+pub(super) struct Host {
+    agent: Arc<Agent>,
+    model: Option<Arc<dyn Provider>>,
+    guest: Arc<Agent>,
+}
+
+impl Guest {
+    /// The agent that a message names at its beginning, if there is one of that name.
+    pub(super) fn mentioned(core: &Core, message: &Message) -> Option<Self> {
+        let (manifest, mode) = core.agents.catalog().find(mentioned(message)?).ok()?;
+        Some(Self { manifest, mode, model: None })
+    }
+}
+
+impl ReplyTask {
+    /// Lets another agent make this reply.
+    pub(super) async fn begin_guest(&mut self, guest: Guest) -> StepResult<()> {
+        let made = self.core.agents.make(guest.manifest, guest.mode).await;
+        let agent = Arc::new(made.map_err(|reason| Abort::failed(reason, None))?);
+        self.emit(Event::Notice(format!("{} answers.", agent.id())));
+        let model = guest.model.map(|model| self.core.models.swap_processor(model));
+        let host = self.core.agent.replace(Arc::clone(&agent));
+        self.host = Some(Host { agent: host, model, guest: agent });
+        Ok(())
+    }
+
+    /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
+    pub(super) async fn end_guest(&mut self) {
+        let Some(Host { agent, model, guest }) = self.host.take() else { return };
+        if let Some(model) = model {
+            self.core.models.swap_processor(model);
+        }
+        if Arc::ptr_eq(&self.core.agent(), &guest) {
+            self.core.agent.replace(agent);
+        } else {
+            agent.extensions.close().await;
+        }
+        guest.extensions.close().await;
+    }
+}
+
+impl Exchange {
+    /// Looks around for a plan: the agent of the conversation, with the tools that read and no others.
+    pub fn explore(&self, request: impl Into<Message>) -> Reply {
+        let agent = self.agent();
+        let mode = AgentMode {
+            tool_groups: vec!["read".into()],
+            instructions: EXPLORE.to_owned(),
+            ..agent.mode.clone()
+        };
+        let guest = Guest { manifest: Arc::clone(&agent.manifest), mode, model: None };
+        Reply::begin(&self.core, Some(request.into()), Some(guest))
+    }
+
+    /// Writes a plan from what was said and found: the mode `planner`, which has no tools, with the given model or the
+    /// conversation's.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the user if there is no such model.
+    pub fn write_plan(&self, model: Option<&str>) -> Result<Reply, String> {
+        let find = |name: &str| self.core.models.find(name, &self.model()).map_err(|error| error.to_string());
+        let model = model.map(find).transpose()?;
+        let planner = format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER);
+        let (manifest, mode) = self.agents().find(&planner).map_err(|error| error.to_string())?;
+        let guest = Guest { manifest, mode, model };
+        Ok(Reply::begin(&self.core, Some(synthetic_message(WRITE_PLAN)), Some(guest)))
+    }
+}
+
+/// The name after an `@` at the beginning of a message, where more follows. `@./file` is a file.
+fn mentioned(message: &Message) -> Option<&str> {
+    let said = message.content.iter().find(|part| !part.is_aside()).and_then(MessageContent::as_text)?;
+    let (name, rest) = said.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
+    (!name.is_empty() && !name.contains('.') && !rest.trim().is_empty()).then_some(name)
+}

@@ -4,6 +4,8 @@
 //! services. Their classes are in [`builtins`](crate::builtins).
 
 pub mod chatrecall;
+#[cfg(feature = "code-execution")]
+pub mod code_execution;
 mod todo;
 
 use std::sync::Arc;

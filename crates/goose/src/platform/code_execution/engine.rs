@@ -1,0 +1,595 @@
+//! [`run`]: one program in a JavaScript engine of its own, on the thread that calls it.
+//!
+//! ```text
+//! engine's thread:  jobs ─► wait ─► settle a call or fire a timer ─► jobs …
+//!                     │       ▲
+//!               Call  ▼       │ Reply
+//! runtime:          run.rs: CallContext::call_tool, some at once
+//! ```
+//!
+//! A program has no way out but `native.call`. It ends when its last promise is settled and no call or timer is left;
+//! when it fails; when nothing can settle the promise that it waits for; or when it reaches a limit.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+use goose_extension::JsonObject;
+use rquickjs::{
+    Context, Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value, context::EvalOptions,
+};
+use tokio::sync::mpsc::Sender;
+
+use super::{
+    erase::{Erased, erase},
+    functions::Functions,
+    limits::{
+        MAX_BUSY, MAX_CALLS, MAX_DURATION, MAX_MEMORY_BYTES, MAX_PRINTED_BYTES, MAX_STACK_BYTES, MAX_TIMERS,
+    },
+    output::Printed,
+};
+
+/// The name of the program in stack traces.
+const FILE: &str = "code.ts";
+
+/// The name of the prelude in stack traces.
+const PRELUDE_FILE: &str = "prelude.js";
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// The beginning of a program that returns a value. It must stay in the first line.
+const OPENING: &str = "(async()=>{";
+
+/// A call that the program makes.
+pub(super) struct Call {
+    pub(super) id: u32,
+    /// The index of the function.
+    pub(super) function: usize,
+    pub(super) arguments: JsonObject,
+}
+
+/// The end of a call.
+pub(super) struct Reply {
+    pub(super) id: u32,
+    pub(super) result: Result<Returned, String>,
+}
+
+/// The result of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Returned {
+    Text(String),
+    /// A value as JSON text.
+    Json(String),
+}
+
+/// The engine's side of the connection to the calls.
+pub(super) struct Link {
+    pub(super) calls: Sender<Call>,
+    pub(super) replies: Receiver<Reply>,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+/// The state of an engine as others see it, and the way to stop it.
+pub(super) struct Pulse {
+    is_stopped: AtomicBool,
+    began: Instant,
+    /// Milliseconds from the beginning until the engine went to work, plus one; 0 while it waits.
+    busy_since: AtomicU64,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Self {
+        Self { is_stopped: AtomicBool::new(false), began: Instant::now(), busy_since: AtomicU64::new(1) }
+    }
+
+    /// Stops the engine as soon as it looks.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// The time for which the engine has been at work.
+    pub(super) fn busy_for(&self) -> Option<Duration> {
+        let since = self.busy_since.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.began.elapsed().saturating_sub(Duration::from_millis(since)))
+    }
+
+    fn set_busy(&self, is_busy: bool) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
+        self.busy_since.store(if is_busy { now } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+/// The end of a program.
+pub(super) struct Ended {
+    pub(super) printed: Printed,
+    pub(super) end: End,
+}
+
+/// The way in which a program ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum End {
+    /// It came to its end, with a value to show.
+    Done(Option<String>),
+    /// It could not begin, or failed. The text is for the model.
+    Failed(String),
+    /// It reached a limit.
+    Stopped(Limit),
+}
+
+/// A limit that stops a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    Cancelled,
+    Busy,
+    Duration,
+    Printed,
+}
+
+/// Runs a program to its end.
+pub(super) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> Ended {
+    let program = match erase(source) {
+        Ok(program) => program,
+        Err(refused) => return Ended { printed: Printed::default(), end: End::Failed(refused) },
+    };
+    let state = Rc::new(State::new(link));
+    let end = match Engine::new(&state, functions) {
+        Ok(engine) => engine.run(source, program, functions),
+        Err(_) => End::Failed("The JavaScript engine could not be started. Try again.".to_owned()),
+    };
+    Ended { printed: state.printed.take(), end }
+}
+
+/// The part of the engine that its own functions change.
+struct State {
+    link: Link,
+    printed: RefCell<Printed>,
+    calls: Cell<usize>,
+    /// The calls without a reply.
+    open: Cell<usize>,
+    /// The timers that are set, and the number of all.
+    timers: RefCell<Vec<(Instant, u32)>>,
+    timers_set: Cell<usize>,
+    finished: RefCell<Option<Result<Option<String>, String>>>,
+    stopped: Cell<Option<Limit>>,
+    busy_until: Cell<Instant>,
+    ends_at: Instant,
+}
+
+impl State {
+    fn new(link: Link) -> Self {
+        let now = Instant::now();
+        Self {
+            link,
+            printed: RefCell::default(),
+            calls: Cell::new(0),
+            open: Cell::new(0),
+            timers: RefCell::default(),
+            timers_set: Cell::new(0),
+            finished: RefCell::new(None),
+            stopped: Cell::new(None),
+            busy_until: Cell::new(now + MAX_BUSY),
+            ends_at: now + MAX_DURATION,
+        }
+    }
+
+    /// The limit that is reached. The first one stays.
+    fn limit(&self) -> Option<Limit> {
+        if self.stopped.get().is_none() {
+            let now = Instant::now();
+            self.stopped.set(if self.link.pulse.is_stopped.load(Ordering::Relaxed) {
+                Some(Limit::Cancelled)
+            } else if now >= self.busy_until.get() {
+                Some(Limit::Busy)
+            } else if now >= self.ends_at {
+                Some(Limit::Duration)
+            } else {
+                None
+            });
+        }
+        self.stopped.get()
+    }
+
+    fn print(&self, text: &str) {
+        let mut printed = self.printed.borrow_mut();
+        printed.push(text);
+        if printed.bytes() > MAX_PRINTED_BYTES && self.stopped.get().is_none() {
+            self.stopped.set(Some(Limit::Printed));
+        }
+    }
+
+    /// Sends a call off; says why not where it cannot be made.
+    fn call(&self, functions: &Functions, id: u32, index: usize, arguments: &str) -> Option<String> {
+        let Some(function) = functions.get(index) else {
+            return Some("there is no such function".to_owned());
+        };
+        let arguments = match serde_json::from_str(arguments) {
+            Ok(serde_json::Value::Object(arguments)) => arguments,
+            _ => {
+                return Some(format!(
+                    "takes its arguments as one object: {}({{name: value}}). See get_function_details.",
+                    function.path()
+                ));
+            }
+        };
+        if self.calls.get() >= MAX_CALLS {
+            return Some(format!(
+                "not called: a program may make at most {MAX_CALLS} calls. Split the work."
+            ));
+        }
+        // There is room for as many calls as there can be.
+        if self.link.calls.try_send(Call { id, function: index, arguments }).is_err() {
+            return Some("not called: the program is being stopped.".to_owned());
+        }
+        self.calls.set(self.calls.get() + 1);
+        self.open.set(self.open.get() + 1);
+        None
+    }
+
+    fn set_timer(&self, id: u32, delay: f64) -> Option<String> {
+        if self.timers_set.get() >= MAX_TIMERS {
+            return Some(format!("a program may set at most {MAX_TIMERS} timers"));
+        }
+        self.timers_set.set(self.timers_set.get() + 1);
+        let delay = Duration::from_secs_f64((delay / 1000.0).clamp(0.0, MAX_DURATION.as_secs_f64()));
+        self.timers.borrow_mut().push((Instant::now() + delay, id));
+        None
+    }
+
+    /// Waits for a reply or a timer; the first timer that is due is taken.
+    fn wait(&self) -> Event {
+        let next = self.timers.borrow().iter().copied().min();
+        self.link.pulse.set_busy(false);
+        let until = next.map_or(self.ends_at, |(at, _)| at.min(self.ends_at));
+        let event = match self.link.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(reply) => Event::Reply(reply),
+            Err(RecvTimeoutError::Disconnected) => Event::Cancelled,
+            Err(RecvTimeoutError::Timeout) => match next {
+                Some((at, id)) if at <= Instant::now() => {
+                    self.timers.borrow_mut().retain(|(_, timer)| *timer != id);
+                    Event::Timer(id)
+                }
+                _ => Event::Nothing,
+            },
+        };
+        self.link.pulse.set_busy(true);
+        self.busy_until.set(Instant::now() + MAX_BUSY);
+        event
+    }
+
+    /// Returns whether nothing is left that could settle a promise.
+    fn is_idle(&self) -> bool {
+        self.open.get() == 0 && self.timers.borrow().is_empty()
+    }
+}
+
+/// Something that the engine waited for.
+enum Event {
+    Reply(Reply),
+    Timer(u32),
+    Cancelled,
+    Nothing,
+}
+
+/// A function of the prelude, beyond the calls into the engine.
+type Saved = Persistent<Function<'static>>;
+
+/// The functions that the prelude gives back.
+struct Prelude {
+    settle: Saved,
+    fire: Saved,
+    watch: Saved,
+    first_unhandled: Saved,
+    describe: Saved,
+}
+
+/// An engine with one program. Everything that belongs to JavaScript is dropped before the runtime.
+struct Engine {
+    prelude: Prelude,
+    context: Context,
+    runtime: Runtime,
+    state: Rc<State>,
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // It holds a function of the prelude.
+        self.runtime.set_host_promise_rejection_tracker(None);
+    }
+}
+
+impl Engine {
+    fn new(state: &Rc<State>, functions: &Arc<Functions>) -> Result<Self, Error> {
+        let runtime = Runtime::new()?;
+        runtime.set_memory_limit(MAX_MEMORY_BYTES);
+        runtime.set_max_stack_size(MAX_STACK_BYTES);
+        let watched = Rc::clone(state);
+        runtime.set_interrupt_handler(Some(Box::new(move || watched.limit().is_some())));
+        let context = Context::full(&runtime)?;
+        let (prelude, track) = context.with(|ctx| load_prelude(&ctx, state, functions))?;
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, is_handled| {
+                let tracked = track.clone().restore(&ctx);
+                if tracked.and_then(|track| track.call::<_, ()>((promise, reason, is_handled))).is_err() {
+                    ctx.catch();
+                }
+            },
+        )));
+        Ok(Self { prelude, context, runtime, state: Rc::clone(state) })
+    }
+
+    fn run(&self, source: &str, program: Erased, functions: &Functions) -> End {
+        let place = Place { lines: source.lines().count(), shift: 0 };
+        let program = match program.syntax_error {
+            None => program,
+            Some(ref error) => match self.believe(source, &program, error) {
+                Ok(program) => program,
+                Err(error) => return End::Failed(error),
+            },
+        };
+        let place = Place { shift: if program.has_return { OPENING.len() } else { 0 }, ..place };
+        let end = self.start(&program).and_then(|()| self.work()).and_then(|value| match self.unhandled() {
+            Some(error) => Err(Failure::Error(format!("A promise was rejected and not awaited. {error}"))),
+            None => Ok(value),
+        });
+        match end {
+            Ok(value) => End::Done(value),
+            Err(Failure::Limit(limit)) => End::Stopped(limit),
+            Err(Failure::Error(text)) => End::Failed(place.explain(&text, functions)),
+        }
+    }
+
+    /// Decides about a program that the grammar does not accept: where it is JavaScript, the grammar is wrong.
+    fn believe(&self, source: &str, erased: &Erased, error: &str) -> Result<Erased, String> {
+        let place = Place { lines: source.lines().count(), shift: OPENING.len() };
+        if let Err(found) = self.compile(&erased.code) {
+            return Err(place.explain(&found, &Functions::default()));
+        }
+        match self.compile(source) {
+            Ok(()) => Ok(Erased { code: source.to_owned(), syntax_error: None, ..erased.clone() }),
+            Err(_) => Err(error.to_owned()),
+        }
+    }
+
+    /// Compiles code without running it.
+    fn compile(&self, code: &str) -> Result<(), String> {
+        self.context.with(|ctx| {
+            let code = format!("{OPENING}{code}\n}})");
+            ctx.eval_with_options::<Value<'_>, _>(code, options(FILE))
+                .map(drop)
+                .map_err(|_| self.caught(&ctx))
+        })
+    }
+
+    /// Begins the program.
+    fn start(&self, program: &Erased) -> Result<(), Failure> {
+        let started = self.context.with(|ctx| {
+            let mut options = options(FILE);
+            let code = match program.has_return {
+                true => format!("{OPENING}{}\n}})()", program.code),
+                false => {
+                    options.promise = true;
+                    program.code.clone()
+                }
+            };
+            let is_wanted = program.has_return || program.ends_in_expression;
+            ctx.eval_with_options::<Promise<'_>, _>(code, options)
+                .and_then(|promise| {
+                    let watch = self.prelude.watch.clone().restore(&ctx)?;
+                    watch.call::<_, ()>((promise, !program.has_return, is_wanted))
+                })
+                .map_err(|_| self.caught(&ctx))
+        });
+        self.or_limit(started)
+    }
+
+    /// Does what is to be done until the program has ended; returns its value.
+    fn work(&self) -> Result<Option<String>, Failure> {
+        loop {
+            self.run_jobs()?;
+            let finished = self.state.finished.borrow().clone();
+            match finished {
+                Some(Err(error)) => return Err(Failure::Error(error)),
+                Some(Ok(value)) if self.state.is_idle() => return Ok(value),
+                None if self.state.is_idle() => return Err(Failure::Error(self.stuck())),
+                _ => {}
+            }
+            let done = match self.state.wait() {
+                Event::Reply(reply) => {
+                    self.state.open.set(self.state.open.get().saturating_sub(1));
+                    self.settle(reply)
+                }
+                Event::Timer(id) => self.fire(id),
+                Event::Cancelled => return Err(Failure::Limit(Limit::Cancelled)),
+                Event::Nothing => Ok(()),
+            };
+            self.or_limit(done)?;
+        }
+    }
+
+    /// Runs what is ready to run.
+    fn run_jobs(&self) -> Result<(), Failure> {
+        loop {
+            let job = self.runtime.execute_pending_job();
+            // The engine looks at the limits in long loops only.
+            if let Some(limit) = self.state.limit() {
+                return Err(Failure::Limit(limit));
+            }
+            match job {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(exception) => return Err(Failure::Error(exception.0.with(|ctx| self.caught(&ctx)))),
+            }
+        }
+    }
+
+    fn settle(&self, reply: Reply) -> Result<(), String> {
+        let (is_done, is_json, text) = match reply.result {
+            Ok(Returned::Text(text)) => (true, false, text),
+            Ok(Returned::Json(text)) => (true, true, text),
+            Err(text) => (false, false, text),
+        };
+        self.context.with(|ctx| {
+            let settle = self.prelude.settle.clone().restore(&ctx);
+            let settled = settle.and_then(|settle| settle.call((reply.id, is_done, is_json, text)));
+            settled.map_err(|_| self.caught(&ctx))
+        })
+    }
+
+    fn fire(&self, timer: u32) -> Result<(), String> {
+        self.context.with(|ctx| {
+            let fire = self.prelude.fire.clone().restore(&ctx);
+            fire.and_then(|fire| fire.call((timer,))).map_err(|_| self.caught(&ctx))
+        })
+    }
+
+    fn unhandled(&self) -> Option<String> {
+        self.context.with(|ctx| {
+            let first = self.prelude.first_unhandled.clone().restore(&ctx);
+            first
+                .and_then(|first| first.call::<_, Option<String>>(()))
+                .unwrap_or_else(|_| Some(self.caught(&ctx)))
+        })
+    }
+
+    /// The limit behind a failure, where there is one: it is why the engine threw.
+    fn or_limit<T>(&self, result: Result<T, String>) -> Result<T, Failure> {
+        result.map_err(|text| match self.state.limit() {
+            Some(limit) => Failure::Limit(limit),
+            None => Failure::Error(text),
+        })
+    }
+
+    /// The text of the error that was thrown last.
+    fn caught(&self, ctx: &Ctx<'_>) -> String {
+        let thrown = ctx.catch();
+        let described = self.prelude.describe.clone().restore(ctx);
+        described.and_then(|describe| describe.call((thrown,))).unwrap_or_else(|_| {
+            ctx.catch();
+            OUT_OF_MEMORY.to_owned()
+        })
+    }
+
+    /// The error of a program that waits for nothing.
+    fn stuck(&self) -> String {
+        let used = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default();
+        match used > MAX_MEMORY_BYTES / 10 * 9 {
+            true => OUT_OF_MEMORY.to_owned(),
+            false => "The program waits for a promise that is never settled: no call and no timer is left. Look for a \
+                      `new Promise` whose resolve is not called."
+                .to_owned(),
+        }
+    }
+}
+
+/// The reason why a program did not come to its end.
+enum Failure {
+    Error(String),
+    Limit(Limit),
+}
+
+const OUT_OF_MEMORY: &str = "InternalError: out of memory";
+
+fn options(file: &str) -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.filename = Some(file.to_owned());
+    options
+}
+
+/// Evaluates the prelude; returns its functions, and the one that tracks rejected promises.
+fn load_prelude(
+    ctx: &Ctx<'_>,
+    state: &Rc<State>,
+    functions: &Arc<Functions>,
+) -> Result<(Prelude, Saved), Error> {
+    let native = Object::new(ctx.clone())?;
+    let (it, known) = (Rc::clone(state), Arc::clone(functions));
+    let call = move |id: u32, index: usize, arguments: String| it.call(&known, id, index, &arguments);
+    native.set("call", Function::new(ctx.clone(), call)?)?;
+    let known = Arc::clone(functions);
+    native.set("unknown", Function::new(ctx.clone(), move |name: String| known.unknown(&name))?)?;
+    let it = Rc::clone(state);
+    native.set("print", Function::new(ctx.clone(), move |text: String| it.print(&text))?)?;
+    let it = Rc::clone(state);
+    native.set("timer", Function::new(ctx.clone(), move |id: u32, delay: f64| it.set_timer(id, delay))?)?;
+    let it = Rc::clone(state);
+    let clear = move |id: u32| it.timers.borrow_mut().retain(|(_, timer)| *timer != id);
+    native.set("clear", Function::new(ctx.clone(), clear)?)?;
+    let it = Rc::clone(state);
+    let finish = move |value: Option<String>| it.finished.borrow_mut().get_or_insert(Ok(value)).is_ok();
+    native.set("finish", Function::new(ctx.clone(), finish)?)?;
+    let it = Rc::clone(state);
+    // An error wins over an end.
+    let fail = move |text: String| *it.finished.borrow_mut() = Some(Err(text));
+    native.set("fail", Function::new(ctx.clone(), fail)?)?;
+
+    let names: Vec<Vec<String>> =
+        functions.iter().map(|function| vec![function.namespace.clone(), function.name.clone()]).collect();
+    let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options(PRELUDE_FILE))?;
+    let given: Object<'_> = prelude.call((native, names))?;
+    let save =
+        |name: &str| given.get::<_, Function<'_>>(name).map(|function| Persistent::save(ctx, function));
+    let prelude = Prelude {
+        settle: save("settle")?,
+        fire: save("fire")?,
+        watch: save("watch")?,
+        first_unhandled: save("firstUnhandled")?,
+        describe: save("describe")?,
+    };
+    Ok((prelude, save("track")?))
+}
+
+/// The place of the program's lines in the code that the engine runs.
+struct Place {
+    lines: usize,
+    /// The columns before the first line.
+    shift: usize,
+}
+
+impl Place {
+    /// An error for the model: places of the program, and advice where there is some.
+    fn explain(&self, text: &str, functions: &Functions) -> String {
+        let mut explained: Vec<String> = text.lines().filter_map(|line| self.line(line)).collect();
+        let message = text.lines().next().unwrap_or_default();
+        if message.contains("out of memory") {
+            explained.push(format!(
+                "A program has {} MB of memory. Keep less at a time: filter results as they come.",
+                MAX_MEMORY_BYTES / 1024 / 1024
+            ));
+        }
+        let undefined =
+            message.strip_prefix("ReferenceError: ").and_then(|rest| rest.strip_suffix(" is not defined"));
+        if let Some(name) = undefined {
+            explained.extend(functions.suggest(name.trim_matches(['\'', '"'])));
+        }
+        explained.join("\n")
+    }
+
+    /// A line of an error; frames of the prelude and the engine are left out.
+    fn line(&self, line: &str) -> Option<String> {
+        let Some(frame) = line.strip_prefix("    at ") else {
+            return (!line.trim().is_empty()).then(|| line.to_owned());
+        };
+        let (function, place) = match frame.trim_end_matches(')').rsplit_once('(') {
+            Some((function, place)) => (function.trim(), place),
+            None => ("", frame),
+        };
+        let mut numbers = place.strip_prefix(FILE)?.split(':').skip(1).map(str::parse::<usize>);
+        let (line, column) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        if line > self.lines {
+            return None;
+        }
+        let column = if line == 1 { column.saturating_sub(self.shift) } else { column };
+        let inside = match function {
+            "" | "<anonymous>" | "<eval>" => String::new(),
+            name => format!(" in {name}"),
+        };
+        Some(format!("  at line {line}, column {column}{inside}"))
+    }
+}

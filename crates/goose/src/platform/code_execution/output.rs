@@ -1,0 +1,165 @@
+//! [`Printed`]: the output of a program, bounded; and the results of calls as programs see them.
+
+use std::collections::VecDeque;
+
+use goose_extension::{ContentBlock, Tool, ToolOutput};
+use serde_json::{Value, json};
+
+use super::{
+    engine::Returned,
+    limits::{MAX_HEAD_BYTES, MAX_TAIL_BYTES},
+};
+
+/// The beginning and the end of what a program printed.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    head: String,
+    tail: VecDeque<u8>,
+    bytes: usize,
+}
+
+impl Printed {
+    pub(super) fn push(&mut self, text: &str) {
+        self.bytes += text.len();
+        let rest = match self.tail.is_empty() {
+            true => {
+                let fits = text.floor_char_boundary(MAX_HEAD_BYTES.saturating_sub(self.head.len()));
+                self.head.push_str(&text[..fits]);
+                &text[fits..]
+            }
+            false => text,
+        };
+        let kept = &rest.as_bytes()[rest.len().saturating_sub(MAX_TAIL_BYTES)..];
+        self.tail.extend(kept);
+        let surplus = self.tail.len().saturating_sub(MAX_TAIL_BYTES);
+        self.tail.drain(..surplus);
+    }
+
+    /// The number of bytes that were printed.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The text, with a remark where a part of it is missing.
+    pub(super) fn into_text(mut self) -> String {
+        let omitted = self.bytes - self.head.len() - self.tail.len();
+        let tail = self.tail.make_contiguous();
+        if omitted == 0 {
+            return self.head + &String::from_utf8_lossy(tail);
+        }
+        // The first character may have lost its beginning.
+        let whole = tail.iter().position(|byte| (*byte as i8) >= -0x40).unwrap_or_default();
+        let tail = String::from_utf8_lossy(&tail[whole..]).into_owned();
+        let omitted = omitted + whole;
+        format!("{}\n… ({omitted} bytes are not shown: print less) …\n{tail}", self.head)
+    }
+}
+
+/// The result of a call in the form that the function declares.
+///
+/// # Errors
+///
+/// The text of a failure.
+pub(super) fn returned(tool: &Tool, output: ToolOutput) -> Result<Returned, String> {
+    let text = || text(&output);
+    if output.is_error {
+        return Err(text());
+    }
+    match (tool.output_schema(), &output.structured) {
+        (Some(schema), Some(value)) => Ok(Returned::Json(match is_wrapped(schema, value) {
+            true => json!({ WRAPPED: value }).to_string(),
+            false => value.to_string(),
+        })),
+        _ => Ok(Returned::Text(text())),
+    }
+}
+
+/// The key under which values that are not objects travel over MCP.
+const WRAPPED: &str = "result";
+
+/// Returns whether a schema describes the object around a value: it was announced for MCP, and the value is unwrapped.
+fn is_wrapped(schema: &serde_json::Map<String, Value>, value: &Value) -> bool {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.is_some_and(|properties| properties.len() == 1 && properties.contains_key(WRAPPED))
+        && value.get(WRAPPED).is_none()
+}
+
+/// All text of a result; images and sound as references.
+fn text(output: &ToolOutput) -> String {
+    let mut parts: Vec<String> = output.content.iter().map(block).collect();
+    if parts.is_empty() {
+        parts.extend(output.structured.as_ref().map(Value::to_string));
+    }
+    parts.join("\n")
+}
+
+fn block(block: &ContentBlock) -> String {
+    let media = |kind: &str, mime_type: &str, data: &str| {
+        let kilobytes = (data.len() / 4 * 3).div_ceil(1024);
+        format!("[{kind}: {mime_type}, {kilobytes} KB; call the tool directly to see it]")
+    };
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => media("image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => media("audio", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            goose_extension::ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            goose_extension::ResourceContents::BlobResourceContents { uri, blob, mime_type, .. } => {
+                media(uri, mime_type.as_deref().unwrap_or("data"), blob)
+            }
+            _ => "[resource]".to_owned(),
+        },
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::{Image, JsonObject};
+
+    use super::*;
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept() {
+        let mut printed = Printed::default();
+        for number in 0..100_000 {
+            printed.push(&format!("{number} é\n"));
+        }
+        let text = printed.into_text();
+        assert!(text.len() <= MAX_HEAD_BYTES + MAX_TAIL_BYTES + 100, "{}", text.len());
+        assert!(text.starts_with("0 é\n1 é\n") && text.ends_with("99998 é\n99999 é\n"));
+        assert!(text.contains("bytes are not shown") && !text.contains('\u{fffd}'));
+    }
+
+    #[test]
+    fn output_that_fits_is_whole() {
+        let mut printed = Printed::default();
+        let text = "ab\n".repeat((MAX_HEAD_BYTES + MAX_TAIL_BYTES) / 3);
+        printed.push(&text);
+        assert_eq!(printed.into_text(), text);
+    }
+
+    #[test]
+    fn a_result_has_the_declared_form() {
+        let plain = Tool::new("a", "", JsonObject::new());
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let typed = plain.clone().with_output_schema(object(json!({"type": "array"})));
+        let wrapped =
+            plain.clone().with_output_schema(object(json!({"properties": {"result": {"type": "array"}}})));
+        let list = || ToolOutput::value(json!([1]));
+        assert_eq!(returned(&plain, list()), Ok(Returned::Text("[1]".to_owned())));
+        assert_eq!(returned(&typed, list()), Ok(Returned::Json("[1]".to_owned())));
+        assert_eq!(returned(&wrapped, list()), Ok(Returned::Json(r#"{"result":[1]}"#.to_owned())));
+        assert_eq!(returned(&plain, ToolOutput::error("no")), Err("no".to_owned()));
+    }
+
+    #[test]
+    fn images_are_references() {
+        let tool = Tool::new("a", "", JsonObject::new());
+        let result = returned(&tool, ToolOutput::from(Image::png(vec![0; 5000])));
+        assert_eq!(
+            result,
+            Ok(Returned::Text("[image: image/png, 5 KB; call the tool directly to see it]".to_owned()))
+        );
+    }
+}

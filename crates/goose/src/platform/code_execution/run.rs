@@ -1,0 +1,191 @@
+//! [`execute`]: the engine on a thread of its own, and its calls on the runtime.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, mpsc::SyncSender},
+};
+
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use goose_extension::{CallContext, ToolError, ToolResult};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    engine::{self, Call, End, Ended, Limit, Link, Pulse, Reply},
+    functions::Functions,
+    limits::{
+        ABANDON_AFTER, FINISH_CALLS, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION, MAX_ERROR_BYTES,
+        MAX_PRINTED_BYTES, THREAD_STACK_BYTES,
+    },
+    output::{Printed, returned},
+};
+
+/// Runs a program with the calls of a context.
+///
+/// Dropping it ends the calls that run, and stops the engine.
+///
+/// # Errors
+///
+/// The output so far, and why the program failed or was stopped.
+pub(super) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
+    let functions = Arc::new(functions);
+    // Both have room for everything that can come, so that neither side waits for the other.
+    let (calls_in, calls) = mpsc::channel(MAX_CALLS);
+    let (replies, replies_out) = std::sync::mpsc::sync_channel(MAX_CALLS);
+    let (ended_in, ended) = oneshot::channel();
+    let pulse = Arc::new(Pulse::new());
+    let _stop = StopOnDrop(Arc::clone(&pulse));
+    let link = Link { calls: calls_in, replies: replies_out, pulse: Arc::clone(&pulse) };
+    let known = Arc::clone(&functions);
+    let engine = move || {
+        // The other side may be gone.
+        let _ = ended_in.send(engine::run(&code, &known, link));
+    };
+    let thread = std::thread::Builder::new().name("code-execution".to_owned()).stack_size(THREAD_STACK_BYTES);
+    thread.spawn(engine).map_err(|error| {
+        ToolError::ExecutionError(format!(
+            "No thread could be started for the program: {error}. Try again later."
+        ))
+    })?;
+    Calls {
+        functions,
+        context,
+        calls,
+        replies,
+        pulse,
+        running: FuturesUnordered::new(),
+        open: BTreeMap::new(),
+    }
+    .serve(ended)
+    .await
+}
+
+/// Stops an engine that is not waited for any more.
+struct StopOnDrop(Arc<Pulse>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// The calls of one program.
+struct Calls<'a> {
+    functions: Arc<Functions>,
+    context: &'a CallContext,
+    calls: mpsc::Receiver<Call>,
+    replies: SyncSender<Reply>,
+    pulse: Arc<Pulse>,
+    running: FuturesUnordered<BoxFuture<'a, Reply>>,
+    /// The function of each call that runs.
+    open: BTreeMap<u32, usize>,
+}
+
+impl Calls<'_> {
+    async fn serve(mut self, mut ended: oneshot::Receiver<Ended>) -> ToolResult<String> {
+        let mut look = tokio::time::interval(ABANDON_AFTER / 8);
+        loop {
+            tokio::select! {
+                ended = &mut ended => return self.finish(ended).await,
+                Some(reply) = self.running.next() => {
+                    self.open.remove(&reply.id);
+                    // The engine may be gone.
+                    let _ = self.replies.try_send(reply);
+                }
+                Some(call) = self.calls.recv(), if self.running.len() < MAX_CALLS_AT_ONCE => self.begin(call),
+                _ = look.tick() => {
+                    if self.pulse.busy_for().is_some_and(|busy| busy > ABANDON_AFTER) {
+                        let end = End::Stopped(Limit::Busy);
+                        return self.finish(Ok(Ended { printed: Printed::default(), end })).await;
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, call: Call) {
+        let (context, functions) = (self.context, Arc::clone(&self.functions));
+        self.open.insert(call.id, call.function);
+        self.running.push(Box::pin(async move {
+            let result = match functions.get(call.function) {
+                Some(function) => match context.call_tool(function.tool.name(), call.arguments).await {
+                    Ok(output) => returned(&function.tool, output),
+                    Err(error) => Err(error.to_string()),
+                },
+                None => Err("there is no such function".to_owned()),
+            };
+            Reply { id: call.id, result }
+        }));
+    }
+
+    async fn finish(mut self, ended: Result<Ended, oneshot::error::RecvError>) -> ToolResult<String> {
+        let Ok(Ended { printed, end }) = ended else {
+            let words =
+                "The JavaScript engine failed because of a bug in goose. Write the program differently.";
+            return Err(ToolError::ExecutionError(words.to_owned()));
+        };
+        let cut_off = self.finish_calls().await;
+        let mut text = printed.into_text();
+        let failure = match end {
+            End::Done(value) => {
+                if let Some(value) = value {
+                    let mut shown = Printed::default();
+                    shown.push(&value);
+                    text.push_str(&shown.into_text());
+                }
+                None
+            }
+            End::Failed(error) => Some(cut(error)),
+            End::Stopped(limit) => Some(explain(limit)),
+        };
+        match failure {
+            None if text.trim().is_empty() => Ok("The program ended and printed nothing.".to_owned()),
+            None => Ok(text),
+            Some(failure) => {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                Err(ToolError::ExecutionError(text + &failure + &cut_off))
+            }
+        }
+    }
+
+    /// Lets the calls that run come to their end, for some time; names those that did not.
+    async fn finish_calls(&mut self) -> String {
+        let finish = async {
+            while let Some(reply) = self.running.next().await {
+                self.open.remove(&reply.id);
+            }
+        };
+        if tokio::time::timeout(FINISH_CALLS, finish).await.is_ok() {
+            return String::new();
+        }
+        let names =
+            self.open.values().filter_map(|index| self.functions.get(*index)).map(|function| function.path());
+        format!(
+            "\nThese calls were still running and were cancelled: {}.",
+            names.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+fn cut(error: String) -> String {
+    goose_fs::truncate_lines(error, MAX_ERROR_BYTES, |_| "… (the error is longer)".to_owned())
+}
+
+/// A limit, for the model.
+fn explain(limit: Limit) -> String {
+    match limit {
+        Limit::Cancelled => "The program was cancelled.".to_owned(),
+        Limit::Busy => format!(
+            "The program was stopped: it computed for {} s without waiting for a call. Look for an endless loop.",
+            MAX_BUSY.as_secs()
+        ),
+        Limit::Duration => {
+            format!("The program was stopped after {} minutes. Split the work.", MAX_DURATION.as_secs() / 60)
+        }
+        Limit::Printed => format!(
+            "The program was stopped: it printed more than {} MB. Print only the result.",
+            MAX_PRINTED_BYTES / 1024 / 1024
+        ),
+    }
+}

@@ -1,0 +1,336 @@
+//! Programs, with a caller that plays the agent.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use goose_extension::{JsonObject, ToolCaller};
+use goose_test_support::RecordingCaller;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+/// Answers calls, and remembers how many there were at once.
+#[derive(Default)]
+struct Agent {
+    running: AtomicUsize,
+    most: AtomicUsize,
+    calls: Mutex<Vec<String>>,
+    was_dropped: Arc<AtomicBool>,
+}
+
+/// Notes that a call ended without finishing.
+struct NoteDrop(Arc<AtomicBool>);
+
+impl Drop for NoteDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl ToolCaller for Agent {
+    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
+        self.calls.lock().unwrap().push(name.to_owned());
+        let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        let result = match name {
+            "demo__echo" => Ok(ToolOutput::text(arguments["text"].as_str().unwrap_or_default())),
+            "demo__add" => {
+                let sum =
+                    arguments["a"].as_i64().unwrap_or_default() + arguments["b"].as_i64().unwrap_or_default();
+                Ok(ToolOutput::value(json!({ "sum": sum })))
+            }
+            "demo__nap" => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(ToolOutput::text("rested"))
+            }
+            "demo__forever" => {
+                let _note = NoteDrop(Arc::clone(&self.was_dropped));
+                std::future::pending().await
+            }
+            "demo__denied" => Err(ToolError::Denied("Not run: a rule forbids it.".to_owned())),
+            "demo__broken" => Ok(ToolOutput::error("It broke.")),
+            "demo__picture" => Ok(Image::png(vec![1; 2048]).into()),
+            _ => Err(ToolError::NotFound(format!("There is no tool `{name}`."))),
+        };
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+}
+
+fn extension() -> CodeExecution {
+    let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+    let text = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let numbers =
+        json!({"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]});
+    let sum = json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});
+    let plain = ["demo__nap", "demo__forever", "demo__denied", "demo__broken", "demo__picture"];
+    let mut tools: Vec<Tool> =
+        plain.into_iter().map(|name| Tool::new(name, "Does it.", JsonObject::new())).collect();
+    tools.push(Tool::new("demo__echo", "Gives the text back.", object(text)));
+    tools.push(Tool::new("demo__add", "Adds.", object(numbers)).with_output_schema(object(sum)));
+    tools.push(Tool::new("code_execution__execute_typescript", "Itself.", JsonObject::new()));
+    let tools: Arc<[Tool]> = tools.into();
+    CodeExecution::new(move || Arc::clone(&tools))
+}
+
+async fn run_in(context: &CallContext, code: &str) -> ToolResult<ToolOutput> {
+    let arguments = JsonObject::from_iter([("code".to_owned(), json!(code))]);
+    extension().call("execute_typescript", arguments, context).await
+}
+
+/// The output of a program that ends well.
+async fn output(code: &str) -> String {
+    let context = CallContext::new().with_tool_caller(Arc::new(Agent::default()));
+    let output = run_in(&context, code).await.unwrap();
+    assert!(!output.is_error, "{code}: {}", output.as_text());
+    output.as_text()
+}
+
+/// The error of a program that does not.
+async fn error(code: &str) -> String {
+    let context = CallContext::new().with_tool_caller(Arc::new(Agent::default()));
+    let output = run_in(&context, code).await.unwrap();
+    assert!(output.is_error, "{code}: {}", output.as_text());
+    output.as_text()
+}
+
+#[tokio::test]
+async fn a_program_calls_tools_and_prints() {
+    let code = r#"
+        interface Sum { sum: number }
+        const texts: string[] = [];
+        for (const text of ["a", "b"] as const) texts.push(await demo.echo({ text }));
+        const sums: Sum[] = await Promise.all([1, 2, 3].map((a) => demo.add({ a, b: 10 })));
+        console.log(texts.join("+"), sums.map((it) => it.sum), { total: sums.length });
+    "#;
+    assert_eq!(output(code).await, "a+b [11,12,13] {\"total\":3}\n");
+}
+
+#[tokio::test]
+async fn the_last_value_comes_back() {
+    for (code, expected) in [
+        ("await demo.echo({ text: 'x' })", "x"),
+        ("demo.echo({ text: 'not awaited' })", "not awaited"),
+        ("const a = 1;\nif (a) { return { a }; }", "{\"a\":1}"),
+        ("return await demo.add({ a: 1, b: 2 }) as object;", "{\"sum\":3}"),
+        ("export async function run(): Promise<number> { return 7; }", "7"),
+        ("console.log('only this')\nfor (const x of [1]) x", "only this\n"),
+        ("let unused = 3", "The program ended and printed nothing."),
+        ("console.log('a'); undefined", "a\n"),
+    ] {
+        assert_eq!(output(code).await, expected, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn everything_can_be_printed() {
+    for (code, expected) in [
+        ("console.log('a', 1, true, null, undefined, 10n)", "a 1 true null undefined 10n\n"),
+        (
+            "console.log([undefined, () => 1], new Map([[1, 'a']]), new Set([2]))",
+            "[\"undefined\",\"[function ]\"] [[1,\"a\"]] [2]\n",
+        ),
+        ("const a: any = { b: 1 }; a.self = a; console.error(a)", "{\"b\":1,\"self\":\"[circular]\"}\n"),
+        ("console.log(demo.echo({ text: '' }))", "[a promise: use await]\n"),
+        ("console.log('\\ud800x', 'zero\\0byte')", "\u{fffd}x zero\0byte\n"),
+        ("console.log(await demo.picture())", "[image: image/png, 2 KB; call the tool directly to see it]\n"),
+        (
+            "console.log(typeof fetch, typeof require, typeof process, typeof std)",
+            "undefined undefined undefined undefined\n",
+        ),
+    ] {
+        assert_eq!(output(code).await, expected, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn errors_have_lines_of_the_program() {
+    for (code, expected) in [
+        ("\nthrow new Error('no')", "Error: no\n  at line 2, column 16"),
+        ("const a: any = null;\n\na.b", "TypeError: cannot read property 'b' of null\n  at line 3, column 3"),
+        (
+            "type A = string;\nfunction f(a: A) {\n  throw new RangeError(a);\n}\nf('x')",
+            "RangeError: x\n  at line 3, column 22 in f",
+        ),
+        ("return nothing", "ReferenceError: nothing is not defined\n  at line 1, column 8"),
+        ("let x: number = 1;\nlet y = ;\n", "at line 2, column 9"),
+        ("throw 'text'", "Thrown: text"),
+        ("await demo.broken()", "ToolError: demo.broken: It broke.\n  at line 1, column 18"),
+        (
+            "await demo.denied({})",
+            "ToolError: demo.denied: Not run: a rule forbids it.\n  at line 1, column 18",
+        ),
+        ("await Promise.all([demo.echo({text: ''}),\n  demo.broken()])", "It broke.\n  at line 2, column 14"),
+        (
+            "Promise.reject(new Error('lost'))\n1",
+            "A promise was rejected and not awaited. Error: lost\n  at line 1",
+        ),
+        ("enum A { B }", "Line 1: enums"),
+        ("demo.ecko({})", "TypeError: There is no function `demo.ecko`. Did you mean demo.echo"),
+        ("dema.echo({})", "Did you mean demo"),
+        ("demo__echo({})", "Did you mean demo.echo"),
+        ("await demo.echo('x')", "takes its arguments as one object: demo.echo({name: value})"),
+        ("await new Promise(() => {})", "waits for a promise that is never settled"),
+        ("console.log('before'); throw new Error('after')", "before\nError: after"),
+    ] {
+        let error = error(code).await;
+        assert!(error.contains(expected), "{code}\n{error}\nexpected: {expected}");
+        assert!(!error.contains("prelude"), "{code}\n{error}");
+    }
+}
+
+#[tokio::test]
+async fn failures_can_be_caught() {
+    let code = "try { await demo.denied() } catch (error) { console.log((error as Error).message) }";
+    assert_eq!(output(code).await, "demo.denied: Not run: a rule forbids it.\n");
+    let code = "const all = await Promise.allSettled([demo.broken(), demo.echo({text: 'ok'})]);\nall.map(it => it.status)";
+    assert_eq!(output(code).await, "[\"rejected\",\"fulfilled\"]");
+}
+
+#[tokio::test]
+async fn timers_fire_in_order() {
+    let code = "
+        setTimeout(() => console.log('late'), 30);
+        setTimeout((text: string) => console.log(text), 1, 'early');
+        const never = setTimeout(() => console.log('never'), 10);
+        clearTimeout(never);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        console.log('end');";
+    assert_eq!(output(code).await, "early\nend\nlate\n");
+}
+
+#[tokio::test]
+async fn calls_run_at_once_but_not_all() {
+    let agent = Arc::new(Agent::default());
+    let context = CallContext::new().with_tool_caller(agent.clone());
+    let code = "(await Promise.all(Array.from({ length: 50 }, () => demo.nap()))).length";
+    assert_eq!(run_in(&context, code).await.unwrap().as_text(), "50");
+    let most = agent.most.load(Ordering::SeqCst);
+    assert!((2..=limits::MAX_CALLS_AT_ONCE).contains(&most), "{most}");
+}
+
+#[tokio::test]
+async fn hostile_programs_stop_within_their_limits() {
+    let programs = [
+        ("while (true) {}", "computed for 10 s without waiting for a call"),
+        ("while (true) await null", "computed for 10 s without waiting for a call"),
+        ("const f = (): any => f() + 1; f()", "call stack"),
+        ("const all: string[] = []; while (true) all.push('x'.repeat(1e6) + all.length)", "64 MB of memory"),
+        ("let s = 'x'; while (true) s += s", "64 MB of memory"),
+        ("while (true) console.log('x'.repeat(10_000))", "printed more than 16 MB"),
+        ("while (true) await demo.echo({ text: '' })", "at most 1000 calls"),
+        ("/(a+)+$/.test('a'.repeat(40) + 'b')", "computed for 10 s"),
+        ("while (true) { try { while (true) {} } catch {} }", "computed for 10 s"),
+        ("const a: any[] = []; a.length = 2 ** 32 - 1; a.indexOf(1)", ""),
+    ];
+    let began = Instant::now();
+    let ended = futures::future::join_all(programs.map(|(code, _)| async move {
+        let context = CallContext::new().with_tool_caller(Arc::new(Agent::default()));
+        run_in(&context, code).await.unwrap().as_text()
+    }))
+    .await;
+    for ((code, expected), ended) in programs.iter().zip(&ended) {
+        assert!(ended.contains(expected), "{code}: {}", goose_fs::head_chars(ended, 500));
+        assert!(ended.len() < 80_000, "{code}: {}", ended.len());
+    }
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert_eq!(output("'and on'").await, "and on", "others go on");
+}
+
+#[tokio::test]
+async fn much_output_is_cut_in_the_middle() {
+    let text = output("for (let i = 0; i < 50_000; i++) console.log('line', i)").await;
+    assert!(
+        text.starts_with("line 0\n")
+            && text.ends_with("line 49999\n")
+            && text.contains("bytes are not shown")
+    );
+    assert!(text.len() < 70_000, "{}", text.len());
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_program_and_its_calls() {
+    for code in ["await demo.forever()", "demo.forever(); await null; while (true) {}"] {
+        let agent = Arc::new(Agent::default());
+        let token = CancellationToken::new();
+        let context = CallContext::new().with_tool_caller(agent.clone()).with_cancellation(token.clone());
+        let cancel = async {
+            while agent.running.load(Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            token.cancel();
+            Instant::now()
+        };
+        let (ended, cancelled_at) = tokio::join!(run_in(&context, code), cancel);
+        assert!(matches!(ended, Err(ToolError::Cancelled(_))), "{ended:?}");
+        assert!(cancelled_at.elapsed() < Duration::from_secs(2), "{:?}", cancelled_at.elapsed());
+        assert!(agent.was_dropped.load(Ordering::SeqCst), "the call ended with it");
+    }
+}
+
+#[tokio::test]
+async fn each_program_begins_anew() {
+    assert_eq!(output("(globalThis as any).left = 1; Array.prototype.map = null as any; 1").await, "1");
+    assert_eq!(output("[typeof (globalThis as any).left].map(it => it)").await, "[\"undefined\"]");
+}
+
+#[tokio::test]
+async fn without_an_agent_calls_are_refused() {
+    let output = run_in(&CallContext::new(), "await demo.echo({ text: '' })").await.unwrap();
+    assert!(output.as_text().contains("was not made by an agent"), "{}", output.as_text());
+}
+
+#[tokio::test]
+async fn functions_are_listed_and_declared() {
+    let extension = extension();
+    let context = CallContext::new();
+    let list = extension.call("list_functions", JsonObject::new(), &context).await.unwrap().as_text();
+    assert!(
+        list.contains("demo.echo(args: {text: string}): Promise<string> // Gives the text back\n"),
+        "{list}"
+    );
+    assert!(
+        list.contains("demo.add(args: {a: number; b: number}): Promise<{sum: number}> // Adds\n"),
+        "{list}"
+    );
+    assert!(!list.contains("execute_typescript"), "{list}");
+    let details = async |names: Value| {
+        let arguments = JsonObject::from_iter([("functions".to_owned(), names)]);
+        extension.call("get_function_details", arguments, &context).await.unwrap()
+    };
+    let shown = details(json!(["demo.echo", "demo__echo", "demo.ech"])).await.as_text();
+    assert_eq!(shown.matches("function echo").count(), 1, "{shown}");
+    assert!(shown.contains("// There is no function `demo.ech`. Did you mean demo.echo"), "{shown}");
+    assert_eq!(details(json!(["demo"])).await.as_text().matches("  function ").count(), 7);
+    let unknown = details(json!(["nothing"])).await;
+    assert!(unknown.is_error && unknown.as_text().contains("list_functions"), "{}", unknown.as_text());
+}
+
+#[tokio::test]
+async fn the_graph_is_logged() {
+    let recorder = RecordingCaller::new();
+    let graph = json!([{"tool": "demo.echo", "description": "first"}, {"tool": "demo.add", "description": "then", "depends_on": [0]}, 3]);
+    let arguments =
+        JsonObject::from_iter([("code".to_owned(), json!("1")), ("tool_graph".to_owned(), graph)]);
+    extension().call("execute_typescript", arguments, &recorder.context()).await.unwrap();
+    let seen = recorder.seen().join("\n");
+    assert!(seen.contains("1. demo.echo: first\n2. demo.add: then (after 1)"), "{seen}");
+}
+
+/// The tools cost little in every request.
+#[test]
+fn the_tools_are_described_in_few_words() {
+    let extension = extension();
+    let bytes: usize = extension
+        .tools()
+        .iter()
+        .map(|tool| tool.description().len() + serde_json::to_string(tool.input_schema()).unwrap().len())
+        .sum();
+    assert!(bytes + extension.instructions().len() < 1500, "{bytes}");
+}

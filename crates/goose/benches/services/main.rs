@@ -15,11 +15,14 @@
 //!   own client with its own transport on another instance of the same server, round by round in turn; the median of the
 //!   ratios. At least 0.95. That client says nothing of itself; goose says with each request that it follows tasks, and
 //!   the server has to read it. So a client of rmcp's that says the same is shown as well.
+//! - `code`: the same server called from a program of `code_execution`, with sixteen calls at once and one by one, against
+//!   the same calls made directly, round by round in turn; the median of the ratios. At least 0.5.
 //!
 //! The servers are this program, started again. Names as arguments choose what is measured, `--quick` takes few rounds.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
 
+mod code;
 mod counting;
 mod echo_server;
 mod home;
@@ -86,6 +89,9 @@ async fn measure(arguments: &[String]) -> anyhow::Result<Report> {
     }
     if wants("throughput") {
         throughput::measure(&mut report, effort).await?;
+    }
+    if wants("code") {
+        code::measure(&mut report, effort).await?;
     }
     Ok(report)
 }

@@ -8,6 +8,7 @@ mod asking;
 mod bad_output;
 mod call_path;
 mod chatrecall;
+mod code_execution;
 mod config_command_line;
 mod config_editor;
 mod config_environment;

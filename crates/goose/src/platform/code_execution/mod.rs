@@ -60,7 +60,7 @@ impl fmt::Debug for CodeExecution {
     }
 }
 
-/// A call that a program will make, for display. Whatever is missing or odd in it is left out.
+/// A call that a program will make, for display.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GraphNode {
@@ -161,21 +161,18 @@ fn names(functions: &Functions) -> String {
     goose_fs::truncate_lines(text, MAX_LIST_BYTES, |_| "… and more".to_owned())
 }
 
-/// The planned calls as a list.
+/// The planned calls as a list. Nodes of another form are left out.
 fn plan(graph: Vec<Value>) -> String {
+    let nodes = graph.into_iter().take(MAX_GRAPH_NODES);
+    let nodes = nodes.filter_map(|node| serde_json::from_value::<GraphNode>(node).ok());
     let short = |text: &str| goose_fs::truncate_chars(text, MAX_GRAPH_CHARS).replace('\n', " ");
-    let line = |(index, node): (usize, Value)| {
-        let node: GraphNode = serde_json::from_value(node).unwrap_or_default();
-        let after: Vec<String> = node
-            .depends_on
-            .iter()
-            .take(MAX_GRAPH_NODES)
-            .map(|before| before.saturating_add(1).to_string())
-            .collect();
-        let after = if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+    let lines = nodes.enumerate().map(|(index, node)| {
+        let before = node.depends_on.iter().take(MAX_GRAPH_NODES);
+        let before: Vec<String> = before.map(|before| before.saturating_add(1).to_string()).collect();
+        let after = if before.is_empty() { String::new() } else { format!(" (after {})", before.join(", ")) };
         format!("{}. {}: {}{after}", index + 1, short(&node.tool), short(&node.description))
-    };
-    graph.into_iter().take(MAX_GRAPH_NODES).enumerate().map(line).collect::<Vec<_>>().join("\n")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

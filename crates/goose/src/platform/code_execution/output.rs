@@ -95,7 +95,8 @@ fn text(output: &ToolOutput) -> String {
 
 fn block(block: &ContentBlock) -> String {
     let media = |kind: &str, mime_type: &str, data: &str| {
-        let kilobytes = (data.len() / 4 * 3).div_ceil(1024);
+        let padding = data.len() - data.trim_end_matches('=').len();
+        let kilobytes = (data.len() / 4 * 3).saturating_sub(padding).div_ceil(1024);
         format!("[{kind}: {mime_type}, {kilobytes} KB; call the tool directly to see it]")
     };
     match block {

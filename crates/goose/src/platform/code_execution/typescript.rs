@@ -310,8 +310,9 @@ fn doc(text: &mut String, description: &str, indent: usize) {
     let _ = match lines.as_slice() {
         [line] => writeln!(text, "{indent}/** {line} */"),
         lines => {
-            let separator = format!("\n{indent} * ");
-            writeln!(text, "{indent}/**{separator}{}\n{indent} */", lines.join(&separator))
+            let lines: String =
+                lines.iter().map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n").collect();
+            writeln!(text, "{indent}/**\n{lines}{indent} */")
         }
     };
 }
@@ -375,7 +376,34 @@ mod tests {
             "required": ["mode"],
             "$defs": {"Node": {"type": "object", "properties": {"next": {"type": "string"}}}},
         });
-        insta::assert_snapshot!(declarations([&function(input, None)]), @"");
+        insta::assert_snapshot!(declarations([&function(input, None)]), @r#"
+        declare namespace a {
+          /**
+           * Does it. More of it.
+           *
+           * And *\/ more.
+           */
+          function b(args: {
+            /**
+             * Line one
+             * line two
+             */
+            mode: "a" | "b\"c";
+            "not-a-name"?: Array<string | null>;
+            /** At most (default 10) */
+            limit?: number;
+            node?: {
+              next?: string;
+            };
+            both?: {
+              x?: 1;
+            } & Record<string, unknown>;
+            pair?: [number, unknown];
+            map?: Record<string, boolean>;
+            gone?: unknown;
+          }): Promise<string>;
+        }
+        "#);
     }
 
     #[test]

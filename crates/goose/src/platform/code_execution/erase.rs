@@ -80,7 +80,7 @@ fn named_children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 }
 
 fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |index| node.child(index as u32))
+    node.children(&mut node.walk()).collect::<Vec<_>>().into_iter()
 }
 
 fn child<'a>(node: Node<'a>, kind: &str) -> Option<Node<'a>> {

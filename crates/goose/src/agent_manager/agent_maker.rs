@@ -28,16 +28,27 @@ use crate::{
 
 /// The parts that all agents of a conversation share.
 pub(super) struct AgentMaker {
-    pub(super) manager: AgentManager,
-    pub(super) profile: Profile,
-    pub(super) extensions: Vec<ExtensionConfig>,
-    pub(super) host_extensions: Vec<HostExtension>,
+    pub(super) binder: Binder,
     pub(super) instructions: Vec<String>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) view: ExchangeView,
     pub(super) session: Session,
+}
+
+/// The part of them that needs no session: it finds and binds the services of a mode.
+pub(super) struct Binder {
+    pub(super) manager: AgentManager,
+    pub(super) profile: Profile,
+    pub(super) extensions: Vec<ExtensionConfig>,
+    pub(super) host_extensions: Vec<HostExtension>,
     pub(super) working_dir: PathBuf,
+}
+
+/// The services of a mode, and the built-ins that are made for each agent.
+pub(super) struct Bound {
+    extensions: ExtensionManager,
+    bindings: ServiceBindings,
 }
 
 impl AgentMaker {
@@ -47,30 +58,51 @@ impl AgentMaker {
         manifest: Arc<AgentManifest>,
         mode: AgentMode,
     ) -> Result<Agent, OpenError> {
-        let ServiceBindings { services, platform, unresolved } = self.bindings(&mode)?;
-        let options = self.manager.manager_options(&self.working_dir);
-        let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
+        let bound = self.binder.bind(&mode).await?;
+        self.agent_with(bound, manifest, mode).await
+    }
+
+    /// Makes an agent with services that are bound.
+    pub(super) async fn agent_with(
+        &self,
+        bound: Bound,
+        manifest: Arc<AgentManifest>,
+        mode: AgentMode,
+    ) -> Result<Agent, OpenError> {
+        let Bound { extensions, bindings: ServiceBindings { platform, unresolved, .. } } = bound;
+        let Binder { manager, profile, host_extensions, .. } = &self.binder;
         let extensions = Arc::new(extensions);
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
-        add_host_extensions(&extensions, &self.profile, &self.host_extensions, notifier, view).await?;
+        add_host_extensions(&extensions, profile, host_extensions, notifier, view).await?;
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
-        let context = PlatformContext { session: &self.session, store: self.manager.store() };
+        let context = PlatformContext { session: &self.session, store: manager.store() };
         for builtin in platform {
             if let Some(extension) = platform::build(builtin.name, &context) {
                 extensions.add_extension(extension)?;
             }
         }
         let own = [&agent.manifest.instructions, &agent.mode.instructions];
-        let said = self.profile.instructions.iter().chain(&self.instructions);
+        let said = profile.instructions.iter().chain(&self.instructions);
         agent.instructions = own.into_iter().chain(said).filter(|text| !text.is_empty()).cloned().collect();
         agent.options = RequestOptions {
-            temperature: agent.mode.temperature.or(self.profile.temperature),
-            max_tokens: self.profile.max_tokens,
-            effort: self.profile.effort,
+            temperature: agent.mode.temperature.or(profile.temperature),
+            max_tokens: profile.max_tokens,
+            effort: profile.effort,
             ..RequestOptions::default()
         };
         agent.unresolved = unresolved;
         Ok(agent)
+    }
+}
+
+impl Binder {
+    /// Binds the services that a mode can use, and starts those whose tools are not known.
+    pub(super) async fn bind(&self, mode: &AgentMode) -> Result<Bound, OpenError> {
+        let mut bindings = self.bindings(mode)?;
+        let services = std::mem::take(&mut bindings.services);
+        let options = self.manager.manager_options(&self.working_dir);
+        let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
+        Ok(Bound { extensions, bindings })
     }
 
     fn bindings(&self, mode: &AgentMode) -> Result<ServiceBindings, OpenError> {
@@ -92,7 +124,7 @@ impl AgentMaker {
 #[async_trait]
 impl AgentSource for AgentMaker {
     fn catalog(&self) -> AgentCatalog {
-        AgentCatalog::load(self.manager.settings().paths(), &self.working_dir)
+        AgentCatalog::load(self.binder.manager.settings().paths(), &self.binder.working_dir)
     }
 
     async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! AgentManager { settings, store, pool }     one per process
-//!      │ open(OpenOptions): models ─► permissions ─► hints ─► session ─► agent (extensions, tools)
+//!      │ open(OpenOptions): models ─► permissions ─► extensions ─► hints ─► session ─► agent (tools)
 //!      ▼
 //! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
 //! ```
@@ -28,7 +28,11 @@ use goose_providers::SetupError;
 use thiserror::Error;
 
 pub use self::options::{OpenOptions, SessionState};
-use self::{agent_maker::AgentMaker, models::Models, options::ChosenSession};
+use self::{
+    agent_maker::{AgentMaker, Binder},
+    models::Models,
+    options::ChosenSession,
+};
 use crate::{
     agents::{
         agent::Agent,
@@ -201,24 +205,29 @@ impl AgentManager {
             Some(permissions) => permissions,
             None => self.permissions(&options.profile)?,
         };
+        let binder = Binder {
+            manager: self.clone(),
+            profile: options.profile.clone(),
+            extensions: options.extensions,
+            host_extensions: options.host_extensions,
+            working_dir: folder.clone(),
+        };
+        let bound = binder.bind(&options.mode).await?;
         let hints = self.hints(&folder)?;
+        // As late as possible: until here, the store has been opening at the same time.
         let SessionState { session, steps, is_unfinished, agent: last_agent } = chosen.ready().await?;
         let history = History::new(steps, is_unfinished);
         let events = EventHub::new(session.id().clone());
         let notifier = Arc::clone(&options.notifier);
         let maker = AgentMaker {
-            manager: self.clone(),
-            profile: options.profile.clone(),
-            extensions: options.extensions,
-            host_extensions: options.host_extensions,
+            binder,
             instructions: options.instructions,
             permissions: Arc::clone(&permissions),
             notifier: Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier))),
             view: history.view(),
             session: session.clone(),
-            working_dir: folder.clone(),
         };
-        let agent = maker.agent(options.manifest, options.mode).await?;
+        let agent = maker.agent_with(bound, options.manifest, options.mode).await?;
         if last_agent.unwrap_or_else(default_agent) != agent.id() {
             events.store_later(Step::ModeChanged { permission: None, agent: Some(agent.id()) });
         }
@@ -251,19 +260,21 @@ impl AgentManager {
     /// Fails if extensions are missing or do not fit together.
     pub async fn agent(&self, options: OpenOptions) -> Result<Agent, OpenError> {
         let maker = AgentMaker {
-            manager: self.clone(),
             permissions: match options.permissions {
                 Some(permissions) => permissions,
                 None => self.permissions(&options.profile)?,
             },
-            profile: options.profile,
-            extensions: options.extensions,
-            host_extensions: options.host_extensions,
+            binder: Binder {
+                manager: self.clone(),
+                profile: options.profile,
+                extensions: options.extensions,
+                host_extensions: options.host_extensions,
+                working_dir: working_dir(options.working_dir)?,
+            },
             instructions: options.instructions,
             notifier: options.notifier,
             view: ExchangeView::default(),
             session: Session::unsaved(),
-            working_dir: working_dir(options.working_dir)?,
         };
         maker.agent(options.manifest, options.mode).await
     }

@@ -239,7 +239,9 @@ impl ReplyTask {
         let arguments = call.arguments.as_object().clone();
         self.emit(Event::ToolStarted { id: id.clone(), name: name.clone(), arguments });
         let (path, cancellation) = (Arc::clone(&running.path), running.path.cancellation.child_token());
-        running.calls.spawn(async move { Ended { result: path.run(call, cancellation).await, id, name } });
+        // In a box: the runtime would move its 5 KB several times.
+        let ended = async move { Ended { result: path.run(call, cancellation).await, id, name } };
+        running.calls.spawn(ended.boxed());
     }
 
     async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> StepResult<()> {

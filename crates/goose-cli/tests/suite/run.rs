@@ -96,6 +96,24 @@ fn a_home_of_goose_1_52_works_without_a_notice() -> anyhow::Result<()> {
     }
     let doctor = home.run(&["doctor"])?;
     ensure!(!doctor.stdout.contains("platform"), "{}", doctor.stdout);
+    let agents = home.run(&["agents", "list", "--json"])?.json()?;
+    for agent in agents["agents"].as_array().context("a list")? {
+        let name = agent["name"].as_str().unwrap_or_default();
+        for mode in agent["modes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let server = ModelServer::scripted([Turn::text("ok")])?;
+            let agent = format!("{name}/{mode}");
+            let mut command = home.goose(&["run", "--agent", &agent, "-t", "hi"]);
+            command.env("OPENAI_HOST", server.url()).env("GOOSE_DISABLE_KEYRING", "1");
+            let run: crate::support::Run = command.output()?.try_into()?;
+            assert_eq!(
+                (run.code, run.stdout.as_str(), run.stderr.as_str()),
+                (Some(0), "ok\n", ""),
+                "{agent}"
+            );
+            let has_todo = server.asked()[0].tool_names().contains(&"todo__todo_write");
+            assert!(!has_todo, "{agent}: it is switched off");
+        }
+    }
     Ok(())
 }
 

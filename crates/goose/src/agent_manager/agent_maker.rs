@@ -75,7 +75,8 @@ impl AgentMaker {
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
         add_host_extensions(&extensions, profile, host_extensions, notifier, view).await?;
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
-        let context = PlatformContext { session: &self.session, store: manager.store() };
+        let (session, store) = (&self.session, manager.store());
+        let context = PlatformContext { session, store, toolset: &agent.toolset };
         for builtin in platform {
             if let Some(extension) = platform::build(builtin.name, &context) {
                 extensions.add_extension(extension)?;

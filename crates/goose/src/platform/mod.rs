@@ -13,19 +13,34 @@ use std::sync::Arc;
 use goose_extension::Extension;
 
 use self::chatrecall::ChatRecall;
+#[cfg(feature = "code-execution")]
+use self::code_execution::CodeExecution;
 pub use self::todo::Todo;
-use crate::session::{Session, SessionStore};
+use crate::{
+    agents::toolset::Toolset,
+    session::{Session, SessionStore},
+};
 
 /// The surroundings of an agent that platform extensions are built with.
 pub(crate) struct PlatformContext<'a> {
     pub(crate) session: &'a Session,
     pub(crate) store: &'a SessionStore,
+    /// The tools of the agent.
+    pub(crate) toolset: &'a Arc<Toolset>,
 }
 
 /// Builds a platform extension for an agent; none for one that has no tools.
 pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn Extension>> {
     match name {
         "chatrecall" => Some(Arc::new(ChatRecall::new(context.store.clone(), context.session.id().clone()))),
+        #[cfg(feature = "code-execution")]
+        "code_execution" => {
+            // The toolset's manager holds the extension.
+            let toolset = Arc::downgrade(context.toolset);
+            Some(Arc::new(CodeExecution::new(move || {
+                toolset.upgrade().map(|toolset| toolset.tools()).unwrap_or_default()
+            })))
+        }
         "todo" => Some(Arc::new(Todo)),
         _ => None,
     }

@@ -13,6 +13,7 @@ use goose::{
     },
     config::TrustStore,
     exchange::{Event, Exchange},
+    permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
     platform::Todo,
     session::{NewSession, Session, SessionStore},
 };
@@ -247,6 +248,56 @@ async fn a_message_may_name_the_agent_that_answers_it() -> anyhow::Result<()> {
     assert!(!has_shell(0) && has_shell(1) && has_shell(2));
     assert!(asked[0].body["messages"][0].to_string().contains("security reviewer"));
     exchange.close().await;
+    Ok(())
+}
+
+const CODE_MODE: &str =
+    "extensions:\n  code_execution: {enabled: true, type: platform, name: code_execution}\n";
+
+/// Code mode reaches exactly the mode's toolset, under the same rules as a direct call.
+#[tokio::test(flavor = "multi_thread")]
+async fn code_is_denied_what_a_direct_call_is_denied() -> anyhow::Result<()> {
+    let world = World::new()?;
+    fs::create_dir_all(world.paths().config)?;
+    fs::write(world.paths().config.join("config.yaml"), CODE_MODE)?;
+    let folder = world.file("").canonicalize()?;
+    let marker = folder.join("marker");
+    let command = format!("touch {}", marker.display());
+    let code = format!(
+        "try {{ console.log(await developer.shell({{command: {command:?}}})); }} catch (error) {{ console.log(String(error)); }}"
+    );
+    let run = |code: &str| Turn::call("code_execution__execute_typescript", json!({"code": code}));
+    let model = ModelServer::scripted([
+        Turn::call("developer__shell", json!({"command": command})),
+        run(&code),
+        run("console.log(typeof judge, typeof summon, typeof code_execution)"),
+        Turn::text("Denied."),
+    ])?;
+    let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
+    let permissions = Permissions::new(PermissionOptions::new(Mode::Auto).with_rules([rule]));
+    let agents = world.agents()?;
+    let options = OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_working_dir(&folder)
+        .with_session(Session::unsaved())
+        .with_permissions(permissions);
+    let exchange = agents.open(options).await?;
+    assert_eq!(outcome(&all(exchange.reply_to("Touch it")).await?)?, &done());
+    let asked = model.asked();
+    let results: Vec<String> = asked[3].tool_results().into_iter().map(|(_, text)| text).collect();
+    for result in &results[..2] {
+        assert!(result.contains("Not run") && result.contains("shell touch *"), "{results:?}");
+    }
+    assert!(results[2].contains("undefined undefined undefined"), "{results:?}");
+    assert!(!marker.exists());
+    exchange.close().await;
+
+    // Modes that cannot run commands do not have it.
+    for mode in ["security", "judge", "app_maker"] {
+        let exchange = open(&world, &model, mode).await?;
+        assert!(exchange.agent().toolset.resolve("code_execution__execute_typescript").is_err(), "{mode}");
+        exchange.close().await;
+    }
     Ok(())
 }
 

@@ -3,10 +3,12 @@
 //! Each is written with `#[tool]` like any other and built for one agent in one session; none is shared in the pool of
 //! services. Their classes are in [`builtins`](crate::builtins).
 
+pub mod apps;
 pub mod chatrecall;
 #[cfg(feature = "code-execution")]
 pub mod code_execution;
 mod todo;
+pub mod tom;
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 
 mod agent_manager;
 mod agents;
+mod apps;
 mod asking;
 mod bad_output;
 mod call_path;
@@ -56,5 +57,6 @@ mod store_legacy;
 mod store_processes;
 mod strangers;
 mod support;
+mod tom;
 mod tool_names;
 mod toolset;

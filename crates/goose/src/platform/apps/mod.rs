@@ -1,0 +1,188 @@
+//! `apps`: small apps with a user interface, each one HTML document that a model writes.
+//!
+//! ```text
+//! create_app, iterate_app ──▶ AppWriter ── asks the model, checks, asks once more ──▶ AppStore ──▶ NAME.html
+//! ui://apps/NAME ◀── with a policy that forbids network ──────────────────────────────────┘
+//! ```
+//!
+//! [`AppStore`] and [`AppWriter`] are for programs too, such as `goose apps`.
+
+mod document;
+mod provider_model;
+mod store;
+mod writer;
+
+use std::{path::PathBuf, sync::Arc};
+
+use goose_extension::{ContentBlock, Model, Resource, ResourceContents, prelude::*};
+
+pub use document::{CONTENT_SECURITY_POLICY, Description, MAX_APP_BYTES};
+pub use provider_model::ProviderModel;
+pub use store::{App, AppError, AppInfo, AppStore, AppVersion};
+pub use writer::AppWriter;
+
+/// The beginning of an app's address.
+const URI_PREFIX: &str = "ui://apps/";
+
+/// The type of an app as an MCP resource.
+const MIME_TYPE: &str = "text/html;profile=mcp-app";
+
+/// The longest description of an app, and the longest feedback.
+const MAX_REQUEST_CHARS: usize = 60_000;
+
+const INSTRUCTIONS: &str = "\
+Apps are small HTML apps that the user opens in a window; they have no network. Before create_app, settle what the app \
+shows and does, and describe it in full: another model writes it and sees only the description. Change an existing app with \
+iterate_app rather than creating it anew.";
+
+/// The `apps` extension.
+#[derive(Clone)]
+pub struct Apps {
+    writer: AppWriter,
+}
+
+impl Apps {
+    /// Keeps apps in a folder (`apps` of the data folder); the model writes them.
+    pub fn new(dir: PathBuf, model: Arc<dyn Model>) -> Self {
+        Self { writer: AppWriter::new(AppStore::new(dir), model) }
+    }
+
+    fn store(&self) -> &AppStore {
+        self.writer.store()
+    }
+}
+
+impl std::fmt::Debug for Apps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Apps").field("store", self.store()).finish_non_exhaustive()
+    }
+}
+
+#[extension(
+    name = "apps",
+    description = "Creates and changes small apps with a user interface",
+    instructions = INSTRUCTIONS
+)]
+impl Extension for Apps {
+    async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
+        let store = self.store().clone();
+        let apps = blocking(move || store.list()).await?;
+        Ok(apps.iter().map(resource).collect())
+    }
+
+    async fn read_resource(&self, uri: &str, _context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
+        let Some(name) = uri.strip_prefix(URI_PREFIX).map(str::to_owned) else {
+            return Err(goose_extension::adapter::unknown_resource(uri));
+        };
+        let store = self.store().clone();
+        let app = blocking(move || store.show(&name)).await;
+        let app = app.map_err(|error| ToolError::ResourceNotFound(error.to_string()))?;
+        Ok(vec![ResourceContents::text(app.html, uri).with_mime_type(MIME_TYPE)])
+    }
+
+    /// List the apps with their names, purposes and sizes.
+    #[tool(title = "List apps", group = "read", read_only, open_world = false)]
+    async fn list_apps(&self) -> ToolResult<String> {
+        let store = self.store().clone();
+        let apps = blocking(move || store.list()).await?;
+        if apps.is_empty() {
+            return Ok("There are no apps yet. Use create_app to make one.".to_owned());
+        }
+        Ok(apps.iter().map(|app| line(app) + "\n").collect())
+    }
+
+    /// Create an app from a description of what it shows and does.
+    #[tool(
+        title = "Create an app",
+        group = "edit",
+        destructive = false,
+        open_world = false,
+        timeout = "900s"
+    )]
+    async fn create_app(
+        &self,
+        /// What the app is for, shows and does; layout, data and behaviour in full
+        #[arg(max_length = MAX_REQUEST_CHARS)]
+        prd: String,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        context.status("Writing the app …");
+        let app = self.writer.create(&prd).await?;
+        Ok(written("Created", &app))
+    }
+
+    /// Change an app as the feedback says. The version before is kept.
+    #[tool(
+        title = "Change an app",
+        group = "edit",
+        destructive = false,
+        open_world = false,
+        timeout = "900s"
+    )]
+    async fn iterate_app(
+        &self,
+        /// The app's name
+        name: String,
+        /// What to change
+        #[arg(max_length = MAX_REQUEST_CHARS)]
+        feedback: String,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        context.status("Changing the app …");
+        let app = self.writer.change(&name, &feedback).await?;
+        Ok(written("Changed", &app))
+    }
+
+    /// Delete an app and its versions, for good.
+    #[tool(title = "Delete an app", group = "edit", destructive, open_world = false)]
+    async fn delete_app(
+        &self,
+        /// The app's name
+        name: String,
+    ) -> ToolResult<String> {
+        let store = self.store().clone();
+        let deleted = name.clone();
+        blocking(move || store.delete(&name)).await?;
+        Ok(format!("Deleted the app {deleted}."))
+    }
+}
+
+fn resource(app: &AppInfo) -> Resource {
+    Resource::new(app.uri(), app.name.as_str())
+        .with_title(app.title.as_str())
+        .with_description(app.description.as_str())
+        .with_mime_type(MIME_TYPE)
+        .with_size(app.bytes)
+}
+
+/// Describes an app on a line.
+fn line(app: &AppInfo) -> String {
+    let description = if app.description.is_empty() { &app.title } else { &app.description };
+    format!("{}: {description} ({} bytes)", app.name, app.bytes)
+}
+
+fn written(what: &str, app: &AppInfo) -> ToolOutput {
+    let text = format!("{what} the app {}. The user can open it as {}.", line(app), app.uri());
+    ToolOutput::content([ContentBlock::text(text), ContentBlock::resource_link(resource(app))])
+}
+
+impl From<AppError> for ToolError {
+    fn from(error: AppError) -> Self {
+        let text = error.to_string();
+        let mut letters = text.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        Self::ExecutionError(first.chain(letters).collect::<String>() + ".")
+    }
+}
+
+/// Runs work on files away from the threads that serve other calls.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
+) -> ToolResult<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => Ok(result?),
+        Err(error) => {
+            Err(ToolError::execution(format!("The apps could not be used ({error}). Tell the user.")))
+        }
+    }
+}

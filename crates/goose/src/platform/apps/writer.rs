@@ -1,0 +1,132 @@
+//! [`AppWriter`]: a model writes the document of an app. What it writes is checked, and it is asked once more where that
+//! shows something wrong.
+
+use std::sync::Arc;
+
+use goose_extension::{Model, Role, Sampling, ToolError, ToolResult};
+
+use super::{AppError, AppInfo, AppStore, blocking, document};
+
+/// The longest answer of the model, in tokens.
+const MAX_TOKENS: u32 = 32_000;
+
+/// The answers that are asked for until one can be used.
+const MAX_ATTEMPTS: usize = 2;
+
+const SYSTEM: &str = "\
+You write small web apps. Answer with one complete HTML document and nothing else: it begins with <!DOCTYPE html> and \
+ends with </html>.
+
+- Everything is in the document: styles in <style>, scripts in <script>, images as inline SVG or data: URLs. The app has \
+no network: no CDN, no fonts or libraries from elsewhere, no fetch.
+- <title> is the app's short name, and <meta name=\"description\"> says in one sentence what it is for.
+- It works in a sandboxed frame of any size, in light and dark mode (prefers-color-scheme), with keyboard and screen reader. \
+localStorage may be refused: try it, and continue without.
+- Scripts handle every input, empty and wrong ones too; never put user text into innerHTML.
+- Write compact, readable code. No placeholders, no parts left to be done.";
+
+/// Writes apps with a model and stores them.
+#[derive(Clone)]
+pub struct AppWriter {
+    store: AppStore,
+    model: Arc<dyn Model>,
+}
+
+impl AppWriter {
+    /// Lets a model write the apps of a store.
+    pub fn new(store: AppStore, model: Arc<dyn Model>) -> Self {
+        Self { store, model }
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &AppStore {
+        &self.store
+    }
+
+    /// Creates an app from a description.
+    ///
+    /// # Errors
+    ///
+    /// If the model gives no answer or no usable document, and errors of the store.
+    pub async fn create(&self, prd: &str) -> ToolResult<AppInfo> {
+        if prd.trim().is_empty() {
+            return Err(ToolError::execution("The description is empty. Say what the app shows and does."));
+        }
+        let html = self.ask(format!("Write this app:\n\n{prd}")).await?;
+        let (store, prd) = (self.store.clone(), prd.to_owned());
+        blocking(move || store.create(&html, &prd)).await
+    }
+
+    /// Changes an app as the feedback says.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such app, the model gives no answer or no usable document, and errors of the store.
+    pub async fn change(&self, name: &str, feedback: &str) -> ToolResult<AppInfo> {
+        if feedback.trim().is_empty() {
+            return Err(ToolError::execution("The feedback is empty. Say what to change in the app."));
+        }
+        let (store, wanted) = (self.store.clone(), name.to_owned());
+        let app = blocking(move || store.show(&wanted)).await?;
+        let task =
+            app.task.map(|task| format!("The app was made for this:\n\n{task}\n\n")).unwrap_or_default();
+        let prompt = format!(
+            "{task}This is the app now:\n\n{}\n\nChange it as follows and answer with the whole new document:\n\n{feedback}",
+            app.source
+        );
+        let html = self.ask(prompt).await?;
+        let (store, name) = (self.store.clone(), name.to_owned());
+        blocking(move || store.change(&name, &html)).await
+    }
+
+    /// Returns a document that passes the checks.
+    async fn ask(&self, prompt: String) -> ToolResult<String> {
+        let mut request = Sampling::new(prompt, MAX_TOKENS).with_system_prompt(SYSTEM);
+        let mut problems = Vec::new();
+        for _ in 0..MAX_ATTEMPTS {
+            let answer = self.model.sample(request.clone()).await?.text();
+            let html = extract(&answer);
+            match document::check(html) {
+                Ok(_) => return Ok(html.to_owned()),
+                Err(found) => problems = found,
+            }
+            let correction = format!(
+                "This cannot be used:\n- {}\n\nAnswer with the whole corrected document.",
+                problems.join("\n- ")
+            );
+            request = request.with_message(Role::Assistant, answer).with_message(Role::User, correction);
+        }
+        Err(AppError::BadDocument(problems).into())
+    }
+}
+
+/// Returns the document in an answer, which may have other words or a fence around it.
+fn extract(answer: &str) -> &str {
+    const END: &str = "</html>";
+    // Letters of ASCII keep their places in small letters.
+    let small = answer.to_ascii_lowercase();
+    let start = ["<!doctype", "<html"].iter().find_map(|beginning| small.find(beginning));
+    let end = small.rfind(END).map(|at| at + END.len());
+    match (start, end) {
+        (Some(start), Some(end)) if start < end => &answer[start..end],
+        (Some(start), _) => &answer[start..],
+        _ => answer.trim(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_is_found_among_other_words() {
+        let page = "<!DOCTYPE html><html><title>x</title></HTML>";
+        for answer in
+            [page.to_owned(), format!("Here:\n```html\n{page}\n```\nEnjoy <3"), format!("ÄÖÜ {page}")]
+        {
+            assert_eq!(extract(&answer), page);
+        }
+        assert_eq!(extract(" no page "), "no page");
+        assert_eq!(extract("cut <html><b>"), "<html><b>");
+    }
+}

@@ -15,7 +15,7 @@ mod stdio_transport;
 mod transport;
 
 pub use client::{
-    Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth,
+    Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth, OAuthSettings,
     RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
 };
 pub use goose_process::{ProcessSpec, Stream};

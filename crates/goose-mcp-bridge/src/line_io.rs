@@ -5,7 +5,7 @@
 
 use std::{collections::VecDeque, io};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::oneshot::{self, error::TryRecvError},
@@ -116,7 +116,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     /// Takes a place in the order.
     pub(super) fn queue(&self, line: Vec<u8>) -> Queued {
         let (done, receiver) = oneshot::channel();
-        self.lock().push_back(Outgoing { line, done });
+        self.waiting.lock().push_back(Outgoing { line, done });
         Queued(receiver)
     }
 
@@ -145,7 +145,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
 
     /// The lines to be written next.
     fn take(&self) -> Option<Batch> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let Outgoing { line, done } = waiting.pop_front()?;
         let mut batch = Batch { lines: line, written: 0, done: vec![done] };
         while let Some(Outgoing { line, done }) = waiting.pop_front_if(|next| batch.has_room_for(next)) {
@@ -153,10 +153,6 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
             batch.done.push(done);
         }
         Some(batch)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Outgoing>> {
-        self.waiting.lock()
     }
 }
 

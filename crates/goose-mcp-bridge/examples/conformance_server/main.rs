@@ -36,7 +36,7 @@ use tokio::time::sleep;
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[tokio::main]
-#[expect(clippy::print_stderr, reason = "whoever started the server waits for its address")]
+#[expect(clippy::print_stderr, reason = "the program that started the server waits for its address")]
 async fn main() -> anyhow::Result<()> {
     let port = port(std::env::args().skip(1))?;
     let server = serve(Conformance::default()).http(HttpOptions::local(port)).await?;

@@ -25,7 +25,9 @@ mod sanitize;
 mod server_requests;
 mod tasks;
 
-pub use auth::{Browser, FileTokenStore, MemoryTokenStore, OAuth, StoredLogin, SystemBrowser, TokenStore};
+pub use auth::{
+    Browser, FileTokenStore, MemoryTokenStore, OAuth, OAuthSettings, StoredLogin, SystemBrowser, TokenStore,
+};
 pub use connect::connect;
 pub use listing::DroppedTool;
 pub use options::{ConnectOptions, Lifecycle, Target};

@@ -9,7 +9,7 @@ use std::{
 };
 
 use goose_extension::Change;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{ServerNotification, SubscriptionFilter},
@@ -55,7 +55,7 @@ struct PendingChanges {
 
 impl News {
     pub(super) fn mark(&self, change: Change) {
-        let mut marks = self.lock();
+        let mut marks = self.marks.lock();
         match change {
             // It keeps one mark by itself.
             Change::Tools => return self.tools.notify_one(),
@@ -72,16 +72,12 @@ impl News {
 
     async fn next(&self) -> PendingChanges {
         loop {
-            let marks = std::mem::take(&mut *self.lock());
+            let marks = std::mem::take(&mut *self.marks.lock());
             if marks.resources || marks.prompts || !marks.updated.is_empty() {
                 return marks;
             }
             self.marked.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PendingChanges> {
-        self.marks.lock()
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use goose_extension::{CallContext, LogEntry, LogLevel, Progress, RichRenderable};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{
@@ -80,18 +80,14 @@ impl Routes {
         self.closed.lock().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock()
-    }
-
     /// Removes a cancelled call.
     pub(super) fn withdraw(&self, id: &RequestId) {
-        self.lock().withdraw(id);
+        self.calls.lock().withdraw(id);
     }
 
     /// The call that a question belongs to. One that cannot be told may belong to any of them.
     pub(super) fn of_question(&self, meta: &RequestMetaObject, extensions: &Extensions) -> Asked {
-        let mut calls = self.lock();
+        let mut calls = self.calls.lock();
         let ids = match (call_token(meta.get(CALL_META)), extensions.get()) {
             (Some(token), _) => calls.by_token(&token).into_iter().collect(),
             (None, Some(InboundStreamOrigin::OutboundRequest(id))) => vec![id.clone()],
@@ -103,7 +99,7 @@ impl Routes {
 
     fn progress(&self, params: &ProgressNotificationParam) {
         let call = {
-            let calls = self.lock();
+            let calls = self.calls.lock();
             let call = calls.by_token(&params.progress_token).and_then(|id| calls.get(&id));
             call.map(|call| (call.context.clone(), call.clock.clone()))
         };
@@ -118,7 +114,7 @@ impl Routes {
 
     /// The call that a log message belongs to: the one it names, which may be over, or as the transport tells.
     fn of_log(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
-        let calls = self.lock();
+        let calls = self.calls.lock();
         let id = match (call_token(meta.and_then(|meta| meta.get(CALL_META))), extensions.get()) {
             (Some(token), _) => calls.by_token(&token),
             (None, Some(InboundStreamOrigin::OutboundRequest(id))) => Some(id.clone()),
@@ -192,11 +188,11 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
     fn note(&self, message: &mut RxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Response(response) => {
-                self.routes.lock().answered(&response.id);
+                self.routes.calls.lock().answered(&response.id);
             }
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    self.routes.lock().answered(id);
+                    self.routes.calls.lock().answered(id);
                 }
             }
             JsonRpcMessage::Notification(notification) => match &notification.notification {
@@ -236,7 +232,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
             JsonRpcMessage::Request(request) => {
                 if let Some(route) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
-                    self.routes.lock().begin(request.id.clone(), token, route.clone());
+                    self.routes.calls.lock().begin(request.id.clone(), token, route.clone());
                 }
             }
             JsonRpcMessage::Notification(notification) => {

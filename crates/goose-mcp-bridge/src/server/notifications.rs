@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use goose_extension::{Change, LogLevel};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::{
     Peer, RoleServer, ServiceError,
     model::{
@@ -43,7 +43,7 @@ struct State {
 impl NotificationQueue {
     /// Queues a message; never waits.
     pub(super) fn post(&self, notification: ServerNotification) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return;
         }
@@ -58,7 +58,7 @@ impl NotificationQueue {
 
     /// Takes no more messages; the sender ends after the last one.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_one();
     }
 
@@ -66,7 +66,7 @@ impl NotificationQueue {
     pub(super) async fn next(&self) -> Option<ServerNotification> {
         loop {
             {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if let Some(notification) = state.queue.pop_front() {
                     return Some(notification);
                 }
@@ -79,10 +79,6 @@ impl NotificationQueue {
             }
             self.changed.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

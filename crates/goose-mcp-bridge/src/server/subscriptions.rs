@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use goose_extension::{Extension, Subscriptions, ToolError, ToolResult};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::Shared;
 
@@ -30,7 +30,7 @@ impl Watching {
 
     pub(super) async fn begin(&self, uri: &str) -> ToolResult<()> {
         let Inner { all, extension, limit, .. } = &*self.0;
-        if !self.0.lock().insert(uri.to_owned()) {
+        if !self.0.own.lock().insert(uri.to_owned()) {
             return Ok(());
         }
         // Cleared also where this is dropped on the way: a client that went away must not leave what it never began.
@@ -41,7 +41,7 @@ impl Watching {
     }
 
     pub(super) async fn end(&self, uri: &str) -> ToolResult<()> {
-        if !self.0.lock().remove(uri) {
+        if !self.0.own.lock().remove(uri) {
             return Ok(());
         }
         let Inner { all, extension, limit, .. } = &*self.0;
@@ -49,11 +49,11 @@ impl Watching {
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
-        self.0.lock().contains(uri)
+        self.0.own.lock().contains(uri)
     }
 
     pub(super) fn uris(&self) -> Vec<String> {
-        self.0.lock().iter().cloned().collect()
+        self.0.own.lock().iter().cloned().collect()
     }
 }
 
@@ -66,7 +66,7 @@ struct Begun<'a> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if let Some(uri) = self.uri {
-            self.inner.lock().remove(uri);
+            self.inner.own.lock().remove(uri);
         }
     }
 }
@@ -83,15 +83,9 @@ async fn bounded(uri: &str, limit: Duration, call: impl Future<Output = ToolResu
     })
 }
 
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.own.lock()
-    }
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
-        let uris = std::mem::take(&mut *self.lock());
+        let uris = std::mem::take(&mut *self.own.lock());
         let (all, extension, limit) = (Arc::clone(&self.all), Arc::clone(&self.extension), self.limit);
         if let (false, Ok(runtime)) = (uris.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {

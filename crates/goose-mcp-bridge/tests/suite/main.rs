@@ -8,23 +8,23 @@
     reason = "a test fails by panicking, and so do its helpers"
 )]
 
-mod bad_lines;
-mod bad_servers;
-mod doors;
-mod http_door;
+mod faulty_servers;
+mod http_access;
 mod http_faults;
+mod malformed_lines;
+mod malformed_questions;
+mod malformed_results;
+mod malformed_tools;
 mod oauth;
+mod oauth_server;
 mod oauth_sharing;
 mod oauth_trust;
-mod office;
 mod programs;
-mod same_everywhere;
+mod question_owners;
+mod recording;
 mod seed_mcp;
 mod serving;
-mod strange_questions;
-mod strange_results;
-mod strange_tools;
-mod tape;
 mod tasks;
+mod transport_parity;
+mod transports;
 mod web;
-mod whose_questions;

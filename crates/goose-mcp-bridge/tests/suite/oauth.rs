@@ -18,19 +18,19 @@ use goose_mcp_bridge::{
 use url::Url;
 
 use crate::{
-    office::{Visitor, in_memory, lock, look, office, open, options, until, work},
+    oauth_server::{Visitor, in_memory, lock, look, oauth_server, open, options, until, work},
     web::{Asked, Web, mcp},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_kept_for_the_next_time_and_for_nobody_else() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("logins");
     let store: Arc<dyn TokenStore> = Arc::new(FileTokenStore::new(&folder));
     let server = open(&web, &OAuth::new(store).with_browser(Arc::new(Visitor::default()))).await.unwrap();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!(look(&office, |it| (it.logins, it.asked_scopes.clone())), (1, vec!["read".to_owned()]));
+    assert_eq!(look(&login_server, |it| (it.logins, it.asked_scopes.clone())), (1, vec!["read".to_owned()]));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -44,67 +44,67 @@ async fn a_login_is_kept_for_the_next_time_and_for_nobody_else() {
     let again = OAuth::new(Arc::new(FileTokenStore::new(&folder)));
     let server = open(&web, &again).await.unwrap();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!(lock(&office).logins, 1);
+    assert_eq!(lock(&login_server).logins, 1);
     // Another server gets nothing of it.
-    let (other, its_office) = crate::office::office().await;
+    let (other, its_login_server) = oauth_server().await;
     let error = open(&other, &again).await.unwrap_err().to_string();
     assert!(error.contains("no browser"), "{error}");
-    assert_eq!(lock(&its_office).seen, Vec::<String>::new());
+    assert_eq!(lock(&its_login_server).seen, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_ends_is_renewed_and_one_that_cannot_be_is_asked_for_again() {
-    let (web, office) = office().await;
-    lock(&office).lasts = Some(1);
+    let (web, login_server) = oauth_server().await;
+    lock(&login_server).lasts = Some(1);
     let oauth = in_memory();
     let server = open(&web, &oauth).await.unwrap();
-    lock(&office).lasts = None;
+    lock(&login_server).lasts = None;
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    let renewed = lock(&office).refreshes;
+    let renewed = lock(&login_server).refreshes;
     assert!(renewed > 0);
-    assert_eq!(lock(&office).logins, 1);
+    assert_eq!(lock(&login_server).logins, 1);
     // Revoked, but it can be renewed.
-    lock(&office).tokens.clear();
+    lock(&login_server).tokens.clear();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!(look(&office, |it| (it.refreshes, it.logins)), (renewed + 1, 1));
-    lock(&office).revoke();
+    assert_eq!(look(&login_server, |it| (it.refreshes, it.logins)), (renewed + 1, 1));
+    lock(&login_server).revoke();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!(look(&office, |it| (it.refreshes, it.logins)), (renewed + 2, 2));
+    assert_eq!(look(&login_server, |it| (it.refreshes, it.logins)), (renewed + 2, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_needs_more_asks_for_more_and_keeps_what_there_was() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let server = open(&web, &in_memory()).await.unwrap();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
     assert_eq!(work(&server, true).await, Ok(json!("done")));
-    assert_eq!(lock(&office).asked_scopes, ["read", "read write"]);
+    assert_eq!(lock(&login_server).asked_scopes, ["read", "read write"]);
     assert_eq!(work(&server, true).await, Ok(json!("done")));
-    assert_eq!(lock(&office).logins, 2);
+    assert_eq!(lock(&login_server).logins, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_need_a_login_at_once_share_one() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let server = open(&web, &in_memory()).await.unwrap();
-    lock(&office).revoke();
+    lock(&login_server).revoke();
     let results = join_all((0..8).map(|_| work(&server, false))).await;
     assert!(results.iter().all(|result| *result == Ok(json!("done"))), "{results:?}");
-    assert_eq!(lock(&office).logins, 2);
+    assert_eq!(lock(&login_server).logins, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_that_is_refused_says_so() {
-    let (web, office) = office().await;
-    lock(&office).refuses = true;
+    let (web, login_server) = oauth_server().await;
+    lock(&login_server).refuses = true;
     let error = open(&web, &in_memory()).await.unwrap_err().to_string();
     assert!(error.contains("access_denied"), "{error}");
-    assert_eq!(look(&office, |it| (it.logins, it.issued)), (1, 0));
+    assert_eq!(look(&login_server, |it| (it.logins, it.issued)), (1, 0));
     // In the middle of a session, too.
-    lock(&office).refuses = false;
+    lock(&login_server).refuses = false;
     let server = open(&web, &in_memory()).await.unwrap();
-    lock(&office).refuses = true;
-    lock(&office).revoke();
+    lock(&login_server).refuses = true;
+    lock(&login_server).revoke();
     let error = work(&server, false).await.unwrap_err();
     assert!(matches!(&error, ToolError::Denied(text) if text.contains("access_denied")), "{error:?}");
     assert!(!format!("{error:?}").contains("canary"), "{error:?}");
@@ -122,12 +122,13 @@ impl Browser for Nobody {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_waited_for_without_end_and_giving_up_frees_the_port() {
-    let (web, _office) = office().await;
+    let (web, _login_server) = oauth_server().await;
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let oauth = OAuth::new(Arc::new(MemoryTokenStore::default()))
         .with_browser(Arc::new(Nobody))
-        .with_redirect_port(port);
-    let error = open(&web, &oauth.clone().with_timeout(Duration::from_millis(200))).await.unwrap_err();
+        .with(|it| it.redirect_port = port);
+    let error =
+        open(&web, &oauth.clone().with(|it| it.timeout = Duration::from_millis(200))).await.unwrap_err();
     assert!(error.to_string().contains("the login was not finished within 200ms"), "{error}");
     let listens = async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok();
     let connecting = tokio::spawn(connect(web.url("/mcp"), options(&oauth)));
@@ -146,7 +147,7 @@ async fn time_that_a_person_takes_is_not_the_servers() {
             self.0.open(server, url).await
         }
     }
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let oauth =
         OAuth::new(Arc::new(MemoryTokenStore::default())).with_browser(Arc::new(Slow(Visitor::default())));
     let options = ConnectOptions {
@@ -155,21 +156,21 @@ async fn time_that_a_person_takes_is_not_the_servers() {
         ..options(&oauth)
     };
     let server = connect(web.url("/mcp"), options).await.unwrap();
-    lock(&office).revoke();
+    lock(&login_server).revoke();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!(lock(&office).logins, 2);
+    assert_eq!(lock(&login_server).logins, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_header_of_the_user_wins_and_nobody_logs_in() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let options = ConnectOptions {
         headers: vec![("Authorization".into(), "Bearer mine".into())],
         ..options(&in_memory())
     };
     let error = connect(web.url("/mcp"), options).await.unwrap_err().to_string();
     assert!(error.contains("401"), "{error}");
-    assert_eq!(look(&office, |it| (it.logins, it.seen.clone())), (0, vec!["Bearer mine".to_owned()]));
+    assert_eq!(look(&login_server, |it| (it.logins, it.seen.clone())), (0, vec!["Bearer mine".to_owned()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,9 +183,9 @@ async fn a_token_goes_to_no_other_origin() {
         async move { mcp(&asked) }
     });
     let other = other.await;
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let server = open(&web, &in_memory()).await.unwrap();
-    lock(&office).moved = Some(other.url("/mcp"));
+    lock(&login_server).moved = Some(other.url("/mcp"));
     let error = work(&server, false).await.unwrap_err().to_string();
     assert!(error.contains("redirects"), "{error}");
     assert_eq!(hits.load(Ordering::SeqCst), 0);
@@ -195,8 +196,8 @@ async fn login_pages_that_are_not_safe_are_not_opened() {
     let bad =
         ["http://login.example/login", "file:///etc/passwd", "javascript:alert(1)", "ftp://127.0.0.1/login"];
     for page in bad {
-        let (web, office) = office().await;
-        lock(&office).page = Some(page.to_owned());
+        let (web, login_server) = oauth_server().await;
+        lock(&login_server).page = Some(page.to_owned());
         let visitor = Arc::new(Visitor::default());
         let oauth = OAuth::new(Arc::new(MemoryTokenStore::default())).with_browser(visitor.clone());
         let error = open(&web, &oauth).await.unwrap_err().to_string();
@@ -207,7 +208,7 @@ async fn login_pages_that_are_not_safe_are_not_opened() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_cannot_be_read_is_named_and_kept() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let folder = tempfile::tempdir().unwrap();
     let oauth =
         OAuth::new(Arc::new(FileTokenStore::new(folder.path()))).with_browser(Arc::new(Visitor::default()));
@@ -217,16 +218,16 @@ async fn a_file_that_cannot_be_read_is_named_and_kept() {
     let error = open(&web, &oauth).await.unwrap_err().to_string();
     assert!(error.contains(file.to_str().unwrap()) && !error.contains("canary"), "{error}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ canary");
-    assert_eq!(lock(&office).logins, 1);
+    assert_eq!(lock(&login_server).logins, 1);
 }
 
 #[tokio::test]
 async fn nothing_secret_is_shown() {
-    let (web, _office) = office().await;
+    let (web, _login_server) = oauth_server().await;
     let store = Arc::new(MemoryTokenStore::default());
     let oauth = OAuth::new(store.clone())
         .with_browser(Arc::new(Visitor::default()))
-        .with_client("goose", Some("canary-secret".to_owned()));
+        .with(|it| it.client = Some(("goose".to_owned(), Some("canary-secret".to_owned()))));
     open(&web, &oauth).await.unwrap();
     let login = store.load(&Url::parse(&web.url("/mcp")).unwrap()).await.unwrap().unwrap();
     let shown = format!("{oauth:?} {login:?}");

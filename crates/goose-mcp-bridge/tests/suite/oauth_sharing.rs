@@ -15,13 +15,13 @@ use goose_mcp_bridge::{Browser, ConnectOptions, MemoryTokenStore, OAuth, connect
 use url::Url;
 
 use crate::{
-    office::{Shared, Visitor, lock, look, office, open, options, until, work},
+    oauth_server::{Shared, Visitor, lock, look, oauth_server, open, options, until, work},
     web::Asked,
 };
 
 /// A person who says no only when all eight calls wait.
 struct Patient {
-    office: Shared,
+    login_server: Shared,
     opened: AtomicUsize,
     visitor: Visitor,
 }
@@ -30,7 +30,7 @@ struct Patient {
 impl Browser for Patient {
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
         self.opened.fetch_add(1, Ordering::SeqCst);
-        while look(&self.office, |it| it.refuses && it.refused_calls < 8) {
+        while look(&self.login_server, |it| it.refuses && it.refused_calls < 8) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.visitor.open(server, url).await
@@ -43,12 +43,12 @@ fn logging_in_with(browser: Arc<dyn Browser>) -> OAuth {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_shared_by_all_who_waited() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let (opened, visitor) = (AtomicUsize::new(0), Visitor::default());
-    let patient = Arc::new(Patient { office: Arc::clone(&office), opened, visitor });
+    let patient = Arc::new(Patient { login_server: Arc::clone(&login_server), opened, visitor });
     let server = open(&web, &logging_in_with(patient.clone())).await.unwrap();
-    lock(&office).refuses = true;
-    lock(&office).revoke();
+    lock(&login_server).refuses = true;
+    lock(&login_server).revoke();
     let results = join_all((0..8).map(|_| work(&server, false))).await;
     for result in results {
         let error = result.unwrap_err();
@@ -56,20 +56,20 @@ async fn a_refusal_is_shared_by_all_who_waited() {
     }
     assert_eq!(patient.opened.load(Ordering::SeqCst), 2);
     // The next one asks again.
-    lock(&office).refuses = false;
+    lock(&login_server).refuses = false;
     assert_eq!(work(&server, false).await, Ok(json!("done")));
     assert_eq!(patient.opened.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_asked_for_what_nobody_waits_for() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let visitor = Arc::new(Visitor::default());
     let server = open(&web, &logging_in_with(visitor.clone())).await.unwrap();
     // What can be had without a person is had.
-    lock(&office).tokens.clear();
+    lock(&login_server).tokens.clear();
     server.ping(Duration::from_secs(20)).await.unwrap();
-    lock(&office).revoke();
+    lock(&login_server).revoke();
     let error = server.ping(Duration::from_secs(20)).await.unwrap_err().to_string();
     assert!(error.contains("401") && error.contains("no login page was shown"), "{error}");
     assert_eq!(visitor.visits.load(Ordering::SeqCst), 1);
@@ -79,8 +79,8 @@ async fn nobody_is_asked_for_what_nobody_waits_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_lists_only_for_those_who_logged_in_asks_for_it() {
-    let (web, office) = office().await;
-    lock(&office).greets_all = true;
+    let (web, login_server) = oauth_server().await;
+    lock(&login_server).greets_all = true;
     let visitor = Arc::new(Visitor::default());
     let server = open(&web, &logging_in_with(visitor.clone())).await.unwrap();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
@@ -98,19 +98,19 @@ async fn waiting_for_the_login_of_another_connection_is_not_the_servers_time() {
             self.0.open(server, url).await
         }
     }
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let oauth = logging_in_with(Arc::new(Slow(Visitor::default())));
     let options =
         || ConnectOptions { handshake_timeout: LIMIT, call_timeout: Some(LIMIT), ..options(&oauth) };
     let first = tokio::spawn(connect(web.url("/mcp"), options()));
-    // The second greets while somebody logs in for the first.
-    until(async || lock(&office).posted.iter().any(|text| text.contains("redirect_uris"))).await;
+    // The second greets during the login for the first.
+    until(async || lock(&login_server).posted.iter().any(|text| text.contains("redirect_uris"))).await;
     let (first, second) = join(first, connect(web.url("/mcp"), options())).await;
     let (first, second) = (first.unwrap().unwrap(), second.unwrap());
-    lock(&office).revoke();
+    lock(&login_server).revoke();
     let results = join(work(&first, false), work(&second, false)).await;
     assert_eq!(results, (Ok(json!("done")), Ok(json!("done"))));
-    assert_eq!(lock(&office).logins, 2);
+    assert_eq!(lock(&login_server).logins, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,88 +7,92 @@ use goose_mcp_bridge::{ConnectOptions, FileTokenStore, MemoryTokenStore, OAuth, 
 use url::Url;
 
 use crate::{
-    office::{Visitor, in_memory, lock, look, office, open, options, until, work},
+    oauth_server::{Visitor, in_memory, lock, look, oauth_server, open, options, until, work},
     web::{Web, mcp, status, with_header},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_token_does_not_go_to_a_server_that_names_no_login_server() {
-    let (web, office) = office().await;
-    lock(&office).lasts = Some(1);
+    let (web, login_server) = oauth_server().await;
+    lock(&login_server).lasts = Some(1);
     let server = open(&web, &in_memory()).await.unwrap();
-    lock(&office).silent = true;
+    lock(&login_server).silent = true;
     let error = work(&server, false).await.unwrap_err().to_string();
     assert!(error.contains("does not say where to log in"), "{error}");
-    assert_eq!(lock(&office).strays, Vec::<String>::new());
+    assert_eq!(lock(&login_server).strays, Vec::<String>::new());
     // When it is named again, all is well.
-    lock(&office).silent = false;
+    lock(&login_server).silent = false;
     assert_eq!(work(&server, false).await, Ok(json!("done")));
-    assert_eq!(lock(&office).logins, 1);
+    assert_eq!(lock(&login_server).logins, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_token_does_not_go_to_another_login_server() {
-    let ((web, office), (_other, stranger)) = (office().await, office().await);
+    let ((web, login_server), (_other, stranger)) = (oauth_server().await, oauth_server().await);
     let store = Arc::new(MemoryTokenStore::default());
-    lock(&office).lasts = Some(1);
+    lock(&login_server).lasts = Some(1);
     drop(open(&web, &OAuth::new(store.clone()).with_browser(Arc::new(Visitor::default()))).await.unwrap());
     let elsewhere = look(&stranger, |it| it.url.clone());
-    lock(&office).elsewhere = Some(elsewhere);
+    lock(&login_server).elsewhere = Some(elsewhere);
     let error = open(&web, &OAuth::new(store.clone())).await.unwrap_err().to_string();
     assert!(error.contains("no browser"), "{error}");
     assert_eq!(lock(&stranger).posted, Vec::<String>::new());
     // The login is kept, for the server may come to its senses.
     assert!(store.load(&Url::parse(&web.url("/mcp")).unwrap()).await.unwrap().is_some());
-    lock(&office).elsewhere = None;
+    lock(&login_server).elsewhere = None;
     assert_eq!(work(&open(&web, &OAuth::new(store)).await.unwrap(), false).await, Ok(json!("done")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clients_secret_goes_to_the_login_server_that_it_is_for() {
-    let ((web, office), (_other, stranger)) = (office().await, office().await);
-    let (mine, elsewhere) = (look(&office, |it| it.url.clone()), look(&stranger, |it| it.url.clone()));
+    let ((web, login_server), (_other, stranger)) = (oauth_server().await, oauth_server().await);
+    let (mine, elsewhere) = (look(&login_server, |it| it.url.clone()), look(&stranger, |it| it.url.clone()));
     let visitor = Arc::new(Visitor::default());
     let oauth = OAuth::new(Arc::new(MemoryTokenStore::default()))
         .with_browser(visitor.clone())
-        .with_client("mine", Some("canary-secret".to_owned()));
+        .with(|it| it.client = Some(("mine".to_owned(), Some("canary-secret".to_owned()))));
     // The first one that is seen, where none is configured.
     let server = open(&web, &oauth).await.unwrap();
-    lock(&office).elsewhere = Some(elsewhere.clone());
-    lock(&office).revoke();
+    lock(&login_server).elsewhere = Some(elsewhere.clone());
+    lock(&login_server).revoke();
     let error = work(&server, false).await.unwrap_err().to_string();
     assert!(error.contains(&mine) && error.contains(&elsewhere) && !error.contains("canary"), "{error}");
     // Or the one that is.
     let store = || Arc::new(MemoryTokenStore::default());
-    let fresh = || OAuth::new(store()).with_browser(visitor.clone()).with_client("mine", None);
-    let error = open(&web, &fresh().with_issuer(&mine)).await.unwrap_err().to_string();
+    let fresh = |issuer: String| {
+        OAuth::new(store()).with_browser(visitor.clone()).with(|it| {
+            (it.client, it.issuer) = (Some(("mine".to_owned(), None)), Some(issuer));
+        })
+    };
+    let error = open(&web, &fresh(mine.clone())).await.unwrap_err().to_string();
     assert!(error.contains("as the issuer"), "{error}");
     assert_eq!(look(&stranger, |it| (it.posted.clone(), it.logins)), (Vec::new(), 0));
     assert_eq!(visitor.visits.load(Ordering::SeqCst), 1);
-    lock(&office).elsewhere = None;
-    let server = open(&web, &fresh().with_issuer(format!("{mine}/"))).await.unwrap();
+    lock(&login_server).elsewhere = None;
+    let server = open(&web, &fresh(format!("{mine}/"))).await.unwrap();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_server_in_trouble_is_not_a_refusal() {
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let server = open(&web, &in_memory()).await.unwrap();
     for trouble in [("temporarily_unavailable", 503), ("server_error", 500)] {
-        lock(&office).tokens.clear();
-        lock(&office).trouble = Some(trouble);
+        lock(&login_server).tokens.clear();
+        lock(&login_server).trouble = Some(trouble);
         let error = work(&server, false).await.unwrap_err();
         let ToolError::Disconnected(text) = &error else { panic!("{error:?}") };
         assert!(text.contains("Try again later") && text.contains(trouble.0), "{error}");
-        lock(&office).trouble = None;
+        lock(&login_server).trouble = None;
         assert_eq!(work(&server, false).await, Ok(json!("done")));
-        assert_eq!(lock(&office).logins, 1);
+        assert_eq!(lock(&login_server).logins, 1);
     }
     // These are.
     for (nth, error) in ["invalid_client", "unauthorized_client", "invalid_grant"].into_iter().enumerate() {
-        lock(&office).tokens.clear();
-        lock(&office).trouble = Some((error, 400));
+        lock(&login_server).tokens.clear();
+        lock(&login_server).trouble = Some((error, 400));
         assert_eq!(work(&server, false).await, Ok(json!("done")), "{error}");
-        assert_eq!(lock(&office).logins, nth + 2, "{error}");
+        assert_eq!(lock(&login_server).logins, nth + 2, "{error}");
     }
 }
 
@@ -119,13 +123,13 @@ async fn no_token_travels_unprotected() {
 async fn a_folder_that_was_there_is_closed_to_others() {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    let (web, office) = office().await;
+    let (web, login_server) = oauth_server().await;
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let store = Arc::new(FileTokenStore::new(folder.path()));
     let server = open(&web, &OAuth::new(store).with_browser(Arc::new(Visitor::default()))).await.unwrap();
     assert_eq!(mode(folder.path()), 0o700);
-    lock(&office).tokens.clear();
+    lock(&login_server).tokens.clear();
     assert_eq!(work(&server, false).await, Ok(json!("done")));
     let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
     assert!(files.iter().any(|file| file.extension().is_some_and(|it| it == "lock")), "{files:?}");
@@ -134,13 +138,13 @@ async fn a_folder_that_was_there_is_closed_to_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_comes_back_when_its_token_has_ended() {
-    let (web, office) = office().await;
-    lock(&office).has_streams = true;
+    let (web, login_server) = oauth_server().await;
+    lock(&login_server).has_streams = true;
     let server = open(&web, &in_memory()).await.unwrap();
-    until(async || lock(&office).streams == 1).await;
-    lock(&office).tokens.clear();
-    lock(&office).hung_up.notify_one();
-    until(async || lock(&office).streams == 2).await;
-    assert_eq!(look(&office, |it| (it.logins, it.refreshes)), (1, 1));
+    until(async || lock(&login_server).streams == 1).await;
+    lock(&login_server).tokens.clear();
+    lock(&login_server).hung_up.notify_one();
+    until(async || lock(&login_server).streams == 2).await;
+    assert_eq!(look(&login_server, |it| (it.logins, it.refreshes)), (1, 1));
     assert_eq!(work(&server, false).await, Ok(json!("done")));
 }

@@ -61,11 +61,10 @@ async fn main() -> anyhow::Result<()> {
 }
 
 fn oauth(context: &Value) -> OAuth {
-    let oauth = OAuth::new(Arc::new(MemoryTokenStore::default()))
-        .with_browser(Arc::new(Visitor))
-        .with_client_metadata_url(CLIENT_METADATA);
-    match context["client_id"].as_str() {
-        Some(id) => oauth.with_client(id, context["client_secret"].as_str().map(str::to_owned)),
-        None => oauth,
-    }
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    OAuth::new(Arc::new(MemoryTokenStore::default())).with(|it| {
+        it.browser = Some(Arc::new(Visitor));
+        it.client_metadata_url = Some(CLIENT_METADATA.to_owned());
+        it.client = text("client_id").map(|id| (id, text("client_secret")));
+    })
 }

@@ -17,7 +17,7 @@ pub(crate) struct Launch {
     pub(super) what: LaunchKind,
     /// The kind of service, as configurations name it.
     pub(super) kind: &'static str,
-    /// Whether it is a part of goose, whose description of itself can be believed.
+    /// True if it is a part of goose, whose description of itself can be believed.
     pub(super) origin: Origin,
     /// The key for sharing a running service; none for one that belongs to a single agent.
     pub(super) running_key: Option<RunningKey>,
@@ -192,18 +192,13 @@ impl Http {
     fn configured(&self, oauth: OAuth) -> OAuth {
         let Some(config) = &self.oauth else { return oauth };
         let secret = self.client_secret.as_ref().map(|secret| secret.expose().to_owned());
-        let oauth = match &config.client_id {
-            Some(id) => oauth.with_client(id, secret),
-            None => oauth,
-        };
-        let oauth = match &config.issuer {
-            Some(issuer) => oauth.with_issuer(issuer),
-            None => oauth,
-        };
-        let oauth = match config.redirect_port {
-            Some(port) => oauth.with_redirect_port(port),
-            None => oauth,
-        };
-        if config.scopes.is_empty() { oauth } else { oauth.with_scopes(config.scopes.clone()) }
+        oauth.with(|it| {
+            it.client = config.client_id.clone().map(|id| (id, secret)).or(it.client.take());
+            it.issuer = config.issuer.clone().or(it.issuer.take());
+            it.redirect_port = config.redirect_port.unwrap_or(it.redirect_port);
+            if !config.scopes.is_empty() {
+                it.scopes.clone_from(&config.scopes);
+            }
+        })
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use url::Url;
 
 use super::{
-    LoginClock, Settings, login,
+    LoginClock, OAuthSettings, login,
     store::{StoredLogin, TokenStore},
     url_policy::{self, Challenge},
 };
@@ -29,7 +29,7 @@ const REFUSALS: [&str; 5] =
 /// The login at one server.
 #[derive(Clone)]
 pub(in crate::client) struct Credentials {
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<OAuthSettings>,
     pub(super) login_lock: Arc<LoginLock>,
     pub(super) clock: Arc<LoginClock>,
     pub(super) is_connected: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Credentials {
             Stored::None => return Ok(None),
             Stored::Old => {}
         }
-        let login_lock = self.login_lock.renewal().await;
+        let login_lock = self.login_lock.renewal.lock().await;
         match self.stored().await? {
             Stored::Fresh(token) => Ok(Some(token)),
             Stored::Old => self.refresh(&login_lock, None).await,
@@ -62,7 +62,7 @@ impl Credentials {
     ///
     /// As for [`token`](Self::token); or no login can help.
     pub(in crate::client) async fn renew(&self, challenge: &Challenge) -> Result<bool, HttpError> {
-        let login_lock = self.login_lock.renewal().await;
+        let login_lock = self.login_lock.renewal.lock().await;
         if self.is_answered(challenge).await? {
             return Ok(true);
         }
@@ -86,16 +86,18 @@ impl Credentials {
         Box::pin(async move {
             // Waiting for the login of another connection is waiting for a person, too.
             let _under_way = self.clock.begin();
-            let mut last = self.login_lock.login().await;
+            let mut last = self.login_lock.last_failure.lock().await;
             if self.is_answered(challenge).await? {
                 return Ok(());
             }
-            if let Some(error) = last.for_challenge(challenge) {
-                return Err(error);
+            let shared = |it: &&Failure| it.nth > challenge.failures && it.scope == challenge.scope;
+            if let Some(failure) = last.as_ref().filter(shared) {
+                return Err(failure.error.clone());
             }
             let result = login::through_browser(self, challenge).await;
             if let Err(error) = &result {
-                self.login_lock.note(&mut last, challenge, error);
+                let nth = self.login_lock.failures.fetch_add(1, Ordering::AcqRel) + 1;
+                *last = Some(Failure { nth, scope: challenge.scope.clone(), error: error.clone() });
             }
             result
         })
@@ -103,7 +105,7 @@ impl Credentials {
 
     /// The number of logins that have failed so far; see [`Challenge::failures`].
     pub(in crate::client) fn failures(&self) -> u64 {
-        self.login_lock.failures()
+        self.login_lock.failures.load(Ordering::Acquire)
     }
 
     /// Returns whether connecting is over: until then, a caller waits for it.
@@ -155,11 +157,7 @@ impl Credentials {
         }
         url_policy::check(&resolution.metadata)?;
         manager.set_metadata(resolution.metadata);
-        let client = OAuthClientConfig::new(login.credentials.client_id, self.server.as_str());
-        let client = match login.client_secret {
-            Some(secret) => client.with_client_secret(secret),
-            None => client,
-        };
+        let client = client_config(login.credentials.client_id, self.server.as_str(), login.client_secret);
         manager.configure_client(client).map_err(failed)?;
         match manager.refresh_token().await {
             Ok(_) => Ok(self.load().await?.and_then(|login| login.token()).map(|token| token.access_token)),
@@ -179,7 +177,7 @@ impl Credentials {
     /// The OAuth client.
     pub(super) async fn manager(&self, secret: Option<String>) -> Result<AuthorizationManager, AuthError> {
         let server = self.server.clone();
-        let mut manager = if self.settings.private_addresses || url_policy::is_internal(&server).await {
+        let mut manager = if url_policy::is_internal(&server).await {
             AuthorizationManager::new_allowing_private_addresses(server).await?
         } else {
             AuthorizationManager::new(server).await?
@@ -198,6 +196,14 @@ enum Stored {
     None,
     Old,
     Fresh(String),
+}
+
+pub(super) fn client_config(id: String, redirect_uri: &str, secret: Option<String>) -> OAuthClientConfig {
+    let client = OAuthClientConfig::new(id, redirect_uri);
+    match secret {
+        Some(secret) => client.with_client_secret(secret),
+        None => client,
+    }
 }
 
 pub(super) fn failed(error: impl std::fmt::Display) -> HttpError {
@@ -256,51 +262,20 @@ fn unkept(error: ToolError) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
-/// Passed by one at a time: by those who have a person log in, and by those who renew or replace a token.
+/// Locks of one server's login.
 #[derive(Default)]
 pub(super) struct LoginLock {
-    login: Mutex<LastFailure>,
-    renewal: Mutex<()>,
+    /// Held while a person logs in, which may take long; keeps the last login that failed.
+    last_failure: Mutex<Option<Failure>>,
+    /// Held while a token is renewed or replaced, which never waits for a person.
+    pub(super) renewal: Mutex<()>,
+    /// The number of logins that have failed so far.
     failures: AtomicU64,
 }
-
-/// The last login that failed, if any did.
-#[derive(Default)]
-pub(super) struct LastFailure(Option<Failure>);
 
 struct Failure {
     /// The number of failed logins, with this one.
     nth: u64,
     scope: Option<String>,
     error: HttpError,
-}
-
-impl LoginLock {
-    /// The number of logins that have failed so far.
-    pub(super) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Acquire)
-    }
-
-    /// Held while a person logs in, which may take long.
-    pub(super) async fn login(&self) -> MutexGuard<'_, LastFailure> {
-        self.login.lock().await
-    }
-
-    /// Held while a token is renewed or replaced, which never waits for a person.
-    pub(super) async fn renewal(&self) -> MutexGuard<'_, ()> {
-        self.renewal.lock().await
-    }
-
-    pub(super) fn note(&self, last: &mut LastFailure, challenge: &Challenge, error: &HttpError) {
-        let nth = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
-        last.0 = Some(Failure { nth, scope: challenge.scope.clone(), error: error.clone() });
-    }
-}
-
-impl LastFailure {
-    /// Why the login that a challenge waited for failed.
-    pub(super) fn for_challenge(&self, challenge: &Challenge) -> Option<HttpError> {
-        let shared = |it: &&Failure| it.nth > challenge.failures && it.scope == challenge.scope;
-        self.0.as_ref().filter(shared).map(|it| it.error.clone())
-    }
 }

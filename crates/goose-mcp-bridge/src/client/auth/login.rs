@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use url::{Url, form_urlencoded};
 
 use super::{
-    credentials::{Credentials, failed, is_same_issuer},
+    credentials::{Credentials, client_config, failed, is_same_issuer},
     store::StoredLogin,
     url_policy::{Challenge, check},
 };
@@ -128,11 +128,7 @@ async fn client(
     scopes: &[&str],
 ) -> Result<OAuthClientConfig, HttpError> {
     if let Some((id, secret)) = &credentials.settings.client {
-        let client = OAuthClientConfig::new(id, redirect_uri);
-        return Ok(match secret {
-            Some(secret) => client.with_client_secret(secret),
-            None => client,
-        });
+        return Ok(client_config(id.clone(), redirect_uri, secret.clone()));
     }
     let reads_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
     match &credentials.settings.client_metadata_url {
@@ -173,7 +169,7 @@ async fn finish(
     let answer =
         answer.unwrap_or_else(|_| Err(failed(format!("the login was not finished within {limit:?}"))))?;
     let issuer = answer.issuer.as_deref();
-    let _renewal = credentials.login_lock.renewal().await;
+    let _renewal = credentials.login_lock.renewal.lock().await;
     manager.exchange_code_for_token_with_issuer(&answer.code, &state, issuer).await.map_err(failed)?;
     Ok(())
 }

@@ -40,36 +40,44 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// to a person; without a browser only what the store has is used. Clones share everything.
 #[derive(Clone)]
 pub struct OAuth {
-    settings: Arc<Settings>,
+    settings: Arc<OAuthSettings>,
     /// One login at a time for each server.
     login_locks: Arc<Mutex<HashMap<String, Arc<LoginLock>>>>,
     clock: Arc<LoginClock>,
     is_connected: Arc<AtomicBool>,
 }
 
+/// Settings of a login. See [`OAuth::with`].
 #[derive(Clone)]
-struct Settings {
-    store: Arc<dyn TokenStore>,
-    browser: Option<Arc<dyn Browser>>,
-    client_metadata_url: Option<String>,
-    client: Option<(String, Option<String>)>,
-    issuer: Option<String>,
-    private_addresses: bool,
-    redirect_port: u16,
-    scopes: Vec<String>,
-    timeout: Duration,
+pub struct OAuthSettings {
+    /// The store of logins.
+    pub store: Arc<dyn TokenStore>,
+    /// Shows the login page. Without one, only stored logins are used.
+    pub browser: Option<Arc<dyn Browser>>,
+    /// The URL of the document that describes this program, for login servers that read such documents.
+    pub client_metadata_url: Option<String>,
+    /// The id and the secret of a client that was registered by hand. The id is shown to the login server of each server
+    /// that this is used for; the secret only to the first one that each server names, or to the `issuer`.
+    pub client: Option<(String, Option<String>)>,
+    /// The only login server that is used, whatever else a server names.
+    pub issuer: Option<String>,
+    /// The port of the loopback interface that waits for the browser; 0 is any free one.
+    pub redirect_port: u16,
+    /// The scopes to ask for; if empty, those that the server names.
+    pub scopes: Vec<String>,
+    /// Time that a person has to log in; five minutes by default.
+    pub timeout: Duration,
 }
 
 impl OAuth {
     /// Keeps logins in a store. No person is asked to log in until there is a browser.
     pub fn new(store: Arc<dyn TokenStore>) -> Self {
-        let settings = Settings {
+        let settings = OAuthSettings {
             store,
             browser: None,
             client_metadata_url: None,
             client: None,
             issuer: None,
-            private_addresses: false,
             redirect_port: 0,
             scopes: Vec::new(),
             timeout: LOGIN_TIMEOUT,
@@ -82,52 +90,15 @@ impl OAuth {
         }
     }
 
-    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    /// Changes the settings.
+    pub fn with(mut self, change: impl FnOnce(&mut OAuthSettings)) -> Self {
         change(Arc::make_mut(&mut self.settings));
         self
     }
 
-    /// Says who shows the login page.
+    /// Sets the browser that shows the login page.
     pub fn with_browser(self, browser: Arc<dyn Browser>) -> Self {
-        self.set(|it| it.browser = Some(browser))
-    }
-
-    /// Names the document that describes this program, for login servers that read such documents.
-    pub fn with_client_metadata_url(self, url: impl Into<String>) -> Self {
-        self.set(|it| it.client_metadata_url = Some(url.into()))
-    }
-
-    /// Uses a client that was registered by hand, with its secret where it has one. It is shown to the login server of
-    /// each server that this is used for; the secret only to the first one that each server names, or to the
-    /// [`issuer`](Self::with_issuer).
-    pub fn with_client(self, id: impl Into<String>, secret: Option<String>) -> Self {
-        self.set(|it| it.client = Some((id.into(), secret)))
-    }
-
-    /// Logs in at this login server only, whatever else a server names.
-    pub fn with_issuer(self, issuer: impl Into<String>) -> Self {
-        self.set(|it| it.issuer = Some(issuer.into()))
-    }
-
-    /// Lets servers of the public network name login servers of a private one. Servers that are in a private network
-    /// themselves may do so anyway.
-    pub fn allowing_private_addresses(self) -> Self {
-        self.set(|it| it.private_addresses = true)
-    }
-
-    /// Waits for the browser on this port of the loopback interface; by default on any free one.
-    pub fn with_redirect_port(self, port: u16) -> Self {
-        self.set(|it| it.redirect_port = port)
-    }
-
-    /// Asks for these scopes instead of those that the server names.
-    pub fn with_scopes(self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.set(|it| it.scopes = scopes.into_iter().map(Into::into).collect())
-    }
-
-    /// Bounds the time that a person may take; five minutes by default.
-    pub fn with_timeout(self, timeout: Duration) -> Self {
-        self.set(|it| it.timeout = timeout)
+        self.with(|it| it.browser = Some(browser))
     }
 
     /// The same for one connection, which has its own clock and has yet to be made.

@@ -67,7 +67,7 @@ impl Challenge {
         }
     }
 
-    /// The error where there is nobody to ask.
+    /// The error if no person can be asked.
     pub(super) fn unseen(&self) -> HttpError {
         match &self.scope {
             None => HttpError::LoginNeeded { hint: "There is no browser here to log in with.".to_owned() },

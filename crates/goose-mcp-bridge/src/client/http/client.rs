@@ -10,7 +10,7 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions as _, RequestId,
@@ -340,16 +340,12 @@ const SESSION_OVER: &str = "streamable HTTP session was re-initialized";
 pub(super) struct LostResponses(Arc<Mutex<HashSet<RequestId>>>);
 
 impl LostResponses {
-    fn lock(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.0.lock()
-    }
-
     /// Remembers a call whose answer is yet to come.
     pub(super) fn note(&self, message: &ClientJsonRpcMessage, answer: &StreamableHttpPostResponse) {
         let ClientJsonRpcMessage::Request(request) = message else { return };
         let is_answered = matches!(answer, StreamableHttpPostResponse::Json(..));
         if !is_answered && Effect::from_message(message) == Effect::Possible {
-            self.lock().insert(request.id.clone());
+            self.0.lock().insert(request.id.clone());
         }
     }
 
@@ -359,7 +355,7 @@ impl LostResponses {
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(id) = &cancelled.params.request_id
         {
-            self.lock().remove(id);
+            self.0.lock().remove(id);
         }
     }
 
@@ -370,7 +366,7 @@ impl LostResponses {
             ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        let was_open = id.is_some_and(|id| self.lock().remove(id));
+        let was_open = id.is_some_and(|id| self.0.lock().remove(id));
         if let ServerJsonRpcMessage::Error(error) = &mut message
             && was_open
             && is_lost(&error.error)

@@ -11,7 +11,7 @@ use goose_test_support::{KitchenSink, RecordingCaller};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    doors::Door,
+    transports::TransportKind,
     web::{Asked, Web, json_answer, status},
 };
 
@@ -19,7 +19,7 @@ fn object(value: Value) -> JsonObject {
     value.as_object().cloned().unwrap()
 }
 
-/// Every call that ends by itself and needs nobody.
+/// Every call that ends by itself and needs no caller.
 fn calls() -> Vec<(&'static str, Value)> {
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
     vec![
@@ -124,20 +124,20 @@ fn difference(expected: &str, actual: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_path_gives_the_same_answers_and_errors() {
-    let direct = Door::Direct.open().await;
+    let direct = TransportKind::Direct.open().await;
     let expected = transcript(&direct.extension).await;
-    for door in Door::WIRES {
-        let opened = door.open().await;
+    for kind in TransportKind::WIRES {
+        let opened = kind.open().await;
         let actual = transcript(&opened.extension).await;
         if let Some(difference) = difference(&expected, &actual) {
-            panic!("{door:?} differs from the direct path:\n{difference}");
+            panic!("{kind:?} differs from the direct path:\n{difference}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_direct_path_answers_is_right() {
-    let bench = Door::Direct.open().await.extension;
+    let bench = TransportKind::Direct.open().await.extension;
     let call = async |tool: &str, arguments: Value| {
         bench.call_tool(tool, object(arguments).into_iter().collect()).await
     };
@@ -186,19 +186,19 @@ async fn conversation(extension: &Arc<dyn Extension>) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_logs_and_questions_reach_the_caller_on_every_path() {
-    let expected = conversation(&Door::Direct.open().await.extension).await;
+    let expected = conversation(&TransportKind::Direct.open().await.extension).await;
     assert!(expected.contains("Hello, Ada!") && expected.contains("You did not say."), "{expected}");
-    for door in Door::WIRES {
-        if door == Door::Http(Lifecycle::Initialize) {
+    for kind in TransportKind::WIRES {
+        if kind == TransportKind::Http(Lifecycle::Initialize) {
             // There, log messages travel on a stream of their own; see the next test.
             continue;
         }
-        let opened = door
+        let opened = kind
             .open_with(ConnectOptions { log_level: Some(LogLevel::Debug), ..ConnectOptions::default() })
             .await;
         let actual = conversation(&opened.extension).await;
         if let Some(difference) = difference(&expected, &actual) {
-            panic!("{door:?} differs from the direct path:\n{difference}\n{actual}");
+            panic!("{kind:?} differs from the direct path:\n{difference}\n{actual}");
         }
     }
 }
@@ -206,15 +206,21 @@ async fn progress_logs_and_questions_reach_the_caller_on_every_path() {
 #[tokio::test(flavor = "multi_thread")]
 async fn over_http_before_2026_log_messages_may_come_late_but_are_never_lost_or_misattributed() {
     let direct = RecordingCaller::new();
-    Door::Direct.open().await.extension.call("report", JsonObject::new(), &direct.context()).await.unwrap();
+    TransportKind::Direct
+        .open()
+        .await
+        .extension
+        .call("report", JsonObject::new(), &direct.context())
+        .await
+        .unwrap();
     let surroundings = RecordingCaller::new();
     let options = ConnectOptions {
         log_level: Some(LogLevel::Debug),
         surroundings: surroundings.context(),
         ..ConnectOptions::default()
     };
-    let opened = Door::Http(Lifecycle::Initialize).open_with(options).await;
-    settle(Door::Http(Lifecycle::Initialize)).await;
+    let opened = TransportKind::Http(Lifecycle::Initialize).open_with(options).await;
+    settle(TransportKind::Http(Lifecycle::Initialize)).await;
     let (first, second) = (RecordingCaller::new(), RecordingCaller::new());
     opened.extension.call("report", JsonObject::new(), &first.context()).await.unwrap();
     opened.extension.call("echo", object(json!({ "message": "" })), &second.context()).await.unwrap();
@@ -232,8 +238,8 @@ async fn over_http_before_2026_log_messages_may_come_late_but_are_never_lost_or_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_call_ends_at_once_and_the_tool_is_told() {
-    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
-        let opened = door.open().await;
+    for kind in [TransportKind::Direct].into_iter().chain(TransportKind::WIRES) {
+        let opened = kind.open().await;
         let token = CancellationToken::new();
         let recorder = RecordingCaller::new();
         let context = recorder.context().with_cancellation(token.clone());
@@ -246,14 +252,14 @@ async fn a_cancelled_call_ends_at_once_and_the_tool_is_told() {
         assert_eq!(
             result,
             Err(ToolError::Cancelled("The call of `wait_for_ever` was cancelled.".into())),
-            "{door:?}"
+            "{kind:?}"
         );
         let extension = &opened.extension;
         until_async(async || extension.call_tool("was_cancelled", HashMap::new()).await == Ok(json!(true)))
             .await;
         // The server goes on.
         let answer = opened.extension.call_tool("echo", hashmap! { "message" => json!("still here") }).await;
-        assert_eq!(answer, Ok(json!({ "response": "still here" })), "{door:?}");
+        assert_eq!(answer, Ok(json!({ "response": "still here" })), "{kind:?}");
     }
 }
 
@@ -274,8 +280,8 @@ impl Caller for Silent {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
-    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
-        let opened = door.open().await;
+    for kind in [TransportKind::Direct].into_iter().chain(TransportKind::WIRES) {
+        let opened = kind.open().await;
         let (token, silent) = (CancellationToken::new(), Arc::new(Silent(tokio::sync::Notify::new())));
         let context = CallContext::new().with_caller(silent.clone()).with_cancellation(token.clone());
         let extension = Arc::clone(&opened.extension);
@@ -283,23 +289,23 @@ async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
         silent.0.notified().await;
         token.cancel();
         let result = tokio::time::timeout(Duration::from_secs(10), call).await.expect("it hangs").unwrap();
-        assert!(matches!(result, Err(ToolError::Cancelled(_))), "{door:?}: {result:?}");
+        assert!(matches!(result, Err(ToolError::Cancelled(_))), "{kind:?}: {result:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_side_by_side_ask_their_own_callers() {
-    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
-        let opened = door.open().await;
+    for kind in [TransportKind::Direct].into_iter().chain(TransportKind::WIRES) {
+        let opened = kind.open().await;
         let recorders = [RecordingCaller::new(), RecordingCaller::declining(), RecordingCaller::new()];
         let calls = recorders.iter().map(|recorder| {
             let (extension, context) = (Arc::clone(&opened.extension), recorder.context());
             async move { extension.call("ask_name", JsonObject::new(), &context).await.unwrap().as_text() }
         });
         let answers = futures::future::join_all(calls).await;
-        assert_eq!(answers, ["Hello, Ada!", "You did not say.", "Hello, Ada!"], "{door:?}");
+        assert_eq!(answers, ["Hello, Ada!", "You did not say.", "Hello, Ada!"], "{kind:?}");
         for recorder in &recorders {
-            assert_eq!(recorder.seen(), ["asked: ElicitForm"], "{door:?}");
+            assert_eq!(recorder.seen(), ["asked: ElicitForm"], "{kind:?}");
         }
     }
 }
@@ -325,28 +331,28 @@ async fn questions_pass_through_a_server_that_stands_in_between() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_tool_is_guarded_on_the_wire_too() {
-    for door in Door::WIRES {
-        let opened = door.open().await;
+    for kind in TransportKind::WIRES {
+        let opened = kind.open().await;
         let nobody = CallContext::new();
         let prompt = opened.extension.get_prompt("broken", JsonObject::new(), &nobody);
         let prompt = tokio::time::timeout(Duration::from_secs(10), prompt).await.expect("no answer");
         assert!(
             matches!(&prompt, Err(ToolError::ExecutionError(text)) if text.contains("bug")),
-            "{door:?}: {prompt:?}"
+            "{kind:?}: {prompt:?}"
         );
         let huge = opened.extension.read_resource("note://huge", &nobody);
         let huge = tokio::time::timeout(Duration::from_secs(30), huge).await.expect("no answer");
-        assert!(huge.is_err(), "{door:?}");
+        assert!(huge.is_err(), "{kind:?}");
         let after = opened.extension.read_resource("note://1", &CallContext::new()).await;
-        assert!(after.is_ok(), "{door:?}: {after:?}");
+        assert!(after.is_ok(), "{kind:?}: {after:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_tool_reports_too_fast_is_counted_not_lost_silently() {
     const TIMES: usize = 5000;
-    for door in [Door::Duplex(Lifecycle::Discover), Door::Duplex(Lifecycle::Initialize)] {
-        let opened = door.open().await;
+    for kind in [TransportKind::Duplex(Lifecycle::Discover), TransportKind::Duplex(Lifecycle::Initialize)] {
+        let opened = kind.open().await;
         let recorder = RecordingCaller::new();
         opened
             .extension
@@ -358,37 +364,37 @@ async fn what_a_tool_reports_too_fast_is_counted_not_lost_silently() {
         let dropped = seen.iter().find_map(|line| {
             line.strip_prefix("entry: Warning None \"")?.split(' ').next()?.parse::<usize>().ok()
         });
-        assert_eq!(told + dropped.unwrap_or_default(), TIMES, "{door:?}: {:?}", seen.last());
+        assert_eq!(told + dropped.unwrap_or_default(), TIMES, "{kind:?}: {:?}", seen.last());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_session_and_folder_reach_local_servers_only() {
-    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
-        let opened = door.open().await;
+    for kind in [TransportKind::Direct].into_iter().chain(TransportKind::WIRES) {
+        let opened = kind.open().await;
         let context = CallContext::new().with_session_id("s-1").with_working_dir("/some/where");
         let answer = opened.extension.call("surroundings", JsonObject::new(), &context).await.unwrap();
-        let expected = match door {
-            Door::Http(_) => json!({ "dir": ".", "session": null }),
+        let expected = match kind {
+            TransportKind::Http(_) => json!({ "dir": ".", "session": null }),
             _ => json!({ "dir": "/some/where", "session": "s-1" }),
         };
-        assert_eq!(answer.into_value(), Ok(expected), "{door:?}");
+        assert_eq!(answer.into_value(), Ok(expected), "{kind:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_tool_list_comes_as_a_new_snapshot() {
-    for door in [Door::Direct].into_iter().chain(Door::WIRES) {
-        let opened = door.open().await;
+    for kind in [TransportKind::Direct].into_iter().chain(TransportKind::WIRES) {
+        let opened = kind.open().await;
         let before = opened.extension.tools().len();
         let feed = opened.extension.changes().unwrap();
-        settle(door).await;
+        settle(kind).await;
         opened.extension.call_tool("grow", HashMap::new()).await.unwrap();
         until(|| feed.latest().is_some()).await;
         let grown = feed.latest().unwrap();
-        assert_eq!(opened.extension.tools().len(), before, "{door:?}: the old snapshot stays as it was");
-        assert_eq!(grown.tools().len(), before + 1, "{door:?}");
-        assert_eq!(grown.call_tool("late_arrival", HashMap::new()).await, Ok(json!("I am late")), "{door:?}");
+        assert_eq!(opened.extension.tools().len(), before, "{kind:?}: the old snapshot stays as it was");
+        assert_eq!(grown.tools().len(), before + 1, "{kind:?}");
+        assert_eq!(grown.call_tool("late_arrival", HashMap::new()).await, Ok(json!("I am late")), "{kind:?}");
     }
 }
 
@@ -399,7 +405,7 @@ async fn a_connection_ends_with_its_last_snapshot() {
         let (reader, writer) = tokio::io::split(server);
         let serving = tokio::spawn(serve(KitchenSink::new()).streams(reader, writer));
         let extension = connect(client, ConnectOptions::default()).await.unwrap();
-        settle(Door::Duplex(Lifecycle::Auto)).await;
+        settle(TransportKind::Duplex(Lifecycle::Auto)).await;
         if grows {
             extension.call_tool("grow", HashMap::new()).await.unwrap();
             let feed = extension.changes().unwrap();
@@ -417,17 +423,17 @@ async fn a_connection_ends_with_its_last_snapshot() {
 #[tokio::test(flavor = "multi_thread")]
 async fn subscribers_hear_of_changed_resources() {
     use goose_extension::Change;
-    for door in Door::WIRES {
-        let opened = door.open().await;
+    for kind in TransportKind::WIRES {
+        let opened = kind.open().await;
         let mut events = opened.extension.changes().unwrap().subscribe();
         opened.extension.subscribe("note://1").await.unwrap();
-        settle(door).await;
+        settle(kind).await;
         for uri in ["note://2", "note://1"] {
             opened.extension.call_tool("touch", hashmap! { "uri" => json!(uri) }).await.unwrap();
         }
         let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
-        let event = event.unwrap_or_else(|_| panic!("{door:?}: no event"));
-        assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{door:?}");
+        let event = event.unwrap_or_else(|_| panic!("{kind:?}: no event"));
+        assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{kind:?}");
         opened.extension.unsubscribe("note://1").await.unwrap();
     }
 }
@@ -446,10 +452,10 @@ async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
             let mut events = stayer.changes().unwrap().subscribe();
             leaver.subscribe("note://1").await.unwrap();
             stayer.subscribe("note://1").await.unwrap();
-            settle(Door::Http(near)).await;
+            settle(TransportKind::Http(near)).await;
             leaver.unsubscribe("note://1").await.unwrap();
             drop(leaver);
-            settle(Door::Http(near)).await;
+            settle(TransportKind::Http(near)).await;
             stayer.call_tool("touch", hashmap! { "uri" => json!("note://1") }).await.unwrap();
             let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
             let event = event.unwrap_or_else(|_| panic!("{near:?} {far:?}: no event"));
@@ -461,17 +467,17 @@ async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_who_share_a_server_may_leave() {
     use goose_extension::Change;
-    for door in Door::WIRES {
-        let opened = door.open().await;
+    for kind in TransportKind::WIRES {
+        let opened = kind.open().await;
         let mut events = opened.extension.changes().unwrap().subscribe();
         opened.extension.subscribe("note://1").await.unwrap();
         opened.extension.subscribe("note://1").await.unwrap();
         opened.extension.unsubscribe("note://1").await.unwrap();
-        settle(door).await;
+        settle(kind).await;
         opened.extension.call_tool("touch", hashmap! { "uri" => json!("note://1") }).await.unwrap();
         let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
-        let event = event.unwrap_or_else(|_| panic!("{door:?}: no event"));
-        assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{door:?}");
+        let event = event.unwrap_or_else(|_| panic!("{kind:?}: no event"));
+        assert_eq!(event, Ok(Change::ResourceUpdated("note://1".into())), "{kind:?}");
         opened.extension.unsubscribe("note://1").await.unwrap();
     }
 }
@@ -518,8 +524,8 @@ async fn a_ping_does_not_wait_for_calls() {
 }
 
 /// Streams that a client opens in the background (listen, GET) take a moment to stand.
-async fn settle(door: Door) {
-    if door != Door::Direct {
+async fn settle(kind: TransportKind) {
+    if kind != TransportKind::Direct {
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
 }

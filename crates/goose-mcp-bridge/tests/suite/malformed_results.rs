@@ -1,4 +1,4 @@
-//! Results of strangers: bounded and valid, and never the end of the connection.
+//! Untrusted results: bounded and valid, and never the end of the connection.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use goose_extension::{Extension, JsonObject, prelude::*};
 use goose_mcp_bridge::ConnectOptions;
 use tokio::sync::mpsc;
 
-use crate::bad_servers::{Server, play, work};
+use crate::faulty_servers::{Server, play, work};
 
 /// Returns a result after it was made safe.
 async fn called(result: Value) -> ToolResult<ToolOutput> {

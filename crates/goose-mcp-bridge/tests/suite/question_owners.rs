@@ -1,4 +1,4 @@
-//! Whose a question or a log message is, when the server does not say so; and how long it is anybody's.
+//! The owner of a question or a log message, when the server does not name it, and for how long.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::bad_servers::{Server, play};
+use crate::faulty_servers::{Server, play};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -159,7 +159,7 @@ async fn a_question_for_a_withdrawn_call_reaches_nobody_else() {
     assert_eq!((&answer["id"], answer["error"].is_object()), (&json!("too late"), true), "{answer}");
     assert_eq!((one.asked(), other.asked()), (0, 0));
 
-    // Once the late answer is here, nobody else can be meant.
+    // Once the late answer is here, no other caller can be meant.
     puppet.finish(&first).await;
     puppet.ask("in time").await;
     let answer = puppet.next().await;

@@ -1,4 +1,4 @@
-//! Questions of strangers: bounded, and the answers fit them. While we are asked, the server's time does not run.
+//! Untrusted questions: bounded, and the answers fit them. While we are asked, the server's time does not run.
 
 use std::{
     sync::{Arc, Mutex},
@@ -11,7 +11,7 @@ use goose_extension::{
 };
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, connect, serve};
 
-use crate::bad_servers::{Server, play};
+use crate::faulty_servers::{Server, play};
 
 /// Gives a prepared answer after a while.
 struct Person {

@@ -10,14 +10,14 @@ use goose_test_support::{KitchenSink, binary};
 
 /// A path, and on it an era of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum TransportKind {
     Direct,
     Duplex(Lifecycle),
     Stdio(Lifecycle),
     Http(Lifecycle),
 }
 
-impl Door {
+impl TransportKind {
     /// Every path, on both eras.
     pub(crate) const WIRES: [Self; 6] = [
         Self::Duplex(Lifecycle::Discover),

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
-use crate::doors::Door;
+use crate::transports::TransportKind;
 
 const BOTH: [Lifecycle; 2] = [Lifecycle::Discover, Lifecycle::Initialize];
 
@@ -130,10 +130,10 @@ async fn news(extension: &Arc<dyn Extension>) -> Vec<String> {
     vec![format!("{event:?} {answer:?} {before} {} {late:?}", grown.tools().len())]
 }
 
-async fn session(extension: &Arc<dyn Extension>, door: Door) -> Vec<String> {
+async fn session(extension: &Arc<dyn Extension>, kind: TransportKind) -> Vec<String> {
     let mut told = calls(extension).await;
     // There log messages may come late, and the stream of news opens at some time.
-    if door != Door::Http(Lifecycle::Initialize) {
+    if kind != TransportKind::Http(Lifecycle::Initialize) {
         told.extend(conversations(extension).await);
         told.extend(news(extension).await);
     }
@@ -142,30 +142,33 @@ async fn session(extension: &Arc<dyn Extension>, door: Door) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_gives_the_same_answers_as_the_server() {
-    for door in Door::WIRES {
-        let (Door::Duplex(lifecycle) | Door::Stdio(lifecycle) | Door::Http(lifecycle)) = door else {
+    for kind in TransportKind::WIRES {
+        let (TransportKind::Duplex(lifecycle)
+        | TransportKind::Stdio(lifecycle)
+        | TransportKind::Http(lifecycle)) = kind
+        else {
             continue;
         };
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("new").join("tape.json");
         let tape = Tape::record(&file);
         assert!(!tape.is_replay());
-        let opened = door
+        let opened = kind
             .open_with(ConnectOptions {
                 interceptor: Some(Arc::new(tape.clone())),
                 ..ConnectOptions::default()
             })
             .await;
-        let real = session(&opened.extension, door).await;
+        let real = session(&opened.extension, kind).await;
         drop(opened);
         tape.finish().unwrap();
 
         let tape = Tape::replay(&file).unwrap();
         assert!(tape.is_replay());
         let extension = replayed(&tape, lifecycle).await;
-        let again = within(session(&extension, door)).await;
-        assert_eq!(again, real, "{door:?}");
-        tape.finish().unwrap_or_else(|error| panic!("{door:?}: {error}"));
+        let again = within(session(&extension, kind)).await;
+        assert_eq!(again, real, "{kind:?}");
+        tape.finish().unwrap_or_else(|error| panic!("{kind:?}: {error}"));
     }
 }
 

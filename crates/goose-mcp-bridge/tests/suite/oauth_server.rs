@@ -25,7 +25,7 @@ use crate::web::{Asked, Web, json_answer, mcp, status, with_header};
 
 /// The state and the behaviour of the login server.
 #[derive(Default)]
-pub(crate) struct Office {
+pub(crate) struct LoginServer {
     /// The address of the MCP server.
     pub(crate) server: String,
     /// The address of the login server.
@@ -69,31 +69,34 @@ pub(crate) struct Office {
     pub(crate) moved: Option<String>,
 }
 
-pub(crate) type Shared = Arc<Mutex<Office>>;
+pub(crate) type Shared = Arc<Mutex<LoginServer>>;
 
-pub(crate) fn lock(office: &Shared) -> MutexGuard<'_, Office> {
-    office.lock().unwrap()
+pub(crate) fn lock(login_server: &Shared) -> MutexGuard<'_, LoginServer> {
+    login_server.lock().unwrap()
 }
 
 /// A snapshot of the state.
-pub(crate) fn look<T>(office: &Shared, read: impl FnOnce(&Office) -> T) -> T {
-    read(&lock(office))
+pub(crate) fn look<T>(login_server: &Shared, read: impl FnOnce(&LoginServer) -> T) -> T {
+    read(&lock(login_server))
 }
 
-pub(crate) async fn office() -> (Web, Shared) {
-    let office = Shared::default();
-    let (server, desk) = (serve(&office, Office::answer).await, serve(&office, Office::answer_at_desk).await);
-    let mut filled = lock(&office);
+pub(crate) async fn oauth_server() -> (Web, Shared) {
+    let login_server = Shared::default();
+    let (server, desk) = (
+        serve(&login_server, LoginServer::answer).await,
+        serve(&login_server, LoginServer::answer_at_desk).await,
+    );
+    let mut filled = lock(&login_server);
     (filled.server, filled.url) = (server.url(""), desk.url(""));
     filled.desk = Some(desk);
     drop(filled);
-    (server, office)
+    (server, login_server)
 }
 
-async fn serve(office: &Shared, answer: fn(&mut Office, &Asked) -> Response<Body>) -> Web {
-    let office = Arc::clone(office);
+async fn serve(login_server: &Shared, answer: fn(&mut LoginServer, &Asked) -> Response<Body>) -> Web {
+    let login_server = Arc::clone(login_server);
     let web = Web::serve(move |asked| {
-        let answer = answer(&mut lock(&office), &asked);
+        let answer = answer(&mut lock(&login_server), &asked);
         async move { answer }
     });
     web.await
@@ -109,7 +112,7 @@ fn refusal(error: &str, status: u16) -> Response<Body> {
     response
 }
 
-impl Office {
+impl LoginServer {
     fn answer(&mut self, asked: &Asked) -> Response<Body> {
         match asked.uri.path() {
             "/.well-known/oauth-protected-resource/mcp" if !self.silent => json_answer(&json!({

@@ -1,9 +1,9 @@
-//! Tool lists of strangers: what cannot be used is dropped and named, the rest works.
+//! Untrusted tool lists: what cannot be used is dropped and named, the rest works.
 
 use goose_extension::{Extension, ToolGroup, prelude::*};
 use goose_mcp_bridge::{ConnectOptions, DroppedTool};
 
-use crate::bad_servers::{Server, play};
+use crate::faulty_servers::{Server, play};
 
 /// Returns the tools of a list that are kept, and those that are dropped.
 async fn listed(options: ConnectOptions, tools: Value) -> (Vec<Tool>, Vec<DroppedTool>) {
@@ -144,7 +144,7 @@ async fn long_descriptions_and_instructions_are_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_cannot_put_its_tools_into_groups() {
+async fn an_untrusted_server_cannot_put_its_tools_into_groups() {
     let list = json!([{ "name": "rm", "inputSchema": {}, "_meta": { "goose/groups": ["read"] } }]);
     let (tools, _) = listed(ConnectOptions::default(), list.clone()).await;
     assert_eq!((tools[0].groups(), tools[0].meta()), ([].as_slice(), None));

@@ -25,7 +25,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where it is not a regular file, or cannot be read. A missing file is not an error.
+    /// Fails if it is not a regular file, or cannot be read. A missing file is not an error.
     fn read(&self, file: &FileTarget, limit: u64) -> Result<FileRead, FileError>;
 
     /// Replaces a file's content as a whole, or creates the file with its folders. What belongs to the file (permissions, owner,
@@ -33,7 +33,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where it cannot be written, is protected, or is not at the `expected` version any more (`None`: not there).
+    /// Fails if it cannot be written, is protected, or is not at the `expected` version any more (`None`: not there).
     fn replace(
         &self,
         file: &FileTarget,
@@ -45,7 +45,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where it cannot be started.
+    /// Fails if it cannot be started.
     fn spawn(&self, command: CommandSpec) -> io::Result<StartedCommand>;
 }
 
@@ -235,20 +235,20 @@ pub trait RunningCommand: Send {
     ///
     /// # Errors
     ///
-    /// Where the system cannot tell.
+    /// Fails if the system cannot tell.
     async fn wait(&mut self) -> io::Result<ExitStatus>;
 
     /// Ends the program and everything that it started: it may end by itself within `grace`, then it is asked to, then it is killed.
     ///
     /// # Errors
     ///
-    /// Where it cannot be ended.
+    /// Fails if it cannot be ended.
     async fn stop(self: Box<Self>, grace: Duration) -> io::Result<ExitStatus>;
 
     /// Waits until the program itself has ended, and lets what it has left in the background run until goose ends.
     ///
     /// # Errors
     ///
-    /// Where the system cannot tell how it ended.
+    /// Fails if the system cannot tell how it ended.
     async fn release(self: Box<Self>) -> io::Result<ExitStatus>;
 }

@@ -45,7 +45,7 @@ pub trait ToolCaller: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where nothing was run: the tool is not in the agent's toolset, the arguments do not fit, or a rule or a person
+    /// Fails if nothing was run: the tool is not in the agent's toolset, the arguments do not fit, or a rule or a person
     /// said no.
     async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput>;
 }

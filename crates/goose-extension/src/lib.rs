@@ -42,7 +42,6 @@ mod guard;
 mod looks_secret;
 #[doc(hidden)]
 pub mod macros;
-mod media;
 mod message;
 mod notifier;
 mod output;
@@ -52,7 +51,6 @@ mod redact;
 mod registry;
 mod requirements;
 pub mod schema;
-mod subscriptions;
 mod tool;
 mod visible;
 
@@ -62,6 +60,7 @@ pub use backend::{
     RunningCommand, StartedCommand,
 };
 pub use caller::{Answer, Caller, CallerId, LogEntry, Progress, Question, QuestionKind};
+pub use changes::Subscriptions;
 pub use changes::{Change, ChangeFeed};
 pub use context::{CallContext, Model, ToolCaller};
 pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, ToolResult};
@@ -69,7 +68,7 @@ pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
 pub use looks_secret::{is_secret_variable, looks_secret};
-pub use media::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
+pub use message::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
 pub use message::{Message, MessageContent, Opaque, Reasoning, Role, stored_output};
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
 pub use output::{
@@ -85,7 +84,6 @@ pub use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument,
     PromptMessage, Reference, ResourceTemplate,
 };
-pub use subscriptions::Subscriptions;
 pub use tool::{CheckedArguments, JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
 pub use visible::{is_misleading, visible, visible_exactly, visible_line};
 

@@ -20,7 +20,7 @@ use crate::{questions::ElicitationSchema, tool::JsonObject};
 /// nothing fits, and every call of the tool is answered with the reason.
 pub fn input_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = object_schema::<T>(SchemaSettings::draft2020_12().for_deserialize());
-    if !Forms::of(&schema).object {
+    if !Forms::new(&schema).object {
         return impossible(schema.get("type").unwrap_or(&Value::Null));
     }
     schema.insert("type".to_owned(), json!("object"));
@@ -60,7 +60,7 @@ pub fn output_schema<T: JsonSchema>() -> JsonObject {
 /// A result that is not an object travels under `wrapper`, so that is where its schema goes; what may be either is
 /// announced as either.
 pub(crate) fn announced_output(schema: &JsonObject, wrapper: &str) -> JsonObject {
-    let forms = Forms::of(schema);
+    let forms = Forms::new(schema);
     let mut root = JsonObject::from_iter([("type".to_owned(), json!("object"))]);
     let mut inner = schema.clone();
     for shared in ["$schema", "$defs"] {
@@ -120,12 +120,12 @@ impl Forms {
     const NONE: Self = Self { object: false, other: false };
 
     /// Returns what `root` accepts.
-    fn of(root: &JsonObject) -> Self {
-        Self::of_part(root, root, &mut { MAX_PARTS })
+    fn new(root: &JsonObject) -> Self {
+        Self::new_part(root, root, &mut { MAX_PARTS })
     }
 
     /// Returns what `schema`, a part of `root`, accepts; anything, once `parts` have been inspected.
-    fn of_part(schema: &JsonObject, root: &JsonObject, parts: &mut usize) -> Self {
+    fn new_part(schema: &JsonObject, root: &JsonObject, parts: &mut usize) -> Self {
         *parts = parts.saturating_sub(1);
         if *parts == 0 {
             return Self::ANY;
@@ -135,7 +135,7 @@ impl Forms {
             return Self { object: allows_object(declared), other: !only_objects };
         }
         let found = |schema: &Value, parts: &mut usize| match schema.as_object() {
-            Some(schema) => Self::of_part(schema, root, parts),
+            Some(schema) => Self::new_part(schema, root, parts),
             None => Self::ANY,
         };
         if let Some(forms) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array()) {

@@ -19,7 +19,7 @@ use tracing_subscriber::EnvFilter;
 
 const DEFAULT_BUILTIN: &str = "memory";
 
-/// What commands of the developer are given of our environment.
+/// The environment of the developer's commands.
 const VARIABLES: [&str; 7] = ["PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR", "GOOSE_SHELL"];
 
 /// The exit code for a command line that makes no sense.
@@ -56,7 +56,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Somebody who starts this by hand sees nothing otherwise: it waits for a program to speak to it.
+/// Started by hand, it would show nothing otherwise: it waits for a program to speak to it.
 fn greet_person(name: &str) -> io::Result<()> {
     if !io::stdin().is_terminal() {
         return Ok(());

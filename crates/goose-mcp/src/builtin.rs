@@ -6,7 +6,7 @@ use goose_extension::Extension;
 
 use crate::{developer::Developer, memory::Memory, tutorial::Tutorial};
 
-/// What the built-ins are told by the program that runs them.
+/// Settings of the built-ins, from the program that runs them.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Settings {
@@ -16,7 +16,7 @@ pub struct Settings {
     pub working_dir: Option<PathBuf>,
     /// The variables that commands get, secrets left out. Commands inherit nothing else.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Where long outputs of commands are put, for as long as they are of use. Without it they are only cut.
+    /// The folder for long outputs of commands. Without it they are only cut.
     pub scratch_dir: Option<PathBuf>,
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Settings {
 pub struct Builtin {
     /// The name in configurations and on command lines.
     pub name: &'static str,
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     pub summary: &'static str,
     build: fn(&Settings) -> Arc<dyn Extension>,
 }

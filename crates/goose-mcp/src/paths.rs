@@ -1,4 +1,4 @@
-//! Where goose keeps its configuration, for the programs that serve the built-ins. The built-ins themselves are
+//! The folder of goose's configuration, for the programs that serve the built-ins. The built-ins themselves are
 //! told where their files are.
 
 use std::{ffi::OsString, path::PathBuf};

@@ -6,7 +6,7 @@
 //! even by `kill -9`, a watcher ends what is left.
 //!
 //! - `spec`: the description of a program, the one place where a command is made;
-//! - `process`: the handle; `exit`: how a process ended, seen without reaping it;
+//! - `process`: the handle, and the exit status, read without reaping the process;
 //! - `tree`: the members of a process's tree, and ways to end all of them;
 //! - `table`: the processes of the machine, from `/proc` or, where there is none, from `ps`;
 //! - `marker`: the variable in the environment that finds those who left the group;
@@ -14,11 +14,10 @@
 //! - `tail`: the last lines that a program wrote;
 //! - `protect`: keeps other processes out of this one.
 //!
-//! What can still escape: a process that left the group *and* whose parent is gone *and* whose environment we cannot see,
+//! A process can still escape if it left the group *and* its parent is gone *and* its environment is not visible,
 //! because it emptied it, or because the system hides it from us (programs that guard their memory, such as `ssh-agent` and `goose`,
-//! or that run as somebody else).
+//! or that run as another user).
 
-mod exit;
 mod marker;
 mod process;
 mod protect;

@@ -15,7 +15,7 @@ use std::{
 /// The variable that has the mark. `watcher.sh` knows it too.
 pub(crate) const VARIABLE: &str = "GOOSE_OWNED_BY";
 
-/// What no other goose process has.
+/// A value that no other goose process has.
 pub(crate) fn run_id() -> &'static str {
     static RUN_ID: LazyLock<String> = LazyLock::new(|| format!("{:016x}{:016x}", random(), random()));
     &RUN_ID

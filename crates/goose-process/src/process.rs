@@ -2,29 +2,34 @@
 
 use std::{
     io,
+    os::unix::process::ExitStatusExt as _,
     process::ExitStatus,
     sync::{OnceLock, mpsc},
     thread,
     time::Duration,
 };
 
-use rustix::{io::Errno, process::Pid};
+use rustix::{
+    io::Errno,
+    process::{Pid, WaitId, WaitIdOptions, WaitIdStatus},
+};
 use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    signal::unix::{SignalKind, signal},
     time::{sleep, timeout},
 };
 
 use crate::{
-    exit, marker,
+    marker,
     spec::ProcessSpec,
     tree::{self, Tree},
     watcher,
 };
 
-/// How long a process that was killed may take to be gone.
+/// Time limit for the end of a killed process.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// How often we look whether a group that has lost its leader is empty. Numbers are not given anew that fast.
+/// Pause between checks of a group that has lost its leader. Process ids are not reused that fast.
 const LINGER_PAUSE: Duration = Duration::from_millis(500);
 
 /// The pause between two looks at a program in the foreground.
@@ -35,7 +40,7 @@ const FOREGROUND_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 ///
-/// Where the program cannot be started.
+/// Fails if the program cannot be started.
 ///
 /// # Panics
 ///
@@ -60,7 +65,7 @@ pub fn spawn(spec: &ProcessSpec) -> io::Result<Process> {
 ///
 /// # Errors
 ///
-/// Where the program cannot be started or waited for.
+/// Fails if the program cannot be started or waited for.
 pub fn run_in_foreground(
     spec: &ProcessSpec,
     keep_waiting: impl Fn() -> bool,
@@ -83,7 +88,7 @@ pub fn run_in_foreground(
 ///
 /// # Errors
 ///
-/// Where the program cannot be started.
+/// Fails if the program cannot be started.
 pub async fn start_detached(spec: &ProcessSpec, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let mut child = Command::from(spec.group_command()?).spawn()?;
     timeout(limit, child.wait()).await.ok().transpose()
@@ -131,22 +136,22 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// Where the system cannot tell.
+    /// Fails if the system cannot tell.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         match self.status {
             Some(status) => Ok(status),
-            None => Ok(*self.status.insert(exit::wait(self.leader).await?)),
+            None => Ok(*self.status.insert(wait_without_reaping(self.leader).await?)),
         }
     }
 
-    /// How the program itself has ended, if it has.
+    /// Returns the program's own exit status, if it has ended.
     ///
     /// # Errors
     ///
-    /// Where the system cannot tell.
+    /// Fails if the system cannot tell.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
-            self.status = exit::look(self.leader)?;
+            self.status = exit_status(self.leader)?;
         }
         Ok(self.status)
     }
@@ -158,7 +163,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// Where the system cannot tell how the program ended.
+    /// Fails if the system cannot tell how the program ended.
     pub async fn release(mut self) -> io::Result<ExitStatus> {
         let status = self.wait().await?;
         if let Some(child) = self.child.as_mut() {
@@ -187,7 +192,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// Where even the kernel cannot end the program, or cannot tell how it ended.
+    /// Fails if even the kernel cannot end the program, or cannot tell how it ended.
     pub async fn stop(mut self, grace: Duration) -> io::Result<ExitStatus> {
         if self.try_wait()?.is_none() {
             self.take_stdin();
@@ -204,7 +209,7 @@ impl Process {
     }
 }
 
-/// Waits until a group without its leader is empty: only then can its number become somebody else's, and the watcher
+/// Waits until a group without its leader is empty: only then can its number be reused, and the watcher
 /// must not know it any longer. Those who left the group are found by their mark.
 async fn linger(group: Pid, id: u32) {
     while is_anybody_in(group) {
@@ -267,4 +272,33 @@ impl std::fmt::Debug for Process {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Process").field("id", &self.id).field("status", &self.status).finish_non_exhaustive()
     }
+}
+
+/// Waits until a child of ours has ended. Cancel-safe.
+async fn wait_without_reaping(child: Pid) -> io::Result<ExitStatus> {
+    // Listening comes first: an end between the look and the listening would be missed.
+    let mut ends = signal(SignalKind::child())?;
+    loop {
+        if let Some(status) = exit_status(child)? {
+            return Ok(status);
+        }
+        ends.recv().await;
+    }
+}
+
+/// Returns the exit status of a child process, if it has ended.
+fn exit_status(child: Pid) -> io::Result<Option<ExitStatus>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(rustix::process::waitid(WaitId::Pid(child), options)?.as_ref().map(decode_status))
+}
+
+/// The status as `wait` encodes it: the code in the second byte, or the signal in the first.
+fn decode_status(ended: &WaitIdStatus) -> ExitStatus {
+    const CORE_DUMPED: i32 = 0x80;
+    let raw = match (ended.exit_status(), ended.terminating_signal()) {
+        (Some(code), _) => (code & 0xff) << 8,
+        (None, Some(signal)) if ended.dumped() => signal | CORE_DUMPED,
+        (None, signal) => signal.unwrap_or_default(),
+    };
+    ExitStatus::from_raw(raw)
 }

@@ -10,7 +10,7 @@ pub(crate) struct Entry {
     pub(crate) group: u32,
     /// When it started, in ticks since the machine did; 0 where that is not known.
     pub(crate) started: u64,
-    /// Whether it carries the mark that was asked for.
+    /// True if it carries the mark.
     pub(crate) is_marked: bool,
 }
 
@@ -47,7 +47,7 @@ mod proc {
         entries.map(|entry| Entry { is_marked: is_marked(entry.pid, wanted), ..entry }).collect()
     }
 
-    /// How many of the newest processes are looked at.
+    /// Maximum number of the newest processes that are read.
     const NEWEST: u32 = 4;
 
     /// The last field of `/proc/loadavg` is the id that was given last; those before it are the next oldest, until ids wrap.

@@ -9,16 +9,16 @@ use tokio::{
     task::AbortHandle,
 };
 
-/// How much of a stream is kept.
+/// Bytes kept of a stream.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// How many lines of a stream are kept.
+/// Lines kept of a stream.
 const MAX_LINES: usize = 200;
 
-/// How much of the beginning of one line is kept.
+/// Bytes kept of the beginning of one line.
 const MAX_LINE_BYTES: usize = 4 * 1024;
 
-/// How much is read at once.
+/// Size of one read.
 const CHUNK_BYTES: usize = 8 * 1024;
 
 /// The last lines that a program wrote: at most 200, and 64 KiB. The stream is read to its end, so that the program
@@ -144,7 +144,7 @@ impl Lines {
 #[derive(Default)]
 struct Line {
     kept: Vec<u8>,
-    /// How many bytes were dropped.
+    /// Number of bytes dropped.
     cut: u64,
 }
 

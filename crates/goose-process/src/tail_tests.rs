@@ -1,4 +1,4 @@
-//! What is kept of a stream, whatever it writes and however it arrives.
+//! The part of a stream that is kept, whatever it writes and however it arrives.
 
 use super::*;
 

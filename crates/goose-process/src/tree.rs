@@ -1,7 +1,7 @@
 //! The tree of a process: who belongs to it, and how all of them are ended.
 //!
 //! The members are those of the leader's group, those that carry its mark, and the descendants of both. The leader is
-//! not reaped before the tree has ended, so the number of its group cannot become somebody else's.
+//! not reaped before the tree has ended, so the number of its group cannot be reused.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,21 +18,21 @@ use tokio::time::{Instant, sleep};
 
 use crate::table::{self, Entry};
 
-/// How often the tree is searched for newcomers while it is killed.
+/// Maximum number of searches for new processes while the tree is killed.
 const MAX_ROUNDS: usize = 32;
-/// How many searches in a row find nobody new before all are believed to be signalled. One search is not enough: whoever
+/// Searches in a row that must find no new process before all count as signalled. One search is not enough: a process that
 /// starts the next one and ends can be gone, and the next one not yet there, at the moment each of them is looked at.
 const QUIET_ROUNDS: usize = 2;
-/// How long the newest processes of the machine are watched between two searches.
+/// Time that the newest processes of the machine are watched between two searches.
 const KILL_NEWEST_TIME: Duration = Duration::from_millis(4);
 
-/// How long those who are asked to end may take.
+/// Time limit after a request to end.
 const TERM_TIME: Duration = Duration::from_secs(1);
 
-/// How long those who were killed may take; the kernel may have much to clean up.
+/// Time limit after a kill; the kernel may have much to clean up.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
-/// How often we look whether they are gone.
+/// Pause between two checks.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -42,7 +42,7 @@ pub(crate) struct Tree {
     leader: u32,
     started: u64,
     mark: Arc<str>,
-    /// Who was seen, and when they started: one whose parent has ended is still known.
+    /// Processes that were seen, with their start times: one whose parent has ended is still known.
     known: BTreeMap<u32, u64>,
 }
 
@@ -84,7 +84,7 @@ impl Tree {
         }
     }
 
-    /// Whether anybody of those who were seen is still alive. Cheaper than a search.
+    /// Returns whether a known process is still alive. Cheaper than a search.
     pub(crate) fn is_seen_alive(&self) -> bool {
         self.known.iter().any(|(&pid, &started)| table::started(pid) == Some(started))
     }
@@ -94,7 +94,7 @@ impl Tree {
         members.iter().for_each(|&pid| send(pid, Signal::TERM));
     }
 
-    /// Kills everybody, and looks again until nobody new is found. Returns when all have been signalled; a moment later
+    /// Kills all processes, and searches again until no new one is found. Returns when all have been signalled; a moment later
     /// they are gone.
     pub(crate) fn kill(&mut self) {
         let mut signalled = BTreeSet::new();
@@ -117,7 +117,7 @@ impl Tree {
     }
 
     /// Kills those who carry the mark among the newest processes, which are quicker to look at than all of them: who
-    /// lives only to start the next one is caught here. Says whether there was anybody.
+    /// lives only to start the next one is caught here. Returns whether there was any.
     fn kill_newest(&self) -> bool {
         let began = Instant::now();
         let mut has_killed = false;
@@ -130,7 +130,7 @@ impl Tree {
         has_killed
     }
 
-    /// The whole group at once: nobody in it can start another one meanwhile.
+    /// The whole group at once: no process in it can start another one meanwhile.
     fn kill_group(&self) {
         let group = pid(self.leader).filter(|&group| group != rustix::process::getpgrp());
         if let Some(group) = group

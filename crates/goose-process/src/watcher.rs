@@ -14,14 +14,14 @@ use std::{
     process::{ChildStdin, Command, Stdio},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::marker;
 
 const SCRIPT: &str = include_str!("watcher.sh");
 
-/// Where the script finds `grep`, `sleep` and `ps` when our own path has none.
+/// The script's path to `grep`, `sleep` and `ps` if our own path has none.
 const MORE_PATH: &str = ":/usr/bin:/bin";
 
 struct Watcher {
@@ -34,13 +34,9 @@ struct Watcher {
 static WATCHER: Mutex<Watcher> =
     Mutex::new(Watcher { pipe: None, groups: BTreeSet::new(), has_warned: false });
 
-fn lock() -> MutexGuard<'static, Watcher> {
-    WATCHER.lock()
-}
-
 /// Has a watcher run before the first child does.
 pub(crate) fn prepare() {
-    let mut watcher = lock();
+    let mut watcher = WATCHER.lock();
     if watcher.pipe.is_none() {
         watcher.restart();
     }
@@ -48,16 +44,16 @@ pub(crate) fn prepare() {
 
 /// Tells the watcher about a group that lives.
 pub(crate) fn register(group: u32) {
-    let mut watcher = lock();
+    let mut watcher = WATCHER.lock();
     watcher.groups.insert(group);
     if !watcher.tell(&format!("+ {group}\n")) {
         watcher.restart();
     }
 }
 
-/// Tells the watcher that a group has ended, before its number can become somebody else's.
+/// Tells the watcher that a group has ended, before its number can be reused.
 pub(crate) fn forget(group: u32) {
-    let mut watcher = lock();
+    let mut watcher = WATCHER.lock();
     watcher.groups.remove(&group);
     // The next child starts another watcher where this one has died.
     watcher.tell(&format!("- {group}\n"));
@@ -81,7 +77,7 @@ impl Watcher {
         }
     }
 
-    /// Whether the watcher is there to hear. One that does not read, because it was stopped, still is: it must not see
+    /// Returns whether the watcher is alive. One that does not read, because it was stopped, is: it must not see
     /// the end of its pipe while we live.
     fn tell(&mut self, lines: &str) -> bool {
         let Some(pipe) = self.pipe.as_mut() else { return false };

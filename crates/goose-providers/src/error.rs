@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(policy.delay_at(1, &limited(None), 1.0), Some(Duration::from_secs(2)));
     }
 
-    /// Row 25: what waiting cannot mend is not asked again.
+    /// Row 25: errors that waiting cannot fix are not retried.
     #[test]
     fn hopeless_errors_are_not_retried() {
         let message = String::new;

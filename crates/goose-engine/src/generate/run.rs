@@ -15,7 +15,7 @@ pub enum Ended {
     TooLong,
     /// It only repeated itself.
     GoesRound,
-    /// Nobody wants it any more.
+    /// It was cancelled.
     Cancelled,
 }
 

@@ -117,7 +117,7 @@ impl StateCache {
         self.put(&format!("{}-{:016x}", self.model, hash(conversation.as_bytes())), sequence);
     }
 
-    /// Keeps what conversations begin with. Nobody's words are in it.
+    /// Keeps the common beginning of conversations. It holds no text of a user.
     pub(super) fn keep_base(&self, sequence: &Sequence) {
         self.put(&format!("{}-{BASE}-{:016x}", self.model, hash(&token_bytes(sequence))), sequence);
     }

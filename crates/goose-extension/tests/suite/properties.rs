@@ -1,4 +1,4 @@
-//! What holds for any input: no tool panics; what the schema accepts is entered, what it refuses is not; and the schema
+//! Properties for any input: no tool panics; what the schema accepts is entered, what it refuses is not; and the schema
 //! accepts exactly what serde accepts.
 
 use std::{

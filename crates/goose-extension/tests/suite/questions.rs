@@ -1,4 +1,4 @@
-//! What a tool asks, as the person's client sees it.
+//! Questions of a tool, as the person's client sees them.
 
 use std::sync::{Arc, Mutex};
 

@@ -45,7 +45,7 @@ impl Extension for Planner {
     }
 }
 
-/// Asks for something that nobody offers in that form.
+/// Asks for something that no extension offers in that form.
 struct Misled;
 
 #[extension]

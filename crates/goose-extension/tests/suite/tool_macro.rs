@@ -31,7 +31,7 @@ async fn call(extension: &dyn Extension, name: &str, arguments: Value) -> ToolRe
     extension.call_tool(name, arguments.into_iter().collect()).await
 }
 
-/// What is said about arguments that were refused.
+/// The message for refused arguments.
 async fn refusal(extension: &dyn Extension, name: &str, arguments: Value) -> String {
     match call(extension, name, arguments).await {
         Err(ToolError::InvalidParameters(message)) => message,

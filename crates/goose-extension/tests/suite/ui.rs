@@ -1,4 +1,4 @@
-//! What the compiler says to an author who got it wrong: each case is a file with the expected messages beside it.
+//! Compiler messages for mistakes: each case is a file with the expected messages beside it.
 //! After a change of wording, run with `TRYBUILD=overwrite` and read the difference.
 //!
 //! The messages in `tests/ui` are the macros' own. Those in `tests/ui_rustc` are the compiler's, whose wording is its

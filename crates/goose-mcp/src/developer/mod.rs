@@ -89,7 +89,7 @@ impl Developer {
     ///
     /// # Errors
     ///
-    /// Where the call's files are not files of this machine.
+    /// Fails if the call's files are not files of this machine.
     fn local_files(&self, context: &CallContext) -> ToolResult<Arc<dyn Backend>> {
         let backend = self.backend(context);
         match backend.is_local() {

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 
 use super::Developer;
 
-/// How long a plan may be.
+/// Maximum length of a plan.
 const MAX_PLAN_BYTES: usize = 32 * 1024;
 
-/// How many sessions' plans are kept.
+/// Maximum number of sessions whose plans are kept.
 const MAX_PLANS: usize = 64;
 
 /// The plans of the last sessions that changed theirs, oldest first.
@@ -63,7 +63,7 @@ impl Developer {
     }
 }
 
-/// How far the plan has come.
+/// Returns the progress of the plan.
 fn summary(plan: &str) -> String {
     let step = |line: &str| {
         let line = line.trim_start();

@@ -9,9 +9,9 @@ use goose_extension::{CallContext, FileTarget, HardLinks, ToolError, ToolResult}
 
 use super::{Developer, files::io_failed};
 
-/// How long a path may be.
+/// Maximum length of a path.
 const MAX_PATH_BYTES: usize = 4096;
-/// How much of something that is no path an error quotes.
+/// Characters of an invalid path that an error quotes.
 const MAX_QUOTED_CHARS: usize = 80;
 
 /// A file or folder that an argument names.
@@ -40,7 +40,7 @@ impl Developer {
     ///
     /// # Errors
     ///
-    /// Where it can be no path, or it is not clear where it leads.
+    /// Fails if it can be no path, or it is not clear where it leads.
     pub(super) fn resolve_path(&self, given: &str, context: &CallContext) -> ToolResult<ResolvedPath> {
         let written = absolute(given, context.working_dir(), self.home.as_deref())?;
         let target = match context.judged_paths() {

@@ -141,7 +141,7 @@ fn put(file: &File, new: &[u8], length: u64) -> io::Result<()> {
     file.set_len(new.len() as u64)
 }
 
-/// How large all names together, or one value, may be: what Linux allows.
+/// Maximum size of all names together, and of one value: Linux's limits.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 

@@ -33,13 +33,13 @@ use std::{fmt, ops::Range};
 
 use goose_extension::{ToolError, ToolResult};
 
-/// How large one memory may be. Larger things belong into a file that the memory names.
+/// Maximum size of one memory. Larger things belong into a file that the memory names.
 pub(super) const MAX_DATA_BYTES: usize = 16 * 1024;
 
-/// How many tags one memory may have.
+/// Maximum number of tags of one memory.
 pub(super) const MAX_TAGS: usize = 20;
 
-/// How long a tag may be.
+/// Maximum length of a tag.
 pub(super) const MAX_TAG_BYTES: usize = 64;
 
 /// One memory.
@@ -56,7 +56,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// Where there is nothing to remember, or more than one memory may hold.
+    /// Fails if there is nothing to remember, or more than one memory may hold.
     pub(super) fn new(data: &str, tags: &[String]) -> ToolResult<Self> {
         let data = tidy(data);
         if data.is_empty() {
@@ -221,7 +221,7 @@ fn uses_crlf(bytes: &[u8]) -> bool {
     first_end.is_some_and(|end| end > 0 && bytes[end - 1] == b'\r')
 }
 
-/// How many line ends it takes until the file ends in a blank line. An empty file needs none.
+/// Returns the number of line ends until the file ends in a blank line. An empty file needs none.
 fn missing_line_ends(bytes: &[u8]) -> usize {
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut lines = text.split_inclusive(|byte| *byte == b'\n');
@@ -233,13 +233,13 @@ fn missing_line_ends(bytes: &[u8]) -> usize {
     }
 }
 
-/// How the file of a category ends.
+/// The extension of a category's file.
 pub(super) const EXTENSION: &str = ".txt";
 
-/// How long a name may be: what file systems allow (255 bytes), less the extension.
+/// Maximum length of a name: the limit of file systems (255 bytes), less the extension.
 const MAX_CATEGORY_BYTES: usize = 251;
 
-/// How much of a refused name is quoted back.
+/// Characters of a refused name that an error quotes.
 const MAX_QUOTE_CHARS: usize = 60;
 
 /// Device names that Windows keeps for itself, with any extension.
@@ -248,7 +248,7 @@ const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// The same, when a digit follows.
 const RESERVED_NUMBERED: [&str; 2] = ["com", "lpt"];
 
-/// What is wrong with those.
+/// The reason for refusing those.
 const DEVICE: &str = "Windows reserves this name for a device";
 
 /// The name of one category.

@@ -25,13 +25,13 @@ use serde::Serialize;
 
 use super::entry::Category;
 
-/// How large the file of a category may be.
+/// Maximum size of the file of a category.
 pub(super) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many categories of one folder are looked at.
+/// Maximum number of categories of one folder.
 pub(super) const MAX_CATEGORIES: usize = 500;
 
-/// How many names in a folder are looked at to find them.
+/// Maximum number of names that are read to find them.
 const MAX_NAMES_READ: usize = 10_000;
 
 /// Whose memory it is.
@@ -58,23 +58,23 @@ impl Scope {
 pub(super) struct Folder {
     pub(super) scope: Scope,
     pub(super) path: PathBuf,
-    /// What must not be a link.
+    /// Paths that must not be links.
     guarded: Vec<PathBuf>,
 }
 
-/// What a folder contains.
+/// The contents of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// In the order of their names.
     pub(super) categories: Vec<Category>,
-    /// Whether there are more than [`MAX_CATEGORIES`], or could be.
+    /// True if there are more than [`MAX_CATEGORIES`], or could be.
     pub(super) is_cut: bool,
 }
 
 /// The file of a category.
 #[derive(Debug)]
 pub(super) struct CategoryFile {
-    /// Where it is. Not in the folder where a link leads to it.
+    /// Its path. Not in the folder if a link leads to it.
     pub(super) path: PathBuf,
     pub(super) metadata: fs::Metadata,
     pub(super) is_linked: bool,
@@ -94,7 +94,7 @@ impl Folder {
         Self { scope: Scope::Project, path: path.clone(), guarded: vec![goose, path] }
     }
 
-    /// Where a category is kept.
+    /// Returns the path of a category.
     pub(super) fn path_of(&self, category: &Category) -> PathBuf {
         self.path.join(category.file_name())
     }
@@ -103,7 +103,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where the folder cannot be listed.
+    /// Fails if the folder cannot be listed.
     pub(super) fn categories(&self) -> ToolResult<Listing> {
         self.check()?;
         let names = match self.open().and_then(|folder| folder.names(MAX_NAMES_READ)) {
@@ -123,7 +123,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where there is something else than a plain file, or a link that is not to be followed.
+    /// Fails if there is something else than a plain file, or a link that is not to be followed.
     pub(super) fn locate(&self, category: &Category) -> ToolResult<Option<CategoryFile>> {
         self.check()?;
         let path = self.path_of(category);
@@ -134,11 +134,11 @@ impl Folder {
         Ok(metadata.map(|metadata| CategoryFile { path, metadata, is_linked: false }))
     }
 
-    /// What is in the file of a category, where there is one.
+    /// Reads the file of a category, if there is one.
     ///
     /// # Errors
     ///
-    /// Where it is there and cannot be read as a text file.
+    /// Fails if it is there and cannot be read as a text file.
     pub(super) fn read(&self, category: &Category) -> ToolResult<Option<Vec<u8>>> {
         let Some(CategoryFile { path, .. }) = self.locate(category)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -154,7 +154,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it cannot be opened, or is not in the project any more.
+    /// Fails if it cannot be opened, or is not in the project any more.
     pub(super) fn open(&self) -> io::Result<goose_fs::Folder> {
         goose_fs::Folder::open(&self.real(&self.path)?)
     }
@@ -202,11 +202,11 @@ fn follow(link: &Path) -> ToolResult<CategoryFile> {
     }
 }
 
-/// What is known about a plain file; `None` where there is nothing at all.
+/// Returns the metadata of a plain file; `None` if there is nothing.
 ///
 /// # Errors
 ///
-/// Where there is something else than a plain file.
+/// Fails if there is something else than a plain file.
 pub(super) fn plain_file(path: &Path) -> ToolResult<Option<fs::Metadata>> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -264,11 +264,11 @@ pub(super) struct Locked<'a> {
 }
 
 impl<'a> Locked<'a> {
-    /// Waits until nobody else changes the folder. The folder is made where it is missing.
+    /// Waits until no other task or process changes the folder. A missing folder is created.
     ///
     /// # Errors
     ///
-    /// Where it cannot be made or locked, or another process keeps it locked.
+    /// Fails if it cannot be made or locked, or another process keeps it locked.
     pub(super) fn new(folder: &'a Folder) -> ToolResult<Self> {
         folder.check()?;
         create_private_dir(&folder.path).map_err(|error| failed("create", &folder.path, &error))?;
@@ -284,7 +284,7 @@ impl<'a> Locked<'a> {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written, or is protected against it; the old one is still there then.
+    /// Fails if the file cannot be written, or is protected against it; the old one is still there then.
     pub(super) fn replace(&self, category: &Category, bytes: &[u8]) -> ToolResult<()> {
         let existing = self.writable(category)?;
         let path = existing.map_or_else(|| self.folder.path_of(category), |file| file.path);
@@ -299,7 +299,7 @@ impl<'a> Locked<'a> {
     ///
     /// # Errors
     ///
-    /// Where it cannot be removed, or is protected against it.
+    /// Fails if it cannot be removed, or is protected against it.
     pub(super) fn remove(&self, category: &Category) -> ToolResult<Option<PathBuf>> {
         let existing = self.writable(category)?;
         let path = self.folder.path_of(category);
@@ -354,10 +354,10 @@ fn protected(path: &Path) -> ToolError {
     ))
 }
 
-/// How long to stand in line. Longer than one task may wait for another process, and not for ever.
+/// Time limit in the line. Longer than one task may wait for another process, and not for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who waits for which folder.
+/// Tickets of the tasks that wait for each folder.
 #[derive(Default)]
 struct Lines {
     next_ticket: u64,
@@ -367,7 +367,7 @@ struct Lines {
 
 static LINES: LazyLock<Mutex<Lines>> = LazyLock::new(Mutex::default);
 
-/// Somebody has left a line.
+/// Signalled when a task leaves a line.
 static LEFT: Condvar = Condvar::new();
 
 /// It is our turn, until this is dropped.
@@ -422,7 +422,7 @@ impl Lines {
     }
 }
 
-/// How many have a turn in a folder or wait for one.
+/// Returns the number of tasks that change a folder or wait for it.
 #[cfg(test)]
 pub(super) fn in_line(folder: &Path) -> usize {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());

@@ -63,11 +63,11 @@ impl Memory {
     }
 }
 
-/// How many entries a retrieval shows unless told otherwise, and at most.
+/// Default and maximum number of entries of a retrieval.
 const DEFAULT_RETRIEVED: usize = 100;
 const MAX_RETRIEVED: usize = 500;
 
-/// How many entries a search shows unless told otherwise, and at most.
+/// Default and maximum number of entries of a search.
 const DEFAULT_HITS: usize = 10;
 const MAX_HITS: usize = 100;
 

@@ -10,14 +10,14 @@ use super::{
     folder::{Folder, Scope},
 };
 
-/// How many bytes of memories one answer holds.
+/// Maximum size of the memories in one answer.
 pub(super) const MAX_PAGE_BYTES: usize = 32 * 1024;
 
-/// How many bytes of tags are shown of one entry. Ours have fewer; a file written by hand may have a long
+/// Maximum size of the tags shown of one entry. Ours have fewer; a file written by hand may have a long
 /// heading where we read tags.
 const MAX_TAGS_BYTES: usize = 2 * 1024;
 
-/// What an entry costs besides its text.
+/// Cost of an entry besides its text.
 const ENTRY_OVERHEAD_BYTES: usize = 64;
 
 /// An entry and where it was found.
@@ -72,7 +72,7 @@ impl Page {
         Self { memories, total, more, note: None }
     }
 
-    /// How many memories are on the page.
+    /// Returns the number of memories on the page.
     pub(super) fn len(&self) -> usize {
         self.memories.len()
     }
@@ -113,7 +113,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// How many categories are named.
+/// Maximum number of categories named.
 const MAX_NAMES: usize = 40;
 
 /// One folder in one sentence. No file in it is opened: this is part of the prompt.
@@ -163,10 +163,10 @@ pub(super) fn categories(names: &[String]) -> String {
     text
 }
 
-/// How much of a name is shown.
+/// Characters shown of a name.
 const MAX_NAME_CHARS: usize = 60;
 
-/// How many of the same kind of trouble are told.
+/// Maximum number of problems of the same kind that are listed.
 const MAX_TOLD: usize = 3;
 
 /// A name as a JSON string: what cannot be seen, what changes the direction of the text, and backticks are
@@ -190,7 +190,7 @@ pub(super) fn quote_name(name: &str) -> String {
     quoted
 }
 
-/// Whether a character shows as itself. After a letter, because some are meant to stand on one.
+/// Returns whether a character shows as itself. After a letter, because some are meant to stand on one.
 fn is_plain(char: char) -> bool {
     char != '`' && (matches!(char, '\'') || String::from_iter(['a', char]).escape_debug().count() == 2)
 }

@@ -14,17 +14,17 @@ use super::{
     page::{self, Found},
 };
 
-/// How long the words of a query may be, all together.
+/// Maximum length of a query.
 pub(super) const MAX_QUERY_CHARS: usize = 2_000;
 
-/// How many different words of a query count.
+/// Maximum number of different words of a query.
 const MAX_WORDS: usize = 32;
 
-/// How long a word must be to be looked for inside of other words. In bytes, because in scripts that are written
+/// Minimum length of a word that is found inside of other words. In bytes, because in scripts that are written
 /// without spaces a single character says a lot, and takes three.
 const MIN_PART_BYTES: usize = 3;
 
-/// How much better an entry is that has the words of the query next to each other.
+/// Factor for an entry that has the words of the query next to each other.
 const PHRASE_BONUS: f64 = 1.5;
 
 const TAG: f64 = 4.0;
@@ -32,7 +32,7 @@ const WORD: f64 = 3.0;
 const BEGINNING: f64 = 2.0;
 const PART: f64 = 1.0;
 
-/// What to look for.
+/// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Query {
     words: Vec<String>,
@@ -44,7 +44,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Where there is nothing to look for.
+    /// Fails if there is nothing to look for.
     pub(super) fn new(text: &str, tags: &[String]) -> ToolResult<Self> {
         let text = &text[..text.floor_char_boundary(4 * MAX_QUERY_CHARS)];
         let tags = tags.iter().map(|tag| clean_tag(tag).to_lowercase()).filter(|tag| !tag.is_empty());
@@ -58,7 +58,7 @@ impl Query {
         Ok(query)
     }
 
-    /// What fits, best first. `found` is taken to be from old to new.
+    /// Returns the matches, best first. `found` is ordered from old to new.
     pub(super) fn rank(&self, found: Vec<Found>) -> Vec<Found> {
         let documents: Vec<Document> = found.iter().map(Document::new).collect();
         let strengths: Vec<Vec<f64>> = documents.iter().map(|document| self.strengths(document)).collect();
@@ -76,12 +76,12 @@ impl Query {
         scored.into_iter().map(|(_, _, found)| found).collect()
     }
 
-    /// How well each word of the query matches.
+    /// Returns the score of each word of the query.
     fn strengths(&self, document: &Document) -> Vec<f64> {
         self.words.iter().map(|word| document.strength(word)).collect()
     }
 
-    /// How much each word says: one that is in every entry says little.
+    /// Returns the weight of each word: one that is in every entry says little.
     fn rarities(&self, strengths: &[Vec<f64>]) -> Vec<f64> {
         let total = strengths.len() as f64;
         (0..self.words.len())
@@ -150,7 +150,7 @@ impl Document {
     }
 }
 
-/// How well a word of the query matches a word of an entry. `server` finds `servers`, and the other way round.
+/// Returns the score of a word of the query for a word of an entry. `server` finds `servers`, and the other way round.
 fn closeness(word: &str, candidate: &str) -> f64 {
     if word == candidate {
         return WORD;
@@ -172,10 +172,10 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// How many bytes of one folder are read for one call. A single category always fits.
+/// Maximum size of what one call reads of a folder. A single category always fits.
 const MAX_SCAN_BYTES: usize = MAX_FILE_BYTES;
 
-/// What was found, and what could not be looked at.
+/// The entries found, and the files that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     /// By category, each from its oldest entry to its newest.
@@ -189,9 +189,9 @@ impl Scan {
     ///
     /// # Errors
     ///
-    /// Where the folder, or the one category, cannot be read. When all are asked for, a category that cannot be
+    /// Fails if the folder, or the one category, cannot be read. When all are asked for, a category that cannot be
     /// read is a note.
-    pub(super) fn of(folder: &Folder, selection: &Selection) -> ToolResult<Self> {
+    pub(super) fn read(folder: &Folder, selection: &Selection) -> ToolResult<Self> {
         let mut scan = Self::default();
         match selection {
             Selection::One(category) => {
@@ -270,16 +270,16 @@ fn read_within(folder: &Folder, category: &Category, room: usize) -> ToolResult<
     Ok(folder.read(category)?.map_or(Reading::Nothing, Reading::Bytes))
 }
 
-/// How many near entries are shown.
+/// Maximum number of similar entries shown.
 const MAX_NEAR: usize = 3;
 
-/// How much of each is shown.
+/// Characters shown of each.
 const MAX_NEAR_BYTES: usize = 1024;
 
 /// From which share of common words on an entry is near.
 const MIN_LIKENESS: f64 = 0.2;
 
-/// How many entries are compared, the newest ones, and how much of each text.
+/// Maximum number of entries compared, the newest ones, and the characters compared of each.
 const MAX_COMPARED: usize = 2_000;
 const MAX_COMPARED_BYTES: usize = 16 * 1024;
 

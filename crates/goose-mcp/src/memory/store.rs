@@ -1,4 +1,4 @@
-//! What the tools do, without the tools: plain functions over folders. They block, see [`super`].
+//! The work of the tools: plain functions over folders. They block, see [`super`].
 
 use std::{fmt::Write as _, path::Path};
 
@@ -15,7 +15,7 @@ use super::{
 ///
 /// # Errors
 ///
-/// Where it cannot be written, or the category is full.
+/// Fails if it cannot be written, or the category is full.
 pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> ToolResult<String> {
     let locked = Locked::new(folder)?;
     let file = folder.read(category)?;
@@ -46,14 +46,14 @@ pub(super) fn remember(folder: &Folder, category: &Category, entry: &Entry) -> T
 ///
 /// # Errors
 ///
-/// Where the category, or the folder, cannot be read.
+/// Fails if the category, or the folder, cannot be read.
 pub(super) fn retrieve(
     folder: &Folder,
     selection: &Selection,
     offset: usize,
     limit: usize,
 ) -> ToolResult<Page> {
-    let scan = Scan::of(folder, selection)?;
+    let scan = Scan::read(folder, selection)?;
     let mut page = Page::fill(scan.found, offset, limit);
     if page.total == 0 {
         page.add_note(&nothing(folder, selection));
@@ -72,7 +72,7 @@ pub(super) fn retrieve(
 ///
 /// # Errors
 ///
-/// Where the only folder, or the category that was asked for in it, cannot be read. Of several folders, one that
+/// Fails if the only folder, or the category that was asked for in it, cannot be read. Of several folders, one that
 /// cannot be read is a note.
 pub(super) fn search(
     folders: &[Folder],
@@ -82,7 +82,7 @@ pub(super) fn search(
 ) -> ToolResult<Page> {
     let mut all = Scan::default();
     for folder in folders {
-        match Scan::of(folder, selection) {
+        match Scan::read(folder, selection) {
             Ok(scan) => all.extend(scan),
             Err(error) if folders.len() == 1 => return Err(error),
             Err(error) => all.notes.push(error.to_string()),
@@ -105,7 +105,7 @@ pub(super) fn search(
 ///
 /// # Errors
 ///
-/// Where there is nothing to remove, or it cannot be removed.
+/// Fails if there is nothing to remove, or it cannot be removed.
 pub(super) fn remove_categories(folder: &Folder, selection: &Selection) -> ToolResult<String> {
     let is_there = match selection {
         Selection::One(category) => folder.read(category)?.is_some(),
@@ -169,7 +169,7 @@ fn left_behind(file: &Path) -> String {
 ///
 /// # Errors
 ///
-/// Where there is no such entry; the message shows the ones that come near.
+/// Fails if there is no such entry; the message shows the ones that come near.
 pub(super) fn remove_entry(
     folder: &Folder,
     other: &Folder,

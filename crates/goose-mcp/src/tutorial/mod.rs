@@ -5,15 +5,15 @@
 
 use goose_extension::{Resource, ResourceContents, prelude::*};
 
-/// How the address of a tutorial begins.
+/// Prefix of the address of a tutorial.
 const SCHEME: &str = "tutorial://";
 
 const MARKDOWN: &str = "text/markdown";
 
-/// How much of an unknown name is quoted back.
+/// Characters of an unknown name that an error quotes.
 const MAX_QUOTE_CHARS: usize = 60;
 
-/// What there is to learn.
+/// The tutorials.
 #[derive(Debug, Clone, Copy)]
 struct Lesson {
     name: &'static str,

@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const CASES: u32 = 256;
 
-/// What the text of a failure says where a tool panicked.
+/// The text of a failure if a tool panicked.
 const PANICKED: &str = "because of a bug in it";
 
 static RUNTIME: LazyLock<Runtime> =

@@ -51,7 +51,7 @@ impl Dice {
 
 const EXTENSIONS: [&str; 11] = ["rs", "py", "js", "ts", "tsx", "go", "java", "c", "cpp", "rb", "cs"];
 
-/// What soup is made of: whatever opens something in one of the languages.
+/// Ingredients of random code: everything that opens something in one of the languages.
 const PIECES: [&str; 48] = [
     "<<A", "<<~'B c'", "<<-`x`\n", "A\n", "\"#{", "}\"", "%w(", "%Q{", "`", "f\"{", "f'''", "'''", "r#\"",
     "\"#", "R\"x(", ")x\"", "$@\"{", "$\"\"\"", "{{", "}}", "${", "/*", "*/", "//", "#", "(", ")", "[", "]",
@@ -124,7 +124,7 @@ async fn results_stay_small() {
     assert!((200_000..263_000).contains(&forced.len()) && forced.contains("[Cut here."), "{}", forced.len());
 }
 
-/// Who judges a call reads the path as it is written, so the tools must not read another.
+/// Permissions read the path as it is written, so the tools must not read another.
 #[tokio::test]
 async fn a_path_with_blanks_at_its_ends_is_refused() {
     let desk = Desk::new();

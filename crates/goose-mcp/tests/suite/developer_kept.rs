@@ -1,4 +1,4 @@
-//! What is not touched stays: bytes that are no text, other names of a file, what belongs to it, and files in folders that
+//! Untouched parts stay: bytes that are not text, other names of a file, its attributes, and files in folders that
 //! cannot be written.
 
 use std::{

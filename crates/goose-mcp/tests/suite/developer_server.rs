@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::example::PROGRAM;
 
-/// How much more memory the process may have used after a call than before. (row 16)
+/// Maximum growth of the process's memory by a call. (row 16)
 const MAX_GROWTH_KB: u64 = 20 * 1024;
 
 /// `examples/mcp.rs developer`, ready to be asked.

@@ -53,7 +53,7 @@ async fn only_the_given_variables_reach_a_command() {
     assert!(
         text.contains("GREETING=hello\n") && text.contains("TERM=dumb") && text.contains("GIT_PAGER=cat")
     );
-    // Cargo gives a test this one, and nobody gave it on.
+    // Cargo gives a test this one, and it is not passed on.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!text.contains("CARGO_MANIFEST_DIR"), "{text}");
 }
@@ -106,7 +106,7 @@ async fn a_scratch_folder_that_cannot_be_used_is_said() {
     assert!(text.contains("it could not be kept in ") && text.ends_with("100000"), "{}", text.len());
 }
 
-/// Row 18: there is nothing to read, and nobody to ask.
+/// Row 18: there is no stdin and no terminal.
 #[tokio::test]
 async fn no_input_and_no_terminal() {
     let desk = Desk::new();
@@ -147,7 +147,7 @@ async fn a_background_job_does_not_hang_the_call() {
     desk.put("go", "");
     let has_later = || fs::read_to_string(&file).is_ok_and(|text| text.ends_with("late\nlater\n"));
     until("the job's output is in the file", PATIENCE, has_later).await;
-    assert!(is_alive(pid), "nobody has closed its output");
+    assert!(is_alive(pid), "its output is still open");
     let stop = format!("kill -9 {pid}; pkill -9 -P {pid}");
     desk.call("shell", json!({ "command": stop })).await.unwrap();
 }

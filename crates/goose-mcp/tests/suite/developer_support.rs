@@ -1,4 +1,4 @@
-//! [`Desk`]: a developer with a folder of its own, and somebody who watches.
+//! [`Desk`]: a developer with a folder of its own and a recording caller.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ pub(crate) use goose_test_support::is_alive;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long something that has to happen may take, on a busy machine.
+/// Time limit for something that has to happen, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Desk {
@@ -126,7 +126,7 @@ impl Watcher {
         self.statuses.lock().unwrap().clone()
     }
 
-    /// What was logged since the last look.
+    /// The log since the last call.
     pub(crate) fn take_logged(&self) -> Vec<RichRenderable> {
         std::mem::take(&mut self.logged.lock().unwrap())
     }

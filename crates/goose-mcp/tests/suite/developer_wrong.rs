@@ -26,7 +26,7 @@ fn furnished() -> Desk {
     desk
 }
 
-/// What a tool takes besides a path.
+/// Other arguments of a tool.
 const FILE_TOOLS: [(&str, &str); 6] = [
     ("read", "{}"),
     ("write", r#"{"content": "x"}"#),

@@ -1,4 +1,4 @@
-//! Several at once: tasks, processes, and one that hangs. Nothing is lost, and nobody waits for ever.
+//! Several at once: tasks, processes, and one that hangs. Nothing is lost, and no call waits for ever.
 
 use std::{
     collections::BTreeSet,

@@ -15,7 +15,7 @@ pub(crate) async fn program() -> anyhow::Result<PathBuf> {
     tokio::task::spawn_blocking(|| goose_test_support::example("goose-process", "owner")).await?
 }
 
-/// How to have a running owner start processes.
+/// Makes a running owner start processes.
 pub(crate) struct Orders {
     notes: Notes,
     input: ChildStdin,
@@ -47,7 +47,7 @@ impl Orders {
         Ok(())
     }
 
-    /// Whether nobody is left, and no watcher.
+    /// Returns whether no process is left, and no watcher.
     pub(crate) fn is_over(&self) -> bool {
         self.pids.iter().all(|&pid| !is_alive(pid)) && watchers(&self.run_id).is_empty()
     }

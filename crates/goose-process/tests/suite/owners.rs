@@ -1,4 +1,4 @@
-//! The owner dies: nobody it started goes on.
+//! The owner dies: none of its processes go on.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     support::{PATIENCE, is_alive, run_id, signal, watchers, within},
 };
 
-/// How long descendants may live on after their owner.
+/// Time that descendants may outlive their owner.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 
 /// Trees in which one process notes its id each; the first one is the leader.
@@ -41,7 +41,7 @@ async fn nobody_outlives_an_owner_that_is_killed() -> anyhow::Result<()> {
     within(LIMIT, "all are gone, and the watcher too", || orders.is_over()).await
 }
 
-/// What was left running by programs that have ended is nobody's but goose's, and ends with it.
+/// Processes left behind by programs that have ended belong to goose, and end with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_released_does_not_outlive_its_owner() -> anyhow::Result<()> {
     let Owner { mut child, orders } = Owner::start_in_mode("release", TREES).await?;
@@ -62,7 +62,7 @@ async fn two_owners_leave_each_other_alone() -> anyhow::Result<()> {
     within(LIMIT, "all of the second are gone", || second.orders.is_over()).await
 }
 
-/// What a terminal and an impatient person send does not end the watcher.
+/// Signals from a terminal do not end the watcher.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_watcher_ignores_signals_and_is_no_child_of_its_owner() -> anyhow::Result<()> {
     let Owner { mut child, orders } = Owner::start(&TREES[..2]).await?;

@@ -132,7 +132,7 @@ async fn others_are_left_alone() -> anyhow::Result<()> {
 }
 
 /// Each of them starts the next one and ends, so that the tree is never the same twice. They give up once the folder
-/// of their notes is gone, so that nobody hops on when this test fails.
+/// of their notes is gone, so that no process hops on when this test fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_flees_by_forking_is_caught() -> anyhow::Result<()> {
     let notes = Notes::new()?;
@@ -147,6 +147,6 @@ async fn one_that_flees_by_forking_is_caught() -> anyhow::Result<()> {
     ensure!(left.is_empty(), "{left:?} still hop");
     let landed = hops();
     let has_hopped_on = within(Duration::from_millis(300), "it hops on", || hops() > landed).await.is_ok();
-    ensure!(!has_hopped_on, "somebody whom no list showed still hops");
+    ensure!(!has_hopped_on, "a process that no list showed still hops");
     Ok(())
 }

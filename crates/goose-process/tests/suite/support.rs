@@ -1,4 +1,4 @@
-//! What the tests share: scripts that note who they are, and looks at the process table.
+//! Shared by the tests: scripts that note their process ids, and reads of the process table.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +11,7 @@ use goose_process::{Process, ProcessSpec};
 pub(crate) use goose_test_support::is_alive;
 use tempfile::TempDir;
 
-/// How long something that has to happen may take, on a busy machine.
+/// Time limit for something that has to happen, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits until something holds; an error where it does not within the limit.

@@ -50,7 +50,7 @@ fn marked(run_id: &str) -> anyhow::Result<(tokio::process::Child, u32)> {
     Ok((child, pid))
 }
 
-/// Has a shell watch for nobody: its pipe ends at once.
+/// Runs a watcher without an owner: its pipe ends at once.
 fn watch(shell: &[&str], path: &Path, run_id: &str) -> anyhow::Result<()> {
     let mut command = Command::new(shell[0]);
     command.args(&shell[1..]).args(["-c", SCRIPT, "goose-watcher", run_id]).process_group(0);
@@ -87,7 +87,7 @@ async fn the_script_works_in_every_shell_with_and_without_grep() -> anyhow::Resu
             within(LIMIT, "it is gone", || !is_alive(ours) && watchers(&id).is_empty())
                 .await
                 .with_context(|| format!("{shell:?} with {path:?}"))?;
-            ensure!(is_alive(other), "{shell:?} with {path:?} ended somebody else");
+            ensure!(is_alive(other), "{shell:?} with {path:?} ended another process");
             tried += 1;
         }
     }

@@ -40,7 +40,7 @@ fn every_service_has_an_address() {
 }
 
 /// Models on offer that are not in the table: llama.cpp answers to any name with whatever it was started with, whose size
-/// nobody knows here; it refuses what does not fit.
+/// is not known here; it refuses what does not fit.
 const NOT_IN_TABLE: &[(&str, &str)] = &[("llama_cpp", "default")];
 
 /// Models on offer are known: their size decides when a conversation is made shorter.

@@ -169,7 +169,7 @@ async fn nobody_there_is_said() {
     );
 }
 
-/// Row 29, and more than anybody reads.
+/// Row 29, and more than is read.
 #[tokio::test]
 async fn too_much_is_cut_off() {
     let text = "x".repeat(64 * 1024);

@@ -1,4 +1,4 @@
-//! From a model's name to somebody who can be asked.
+//! From a model's name to its provider.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do its helpers")]
 
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ async fn asked<const N: usize>(model: &str, mut pairs: [(&str, &str); N]) -> Ask
     server.only()
 }
 
-/// Claude's cache keeps only what is marked, whoever stands in between; others are not bothered with it.
+/// Claude's cache keeps only what is marked, also behind a gateway; other models get no marks.
 #[tokio::test]
 async fn claude_is_told_what_to_cache_behind_gateways() {
     let key = ("OPENROUTER_API_KEY", "k-123");

@@ -1,4 +1,4 @@
-//! How arguments and the context reach a method.
+//! Passing arguments and the context to a method.
 
 use std::{
     collections::BTreeMap,

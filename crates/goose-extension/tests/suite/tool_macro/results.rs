@@ -1,4 +1,4 @@
-//! What methods may return.
+//! Return types of methods.
 
 use goose_extension::{Audio, ContentBlock, prelude::*};
 

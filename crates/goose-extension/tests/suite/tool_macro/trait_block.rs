@@ -152,7 +152,7 @@ fn the_macro_knows_every_method_of_the_trait() {
 
 struct Expecting;
 
-/// What is expected of the block is in one of the two that are made of it.
+/// Every expected method is in one of the two blocks that are made of it.
 #[extension]
 #[expect(clippy::unnecessary_wraps, non_snake_case, reason = "shows that neither of them complains")]
 impl Extension for Expecting {

@@ -7,17 +7,17 @@ use std::{
 
 use super::{super::find::Root, language::Grammar, symbols::Symbols};
 
-/// How many files of code one call reads.
+/// Maximum number of files that one call reads.
 const MAX_FILES: usize = 3_000;
-/// How many definitions and calls it keeps.
+/// Maximum number of definitions and calls that it keeps.
 const MAX_SYMBOLS: usize = 500_000;
-/// How long it reads.
+/// Time limit of one call.
 const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// Files and what they define and call, by name.
 pub(super) struct Code {
     pub(super) files: Vec<(PathBuf, Symbols)>,
-    /// What was left out, for the model.
+    /// A remark about what was left out, for the model.
     pub(super) remark: Option<String>,
 }
 
@@ -62,7 +62,7 @@ fn code_files(root: &Root, depth: Option<usize>) -> impl Iterator<Item = PathBuf
         .take_while(|_| root.walk.goes_on())
         .filter(|entry| {
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            is_file && Grammar::of(entry.path()).is_some()
+            is_file && Grammar::for_file(entry.path()).is_some()
         })
         .map(ignore::DirEntry::into_path)
 }
@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
         if self.files.len() == MAX_FILES || self.left == 0 || self.begin.elapsed() > MAX_TIME {
             return false;
         }
-        if let Some(symbols) = Symbols::of_file(self.root, file) {
+        if let Some(symbols) = Symbols::from_file(self.root, file) {
             self.left = self.left.saturating_sub(symbols.count());
             self.files.push((shown(self.root, file), symbols));
         }

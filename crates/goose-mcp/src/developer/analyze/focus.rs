@@ -10,13 +10,13 @@ use goose_extension::{ToolError, ToolResult};
 
 use super::code::Code;
 
-/// How many places of one step are shown.
+/// Maximum number of places shown of one step.
 const MAX_PLACES: usize = 60;
-/// How many names are suggested.
+/// Maximum number of suggested names.
 const MAX_SUGGESTIONS: usize = 8;
 
 pub(super) fn map(code: &Code, symbol: &str, follow: usize) -> ToolResult<String> {
-    let graph = Graph::of(code);
+    let graph = Graph::new(code);
     let mut map = String::new();
     for (place, signature) in graph.defined.get(symbol).into_iter().flatten() {
         let _ = writeln!(map, "defined at {place}: {signature}");
@@ -30,7 +30,7 @@ pub(super) fn map(code: &Code, symbol: &str, follow: usize) -> ToolResult<String
     Ok(map)
 }
 
-/// Who calls whom, by name.
+/// Definitions and calls, by name.
 #[derive(Default)]
 struct Graph<'a> {
     defined: BTreeMap<&'a str, Vec<(String, &'a str)>>,
@@ -42,7 +42,7 @@ struct Graph<'a> {
 type Edges<'a> = BTreeMap<&'a str, BTreeMap<&'a str, String>>;
 
 impl<'a> Graph<'a> {
-    fn of(code: &'a Code) -> Self {
+    fn new(code: &'a Code) -> Self {
         let mut graph = Self::default();
         for (file, symbols) in &code.files {
             let at = |line: usize| format!("{}:{line}", file.display());

@@ -59,12 +59,12 @@ const fn grammar(
 
 impl Grammar {
     /// The grammar for a file, by its name.
-    pub(super) fn of(file: &Path) -> Option<&'static Self> {
+    pub(super) fn for_file(file: &Path) -> Option<&'static Self> {
         let extension = file.extension()?.to_str()?;
         GRAMMARS.iter().find(|grammar| grammar.extensions.contains(&extension))
     }
 
-    /// What can be read, for messages.
+    /// Returns the names of all languages, for messages.
     pub(super) fn names() -> String {
         let mut names: Vec<&str> = GRAMMARS.iter().map(|grammar| grammar.name).collect();
         names.dedup();

@@ -24,9 +24,9 @@ use super::{
 const DEFAULT_DEPTH: usize = 3;
 const DEFAULT_FOLLOW: usize = 2;
 const MAX_FOLLOW: usize = 5;
-/// How much is shown.
+/// Maximum size of an answer.
 const MAX_BYTES: usize = 32 * 1024;
-/// How much is shown where all is asked for.
+/// Maximum size of an answer with `force`.
 const MAX_FORCED_BYTES: usize = 256 * 1024;
 
 impl Developer {
@@ -58,7 +58,7 @@ impl Developer {
                 None if root.folder().is_some() => overview::overview(&Code::under(&root, Some(depth))),
                 None => {
                     check_readable(&*backend, &place)?;
-                    let symbols = Symbols::of_file(&root, root.path());
+                    let symbols = Symbols::from_file(&root, root.path());
                     overview::outline(&symbols.ok_or_else(|| not_understood(&place.given))?)
                 }
             };

@@ -7,7 +7,7 @@ use super::{
     symbols::{Definition, Symbols},
 };
 
-/// How many names of one file are shown.
+/// Maximum number of names shown of one file.
 const MAX_NAMES: usize = 12;
 
 /// Lists the files of a folder with their main names.

@@ -10,16 +10,16 @@
 //!   stands in them is text.
 //! - The others keep a few numbers, or look.
 //!
-//! What remains: a mistake in a scanner that nobody has found yet still ends the program.
+//! An unknown bug in a scanner still ends the program.
 
 use std::{
     borrow::Cow,
     collections::{HashMap, VecDeque},
 };
 
-/// How far a line of Python may be indented: 257 + 2 · 380 bytes fit.
+/// Maximum indentation of a line of Python: 257 + 2 · 380 bytes fit.
 const MAX_INDENT_COLUMNS: usize = 380;
-/// How many columns a tab takes for Python's scanner.
+/// Width of a tab in Python's scanner.
 const TAB_COLUMNS: usize = 8;
 
 /// The code as a parser of this language may get it, with the same number of lines; nothing where it may not.

@@ -1,4 +1,4 @@
-//! What a file of code defines and calls.
+//! Definitions and calls of a file of code.
 
 use std::{
     io::Read as _,
@@ -13,13 +13,13 @@ use super::{super::find::Root, language::Grammar, parser_guard::sanitize};
 
 /// A larger file is not code that people write.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// How long reading a file, and looking through it, may each take; some broken ones would take minutes.
+/// Time limit for parsing a file and for querying it; some broken ones would take minutes.
 const MAX_TIME: Duration = Duration::from_secs(1);
-/// How many definitions and calls of one file count.
+/// Maximum number of definitions and calls of one file.
 const MAX_SYMBOLS: usize = 20_000;
-/// How much of a name counts.
+/// Bytes kept of a name.
 const MAX_NAME_BYTES: usize = 256;
-/// How much of a definition's first line is shown.
+/// Characters shown of a definition's first line.
 const MAX_SIGNATURE_CHARS: usize = 160;
 
 /// A file's symbols, in the order in which they stand there.
@@ -39,7 +39,7 @@ pub(super) struct Definition {
     pub(super) line: usize,
     /// Its last line.
     pub(super) end: usize,
-    /// How many definitions it stands in.
+    /// Number of definitions around it.
     pub(super) depth: usize,
     /// Its first line of code.
     pub(super) signature: String,
@@ -53,17 +53,17 @@ pub(super) struct Call {
 
 impl Symbols {
     /// Reads a file; nothing where it is no code that is understood, too large, or not fit for its parser.
-    pub(super) fn of_file(root: &Root, file: &Path) -> Option<Self> {
-        let grammar = Grammar::of(file)?;
-        Self::of_code(grammar, &sanitize(grammar.name, &bytes(root, file)?)?)
+    pub(super) fn from_file(root: &Root, file: &Path) -> Option<Self> {
+        let grammar = Grammar::for_file(file)?;
+        Self::from_code(grammar, &sanitize(grammar.name, &bytes(root, file)?)?)
     }
 
-    /// Whether a file may define or call a symbol: its name stands there.
+    /// Returns whether a file may define or call a symbol: its name stands there.
     pub(super) fn may_name(root: &Root, file: &Path, symbol: &str) -> bool {
         bytes(root, file).is_some_and(|code| String::from_utf8_lossy(&code).contains(symbol))
     }
 
-    fn of_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
+    fn from_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
         let tree = parse(grammar, code)?;
         let query = grammar.query()?;
         let names = query.capture_names();
@@ -137,7 +137,7 @@ impl Symbols {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of definitions and calls.
     pub(super) fn count(&self) -> usize {
         self.definitions.len() + self.calls.len()
     }

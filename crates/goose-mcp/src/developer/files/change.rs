@@ -7,20 +7,20 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::matching::plain;
 
-/// How much of a difference the person is shown.
+/// Bytes of a difference that the person is shown.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
-/// How much of a difference the model is shown.
+/// Bytes of a difference that the model is shown.
 const MAX_BRIEF_BYTES: usize = 2 * 1024;
 
-/// How many unchanged lines are shown around a change.
+/// Unchanged lines shown around a change.
 const SHOWN_AROUND: usize = 3;
 const BRIEF_AROUND: usize = 1;
 
-/// How long the search for the smallest difference may take; after that, a larger one is good enough.
+/// Time limit of the search for the smallest difference; after that, a larger one is good enough.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What was changed in a file.
+/// A change of a file.
 pub(super) struct Change {
     /// For the person.
     unified: String,
@@ -62,7 +62,7 @@ impl Change {
         self.brief.trim_end()
     }
 
-    /// How many lines came and went.
+    /// Returns the numbers of added and removed lines.
     pub(super) fn counts(&self) -> String {
         format!("+{} −{}", self.added, self.removed)
     }

@@ -13,10 +13,10 @@ use super::{
     open::{Opened, open, replace},
 };
 
-/// How many replacements one call may make.
+/// Maximum number of replacements of one call.
 const MAX_EDITS: usize = 100;
 
-/// What to say about a place that cannot be named.
+/// The message for a place that cannot be named.
 const DAMAGED: &str = "a \u{FFFD} in `before` stands for a byte that is no UTF-8, and cannot be written. Give only text \
                        before or behind it; to repair the byte, use a program in the shell (`xxd`, `sed`, `iconv`).";
 
@@ -121,7 +121,7 @@ fn edit_file(
     Ok(Change::new(&place.given, &encoding.shown(&text), &encoding.shown(&changed)))
 }
 
-/// Whether the text to look for has the sign that damaged bytes are shown as.
+/// Returns whether the text to look for has the sign that damaged bytes are shown as.
 fn names_damage(edit: &Edit, encoding: Encoding) -> bool {
     encoding == Encoding::DamagedUtf8 && edit.before.contains(char::REPLACEMENT_CHARACTER)
 }

@@ -11,7 +11,7 @@ const UTF16_BE_BOM: &[u8] = b"\xFE\xFF";
 /// One of how many bytes may be a control character in text that is not Unicode.
 const CONTROL_SHARE: usize = 100;
 
-/// How a file's text is written down.
+/// The encoding of a file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Utf8,
@@ -20,7 +20,7 @@ pub(super) enum Encoding {
     Utf16Be,
     /// With bytes that are none, which stay as they are.
     DamagedUtf8,
-    /// What is no Unicode: each byte is one character of Western Europe, so nothing is lost on the way back.
+    /// Not Unicode: each byte is one character of Western Europe, so nothing is lost on the way back.
     Windows1252,
 }
 
@@ -64,7 +64,7 @@ impl Encoding {
         if self == Self::DamagedUtf8 { shown_damage(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Whether a new text may have a character. One that would become a damaged byte may not come from outside.
+    /// Returns whether a new text may have a character. One that would become a damaged byte may not come from outside.
     pub(super) fn takes(self, letter: char) -> bool {
         self != Self::DamagedUtf8 || !is_stand_in(letter)
     }
@@ -102,7 +102,7 @@ fn not_unicode(bytes: &[u8]) -> Option<(String, Encoding)> {
     Some((text.into_owned(), Encoding::Windows1252))
 }
 
-/// Whether Windows-1252 has a letter.
+/// Returns whether Windows-1252 has a letter.
 fn has_letter(letter: char) -> bool {
     let (_, _, is_missing) = WINDOWS_1252.encode(letter.encode_utf8(&mut [0; 4]));
     !is_missing
@@ -123,10 +123,10 @@ fn to_utf16(mark: &[u8], text: &str, split: fn(u16) -> [u8; 2]) -> Vec<u8> {
     mark.iter().copied().chain(text.encode_utf16().flat_map(split)).collect()
 }
 
-/// The characters that stand for the bytes 0 to 255, of those that mean nothing to anybody.
+/// The characters that stand for the bytes 0 to 255, from the private use area.
 const FIRST: u32 = 0x0010_F700;
 
-/// Whether bytes that are not all UTF-8 are meant to be: more of what is not ASCII is right than wrong. In other encodings
+/// Returns whether bytes that are not all UTF-8 are meant to be: more of what is not ASCII is right than wrong. In other encodings
 /// hardly any of it is.
 fn is_likely_utf8(bytes: &[u8]) -> bool {
     let (mut right, mut wrong) = (0_usize, 0_usize);
@@ -162,7 +162,7 @@ fn encode_damaged(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Whether a character stands for a byte.
+/// Returns whether a character stands for a byte.
 fn is_stand_in(letter: char) -> bool {
     byte(letter).is_some()
 }

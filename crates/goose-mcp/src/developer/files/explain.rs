@@ -12,22 +12,22 @@ use super::{
     matching::{Mismatch, Replacement, line_numbers, plain},
 };
 
-/// How many lines of a region are shown.
+/// Maximum number of lines shown of a region.
 const MAX_SHOWN_LINES: usize = 24;
 
-/// How many unchanged lines are shown around it.
+/// Unchanged lines shown around it.
 const AROUND: usize = 1;
 
-/// How much of a line is shown.
+/// Characters shown of a line.
 const MAX_SHOWN_CHARS: usize = 240;
 
-/// How many places are listed.
+/// Maximum number of places listed.
 const MAX_PLACES: usize = 10;
 
-/// How many lines that differ are set side by side.
+/// Maximum number of differing lines set side by side.
 const MAX_DIFFERENCES: usize = 3;
 
-/// What to say about an edit that does not fit.
+/// Returns the message for an edit that does not fit.
 pub(super) fn explain(mismatch: &Mismatch, replacement: &Replacement<'_>, text: &str) -> String {
     let text = plain(text);
     match mismatch {
@@ -101,7 +101,7 @@ fn describe(message: &mut String, lines: &[&str], wanted: &[&str], region: Regio
     }
 }
 
-/// What was mistaken in lines that are the same otherwise.
+/// Lists the differences of lines that are otherwise the same.
 fn mistaken(found: &[&str], wanted: &[&str]) -> Vec<String> {
     let pairs = || found.iter().zip(wanted);
     let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
@@ -168,13 +168,13 @@ fn cut(line: &str) -> Cow<'_, str> {
     goose_fs::truncate_chars(line, MAX_SHOWN_CHARS)
 }
 
-/// How many times one line of the wanted text counts, where it stands there often.
+/// Maximum number of times that a repeated line of the wanted text counts.
 const MAX_REPEATED: usize = 8;
 
-/// How much of a line is looked at.
+/// Characters of a line that are compared.
 const MAX_LINE_CHARS: usize = 1_000;
 
-/// How many percent of the words of a line have to be there for it to be like another.
+/// Percentage of the words that two similar lines share.
 const LIKE_PERCENT: usize = 50;
 
 /// Lines of a text.
@@ -186,7 +186,7 @@ pub(super) struct Region {
     pub(super) likeness: Likeness,
 }
 
-/// How like a region is.
+/// The similarity of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     /// The same but for spaces and typographic signs.
@@ -226,7 +226,7 @@ fn within_a_line(lines: &[&str], wanted: &str) -> Option<usize> {
     lines.iter().position(|line| loose(line).contains(&wanted))
 }
 
-/// Where the region begins on which most lines agree.
+/// Returns the start of the region on which most lines agree.
 fn by_votes(known: &[u64], sought: &[u64], wanted: &[&str]) -> Option<usize> {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, hash) in sought.iter().enumerate() {
@@ -245,7 +245,7 @@ fn by_votes(known: &[u64], sought: &[u64], wanted: &[&str]) -> Option<usize> {
     votes.into_iter().max_by_key(|&(first, count)| (count, std::cmp::Reverse(first))).map(|(first, _)| first)
 }
 
-/// Where the region begins whose words are most like those of the longest line.
+/// Returns the start of the region whose words are most like those of the longest line.
 fn by_words(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let (at, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
     let sought = words(longest);

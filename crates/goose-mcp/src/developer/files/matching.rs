@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::MAX_FILE_BYTES;
 
-/// What is to be replaced by what.
+/// A text and its replacement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replacement<'a> {
     pub(super) before: &'a str,
     pub(super) after: &'a str,
 }
 
-/// How many places may be changed.
+/// The places that may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     One,
@@ -55,7 +55,7 @@ impl Replacement<'_> {
             ([_, _, ..], Places::One) => return Err(Mismatch::Several(line_numbers(&known.text, &found))),
             _ => {}
         }
-        let usual = LineEnd::of(text);
+        let usual = LineEnd::most_common(text);
         let mut changed = String::with_capacity(room(text, found.len(), &before, &after)?);
         let mut copied = 0;
         for at in found {
@@ -69,7 +69,7 @@ impl Replacement<'_> {
     }
 }
 
-/// How many bytes a text takes at most when so many places of it are replaced.
+/// Returns the maximum size of a text after so many replacements.
 fn room(text: &str, places: usize, before: &str, after: &str) -> Result<usize, Mismatch> {
     // Each new line may end with one byte more than it does here.
     let longest = after.len() + after.matches('\n').count();
@@ -78,7 +78,7 @@ fn room(text: &str, places: usize, before: &str, after: &str) -> Result<usize, M
     room.filter(|room| *room as u64 <= MAX_FILE_BYTES.max(text.len() as u64)).ok_or(Mismatch::TooLarge)
 }
 
-/// How new lines end in the place of some that go; where none goes, as usual.
+/// Returns the line end of new lines: that of the replaced ones, or the usual one.
 fn line_end(replaced: &str, usual: LineEnd) -> LineEnd {
     match replaced.find('\n') {
         Some(at) if replaced[..at].ends_with('\r') => LineEnd::CrLf,
@@ -99,7 +99,7 @@ pub(super) fn line_numbers(text: &str, places: &[usize]) -> Vec<usize> {
     places.iter().map(count).collect()
 }
 
-/// How lines end.
+/// A line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnd {
     Lf,
@@ -107,8 +107,8 @@ pub(super) enum LineEnd {
 }
 
 impl LineEnd {
-    /// How most lines of a text end.
-    pub(super) fn of(text: &str) -> Self {
+    /// Returns the line end of most lines.
+    pub(super) fn most_common(text: &str) -> Self {
         let crlf = text.matches("\r\n").count();
         let lf = text.matches('\n').count() - crlf;
         if crlf > lf { Self::CrLf } else { Self::Lf }
@@ -131,7 +131,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 /// A text with `\n` only, and the way back to the places of the one that it was made from.
 pub(super) struct Plain<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Where the plain text has a `\n` that was `\r\n`.
+    /// Places in the plain text of each `\n` that was `\r\n`.
     returns: Vec<usize>,
 }
 
@@ -208,7 +208,7 @@ mod tests {
             ("\r", LineEnd::Lf),
         ];
         for (text, expected) in table {
-            assert_eq!(LineEnd::of(text), expected, "{text:?}");
+            assert_eq!(LineEnd::most_common(text), expected, "{text:?}");
         }
     }
 

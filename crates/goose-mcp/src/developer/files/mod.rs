@@ -24,5 +24,5 @@ mod write;
 
 pub(super) use open::{check_readable, io_failed, moved, similar_names};
 
-/// How large a file may be that is read or changed. Larger ones are for the shell.
+/// Maximum size of a file that is read or changed. Larger ones are for the shell.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

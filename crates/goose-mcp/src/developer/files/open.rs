@@ -17,7 +17,7 @@ pub(super) struct Opened {
 ///
 /// # Errors
 ///
-/// Where it is missing, is not a regular file, is too large, or cannot be read.
+/// Fails if it is missing, is not a regular file, is too large, or cannot be read.
 pub(super) fn open(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<Opened> {
     match look(backend, place)? {
         FileRead::Content { bytes, version } => Ok(Opened { bytes, version }),
@@ -30,7 +30,7 @@ pub(super) fn open(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<Op
 ///
 /// # Errors
 ///
-/// Where it is not a regular file, or cannot be read.
+/// Fails if it is not a regular file, or cannot be read.
 pub(super) fn look(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<FileRead> {
     backend.read(&place.target, MAX_FILE_BYTES).map_err(|error| failed("read", place, error))
 }
@@ -39,7 +39,7 @@ pub(super) fn look(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<Fi
 ///
 /// # Errors
 ///
-/// Where it cannot be written, is protected, or was changed by another program meanwhile.
+/// Fails if it cannot be written, is protected, or was changed by another program meanwhile.
 pub(super) fn replace(
     backend: &dyn Backend,
     place: &ResolvedPath,
@@ -151,16 +151,16 @@ pub(in super::super) fn io_failed(action: &str, given: &str, error: &io::Error) 
     ToolError::ExecutionError(format!("Could not {action} {given}: {reason}. Nothing was changed. {advice}"))
 }
 
-/// How many names of a folder are looked at.
+/// Maximum number of names of a folder that are compared.
 const MAX_LOOKED_AT: usize = 5_000;
 
-/// How many names are shown.
+/// Maximum number of names shown.
 const MAX_SHOWN: usize = 5;
 
-/// How long a name may be to be compared.
+/// Maximum length of a name that is compared.
 const MAX_NAME_CHARS: usize = 100;
 
-/// What to say about a path that does not exist: how far it exists, and what there is instead.
+/// Returns a hint for a path that does not exist: the part that exists, and similar names.
 pub(in super::super) fn similar_names(path: &Path) -> String {
     let Some((folder, opened, missing)) = deepest(path) else { return String::new() };
     let names = nearest(&opened, missing);
@@ -193,7 +193,7 @@ fn nearest(folder: &Folder, wanted: &str) -> Vec<String> {
     found.into_iter().take(MAX_SHOWN).map(|(_, name)| name).collect()
 }
 
-/// How different two names are; `None` where they have little in common.
+/// Returns the distance of two names; `None` if they have little in common.
 fn difference(wanted: &str, name: &str) -> Option<usize> {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
     let stem = |name: &str| name.split('.').find(|part| !part.is_empty()).unwrap_or_default().to_owned();

@@ -10,16 +10,16 @@ use super::{
     open::open,
 };
 
-/// How many lines are shown unless told otherwise.
+/// Default number of lines shown.
 const DEFAULT_LINES: usize = 1_000;
 
-/// How much is shown at once.
+/// Maximum size of one answer.
 const MAX_SHOWN_BYTES: usize = 48 * 1024;
 
-/// How much of one line is shown.
+/// Characters shown of one line.
 const MAX_LINE_CHARS: usize = 2_000;
 
-/// How large a picture may be: what model providers accept.
+/// Maximum size of a picture: the limit of model providers.
 const MAX_IMAGE_BYTES: usize = 3_750_000;
 
 /// Pictures that models can see, by how their files begin.

@@ -45,7 +45,7 @@ impl Developer {
 
 struct Written {
     message: String,
-    /// What changed, where that can be shown.
+    /// The change, if it can be shown.
     change: Option<Change>,
 }
 
@@ -115,7 +115,7 @@ fn write_over(
 
 /// The content as the file has been written down so far, and what there is to say where that cannot be.
 fn encoded(content: &str, old: &str, encoding: Encoding) -> (Vec<u8>, String) {
-    let ends = if content.contains("\r\n") { LineEnd::Lf } else { LineEnd::of(old) };
+    let ends = if content.contains("\r\n") { LineEnd::Lf } else { LineEnd::most_common(old) };
     let content = ends.apply(content);
     let (encoding, note) = match encoding {
         Encoding::DamagedUtf8 => (sound(old), "; bytes in it that were no UTF-8 are gone"),
@@ -132,7 +132,7 @@ fn encoded(content: &str, old: &str, encoding: Encoding) -> (Vec<u8>, String) {
     }
 }
 
-/// How a text is written down that was damaged UTF-8.
+/// Returns the encoding of a text that was damaged UTF-8.
 fn sound(old: &str) -> Encoding {
     if old.starts_with('\u{feff}') { Encoding::Utf8WithBom } else { Encoding::Utf8 }
 }

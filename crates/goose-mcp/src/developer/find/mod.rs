@@ -1,6 +1,6 @@
 //! Finding one's way in a folder: `tree` and `search`, both as git would see it.
 //!
-//! What is ignored by git is left out, hidden files too; links are not followed. Every walk has caps and stops when the
+//! Ignored and hidden files are left out; links are not followed. Every walk has caps and stops when the
 //! call is cancelled.
 
 mod search;
@@ -30,7 +30,7 @@ use crate::{
     local_backend::regular,
 };
 
-/// How many files and folders one call looks at.
+/// Maximum number of files and folders that one call visits.
 const MAX_ENTRIES: usize = 200_000;
 
 /// A walk that can be cancelled, ends by itself, and knows what it could not look at.
@@ -54,12 +54,12 @@ impl Walk {
         }
     }
 
-    /// Whether the call was cancelled.
+    /// Returns whether the call was cancelled.
     pub(in crate::developer) fn is_cancelled(&self) -> bool {
         self.cancelled.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Whether to look at one more entry.
+    /// Counts one more entry; false at the end of the walk.
     pub(in crate::developer) fn goes_on(&self) -> bool {
         if self.is_cancelled() {
             return false;
@@ -76,7 +76,7 @@ impl Walk {
         self.unreadable.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What is said where it did not see everything.
+    /// Returns a remark if it did not see everything.
     pub(in crate::developer) fn remark(&self) -> Option<String> {
         let mut remark = String::new();
         if self.cut.load(Ordering::Relaxed) {
@@ -118,7 +118,7 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// Where there is nothing, or it cannot be opened.
+    /// Fails if there is nothing, or it cannot be opened.
     pub(in crate::developer) fn open(place: &ResolvedPath, walk: Walk) -> ToolResult<Self> {
         let (given, path) = (&place.given, &place.target.path);
         let folder = match Folder::open(path) {
@@ -154,7 +154,7 @@ impl Root {
         found.strip_prefix(&self.path).unwrap_or(found)
     }
 
-    /// How the folder is walked through.
+    /// Returns the walk through the folder.
     pub(in crate::developer) fn walk_builder(&self) -> WalkBuilder {
         let mut builder = WalkBuilder::new(&self.path);
         // Ignore files count outside of repositories too.

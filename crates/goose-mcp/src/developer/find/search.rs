@@ -23,19 +23,19 @@ use parking_lot::Mutex;
 use super::{Root, Walk};
 use crate::developer::{Developer, blocking, files::check_readable};
 
-/// How many matches are shown where nobody says otherwise.
+/// Default number of matches shown.
 const DEFAULT_LIMIT: usize = 100;
-/// How many can be asked for.
+/// Maximum number of matches.
 const MAX_LIMIT: usize = 1_000;
-/// How much of a line is shown.
+/// Characters shown of a line.
 const MAX_LINE_CHARS: usize = 300;
-/// How much is shown.
+/// Maximum size of an answer.
 const MAX_BYTES: usize = 48 * 1024;
-/// How many lines around a match can be asked for.
+/// Maximum number of lines around a match.
 const MAX_CONTEXT: usize = 10;
-/// How many files are named whose names match, where no text does.
+/// Maximum number of files listed by name if no text matches.
 const MAX_NAMED: usize = 10;
-/// How large a compiled expression may get.
+/// Maximum size of a compiled expression.
 const MAX_REGEX_BYTES: usize = 10 * 1024 * 1024;
 /// Lines longer than this are no text to be searched.
 const MAX_HEAP_BYTES: usize = 16 * 1024 * 1024;
@@ -121,7 +121,7 @@ struct Hunt {
     /// Some files whose names match.
     named: Mutex<Vec<PathBuf>>,
     count: AtomicUsize,
-    /// Whether a file was left when it turned out to be no text.
+    /// True if a file was left when it turned out to be no text.
     met_binary: AtomicBool,
 }
 
@@ -235,7 +235,7 @@ impl Hunt {
 }
 
 impl Hunt {
-    /// What there is to say where no text matches.
+    /// Returns the answer if no text matches.
     fn nothing(&self) -> String {
         let mut named = self.named.lock();
         named.sort_unstable();

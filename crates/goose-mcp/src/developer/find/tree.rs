@@ -13,7 +13,7 @@ use crate::developer::{Developer, blocking};
 const DEFAULT_DEPTH: usize = 2;
 /// Deeper trees are not for reading.
 const MAX_DEPTH: usize = 16;
-/// How many lines are shown.
+/// Maximum number of lines shown.
 const MAX_LINES: usize = 600;
 
 impl Developer {
@@ -96,7 +96,7 @@ fn line(entry: &DirEntry, path: &Path, root: &Folder, depth: usize) -> io::Resul
     })
 }
 
-/// How much is in a folder that is not opened.
+/// Returns the number of entries of a folder that is not expanded.
 fn inside(folder: Folder) -> String {
     match folder.names(MAX_LINES).map(|names| names.len()) {
         Ok(0) | Err(_) => String::new(),

@@ -5,7 +5,7 @@
 
 use std::iter::Peekable;
 
-/// How long an escape sequence may be; whatever goes on longer is none.
+/// Maximum length of an escape sequence; a longer one is text.
 const MAX_SEQUENCE_CHARS: usize = 4096;
 
 /// One of how many characters may be no text before it is said that all of it is none.
@@ -51,13 +51,13 @@ fn is_second_control(letter: char) -> bool {
     ('\u{80}'..='\u{9f}').contains(&letter)
 }
 
-/// What a terminal would show, line by line.
+/// The screen of a terminal, line by line.
 #[derive(Default)]
 struct Screen {
     text: String,
-    /// Where the current line begins.
+    /// Start of the current line.
     line: usize,
-    /// Whether the next letter overwrites the line.
+    /// True if the next letter overwrites the line.
     is_returned: bool,
 }
 

@@ -2,16 +2,16 @@
 //!
 //! Cuts are made between lines where one is near, and never inside a character. How much is missing is known exactly.
 
-/// How much of the beginning is kept.
+/// Bytes kept of the beginning.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// How much of the end is kept. The end of a build or a test says more than its beginning.
+/// Bytes kept of the end. The end of a build or a test says more than its beginning.
 const TAIL_BYTES: usize = 32 * 1024;
 
-/// How much is shown without a cut.
+/// Largest output that is shown without a cut.
 pub(super) const MAX_SHOWN_BYTES: u64 = (HEAD_BYTES + TAIL_BYTES) as u64;
 
-/// How far from a cut the end of a line may be to cut there instead.
+/// Maximum distance from a cut to the end of a line that is cut at instead.
 const NEAR_BYTES: usize = 1024;
 
 /// An output as it comes in.
@@ -24,7 +24,7 @@ pub(super) struct HeadTailBuffer {
     lines: u64,
 }
 
-/// What is shown of an output.
+/// The part of an output that is shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shown<'a> {
     /// All of it: the first bytes and the rest.
@@ -59,7 +59,7 @@ impl HeadTailBuffer {
         lines
     }
 
-    /// How many bytes have come.
+    /// Bytes read so far.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -69,7 +69,7 @@ impl HeadTailBuffer {
         (self.total == (self.head.len() + self.tail.len()) as u64).then_some((&self.head, &self.tail))
     }
 
-    /// What is shown.
+    /// The part that is shown.
     pub(super) fn shown(&self) -> Shown<'_> {
         if self.total <= MAX_SHOWN_BYTES {
             return Shown::Whole(&self.head, &self.tail);

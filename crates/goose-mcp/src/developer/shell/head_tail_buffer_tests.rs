@@ -1,4 +1,4 @@
-//! What is kept of an output, whatever it is and however it arrives.
+//! The parts of an output that are kept, whatever it is and however it arrives.
 
 use proptest::prelude::*;
 

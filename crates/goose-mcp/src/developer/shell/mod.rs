@@ -9,7 +9,7 @@
 //! | `clean.rs` | terminal output as plain text |
 //! | `outcome.rs` | the result for the model |
 //!
-//! What a command leaves running in the background lives on until goose ends.
+//! Background processes of a command live on until goose ends.
 
 mod clean;
 mod head_tail_buffer;
@@ -28,11 +28,11 @@ use self::{program::Program, run::Run, spill::Scratch};
 use super::Developer;
 use crate::Settings;
 
-/// How long a command may take unless told otherwise, and at most.
+/// Default and longest time limit of a command.
 const DEFAULT_SECONDS: u64 = 300;
 const MAX_SECONDS: u64 = 24 * 60 * 60;
 
-/// How long a command may be. The system has a limit of 128 KiB for one argument.
+/// Maximum length of a command. The system has a limit of 128 KiB for one argument.
 const MAX_COMMAND_BYTES: usize = 120 * 1024;
 
 /// The status while a command runs.
@@ -41,7 +41,7 @@ const RUNNING: &str = "shell command running";
 /// The part of a command that the extension's status shows.
 const MAX_STATUS_CHARS: usize = 120;
 
-/// What runs commands.
+/// Runs commands.
 pub(super) struct Shell {
     program: Program,
     scratch: Option<Scratch>,

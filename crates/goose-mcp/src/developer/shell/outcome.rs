@@ -1,4 +1,4 @@
-//! What a command came to, as the model reads it: its output first, then in brackets what else there is to know.
+//! The result of a command for the model: its output first, then remarks in brackets.
 
 use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 
@@ -25,9 +25,9 @@ const SIGNALS: [(i32, &str); 11] = [
     (15, "TERM"),
 ];
 
-/// How a command ended.
+/// The end of a command.
 pub(super) enum Ending {
-    /// By itself, or by a signal of somebody else.
+    /// By itself, or by a signal from outside.
     Exited(ExitStatus),
     /// By us, after this time; or not, and why.
     TimedOut(Duration, io::Result<()>),
@@ -35,7 +35,7 @@ pub(super) enum Ending {
     Unknown(io::Error),
 }
 
-/// What a command came to.
+/// The result of a command.
 pub(super) struct Outcome {
     ending: Ending,
     text: String,
@@ -54,7 +54,7 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// Where the command took too long.
+    /// Fails if the command took too long.
     pub(super) fn into_result(mut self) -> ToolResult<ToolOutput> {
         match self.ending {
             Ending::TimedOut(limit, stopped) => {

@@ -17,7 +17,7 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 /// The variable that names another shell.
 const SHELL_VARIABLE: &str = "GOOSE_SHELL";
 
-/// What commands are told: nobody is at a terminal, so no pagers, no colours, no questions. And who they run under.
+/// Variables of every command: there is no terminal, so no pagers, no colours, no questions; and the name of goose.
 const FIXED: [(&str, &str); 7] = [
     ("TERM", "dumb"),
     ("PAGER", "cat"),
@@ -31,7 +31,7 @@ const FIXED: [(&str, &str); 7] = [
 /// Variables that would make `cd` lead elsewhere than its words say, which permissions are judged by.
 const REMOVED: [&str; 2] = ["CDPATH", "OLDPWD"];
 
-/// How commands are run.
+/// The shell and the environment of commands.
 pub(super) struct Program {
     named: OsString,
     found: OnceLock<PathBuf>,
@@ -59,7 +59,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Where the working folder or the shell is missing.
+    /// Fails if the working folder or the shell is missing.
     pub(super) fn start(
         &self,
         backend: &dyn Backend,

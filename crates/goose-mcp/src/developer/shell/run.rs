@@ -22,14 +22,14 @@ use super::{
     spill::{Scratch, Spill},
 };
 
-/// How long after the end of a command its last output may take. A job in the background may keep the pipe open for
+/// Time for the last output after the end of a command. A job in the background may keep the pipe open for
 /// ever.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
-/// How much is read at once.
+/// Size of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How much is read at once of a job in the background.
+/// Size of one read from a job in the background.
 const BACKGROUND_CHUNK_BYTES: usize = 4 * 1024;
 
 /// Everything that a command writes.
@@ -41,7 +41,7 @@ pub(super) struct Run<'a> {
     output: Output<'a>,
 }
 
-/// What comes out of a command, and what becomes of it.
+/// The output of a command on its way to the buffer, the file and the caller.
 struct Output<'a> {
     pipe: Pipe,
     chunk: Vec<u8>,
@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     ///
-    /// Where there is no process.
+    /// Fails if there is no process.
     pub(super) async fn finish(mut self, limit: Duration) -> ToolResult<Outcome> {
         let ended = self.output.follow(self.command.get()?, Instant::now() + limit).await;
         let ending = match ended {
@@ -155,7 +155,7 @@ impl Output<'_> {
         }
     }
 
-    /// What the command came to. A pipe that is still open is read on, so that those who write into it can go on.
+    /// Returns the result of the command. A pipe that is still open is read on, so that its writers do not block.
     async fn settle(mut self, ending: Ending) -> Outcome {
         if self.is_open && self.spill.is_none() {
             self.begin_spill().await;
@@ -212,16 +212,16 @@ impl Drop for Owned {
     }
 }
 
-/// How often somebody who watches is told. What is done sooner is not told at all: its result says it.
+/// Pause between two reports. A command that ends sooner reports nothing: its result says it.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How much is told at once; of more, the end.
+/// Maximum size of one report; of more, the end.
 const MAX_BYTES: usize = 4 * 1024;
 
 /// Tells the caller what comes.
 pub(super) struct LiveOutput<'a> {
     context: &'a CallContext,
-    /// What was not told yet.
+    /// Output that was not reported yet.
     pending: Vec<u8>,
     lines: u64,
     told_lines: u64,
@@ -259,11 +259,11 @@ impl<'a> LiveOutput<'a> {
         let Some(end) = self.pending.iter().rposition(|&byte| byte == b'\n') else { return };
         let lines: Vec<u8> = self.pending.drain(..=end).collect();
         let text = clean_text(&String::from_utf8_lossy(&lines));
-        #[expect(clippy::cast_precision_loss, reason = "nobody watches 2^53 lines")]
+        #[expect(clippy::cast_precision_loss, reason = "no command prints 2^53 lines")]
         self.context.progress(self.lines as f64, None, text);
     }
 
-    /// Tells the rest, to somebody who has seen the beginning.
+    /// Reports the rest, if the beginning was reported.
     pub(super) fn finish(&mut self) {
         if self.told_lines > 0 && self.due().is_some() {
             self.tell();

@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use tempfile::TempPath;
 use tokio::{fs::File, io::AsyncWriteExt as _};
 
-/// How much of one output is written to its file.
+/// Bytes of one output that are written to its file.
 pub(super) const MAX_SPILL_BYTES: u64 = 100 * 1024 * 1024;
 
-/// How many files are kept; the oldest goes first.
+/// Maximum number of files; the oldest is removed first.
 const MAX_FILES: usize = 16;
 
 /// After how long a file that a goose left behind, because it was killed, is removed.
@@ -28,7 +28,7 @@ const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 const PREFIX: &str = "output-";
 const SUFFIX: &str = ".txt";
 
-/// Where long outputs are put. The files go with this.
+/// The folder of long outputs. Dropping it removes the files.
 #[derive(Debug, Clone)]
 pub(super) struct Scratch {
     folder: PathBuf,
@@ -80,7 +80,7 @@ fn remove_old(folder: &Path) {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
         let age = entry.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
         if is_ours && age.is_some_and(|age| age > MAX_AGE) {
-            // Somebody else may have been faster.
+            // Another program may have been faster.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -125,7 +125,7 @@ impl Spill {
         self.trouble = Some(error.to_string());
     }
 
-    /// What the model is told of it.
+    /// The sentence about it for the model.
     pub(super) fn hint(&self) -> String {
         match &self.trouble {
             Some(trouble) => format!("it could not be kept in {}: {trouble}", self.path.display()),
@@ -136,7 +136,7 @@ impl Spill {
         }
     }
 
-    /// Where it is, where it is anywhere.
+    /// Its path, if there is a file.
     pub(super) fn path(&self) -> Option<&Path> {
         self.trouble.is_none().then_some(&*self.path)
     }

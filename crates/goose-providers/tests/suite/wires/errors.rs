@@ -29,7 +29,7 @@ async fn plain_speaker() -> SocketAddr {
     address
 }
 
-/// Row 23: nobody listens, the name is unknown, it is not TLS: the reason is said, with the address and without secrets.
+/// Row 23: nothing listens, the name is unknown, it is not TLS: the reason is said, with the address and without secrets.
 #[tokio::test]
 async fn who_cannot_be_reached_is_named_with_the_reason() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,4 @@
-//! What a child process and a remote server are given: the environment without other people's secrets, and what the
+//! The environment of a child process and the headers of a remote server, without other extensions' secrets: what the
 //! extension's configuration asks for.
 
 use std::{
@@ -59,7 +59,7 @@ impl fmt::Debug for BaseEnvironment {
     }
 }
 
-/// What an extension's configuration names, with values.
+/// The variables that an extension's configuration names, with values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolved {
     /// `envs`, and `env_keys` with their values.
@@ -179,7 +179,7 @@ fn name_at(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// How many bytes at the beginning are a variable's name.
+/// Returns the length of the variable's name at the beginning.
 fn name_length(text: &str) -> usize {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return 0;

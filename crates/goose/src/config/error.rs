@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration. Every message says what happened and what to do next.
+//! Errors of a configuration. Every message says what happened and what to do next.
 
 use std::{
     fmt,
@@ -38,7 +38,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// A file is larger than its cap.
@@ -52,9 +52,9 @@ pub enum ConfigError {
     /// A file does not say what it should. It is left as it is.
     #[error("{place}: {message}")]
     Malformed {
-        /// Where.
+        /// The place.
         place: Place,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// The configuration of an extension makes no sense.
@@ -62,7 +62,7 @@ pub enum ConfigError {
     Extension {
         /// The extension's name.
         extension: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// A variable or secret that is asked for by name is set nowhere.
@@ -95,9 +95,9 @@ pub enum ConfigError {
     Setting {
         /// The key.
         key: String,
-        /// Where the value comes from.
+        /// The origin of the value.
         origin: String,
-        /// What is wrong, without the value.
+        /// The problem, without the value.
         message: String,
     },
     /// A profile that is not there, or cannot be used.
@@ -105,7 +105,7 @@ pub enum ConfigError {
     Profile {
         /// The profile's name.
         profile: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// A file could not be changed. It is as it was.
@@ -113,7 +113,7 @@ pub enum ConfigError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What happened, and what to do.
+        /// The problem, and what to do.
         reason: String,
     },
     /// The keyring did not do what it was asked.

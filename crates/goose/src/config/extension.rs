@@ -7,9 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::{ConfigError, serde_repr::Values, serde_repr::Wire};
+use super::{
+    ConfigError, ConfiguredExtension,
+    serde_repr::{Values, Wire},
+};
+use crate::builtins;
 
-/// How long a call may take where the configuration does not say.
+/// Default time limit of a call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The longest time that a call may take, whatever the configuration says.
@@ -28,17 +32,17 @@ pub struct ExtensionConfig {
     pub description: String,
     /// A nicer name for lists of extensions.
     pub display_name: Option<String>,
-    /// How long a call may take, in seconds. [`timeout`](Self::timeout) is what is used.
+    /// The time limit of a call in seconds; see [`timeout`](Self::timeout).
     pub timeout_secs: Option<u64>,
-    /// Whether it came with goose.
+    /// True if it came with goose.
     pub bundled: Option<bool>,
     /// The tools that may be used; empty means all. [`available_tools`](Self::available_tools) is what is used.
     pub available_tools: Vec<String>,
-    /// Where it comes from.
+    /// Its origin.
     pub kind: ExtensionKind,
 }
 
-/// Where an extension comes from, with what is needed to reach it.
+/// The origin of an extension, with what is needed to reach it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExtensionKind {
     /// A service that is part of goose, by its name.
@@ -66,14 +70,14 @@ pub enum ExtensionKind {
         envs: Values,
         /// Variables for the headers whose values are secrets, by name.
         env_keys: Vec<String>,
-        /// How to sign in, where the server's own answers are not enough.
+        /// Details of the login, if the server's own answers are not enough.
         oauth: Option<OAuthConfig>,
     },
     /// Tools that the user interface runs.
     Frontend {
         /// Their descriptions, as MCP has them.
         tools: Vec<Value>,
-        /// What the model is told about them.
+        /// The instructions about them for the model.
         instructions: Option<String>,
     },
     /// A Python program in the configuration itself, run with `uvx`.
@@ -90,7 +94,7 @@ pub enum ExtensionKind {
     },
 }
 
-/// How goose signs in to a server.
+/// The login at a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthConfig {
     /// The client that goose is registered as; without it goose registers itself.
@@ -102,7 +106,7 @@ pub struct OAuthConfig {
     /// The login server that goose signs in at; without it the one that the server names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// What goose asks to be allowed.
+    /// The scopes to ask for.
     #[serde(
         default,
         deserialize_with = "super::serde_repr::null_is_empty",
@@ -248,7 +252,7 @@ impl ExtensionConfig {
         key_of(&self.name)
     }
 
-    /// Whether it is a part of goose, and not of others.
+    /// Returns whether it is a part of goose, and not of others.
     pub fn is_own(&self) -> bool {
         matches!(self.kind, ExtensionKind::Builtin | ExtensionKind::Platform)
     }
@@ -308,11 +312,11 @@ fn key_of(name: &str) -> String {
     name.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
 }
 
-/// What is wrong, without the extension's name.
+/// The problem, without the extension's name.
 type Finding = Result<(), String>;
 
 impl ExtensionConfig {
-    /// Whether this can be started at all. The error says what to change.
+    /// Returns whether this can be started at all. The error says what to change.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.findings().map_err(|message| ConfigError::extension(&self.name, message))
     }
@@ -399,7 +403,7 @@ fn header(name: &str, value: &str) -> Finding {
     header_value(name, value)
 }
 
-/// Whether a value can be sent as a header. The message does not show it.
+/// Returns whether a value can be sent as a header. The message does not show it.
 pub(super) fn header_value(name: &str, value: &str) -> Finding {
     if value.chars().any(|c| c.is_control() && c != '\t') {
         return Err(format!(
@@ -429,4 +433,39 @@ fn sse(uri: Option<&str>) -> String {
         "the type 'sse' is no longer supported; change it to 'type: streamable_http' and 'uri' to the server's \
          streamable HTTP address (often {uri} with /mcp in place of /sse)"
     )
+}
+
+/// Names of `type: platform` that goose 1.52 writes, besides those of the built-ins.
+///
+/// | entry | meaning |
+/// | --- | --- |
+/// | `developer`, `memory`, `tutorial` | the built-in service of that name |
+/// | `analyze` | a tool of `developer`; the entry itself starts nothing |
+/// | `todo`, `apps`, `chatrecall`, `summon`, `tom`, `code_execution`, `extensionmanager` | switches for what comes with agents |
+/// | `skills`, `scheduler` | switches for what comes with recipes |
+/// | `orchestrator` | a different feature in 1.52; ignored |
+/// | anything else | unknown; only `goose doctor` names it |
+const KNOWN_PLATFORM: [&str; 4] = ["analyze", "skills", "scheduler", "orchestrator"];
+
+/// Turns an entry of `type: platform` that names a built-in service into that service.
+pub(super) fn resolve_platform(mut config: ExtensionConfig) -> ExtensionConfig {
+    let key = config.key();
+    if config.kind == ExtensionKind::Platform && builtins::find(&key).is_some() {
+        config.kind = ExtensionKind::Builtin;
+    }
+    config
+}
+
+impl ConfiguredExtension {
+    /// Returns true if the entry only switches a feature on or off: there is no service to start.
+    pub fn is_switch(&self) -> bool {
+        self.config.as_ref().is_ok_and(|config| config.kind == ExtensionKind::Platform)
+    }
+
+    /// Returns true for an entry of `type: platform` that no version of goose is known to have.
+    pub fn is_unknown_platform(&self) -> bool {
+        let is_known =
+            |key: &str| KNOWN_PLATFORM.contains(&key) || builtins::all().any(|builtin| builtin.name == key);
+        self.is_switch() && self.config.as_ref().is_ok_and(|config| !is_known(&config.key()))
+    }
 }

@@ -47,7 +47,7 @@ impl ExtensionConfig {
         hash.finish()
     }
 
-    /// Whether the same command is another program in another folder.
+    /// Returns whether the same command is another program in another folder.
     fn is_relative(&self) -> bool {
         let ExtensionKind::Stdio { cmd, args, .. } = &self.kind else { return false };
         let is_path = |text: &str| text.starts_with('.') || (text.contains('/') && !text.contains("://"));

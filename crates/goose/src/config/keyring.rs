@@ -1,8 +1,8 @@
 //! The system's keyring, asked through the system's own programs: `secret-tool` on Linux, `security` on macOS.
 //!
 //! goose has one entry there (service `goose`, user `secrets`), a JSON mapping of names and values. Texts, numbers and
-//! words are secrets; whatever else is in it is somebody's, and stays as it is when goose changes the entry. A keyring can be
-//! locked, missing, or waiting for somebody at a screen that is not there, so each question has a short time, and
+//! words are secrets; everything else in it stays as it is when goose changes the entry. A keyring can be
+//! locked, missing, or waiting for a person at a screen that is not there, so each question has a short time, and
 //! where there is no session to ask, it is not asked.
 
 use std::{
@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{ConfigError, Secret, Secrets};
 
-/// How long a question to the keyring may take.
+/// Time limit of a question to the keyring.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// goose's entry.
@@ -36,7 +36,7 @@ pub(super) const MAX_ENTRY_BYTES: usize = 1024 * 1024;
 /// The names and values of the entry.
 type Entry = Map<String, Value>;
 
-/// How `secret-tool` ends where there is no entry.
+/// Exit code of `secret-tool` for a missing entry.
 const NOT_FOUND: i32 = 1;
 
 /// A keyring that can be asked.
@@ -73,7 +73,7 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// Where the keyring does not answer in time, or with something else.
+    /// Fails if the keyring does not answer in time, or with something else.
     pub fn read(&self) -> Result<BTreeMap<String, Secret>, ConfigError> {
         Ok(self.entry()?.into_iter().filter_map(|(name, value)| Some((name, secret(value)?))).collect())
     }
@@ -82,7 +82,7 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// Where the entry cannot be read as it is, or not be written. It is as it was then.
+    /// Fails if the entry cannot be read as it is, or not be written. It is as it was then.
     pub fn store(&self, name: &str, value: &Secret) -> Result<(), ConfigError> {
         let mut entry = self.entry_to_change()?;
         entry.insert(name.to_owned(), value.expose().into());
@@ -239,19 +239,19 @@ fn in_path(path: &str, name: &str) -> Option<PathBuf> {
         .find(|it| it.is_file())
 }
 
-/// How much of what a program complains is kept.
+/// Bytes kept of a program's error output.
 const MAX_PROBLEM_BYTES: usize = 1024;
 
-/// What the program said.
+/// The program's output.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// How it ended; `None` where it was killed.
+    /// Its exit code; `None` if it was killed.
     pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) problem: String,
 }
 
-/// Runs a program to its end, in a thread and a runtime of its own: whoever asks may be inside of another one. The
+/// Runs a program to its end, in a thread and a runtime of its own: the caller may be inside of another one. The
 /// error says what went wrong.
 pub(super) fn run(
     program: &Path,

@@ -1,4 +1,4 @@
-//! Where goose keeps its files.
+//! The folders of goose's files.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -13,7 +13,7 @@ pub struct Paths {
     pub data: PathBuf,
     /// Logs and history.
     pub state: PathBuf,
-    /// What can be made again; a part of the state folder.
+    /// Files that can be made again; a part of the state folder.
     pub cache: PathBuf,
 }
 

@@ -1,19 +1,27 @@
-//! [`ProjectFile`]: a file that a project brings: its configuration, a recipe, an agent. It counts only where the user trusts it.
+//! [`ProjectFile`]: a file that a project brings: its configuration, a recipe, an agent. It counts only
+//! where the user trusts it ([`TrustStore`]).
 
 use std::{
+    collections::BTreeMap,
     fmt, fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{ConfigError, ConfigFile, MAX_CONFIG_BYTES, file::read_capped};
+use super::{
+    ConfigError, ConfigFile, MAX_CONFIG_BYTES, Paths, Place,
+    editor::{self, Audience},
+    file::read_capped,
+    yaml,
+};
 
 /// The configuration, from the project's folder.
 const PROJECT_CONFIG: &str = ".goose/config.yaml";
 
-/// What the root of a repository has in it.
+/// Markers of the root of a repository.
 const GIT: &str = ".git";
 
 /// The most folders that are looked at on the way up.
@@ -66,7 +74,7 @@ impl ProjectFile {
         &self.path
     }
 
-    /// What it says, to be shown before the person agrees to it: this, and not what the file says by then, is used.
+    /// Its contents, to be shown before the person agrees to them: these are used, even if the file changes meanwhile.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -76,11 +84,11 @@ impl ProjectFile {
         Sha256::digest(&self.text).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What it says.
+    /// Its contents.
     ///
     /// # Errors
     ///
-    /// Where it cannot be parsed.
+    /// Fails if it cannot be parsed.
     pub fn parse(self) -> Result<ConfigFile, ConfigError> {
         ConfigFile::from_text(&self.path, self.text)
     }
@@ -94,7 +102,7 @@ fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) 
 /// The folders of a project: from the working folder up to the root of the repository, and without a repository the working
 /// folder alone.
 ///
-/// The way up ends below a folder that is not ours, and a `.git` that is not ours makes no repository: in `/tmp`, anybody
+/// The way up ends below a folder that is not ours, and a `.git` that is not ours makes no repository: in `/tmp`, any user
 /// could put one above the folders of others.
 pub(crate) fn levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<&Path> {
     let is_way_up = |(level, folder): &(usize, &Path)| *level == 0 || is_ours(folder);
@@ -126,6 +134,104 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
 impl fmt::Debug for ProjectFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProjectFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The largest list that is read.
+const MAX_TRUST_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The most files that are trusted at a time.
+const MAX_TRUSTED: usize = 10_000;
+
+/// Header of the list.
+const HEAD: &str = "# The project files that goose may use, and the SHA-256 of what was agreed to.\n";
+
+/// True if a project's file may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// The person has agreed to exactly this content.
+    Trusted,
+    /// The person has agreed to it, but it has changed since.
+    Changed,
+    /// The person was never asked, or has taken it back.
+    Unknown,
+}
+
+/// The list of trusted files. It is read each time, so that processes can share it.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    path: PathBuf,
+}
+
+/// The list, as it is written.
+#[derive(Default, Serialize, Deserialize)]
+struct Page {
+    #[serde(default)]
+    trusted: BTreeMap<PathBuf, String>,
+}
+
+impl TrustStore {
+    /// The list in goose's state folder.
+    pub fn new(paths: &Paths) -> Self {
+        Self { path: paths.state.join("trusted.yaml") }
+    }
+
+    /// The file with the list.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether a file may be used as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the list cannot be read. Nothing is trusted then.
+    pub fn check(&self, file: &ProjectFile) -> Result<Trust, ConfigError> {
+        let text = read_capped(&self.path, MAX_TRUST_BYTES)?.unwrap_or_default();
+        Ok(match self.parse(&text)?.trusted.get(file.path()) {
+            Some(hash) if *hash == file.hash() => Trust::Trusted,
+            Some(_) => Trust::Changed,
+            None => Trust::Unknown,
+        })
+    }
+
+    /// Remembers that the person has agreed to a file as it is now.
+    pub fn trust(&self, file: &ProjectFile) -> Result<(), ConfigError> {
+        self.update(|trusted| {
+            trusted.insert(file.path().to_owned(), file.hash());
+        })
+    }
+
+    /// Forgets a file. Whether it was there.
+    pub fn forget(&self, path: &Path) -> Result<bool, ConfigError> {
+        let mut was_there = false;
+        self.update(|trusted| was_there = trusted.remove(path).is_some())?;
+        Ok(was_there)
+    }
+
+    fn update(&self, mut change: impl FnMut(&mut BTreeMap<PathBuf, String>)) -> Result<(), ConfigError> {
+        editor::update(&self.path, MAX_TRUST_BYTES, Audience::Owner, |text| {
+            let mut page = self.parse(text)?;
+            change(&mut page.trusted);
+            if page.trusted.len() > MAX_TRUSTED {
+                return Err(self.unwritable(format!("it has {MAX_TRUSTED} files already; remove some lines")));
+            }
+            let lines = serde_saphyr::to_string(&page).map_err(|error| self.unwritable(error.to_string()))?;
+            Ok(format!("{HEAD}{lines}"))
+        })?;
+        Ok(())
+    }
+
+    fn parse(&self, text: &str) -> Result<Page, ConfigError> {
+        let page = yaml::read(text, std::marker::PhantomData::<Option<Page>>).map_err(|error| {
+            let place = Place::new(&self.path, yaml::position(&error));
+            ConfigError::malformed(place, format!("{}; fix it or remove the file", yaml::message(&error)))
+        })?;
+        Ok(page.unwrap_or_default())
+    }
+
+    fn unwritable(&self, reason: String) -> ConfigError {
+        ConfigError::Unwritable { path: self.path.clone(), reason }
     }
 }
 

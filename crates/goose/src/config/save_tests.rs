@@ -52,7 +52,7 @@ fn a_save_that_is_ended_anywhere_leaves_the_old_file_or_the_new_one() {
         let path = folder.path().join("config.yaml");
         fs::write(&path, old()).unwrap();
         let status = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "config::save::tests::a_process_that_saves", "--ignored"])
+            .args(["--exact", "config::editor::tests::a_process_that_saves", "--ignored"])
             .env(FILE, &path)
             .env(STEP, format!("{step:?}"))
             .stdout(Stdio::null())

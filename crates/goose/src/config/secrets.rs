@@ -39,7 +39,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where secrets are looked up.
+/// The sources of secrets.
 pub trait Secrets: Send + Sync {
     /// The secret of that name, `None` where there is none. An error where the place cannot be read.
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError>;
@@ -134,7 +134,7 @@ impl FileSecrets {
         Self { path: path.into(), warned: AtomicBool::new(false) }
     }
 
-    /// Whether others on this machine may read the file.
+    /// Returns whether others on this machine may read the file.
     pub fn is_readable_by_others(&self) -> bool {
         readable_by_others(&self.path)
     }
@@ -190,7 +190,7 @@ pub(super) fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> S
     chain.then(KeyringSecrets::new(Keyring::of_system(&source.environment)))
 }
 
-/// `true`, `1` and everything else that is not a clear no: whoever names it does not want the keyring.
+/// `true`, `1` and everything else that is not a clear no: naming it means that the keyring is not wanted.
 pub(super) fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
     let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
     let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));

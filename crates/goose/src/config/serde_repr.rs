@@ -17,7 +17,7 @@ use super::{
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
 };
 
-/// The kinds that `type:` can name. The old `sse` is understood too, but nobody should be led to it.
+/// The kinds that `type:` can name. The old `sse` is understood too, but is not suggested.
 const KNOWN_TYPES: &str = "builtin, platform, stdio, streamable_http, frontend, inline_python";
 
 /// All fields that an extension can have.

@@ -1,18 +1,22 @@
-//! [`Settings`]: the layered configuration. Defaults < user < project < environment < command line.
+//! [`Settings`]: the layered configuration. Defaults < user < project < environment < command line; [`SettingsSource`]:
+//! where the layers come from.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use goose_extension::shown_value;
-use goose_providers::{ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, Registry};
+use goose_providers::{
+    ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, ProviderFactory, Registry,
+};
 use serde::de::DeserializeOwned;
 
 use super::{
-    ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Origin, Paths, SecretChain, Secrets as _,
-    SettingsSource,
+    ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Paths, Place, ProjectFile, SecretChain,
+    Secrets as _,
     secrets::{is_keyring_disabled, secret_chain},
     yaml,
 };
@@ -23,7 +27,7 @@ const STRUCTURED: [&str; 5] = ["extensions", "models", "profiles", "providers", 
 /// Variables with this beginning are goose's.
 const OWN_VARIABLES: &str = "GOOSE_";
 
-/// What people have configured, as it was when it was loaded. Cheap to clone.
+/// A snapshot of the configuration. Cheap to clone.
 ///
 /// A key is looked for on the command line, in the environment (under its name or its upper-case name, unless it is a
 /// structured one such as `models`), in the project's file and in the user's file; the first that has it counts. Secrets are looked up when they are asked for, and not before.
@@ -75,7 +79,7 @@ impl Settings {
         if self.0.source.flags.contains_key(key) { self.get(key) } else { Ok(None) }
     }
 
-    /// Where the value of a key comes from, `None` where no layer has it.
+    /// Returns the origin of a key's value, `None` if no layer has it.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         match self.find(key)? {
             Found::Text(_, origin) => Some(origin),
@@ -157,7 +161,7 @@ impl Settings {
         file.get(name).is_ok_and(|secret| secret.is_some()) || self.0.user.has(name)
     }
 
-    /// Whether the person does not want the keyring to be asked.
+    /// Returns whether the person does not want the keyring to be asked.
     pub fn is_keyring_disabled(&self) -> bool {
         is_keyring_disabled(&self.0.source, &self.0.user)
     }
@@ -232,11 +236,141 @@ impl SettingsSource {
 }
 
 impl Settings {
-    /// What the user says of models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
+    /// Returns the user's facts about models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
     pub fn model_overrides(&self) -> Result<ModelOverrides, ConfigError> {
         Ok(ModelOverrides {
             context_limit: self.get("GOOSE_CONTEXT_LIMIT")?,
             models: self.get("models")?.unwrap_or_default(),
         })
+    }
+}
+
+/// The sources of settings. Programs name them; nothing else is read.
+#[derive(Clone)]
+pub struct SettingsSource {
+    /// goose's folders.
+    pub paths: Paths,
+    /// The environment variables that count.
+    pub environment: BTreeMap<String, String>,
+    /// The project's file, where the person trusts it.
+    pub project: Option<ProjectFile>,
+    /// The file that is read in place of the user's `config.yaml`.
+    pub config_file: Option<PathBuf>,
+    /// Values from the command line, by the name of the key.
+    pub flags: BTreeMap<String, String>,
+    /// Models that the program brings itself.
+    pub factories: Vec<Arc<dyn ProviderFactory>>,
+}
+
+impl SettingsSource {
+    /// The user's file, and nothing else.
+    pub fn new(paths: Paths) -> Self {
+        Self {
+            paths,
+            environment: BTreeMap::new(),
+            project: None,
+            config_file: None,
+            flags: BTreeMap::new(),
+            factories: Vec::new(),
+        }
+    }
+
+    /// The user's file and the variables of this process, as they are now. For programs; everything else is told.
+    pub fn of_this_process(paths: Paths) -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self::new(paths).with_environment(std::env::vars_os().filter_map(text))
+    }
+
+    /// With these environment variables besides. One that is empty counts as not set.
+    pub fn with_environment<N, V>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<String>,
+        V: Into<String>,
+    {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.environment.extend(variables.filter(|(_, value): &(String, String)| !value.is_empty()));
+        self
+    }
+
+    /// With a project's file, which the person trusts.
+    pub fn with_project(mut self, project: Option<ProjectFile>) -> Self {
+        self.project = project;
+        self
+    }
+
+    /// With another file in place of the user's `config.yaml`.
+    pub fn with_config_file(mut self, file: Option<PathBuf>) -> Self {
+        self.config_file = file;
+        self
+    }
+
+    /// With a value from the command line, where one is given.
+    pub fn with_flag(mut self, key: impl Into<String>, value: Option<impl Into<String>>) -> Self {
+        if let Some(value) = value {
+            self.flags.insert(key.into(), value.into());
+        }
+        self
+    }
+
+    /// With models that the program brings itself.
+    pub fn with_factory(mut self, factory: impl Into<Option<Arc<dyn ProviderFactory>>>) -> Self {
+        self.factories.extend(factory.into());
+        self
+    }
+
+    /// The file that is, or would be, the user's.
+    pub(super) fn user_file(&self) -> PathBuf {
+        self.config_file.clone().unwrap_or_else(|| self.paths.config_file())
+    }
+
+    /// A variable of the environment.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str)
+    }
+}
+
+impl fmt::Debug for SettingsSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SettingsSource")
+            .field("paths", &self.paths)
+            .field("project", &self.project.as_ref().map(ProjectFile::path))
+            .field("config_file", &self.config_file)
+            .field("flags", &self.flags.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The origin of a value, from the weakest to the strongest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's file.
+    User(Place),
+    /// The project's file.
+    Project(Place),
+    /// An environment variable, by its name.
+    Environment(String),
+    /// The command line.
+    Flag,
+}
+
+impl Origin {
+    /// The file, where it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::User(place) | Self::Project(place) => Some(&place.path),
+            Self::Environment(_) | Self::Flag => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(place) | Self::Project(place) => write!(f, "{place}"),
+            Self::Environment(name) => write!(f, "the environment variable {name}"),
+            Self::Flag => f.write_str("the command line"),
+        }
     }
 }

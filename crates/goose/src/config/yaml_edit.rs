@@ -7,11 +7,10 @@ use serde_saphyr::granit_parser::ScalarStyle;
 
 use super::{
     serde_repr::FIELDS,
-    yaml,
-    yaml_tree::{self, Entry, Kind, Node},
+    yaml::{self, Entry, Kind, Node},
 };
 
-/// How deep the values of a document may be looked into.
+/// Maximum depth of values in a document.
 const MAX_KEYS: usize = 64;
 
 /// Why a change is not made. The text is as it was.
@@ -145,7 +144,7 @@ pub(super) fn mapping(text: &str, path: &[&str]) -> Result<Option<Map<String, Va
     Ok(at(&values(text)?, path).and_then(Value::as_object).cloned())
 }
 
-/// How much deeper a mapping is set than its key.
+/// Indentation of a mapping below its key.
 const STEP: usize = 2;
 
 /// Why a text cannot be changed.
@@ -153,7 +152,7 @@ pub(super) type Refused = String;
 
 /// The text with a value at a path of keys. Mappings on the way are made where they are missing.
 fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Refused> {
-    let Some(root) = yaml_tree::parse(text)?.filter(|root| !root.is_unwritten()) else {
+    let Some(root) = yaml::parse(text)?.filter(|root| !root.is_unwritten()) else {
         return Ok(Splice::new(text).append(&nested(path, value)));
     };
     let splice = Splice::new(text);
@@ -173,7 +172,7 @@ fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Refuse
 
 /// The text without the key at a path; it has to be there.
 fn splice_remove(text: &str, path: &[&str]) -> Result<String, Refused> {
-    let root = yaml_tree::parse(text)?.ok_or("it is empty")?;
+    let root = yaml::parse(text)?.ok_or("it is empty")?;
     let (last, before) = path.split_last().ok_or("no key is named")?;
     let mut node = &root;
     for key in before {
@@ -320,7 +319,7 @@ impl<'t> Splice<'t> {
         Err("its key is written in an unusual way".to_owned())
     }
 
-    /// How far right something is that begins its line.
+    /// Returns the column of something that begins its line.
     fn indent_of(&self, at: usize) -> Result<usize, Refused> {
         let before = self.text.get(self.line_start(at)..at).unwrap_or_default();
         let before = before.strip_prefix('\u{feff}').unwrap_or(before);
@@ -363,7 +362,7 @@ impl<'t> Splice<'t> {
     }
 }
 
-/// Whether a value takes lines of its own in a block.
+/// Returns whether a value takes lines of its own in a block.
 fn is_large(value: &Value) -> bool {
     match value {
         Value::Object(entries) => !entries.is_empty(),

@@ -188,7 +188,7 @@ fn files_of_other_users_are_not_hints() {
     // A repository that another user has put above.
     give_away(&world.project.join(".git"));
     assert!(texts(&world.load(&deep, DEFAULT_NAMES)).is_empty());
-    // The folder that the user chose counts, whoever owns it.
+    // The folder that the user chose counts, whatever its owner.
     give_away(&world.project.join("src"));
     assert_eq!(texts(&world.load(&world.project.join("src"), DEFAULT_NAMES)), ["theirs"]);
 }

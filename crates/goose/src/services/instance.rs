@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{listing::Listing, service::Service, state::ServiceChange};
+use super::{listing::Listing, service::Service, state_machine::ServiceChange};
 use crate::agents::ToolFingerprint;
 
 /// A started service.

@@ -21,9 +21,7 @@ mod options;
 mod pool;
 mod service;
 mod start;
-mod state;
 mod state_machine;
-mod subscriptions;
 mod supervision;
 
 pub use frontend::Frontend;
@@ -35,4 +33,4 @@ pub use options::{BindingContext, BuildService, Interceptors, PoolOptions, built
 pub use pool::{Binding, ServicePool};
 pub(crate) use service::{DefinitionChanged, ToolCallRequest};
 pub use service::{Service, ServiceReport};
-pub use state::{Phase, ServiceChange, ServiceEvent, ServiceId};
+pub use state_machine::{Phase, ServiceChange, ServiceEvent, ServiceId};

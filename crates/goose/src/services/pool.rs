@@ -11,14 +11,14 @@ use std::{
 };
 
 use futures::future::join_all;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use super::{
     launch::{Launch, RunningKey},
     options::{BindingContext, PoolOptions},
     service::Service,
-    state::{ServiceEvent, ServiceId},
+    state_machine::{ServiceEvent, ServiceId},
 };
 use crate::config::{ConfigError, ExtensionConfig, Paths};
 
@@ -106,12 +106,12 @@ impl ServicePool {
         let find = |services: &HashMap<Key, Weak<Service>>| {
             services.get(&key).and_then(Weak::upgrade).map(Binding::new)
         };
-        if let Some(service) = find(&self.lock()) {
+        if let Some(service) = find(&self.services.lock()) {
             return service;
         }
         // Reads a file, so it is made outside of the lock; another task may be quicker.
         let service = make(launch);
-        let mut services = self.lock();
+        let mut services = self.services.lock();
         if let Some(quicker) = find(&services) {
             return quicker;
         }
@@ -131,7 +131,7 @@ impl ServicePool {
     fn given_back(&self, binding: Binding) -> Option<Arc<Service>> {
         let service = binding.service();
         // Under the lock: a concurrent `bind` comes before this and is counted, or after it and gets another service.
-        let mut services = self.lock();
+        let mut services = self.services.lock();
         drop(binding);
         if service.bindings.load(Ordering::Acquire) > 0 {
             return None;
@@ -147,7 +147,7 @@ impl ServicePool {
 
     /// The services with bindings.
     pub fn services(&self) -> Vec<Arc<Service>> {
-        let mut services: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
+        let mut services: Vec<_> = self.services.lock().values().filter_map(Weak::upgrade).collect();
         services.sort_by_key(|service| service.id());
         services
     }
@@ -158,10 +158,6 @@ impl ServicePool {
         self.shared.is_shut_down.store(true, Ordering::Release);
         let services = self.services();
         join_all(services.iter().map(|service| service.stop())).await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Service>>> {
-        self.services.lock()
     }
 }
 

@@ -26,8 +26,8 @@ use super::{
     launch::{Launch, LaunchKind},
     listing::{CachedListing, Listing},
     pool::Shared,
-    state::{Phase, ServiceChange, ServiceEvent, ServiceId},
     state_machine::{NextAction, ServiceState},
+    state_machine::{Phase, ServiceChange, ServiceEvent, ServiceId},
 };
 use crate::{agents::ToolFingerprint, config::DEFAULT_TIMEOUT, permission::Origin};
 
@@ -258,7 +258,7 @@ impl Service {
         }
     }
 
-    /// Whether the listing comes from disk, and so may be out of date.
+    /// Returns whether the listing comes from disk, and so may be out of date.
     pub(crate) fn is_remembered(&self) -> bool {
         let state = self.state();
         state.is_remembered && state.listing.is_some()
@@ -276,7 +276,7 @@ impl Service {
         self.listing().map(|listing| listing.instructions.clone()).unwrap_or_default()
     }
 
-    /// Whether it is a part of goose, whose description of itself can be believed.
+    /// Returns whether it is a part of goose, whose description of itself can be believed.
     pub(crate) fn origin(&self) -> Origin {
         self.launch.origin
     }
@@ -285,7 +285,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Where the tool is not defined as it was when the call was checked: the service was started again since, or has
+    /// Fails if the tool is not defined as it was when the call was checked: the service was started again since, or has
     /// changed its tools. Nothing was run then.
     pub(crate) async fn call(
         self: &Arc<Self>,
@@ -345,7 +345,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Where it does not start, or does not answer in time.
+    /// Fails if it does not start, or does not answer in time.
     pub async fn ping(self: &Arc<Self>) -> ToolResult<Duration> {
         match &self.instance().await?.remote {
             Some(remote) => remote.ping(PING_TIMEOUT).await,
@@ -357,7 +357,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Where it does not start, or does not answer in time.
+    /// Fails if it does not start, or does not answer in time.
     pub async fn extension_status(self: &Arc<Self>) -> ToolResult<HashMap<String, Value>> {
         let extension = self.instance().await?.extension();
         let status = timeout(PING_TIMEOUT, extension.status()).await;
@@ -385,5 +385,35 @@ impl std::fmt::Debug for Service {
             .field("name", &self.name)
             .field("phase", &self.phase())
             .finish_non_exhaustive()
+    }
+}
+
+/// Subscribes anew at a server that was started again, in the background.
+pub(super) fn restore(subscriptions: &Subscriptions, extension: &Arc<dyn Extension>) {
+    let uris = subscriptions.uris();
+    if uris.is_empty() {
+        return;
+    }
+    let extension = Arc::clone(extension);
+    tokio::spawn(async move {
+        for uri in uris {
+            if let Err(error) = extension.subscribe(&uri).await {
+                tracing::warn!(%error, uri, "a subscription was lost with a restart");
+            }
+        }
+    });
+}
+
+impl Service {
+    /// Adds a subscriber to a resource.
+    pub(crate) async fn subscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
+        let subscribe = self.ask(async |extension| extension.subscribe(uri).await);
+        self.subscriptions.add(uri, subscribe).await
+    }
+
+    /// Removes a subscriber from a resource.
+    pub(crate) async fn unsubscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
+        let unsubscribe = self.ask(async |extension| extension.unsubscribe(uri).await);
+        self.subscriptions.remove(uri, unsubscribe).await
     }
 }

@@ -3,17 +3,18 @@
 //!
 //! Every start has a number. Reports of a start or an instance count only while it is the current one.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
 use goose_mcp_bridge::Lifecycle;
+use serde::Serialize;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{instance::Instance, listing::Listing, state::Phase};
+use super::{instance::Instance, listing::Listing};
 
 /// The state of a service, and the listing that is known of it.
 pub(super) struct ServiceState {
@@ -113,7 +114,7 @@ impl ServiceState {
         }
     }
 
-    /// Whether this start is the one under way.
+    /// Returns whether this start is the one under way.
     pub(super) fn is_starting(&self, start: u64) -> bool {
         self.start == start && matches!(self.state, State::Starting(_))
     }
@@ -130,7 +131,7 @@ impl ServiceState {
         }
     }
 
-    /// Whether this is the current instance.
+    /// Returns whether this is the current instance.
     pub(super) fn is_current(&self, instance: &Arc<Instance>) -> bool {
         self.instance().is_some_and(|current| Arc::ptr_eq(current, instance))
     }
@@ -269,6 +270,74 @@ impl Backoff {
     pub(super) fn restarts(&self) -> u32 {
         self.restarts
     }
+}
+
+/// The state of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Phase {
+    /// Not running; it starts when it is needed.
+    Idle,
+    /// Starting.
+    Starting,
+    /// It answers.
+    Ready,
+    /// It failed, and is tried again at its next use.
+    Degraded,
+    /// It failed too often, or can never work as it is configured; its tools are withdrawn.
+    Dead,
+}
+
+impl Phase {
+    /// The state's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Degraded => "degraded",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The number of a service within its pool. Never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct ServiceId(pub(crate) u64);
+
+/// A change of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServiceEvent {
+    /// The service.
+    pub id: ServiceId,
+    /// Its name.
+    pub name: String,
+    /// The change.
+    pub change: ServiceChange,
+}
+
+/// The kinds of changes of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServiceChange {
+    /// Its state changed, with the reason where there is one.
+    Phase(Phase, Option<String>),
+    /// Its tools changed.
+    Tools,
+    /// Its list of resources changed.
+    Resources,
+    /// Its prompts changed.
+    Prompts,
+    /// The content of a resource changed.
+    ResourceUpdated(String),
 }
 
 #[cfg(test)]

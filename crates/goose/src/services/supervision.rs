@@ -12,11 +12,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     instance::{self, Instance},
     listing::CachedListing,
-    service::{PING_TIMEOUT, Service},
+    service::{PING_TIMEOUT, Service, restore},
     start,
-    state::ServiceChange,
+    state_machine::ServiceChange,
     state_machine::{NextAction, ServiceState, StateChange, StopHandle},
-    subscriptions,
 };
 
 /// The limit for a whole call, in multiples of the time that it may be silent, however much progress it reports.
@@ -80,7 +79,7 @@ impl Service {
         }
         instance::monitor(self, &instance);
         self.save();
-        subscriptions::restore(&self.subscriptions, &instance.extension());
+        restore(&self.subscriptions, &instance.extension());
     }
 
     fn start_failed(&self, start: u64, reason: String) {

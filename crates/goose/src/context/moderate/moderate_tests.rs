@@ -145,7 +145,7 @@ async fn what_is_left_out_leaves_the_task_and_the_plan() {
     assert_eq!(room.messages[room.messages.len() - 8..], messages[messages.len() - 8..]);
 }
 
-/// What a person says after a cancelled call stands beside the results; it is a request like any other.
+/// A message after a cancelled call stands beside the results; it is a request like any other.
 #[tokio::test]
 async fn a_request_beside_results_outlives_them() {
     for how in [TRUNCATE, SUMMARIZE] {
@@ -161,7 +161,7 @@ async fn a_request_beside_results_outlives_them() {
     }
 }
 
-/// What goose itself said in the user's place is nobody's request.
+/// Text that goose itself wrote as the user is not a request.
 #[tokio::test]
 async fn a_reminder_is_no_request() {
     let mut messages = long_work(12, 4_000);
@@ -239,7 +239,7 @@ async fn the_summarizer_is_not_asked_about_its_own_words() {
     assert_eq!((model.booked.load(Ordering::Relaxed), room.messages), (0, messages));
 }
 
-/// What happens between two compactions.
+/// The steps between two compactions.
 #[derive(Debug, Clone)]
 enum Piece {
     Call(usize),
@@ -389,7 +389,7 @@ impl Provider for Scripted {
     async fn stream(&self, _: Request<'_>) -> ProviderResult<ReplyStream> {
         let answer = self.answers.lock().unwrap().pop_front().flatten();
         let (text, stop) =
-            answer.ok_or_else(|| ProviderError::Network { message: "nobody is there".to_owned() })?;
+            answer.ok_or_else(|| ProviderError::Network { message: "no connection".to_owned() })?;
         let events = [
             Ok(ReplyEvent::Text(text.to_owned())),
             Ok(ReplyEvent::Usage(Usage { input: 10, ..Usage::default() })),

@@ -7,7 +7,9 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 #[cfg(feature = "local")]
 use crate::commands::models;
 use crate::{
-    commands::{agents, completion, configure, doctor, extension, info, mcp, permissions, run, session},
+    commands::{
+        agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
+    },
     stderr,
 };
 
@@ -41,6 +43,9 @@ enum Command {
     /// Inspect agents and their modes, and add your own
     #[command(visible_alias = "agent", after_help = agents::EXAMPLES)]
     Agents(agents::AgentsArgs),
+    /// Create and manage small HTML apps
+    #[command(after_help = apps::EXAMPLES)]
+    Apps(apps::AppsArgs),
     /// Inspect extensions and call their tools
     #[command(visible_alias = "extensions", after_help = extension::args::EXAMPLES)]
     Extension(extension::args::ExtensionCommandArgs),
@@ -91,6 +96,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Agents(args)) => match args.command {
             Some(command) => agents::run(command, &args.config),
             None => help(Some("agents")),
+        },
+        Some(Command::Apps(args)) => match args.command {
+            Some(command) => apps::run(command),
+            None => help(Some("apps")),
         },
         Some(Command::Mcp(args)) => mcp::run(&args.name),
         Some(Command::Session(args)) => session::run(*args),

@@ -1,6 +1,7 @@
 //! The commands, one module each. `cli` parses and dispatches; nothing here depends on it.
 
 pub(crate) mod agents;
+pub(crate) mod apps;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod conversation_setup;

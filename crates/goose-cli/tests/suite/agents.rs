@@ -116,3 +116,51 @@ fn a_session_switches_agents() -> anyhow::Result<()> {
     ensure!(!has_shell(&asked[0].body["tools"]) && has_shell(&asked[1].body["tools"]));
     Ok(())
 }
+
+#[test]
+fn apps_are_created_changed_shown_and_deleted() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let html = |word: &str| {
+        format!("<!DOCTYPE html><html><head><title>Tea timer</title></head><body><p>{word}</p></body></html>")
+    };
+    let server = ModelServer::scripted([
+        Turn::call("apps__create_app", json!({"prd": "A timer for tea"})),
+        Turn::text(html("Three minutes")),
+        Turn::text("Made it."),
+        Turn::call("apps__iterate_app", json!({"name": "tea-timer", "feedback": "Five"})),
+        Turn::text(html("Five minutes")),
+        Turn::text("Changed it."),
+    ])?;
+    let run = |arguments: &[&str]| -> anyhow::Result<Run> {
+        let mut command = goose(&home, &server, arguments);
+        command.env_remove("GOOSE_MODE").output()?.try_into()
+    };
+    let made = run(&["apps", "new", "A timer for tea"])?;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let listed = home.run(&["apps", "list", "--json"])?.json()?;
+    assert_eq!(listed["apps"][0]["name"], "tea-timer", "{listed}");
+    ensure!(home.run(&["apps", "show", "tea-timer"])?.stdout.contains("Three minutes"));
+    let changed = run(&["apps", "change", "tea-timer", "Five"])?;
+    assert_eq!(changed.code, Some(0), "{changed:?}");
+    let shown = home.run(&["apps", "show", "tea-timer"])?.stdout;
+    ensure!(shown.contains("Five minutes") && shown.contains("default-src 'none'"), "{shown}");
+    assert_eq!(home.run(&["apps", "delete", "tea-timer"])?.code, Some(0));
+    let gone = home.run(&["apps", "show", "tea-timer"])?;
+    assert_eq!(gone.code, Some(1));
+    ensure!(gone.stderr.contains("there is no app `tea-timer`"), "{gone:?}");
+    Ok(())
+}
+
+#[test]
+fn top_of_mind_comes_with_each_request() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    fs::write(home.path().join("mind.txt"), "The pond is frozen.")?;
+    let server = ModelServer::scripted([Turn::text("Brr.")])?;
+    let mut command = goose(&home, &server, &["run", "-t", "Swim?"]);
+    command.env("GOOSE_MOIM_MESSAGE_TEXT", "Geese first.").env("GOOSE_MOIM_MESSAGE_FILE", "mind.txt");
+    let run: Run = command.output()?.try_into()?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    let asked = server.asked()[0].body["messages"].to_string();
+    ensure!(asked.contains("Geese first.") && asked.contains("The pond is frozen."), "{asked}");
+    Ok(())
+}

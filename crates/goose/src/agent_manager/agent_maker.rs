@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use goose_extension::{ExchangeView, Notifier};
+use goose_extension::{ExchangeView, Model, Notifier};
 use goose_providers::RequestOptions;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,8 @@ pub(super) struct AgentMaker {
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) view: ExchangeView,
     pub(super) session: Session,
+    /// The working model of the session.
+    pub(super) model: Arc<dyn Model>,
 }
 
 /// The part of them that needs no session: it finds and binds the services of a mode.
@@ -75,8 +77,13 @@ impl AgentMaker {
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
         add_host_extensions(&extensions, profile, host_extensions, notifier, view).await?;
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
-        let (session, store) = (&self.session, manager.store());
-        let context = PlatformContext { session, store, toolset: &agent.toolset };
+        let context = PlatformContext {
+            session: &self.session,
+            store: manager.store(),
+            paths: manager.settings().paths(),
+            toolset: &agent.toolset,
+            model: &self.model,
+        };
         for builtin in platform {
             if let Some(extension) = platform::build(builtin.name, &context) {
                 extensions.add_extension(extension)?;

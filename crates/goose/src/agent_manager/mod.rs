@@ -22,7 +22,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use goose_extension::{ExchangeView, Notifier, RequirementError};
+use async_trait::async_trait;
+use goose_extension::{
+    ExchangeView, Model, Notifier, RequirementError, Sampled, Sampling, ToolError, ToolResult,
+};
 use goose_mcp_bridge::OAuth;
 use goose_providers::SetupError;
 use thiserror::Error;
@@ -43,8 +46,11 @@ use crate::{
         BaseEnvironment, ConfigError, FileSecrets, Paths, Profile, ProjectFile, Settings, SettingsSource,
     },
     context::hints::{self, Hints, Places, ProjectHints},
-    exchange::{EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare},
+    exchange::{
+        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare,
+    },
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
+    platform::tom::TopOfMind,
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
     session::{NewSession, Session, SessionStore, Step, StoreError},
 };
@@ -201,6 +207,7 @@ impl AgentManager {
         });
         let models = Models::open(&self.settings, &options.profile, options.provider.clone()).await?;
         prepare(&models.processor);
+        let models = ActiveModels::new(models.processor, models.accelerator, models.source);
         let permissions = match options.permissions.clone() {
             Some(permissions) => permissions,
             None => self.permissions(&options.profile)?,
@@ -226,6 +233,7 @@ impl AgentManager {
             notifier: Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier))),
             view: history.view(),
             session: session.clone(),
+            model: history.session_model(&models),
         };
         let agent = maker.agent_with(bound, options.manifest, options.mode).await?;
         if last_agent.unwrap_or_else(default_agent) != agent.id() {
@@ -233,9 +241,8 @@ impl AgentManager {
         }
         Ok(Exchange::new(Parts {
             agents: Arc::new(maker),
-            processor: models.processor,
-            accelerator: models.accelerator,
-            models: models.source,
+            models,
+            top_of_mind: self.top_of_mind(&folder)?,
             agent,
             session,
             history,
@@ -275,6 +282,7 @@ impl AgentManager {
             notifier: options.notifier,
             view: ExchangeView::default(),
             session: Session::unsaved(),
+            model: Arc::new(NoModel),
         };
         maker.agent(options.manifest, options.mode).await
     }
@@ -335,6 +343,16 @@ impl AgentManager {
         })
     }
 
+    /// The text that the user wants the model to see, unless the configuration switches `tom` off.
+    fn top_of_mind(&self, working_dir: &Path) -> Result<TopOfMind, OpenError> {
+        let settings = &self.settings;
+        if settings.extensions().iter().any(|entry| entry.key == "tom" && !entry.enabled) {
+            return Ok(TopOfMind::default());
+        }
+        let home = settings.variable("HOME").map(Path::new);
+        Ok(TopOfMind::new(settings, home, working_dir)?)
+    }
+
     /// A project that brings a configuration is used as a whole or not at all.
     fn project_hints(&self, working_dir: &Path) -> ProjectHints {
         let is_trusted = self.settings.project_file().is_some();
@@ -356,6 +374,16 @@ impl AgentManager {
             format!("Others on this machine can read the secrets in {path}. Run `chmod 600 {path}`.")
         });
         problems.chain(exposed).collect()
+    }
+}
+
+/// The model of an agent outside of a conversation.
+struct NoModel;
+
+#[async_trait]
+impl Model for NoModel {
+    async fn sample(&self, _: Sampling) -> ToolResult<Sampled> {
+        Err(ToolError::execution("There is no model outside of a session."))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use goose_extension::{Caller, ExchangeView, Notifier, Tool};
-use goose_providers::{Provider, RequestOptions, RetryPolicy};
+use goose_extension::{Caller, ExchangeView, Model, Notifier, Tool};
+use goose_providers::{RequestOptions, RetryPolicy};
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -13,9 +13,9 @@ use super::{
     event_hub::EventHub,
     final_output::FinalOutput,
     handle::Exchange,
-    models::{ActiveModels, ModelSource},
+    models::ActiveModels,
     repetition::DEFAULT_MAX_REPETITIONS,
-    usage_ledger::UsageLedger,
+    usage_ledger::{SessionModel, UsageLedger},
 };
 use crate::{
     agents::{
@@ -25,12 +25,14 @@ use crate::{
     clock,
     context::{Moderator, hints::Hints},
     permission::Permissions,
+    platform::tom::TopOfMind,
     session::{Conversation, Session, StoredStep},
 };
 
 /// The parts that do not change while the exchange lives, or have locks of their own.
 pub(super) struct Core {
     pub(super) models: ActiveModels,
+    pub(super) top_of_mind: TopOfMind,
     pub(super) retry: RetryPolicy,
     pub(super) limits: Limits,
     pub(super) moderator: Moderator,
@@ -85,12 +87,9 @@ impl Limits {
 
 /// The ready parts of an exchange.
 pub(crate) struct Parts {
-    /// The working model.
-    pub(crate) processor: Arc<dyn Provider>,
-    /// The fast model; the working one where there is no other.
-    pub(crate) accelerator: Arc<dyn Provider>,
-    /// The source of other models.
-    pub(crate) models: Arc<dyn ModelSource>,
+    pub(crate) models: ActiveModels,
+    /// The text that the user wants the model to see with each request.
+    pub(crate) top_of_mind: TopOfMind,
     pub(crate) agent: Agent,
     /// The source of other agents.
     pub(crate) agents: Arc<dyn AgentSource>,
@@ -113,7 +112,7 @@ pub(crate) struct Parts {
 /// The conversation and the usage of an earlier run.
 pub(crate) struct History {
     conversation: Conversation,
-    usage: UsageLedger,
+    usage: Arc<UsageLedger>,
     is_unfinished: bool,
 }
 
@@ -122,7 +121,12 @@ impl History {
     pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool) -> Self {
         let usage = UsageLedger::from_steps(steps.iter().map(|stored| &stored.step));
         let conversation = Conversation::from_steps(steps.into_iter().map(|stored| stored.step));
-        Self { conversation, usage, is_unfinished }
+        Self { conversation, usage: Arc::new(usage), is_unfinished }
+    }
+
+    /// The working model of the session, for extensions that are built with one.
+    pub(crate) fn session_model(&self, models: &ActiveModels) -> Arc<dyn Model> {
+        Arc::new(SessionModel { models: models.clone(), usage: Arc::clone(&self.usage) })
     }
 
     /// A view of the conversation that follows it.
@@ -150,7 +154,8 @@ impl Exchange {
             is_unfinished,
         };
         let core = Core {
-            models: ActiveModels::new(parts.processor, parts.accelerator, parts.models),
+            models: parts.models,
+            top_of_mind: parts.top_of_mind,
             retry: parts.retry,
             limits: parts.limits,
             moderator: parts.moderator,
@@ -166,7 +171,7 @@ impl Exchange {
             caller: parts.caller,
             working_dir: parts.working_dir,
             view,
-            usage: Arc::new(usage),
+            usage,
             state: Arc::new(tokio::sync::Mutex::new(state)),
             current: Mutex::new(CancellationToken::new()),
             tasks: TaskTracker::new(),

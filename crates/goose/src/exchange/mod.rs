@@ -50,6 +50,6 @@ pub use event_hub::{EventReader, EventRecord};
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
 pub use judge::Judgement;
-pub(crate) use models::{ModelSource, prepare};
+pub(crate) use models::{ActiveModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
 pub use reply::Reply;

@@ -20,23 +20,28 @@ struct Pair {
     accelerator: Arc<dyn Provider>,
 }
 
-/// The models of an exchange.
-pub(super) struct ActiveModels {
-    now: RwLock<Pair>,
+/// The models of an exchange. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct ActiveModels {
+    now: Arc<RwLock<Pair>>,
     source: Arc<dyn ModelSource>,
 }
 
 impl ActiveModels {
-    pub(super) fn new(
+    pub(crate) fn new(
         processor: Arc<dyn Provider>,
         accelerator: Arc<dyn Provider>,
         source: Arc<dyn ModelSource>,
     ) -> Self {
-        Self { now: RwLock::new(Pair { processor, accelerator }), source }
+        Self { now: Arc::new(RwLock::new(Pair { processor, accelerator })), source }
     }
 
     fn now(&self) -> Pair {
         self.now.read().clone()
+    }
+
+    pub(super) fn processor(&self) -> Arc<dyn Provider> {
+        self.now().processor
     }
 
     /// Puts another working model in the place of the one that is returned. The fast one stays.
@@ -62,7 +67,7 @@ impl ActiveModels {
 impl Core {
     /// The working model.
     pub(super) fn processor(&self) -> Arc<dyn Provider> {
-        self.models.now().processor
+        self.models.processor()
     }
 
     /// The fast model, for what is not the work itself; the working one where there is no other.

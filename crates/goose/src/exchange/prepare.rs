@@ -86,6 +86,14 @@ impl ReplyTask {
         state.context_usage.set_fixed(fixed);
     }
 
+    /// The user's message with what the user wants the model to have in mind. Compaction drops it with the message.
+    pub(super) async fn with_top_of_mind(&mut self, mut message: Message) -> Message {
+        let top_of_mind = self.core.top_of_mind.for_request().await;
+        self.state.notices.extend(top_of_mind.notices);
+        message.content.splice(0..0, top_of_mind.text.map(synthetic));
+        message
+    }
+
     fn is_own(&self, tool: &Tool) -> bool {
         let handle = self.core.agent().toolset.resolve(tool.name());
         handle.is_ok_and(|handle| handle.origin == Origin::Own)

@@ -162,7 +162,8 @@ impl ReplyTask {
             (Some(message), _) if says_nothing(&message) => return Err(empty()),
             (Some(message), _) => {
                 let message = self.with_changed_prompts(message).await;
-                self.core.with_surroundings(message, &self.state.conversation)
+                let message = self.core.with_surroundings(message, &self.state.conversation);
+                self.with_top_of_mind(message).await
             }
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
             (None, Some(_)) => return Ok(()),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use goose_extension::{Message, MessageContent, Model, Sampled, Sampling, ToolError, ToolResult};
-use goose_providers::{Provider, ProviderResult, Reply, Request, RequestOptions, Usage};
+use goose_extension::{Model, Sampled, Sampling, ToolResult};
+use goose_providers::{Provider, Usage};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::event::Cost;
-use crate::session::Step;
+use super::{event::Cost, models::ActiveModels};
+use crate::{platform::ProviderModel, session::Step};
 
 /// Entries that wait to be stored; a session that stores nothing has no more.
 const MAX_WAITING: usize = 10_000;
@@ -80,7 +80,7 @@ impl Totals {
     }
 }
 
-/// The fast model, as tools may use it. Its usage is the session's.
+/// A model as tools may use it. Its usage is the session's.
 pub(super) struct SamplingModel {
     pub(super) model: Arc<dyn Provider>,
     pub(super) usage: Arc<UsageLedger>,
@@ -89,18 +89,22 @@ pub(super) struct SamplingModel {
 #[async_trait]
 impl Model for SamplingModel {
     async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
-        let messages =
-            request.messages().map(|(role, text)| Message::new(role, [MessageContent::text(text)]));
-        let messages: Vec<Arc<Message>> = messages.map(Arc::new).collect();
-        let options =
-            RequestOptions { max_tokens: Some(request.max_tokens().into()), ..RequestOptions::default() };
-        let system = request.system_prompt().unwrap_or_default();
-        let request = Request { system, messages: &messages, tools: &[], options: &options };
-        let reply = async { Reply::collect(self.model.stream(request).await?).await };
-        let reply: ProviderResult<Reply> = reply.await;
-        let reply =
-            reply.map_err(|error| ToolError::execution(format!("The model gave no answer: {error}")))?;
-        self.usage.add(self.model.as_ref(), reply.usage);
-        Ok(Sampled::new(self.model.model().name.as_str(), reply.message.text()))
+        let (provider, ledger) = (Arc::clone(&self.model), Arc::clone(&self.usage));
+        let model = ProviderModel::new(Arc::clone(&self.model));
+        model.on_usage(move |usage| ledger.add(provider.as_ref(), usage)).sample(request).await
+    }
+}
+
+/// The working model of a session, whichever it is at the time.
+pub(crate) struct SessionModel {
+    pub(super) models: ActiveModels,
+    pub(super) usage: Arc<UsageLedger>,
+}
+
+#[async_trait]
+impl Model for SessionModel {
+    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
+        let (model, usage) = (self.models.processor(), Arc::clone(&self.usage));
+        SamplingModel { model, usage }.sample(request).await
     }
 }

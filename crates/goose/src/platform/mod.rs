@@ -12,14 +12,16 @@ pub mod tom;
 
 use std::sync::Arc;
 
-use goose_extension::Extension;
+use goose_extension::{Extension, Model};
 
-use self::chatrecall::ChatRecall;
+pub(crate) use self::apps::ProviderModel;
 #[cfg(feature = "code-execution")]
 use self::code_execution::CodeExecution;
 pub use self::todo::Todo;
+use self::{apps::Apps, chatrecall::ChatRecall};
 use crate::{
     agents::toolset::Toolset,
+    config::Paths,
     session::{Session, SessionStore},
 };
 
@@ -27,13 +29,17 @@ use crate::{
 pub(crate) struct PlatformContext<'a> {
     pub(crate) session: &'a Session,
     pub(crate) store: &'a SessionStore,
+    pub(crate) paths: &'a Paths,
     /// The tools of the agent.
     pub(crate) toolset: &'a Arc<Toolset>,
+    /// The working model of the session.
+    pub(crate) model: &'a Arc<dyn Model>,
 }
 
 /// Builds a platform extension for an agent; none for one that has no tools.
 pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn Extension>> {
     match name {
+        "apps" => Some(Arc::new(Apps::new(apps::folder(context.paths), Arc::clone(context.model)))),
         "chatrecall" => Some(Arc::new(ChatRecall::new(context.store.clone(), context.session.id().clone()))),
         #[cfg(feature = "code-execution")]
         "code_execution" => {

@@ -48,6 +48,9 @@ impl Chat {
             }
             Slash::Prompts(extension) => return self.prompts(extension.as_deref()).await,
             Slash::Prompt { name, arguments } => return self.prompt(&name, arguments).await,
+            Slash::App(text) => {
+                return Ok(After::Reply(format!("@goose-agent/app_maker {text}").as_str().into()));
+            }
             Slash::Plan(text) => return Ok(self.plan(text)),
             Slash::EndPlan => self.end_plan(),
         }

@@ -30,6 +30,7 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/builtin", "NAMES", "add built-in extensions"),
     command("/prompts", "[EXTENSION]", "list the prompts of extensions"),
     command("/prompt", "NAME [KEY=VALUE …]", "send a prompt of an extension"),
+    command("/app", "TEXT", "create a small HTML app; `goose apps` manages them"),
     command("/plan", "[TEXT]", "look around and write a plan, change nothing"),
     command("/endplan", "", "leave plan mode"),
     command("/t", "", "themes are not supported; goose uses the terminal's colours"),
@@ -63,6 +64,7 @@ pub(crate) enum Slash {
         name: String,
         arguments: Vec<(String, String)>,
     },
+    App(String),
     Plan(Option<String>),
     EndPlan,
     /// Not supported, and why.
@@ -96,6 +98,7 @@ impl Slash {
             "builtin" => some.map_or_else(|| usage("/builtin"), |names| Self::Builtins(listed(&names))),
             "prompts" => Self::Prompts(some.map(|name| name.trim_start_matches("--extension ").to_owned())),
             "prompt" => prompt(rest),
+            "app" => some.map_or_else(|| usage("/app"), Self::App),
             "plan" => Self::Plan(some),
             "endplan" => Self::EndPlan,
             "t" => Self::Later("goose uses the colours of your terminal; change them there."),

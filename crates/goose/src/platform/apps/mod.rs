@@ -16,6 +16,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use goose_extension::{ContentBlock, Model, Resource, ResourceContents, prelude::*};
 
+use crate::config::Paths;
+
 pub use document::{CONTENT_SECURITY_POLICY, Description, MAX_APP_BYTES};
 pub use provider_model::ProviderModel;
 pub use store::{App, AppError, AppInfo, AppStore, AppVersion};
@@ -34,6 +36,11 @@ const INSTRUCTIONS: &str = "\
 Apps are small HTML apps that the user opens in a window; they have no network. Before create_app, settle what the app \
 shows and does, and describe it in full: another model writes it and sees only the description. Change an existing app with \
 iterate_app rather than creating it anew.";
+
+/// The folder of the apps.
+pub fn folder(paths: &Paths) -> PathBuf {
+    paths.data.join("apps")
+}
 
 /// The `apps` extension.
 #[derive(Clone)]

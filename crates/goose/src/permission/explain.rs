@@ -114,7 +114,7 @@ impl Permissions {
             verdicts: Mode::ALL.map(|mode| self.in_mode(mode).mode_verdict(&call, &segments)).into(),
             segments,
             files: script.files.iter().map(file).collect(),
-            not_understood: doubts.chain(launches).collect(),
+            not_understood: doubts.chain(script.unread.map(str::to_owned)).chain(launches).collect(),
         }
     }
 
@@ -184,10 +184,7 @@ fn segment(segment: &Segment, rules: &[Rule], call: &CallToJudge<'_>) -> Explain
         command: forms.next().unwrap_or_default(),
         runs: forms.collect(),
         variables: segment.variables.clone(),
-        reads_only: segment
-            .forms
-            .iter()
-            .any(|form| form.says == Says::All && shell::is_read_only(&form.words)),
+        reads_only: segment.forms.iter().any(|form| form.says == Says::All && form.reads_only),
         rules: rules.iter().filter(speaks).cloned().collect(),
     }
 }
@@ -195,7 +192,7 @@ fn segment(segment: &Segment, rules: &[Rule], call: &CallToJudge<'_>) -> Explain
 fn is_meant(rule: &Rule, form: &Form) -> bool {
     match (rule.command(), rule.effect()) {
         (Some(pattern), Effect::Allow) => form.says == Says::All && pattern.allows(&form.words),
-        (Some(pattern), _) => pattern.restricts(&form.words) != Certainty::No,
+        (Some(pattern), _) => pattern.restricts(form) != Certainty::No,
         (None, effect) => effect != Effect::Allow,
     }
 }

@@ -43,6 +43,10 @@ impl Glob {
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
         let Some((last, middle)) = rest.split_last() else { return text == first };
+        // Nearly all texts differ in the end, and this is asked very often.
+        if text.len() < first.len() + last.len() || !text.as_bytes().ends_with(last.as_bytes()) {
+            return false;
+        }
         let Some(mut text) = text.strip_prefix(first.as_str()) else { return false };
         for piece in middle {
             let Some(at) = text.find(piece.as_str()) else { return false };
@@ -53,7 +57,10 @@ impl Glob {
 
     /// As [`matches`](Self::matches), whatever the case.
     pub(super) fn matches_any_case(&self, text: &str) -> bool {
-        self.to_lowercase().matches(&text.to_lowercase())
+        match self.literal() {
+            Some(literal) if literal.is_ascii() && text.is_ascii() => literal.eq_ignore_ascii_case(text),
+            _ => self.to_lowercase().matches(&text.to_lowercase()),
+        }
     }
 
     pub(super) fn to_lowercase(&self) -> Self {

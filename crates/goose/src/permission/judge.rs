@@ -2,7 +2,13 @@
 //!
 //! deny wins over ask, ask over allow. What no rule speaks of is left to the mode.
 
-use std::{cell::OnceCell, fs, path::Path, sync::Arc};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use goose_extension::{FileTarget, HardLinks, JsonObject, JudgedPath};
 use serde_json::Value;
@@ -48,6 +54,8 @@ pub(super) struct Judge<'a> {
     readable_links: HardLinks,
     /// Why git may run programs in the working folder, once that is known.
     pub(super) repository: OnceCell<Option<String>>,
+    /// Where folders really are, of those that were looked up.
+    pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     /// How many more files are looked at in search of secrets.
     pub(super) entries_left: usize,
     /// How many more words of which something is not known are compared with the list of protected files.
@@ -67,6 +75,7 @@ impl<'a> Judge<'a> {
             files: Vec::new(),
             readable_links: HardLinks::Refused,
             repository: OnceCell::new(),
+            real_folders: RefCell::default(),
             entries_left: MAX_ENTRIES,
             hints_left: MAX_HINTS,
         }

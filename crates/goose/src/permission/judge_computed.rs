@@ -1,15 +1,13 @@
 //! The judge's work on files whose names a script makes while it runs: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`,
 //! `cat $(…)`. They may be protected ones though no word of the script says so.
 
-use std::path::Path;
-
 use super::{
     glob::Glob,
     judge::{Judge, Leeway, shown},
     judge_protected::{Uses, is_wanted},
+    judge_shell::is_harmless,
     paths::Bases,
-    secrets_below::Names,
-    shell::{self, Access, Form, Reach, Script, Segment, Word},
+    shell::{self, Access, FileUse, Form, Reach, Script, Segment, Word},
 };
 
 /// How many values are put in for what is not known, and into how many words.
@@ -33,10 +31,16 @@ impl Judge<'_> {
         for segment in &script.segments {
             self.protect_listed(segment);
         }
+        let name = |form: &Form| program(form).unwrap_or("…").to_owned();
+        let is_input = |file: &&FileUse| file.access == Access::Read && !is_harmless(file);
+        if let Some(list) = script.files.iter().find(|file| forms().any(feeds) && is_input(file)) {
+            let (reader, list) = (name(reader), shown(&list.source));
+            self.opinions
+                .ask(format!("it is not known which files `{reader}` reads: `{list}` may name them"));
+        }
         if let Some(maker) =
             forms().find(|form| !uses_unknown(form) && !feeds(form) && !lists_or_filters(form))
         {
-            let name = |form: &Form| form.words.first().and_then(Word::program).unwrap_or("…").to_owned();
             let (reader, maker) = (name(reader), name(maker));
             self.opinions
                 .ask(format!("it is not known which files `{reader}` reads: `{maker}` may make their names"));
@@ -63,30 +67,33 @@ impl Judge<'_> {
 
     /// A command whose output are names of files that another one reads.
     fn protect_listed(&mut self, segment: &Segment) {
-        for form in segment.forms.iter().filter(|form| shell::shows_names_only(&form.words)) {
-            let wanted = wanted_names(&form.words);
-            let unnamed = shell::unnamed_folder(&form.words);
-            let texts = form.words.iter().skip(1).filter_map(|word| match word.reach() {
-                Reach::Exactly(text) | Reach::Within(text) => Some(text),
-                Reach::Anywhere => None,
-            });
-            let texts = texts.chain(unnamed);
-            for text in texts.filter(|text| !text.starts_with('-')).take(MAX_VALUES) {
-                for place in self.places(&segment.folders).unwrap_or_default() {
-                    let bases = Bases { working: &place, home: self.bases.home };
+        for form in segment.forms.iter().filter(|form| lists(form)) {
+            let (wanted, names) = (wanted_names(&form.words), shell::listed_names(&form.words));
+            let operands = || form.words.iter().skip(1).filter(|word| !word.may_be_option());
+            let mut texts: Vec<&str> = operands()
+                .filter_map(|word| match word.reach() {
+                    Reach::Exactly(text) | Reach::Within(text) => Some(text),
+                    Reach::Anywhere => None,
+                })
+                .collect();
+            let names_none = operands().next().is_none() || shell::unnamed_folder(&form.words).is_some();
+            texts.extend(
+                (names_none || matches!(program(form), Some("git" | "fd" | "fdfind"))).then_some("."),
+            );
+            for place in self.places(&segment.folders).unwrap_or_default() {
+                let bases = Bases { working: &place, home: self.bases.home };
+                for text in texts.iter().take(MAX_VALUES) {
                     let Ok(path) = bases.resolve(text) else { continue };
-                    let found = self.permissions.protected().find(Access::Read, &path, &path);
-                    match found {
+                    match self.permissions.protected().find(Access::Read, &path, &path) {
                         Some(rule) => self.protects(rule, Access::Read, &path, text),
-                        None => self.protect_wanted(&path, &wanted, text),
+                        None => self.protect_below_if(&path, names, text, &|path| is_wanted(&wanted, path)),
                     }
+                }
+                for word in operands().filter(|word| word.is_pattern()) {
+                    self.protect_expanded(Uses::READING, bases, word);
                 }
             }
         }
-    }
-
-    fn protect_wanted(&mut self, folder: &Path, wanted: &[Glob], what: &str) {
-        self.protect_below_if(folder, Names::All, what, &|path| is_wanted(wanted, path));
     }
 }
 
@@ -98,9 +105,22 @@ fn uses_unknown(form: &Form) -> bool {
         && form.words.iter().skip(1).any(|word| word.reach() == Reach::Anywhere)
 }
 
-/// A command that makes words of what it reads.
+/// A command that makes words of what it reads or finds.
 fn feeds(form: &Form) -> bool {
-    matches!(program(form), Some("xargs" | "read" | "parallel"))
+    match program(form) {
+        Some("find" | "fd" | "fdfind") => !form.reads_only,
+        program => matches!(program, Some("xargs" | "read" | "parallel")),
+    }
+}
+
+/// A command that finds files, or shows their names.
+fn lists(form: &Form) -> bool {
+    let has_word = |text: &str| form.words.iter().any(|word| word.text.as_deref() == Some(text));
+    match program(form) {
+        Some("find" | "fd" | "fdfind") => true,
+        Some("git") => ["ls-files", "--name-only", "status"].into_iter().any(has_word),
+        _ => shell::shows_names_only(&form.words),
+    }
 }
 
 /// A command whose output are names of files that are there, or lines that it was given.

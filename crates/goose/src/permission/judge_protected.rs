@@ -63,7 +63,7 @@ impl Judge<'_> {
     }
 
     /// A word with stars, and the files that it matches before the command runs.
-    fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
+    pub(super) fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
         let text = known_parts(word).join("*");
         let star = text.find('*').unwrap_or(text.len());
         let (folder, pattern) = text.split_at(text[..star].rfind('/').map_or(0, |slash| slash + 1));
@@ -174,16 +174,18 @@ pub(super) struct Uses {
 }
 
 impl Uses {
+    /// Only reads the files that it is given.
+    pub(super) const READING: Self = Self { content: &[Access::Read], below: None, changes_folders: false };
+
     pub(super) fn of(form: &Form) -> Self {
-        let reads = shell::is_read_only(&form.words);
         let content: &[Access] =
             match shell::takes_files(&form.words) && !shell::shows_names_only(&form.words) {
                 false => &[],
                 // What only reads writes nothing.
-                true if reads => &ALL_USES[..1],
+                true if form.reads_only => &ALL_USES[..1],
                 true => &ALL_USES,
             };
-        let changes_folders = !reads && shell::handles_folders(&form.words);
+        let changes_folders = !form.reads_only && shell::handles_folders(&form.words);
         Self { content, below: shell::shows_below(&form.words), changes_folders }
     }
 }

@@ -52,7 +52,7 @@ enum Look {
     ForAll,
 }
 
-fn is_harmless(file: &FileUse) -> bool {
+pub(super) fn is_harmless(file: &FileUse) -> bool {
     file.path.as_deref().is_some_and(|path| HARMLESS_FILES.contains(&path))
 }
 
@@ -67,13 +67,16 @@ impl Judge<'_> {
         for file in &script.files {
             self.redirection(file, look, &mut watch);
         }
-        let only_reads = script.segments.iter().flat_map(|segment| segment.forms.first());
-        let only_reads = only_reads.map(|form| &form.words).all(|words| shell::is_read_only(words))
+        let mut outer = script.segments.iter().filter_map(|segment| segment.forms.first());
+        let only_reads = outer.all(|form| form.reads_only)
             && script.files.iter().all(|file| file.access == Access::Read || is_harmless(file));
         for (word, folders) in &script.loose {
             self.restrict_loose(word, folders, only_reads, &mut watch);
         }
         self.protect_computed(command, &script);
+        if let Some(reason) = script.unread {
+            self.opinions.ask(reason);
+        }
         if look == Look::ForProtected {
             return;
         }
@@ -130,10 +133,11 @@ impl Judge<'_> {
         if segment.kind == SegmentKind::Carrier {
             return;
         }
-        let mut counted = segment.forms.iter().filter(|form| form.says == Says::All).map(|form| &form.words);
+        let mut counted = segment.forms.iter().filter(|form| form.says == Says::All);
         let mut objection = None;
-        let is_fine = counted.any(|words| {
-            let reads = self.leeway == Leeway::Reading && self.reads_only(words, &segment.folders);
+        let is_fine = counted.any(|form| {
+            let words = &form.words;
+            let reads = self.leeway == Leeway::Reading && self.reads_only(form, &segment.folders);
             objection = if reads { self.repository_objection(words) } else { None };
             self.is_allowed(words, &segment.folders)
                 || (reads && objection.is_none())
@@ -178,41 +182,44 @@ impl Judge<'_> {
             .cloned()
             .collect();
         for rule in &rules {
-            let certainty = rule.command().map_or(Certainty::Maybe, |pattern| pattern.restricts(&form.words));
+            let certainty = rule.command().map_or(Certainty::Maybe, |pattern| pattern.restricts(form));
             if certainty != Certainty::No {
                 self.restriction(rule, certainty, &line(&form.words));
             }
         }
         if !rules.is_empty() {
-            self.restrict_hidden(&rules, &form.words, MAX_HIDDEN);
+            self.restrict_hidden(&rules, form, MAX_HIDDEN);
         }
     }
 
     /// Words that are command lines themselves, and may be run by the program that is given them.
-    fn restrict_hidden(&mut self, rules: &[Rule], words: &[Word], left: usize) {
+    fn restrict_hidden(&mut self, rules: &[Rule], form: &Form, left: usize) {
         // Of these it is known which words they run; the others are messages.
-        let is_known = matches!(words.first().and_then(Word::program), Some("git" | "gh"));
-        if left == 0 || is_known || shell::is_read_only(words) {
+        let is_known = matches!(form.words.first().and_then(Word::program), Some("git" | "gh"));
+        if left == 0 || is_known || form.reads_only {
             return;
         }
-        let hidden = words.iter().skip(1).filter_map(|word| word.text.as_deref());
+        let hidden = form.words.iter().skip(1).filter_map(|word| word.text.as_deref());
         for text in hidden.filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '('])) {
             let value =
                 text.split_once('=').filter(|(name, _)| name.starts_with('-')).map(|(_, value)| value);
             for source in [Some(text), value].into_iter().flatten() {
                 let script = shell::read(source);
+                if let Some(reason) = script.unread {
+                    self.opinions.ask(reason);
+                }
                 for form in script.segments.iter().flat_map(|segment| &segment.forms) {
                     if form.words.first().is_none_or(|program| program.text.is_none()) {
                         continue;
                     }
                     for rule in rules {
                         let certainty =
-                            rule.command().map_or(Certainty::No, |pattern| pattern.restricts(&form.words));
+                            rule.command().map_or(Certainty::No, |pattern| pattern.restricts(form));
                         if certainty != Certainty::No {
                             self.restriction(rule, Certainty::Maybe, &line(&form.words));
                         }
                     }
-                    self.restrict_hidden(rules, &form.words, left - 1);
+                    self.restrict_hidden(rules, form, left - 1);
                 }
             }
         }
@@ -230,12 +237,11 @@ impl Judge<'_> {
 
     /// In another folder, git may find a configuration that runs programs. What a search finds is read by commands that are
     /// judged by themselves.
-    fn reads_only(&self, words: &[Word], folders: &Folders) -> bool {
+    fn reads_only(&self, form: &Form, folders: &Folders) -> bool {
+        let words = &form.words;
         let is_git = words.first().and_then(Word::program) == Some("git");
         let is_version = self.is_here(folders) && shell::asks_version(words) && !self.chooses_versions(words);
-        (shell::is_read_only(words) && (!is_git || self.is_here(folders)))
-            || shell::only_carries(words)
-            || is_version
+        (form.reads_only && (!is_git || self.is_here(folders))) || shell::only_carries(words) || is_version
     }
 
     /// Whether a file of the working folder, or above it, says which version of a language is run. Those of the home are the

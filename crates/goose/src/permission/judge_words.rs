@@ -1,6 +1,10 @@
 //! The judge's work on the words of a command: which of them may be files that a rule protects.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::HashSet,
+    fs::Metadata,
+    path::{Component, Path, PathBuf},
+};
 
 use goose_extension::HardLinks;
 
@@ -91,7 +95,7 @@ impl Judge<'_> {
     /// Words that are, or may be, paths which a rule protects. What the command does with them is not known, so this asks;
     /// where the command only reads, and reading is denied, it is.
     pub(super) fn restrict_words(&mut self, form: &Form, folders: &Folders, watch: &mut Watch) {
-        let reads = shell::is_read_only(&form.words);
+        let reads = form.reads_only;
         // What only reads writes nothing.
         let is_used = |watched: &Watched| !reads || watched.access == Access::Read;
         let is_move = form.words.first().and_then(Word::program) == Some("cd");
@@ -100,6 +104,7 @@ impl Judge<'_> {
         }
         let uses = Uses::of(form);
         let places = self.working_places(form, folders, watch);
+        let mut seen = HashSet::new();
         for candidate in self.candidates(form, folders, places.as_deref(), &mut watch.left) {
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
                 let certainty = watched.certainty(&candidate);
@@ -108,7 +113,7 @@ impl Judge<'_> {
             }
             for Found { written, resolved, depth, .. } in &candidate.found {
                 self.protect_path(uses, &candidate.text, written, resolved);
-                if *depth != Depth::Around {
+                if *depth != Depth::Around && seen.insert(resolved.clone()) {
                     self.protect_below_path(uses, form, &candidate.text, resolved);
                 }
             }
@@ -139,11 +144,17 @@ impl Judge<'_> {
     /// A word of no command, which some command may get.
     pub(super) fn restrict_loose(&mut self, word: &Word, folders: &Folders, reads: bool, watch: &mut Watch) {
         let is_used = |watched: &&Watched| !reads || watched.access == Access::Read;
-        let form = Form { words: vec![Word::clone(word), Word::clone(word)], says: shell::Says::Nothing };
+        let form = Form::new(vec![Word::clone(word), Word::clone(word)], shell::Says::Nothing);
         let places = self.places(folders);
         let candidates = self.candidates(&form, folders, places.as_deref(), &mut watch.left);
         if watch.left == 0 {
             self.opinions.ask("it has too many words to look at each");
+        }
+        if word.is_pattern() {
+            for place in places.iter().flatten() {
+                let bases = Bases { working: place, home: self.bases.home };
+                self.protect_expanded(Uses::READING, bases, word);
+            }
         }
         for Found { written, resolved, .. } in candidates.iter().flat_map(|candidate| &candidate.found) {
             self.protect_loose(word, written, resolved, reads);
@@ -175,6 +186,17 @@ impl Judge<'_> {
         }
         places.dedup();
         Some(places)
+    }
+
+    /// Where a folder really is, looked up once.
+    fn real_folder(&self, folder: &Path) -> Option<PathBuf> {
+        let mut known = self.real_folders.borrow_mut();
+        if let Some(real) = known.get(folder) {
+            return real.clone();
+        }
+        let real = paths::resolve(folder).ok();
+        known.insert(folder.to_owned(), real.clone());
+        real
     }
 
     fn bases_in<'p>(&'p self, folder: &'p Path) -> Bases<'p> {
@@ -216,14 +238,19 @@ impl Judge<'_> {
                 *left -= 1;
                 let bases = self.bases_in(place);
                 let Ok(written) = bases.absolute(text) else { continue };
+                let folder = if is_absolute { Some(PathBuf::from("/")) } else { self.real_folder(place) };
+                let path = if is_absolute { written.as_path() } else { Path::new(text) };
+                let found_there = folder.and_then(|folder| paths::walk(&folder, path)).or_else(|| {
+                    let resolved = paths::resolve(&written).ok()?;
+                    let metadata = resolved.symlink_metadata().ok();
+                    Some((resolved, metadata))
+                });
+                let is_unclear = found_there.is_none() || is_of_process(&written);
                 // Where a link cannot be read, as those of other processes, the written path counts.
-                let resolved = bases.resolve(text);
-                let is_unclear = resolved.is_err() || is_of_process(&written);
-                let resolved = resolved.unwrap_or_else(|_| written.clone());
-                let depth =
-                    if depth == Depth::AllBelow && !resolved.is_dir() { Depth::Itself } else { depth };
-                let metadata = resolved.symlink_metadata();
-                let has_other_names = metadata.is_ok_and(|metadata| !HardLinks::Refused.permit(&metadata));
+                let (resolved, metadata) = found_there.unwrap_or_else(|| (written.clone(), None));
+                let may_be_folder = is_unclear || metadata.as_ref().is_some_and(Metadata::is_dir);
+                let depth = if depth == Depth::AllBelow && !may_be_folder { Depth::Itself } else { depth };
+                let has_other_names = metadata.is_some_and(|metadata| !HardLinks::Refused.permit(&metadata));
                 found.push(Found { written, resolved, depth, has_other_names, is_unclear });
             }
             if !found.is_empty() {

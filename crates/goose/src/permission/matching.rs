@@ -5,7 +5,7 @@
 
 use super::{
     glob::Glob,
-    shell::{self, Word},
+    shell::{self, Form, Word},
 };
 
 /// How sure it is that something is meant.
@@ -53,12 +53,13 @@ impl CommandPattern {
     }
 
     /// Whether this command is what the rule restricts.
-    pub(super) fn restricts(&self, words: &[Word]) -> Certainty {
+    pub(super) fn restricts(&self, form: &Form) -> Certainty {
+        let words = &form.words;
         if let Some(certainty) = self.in_order(words) {
             return certainty;
         }
         // From the first word that may be the program on; what begins later is a part of that.
-        let start = match Carries::of(words) {
+        let start = match Carries::of(form) {
             Carries::Nothing => Some(0),
             Carries::Commands => words.iter().position(|word| self.may_start_with(word)),
             Carries::Perhaps => {
@@ -129,20 +130,20 @@ enum Carries {
 }
 
 impl Carries {
-    fn of(words: &[Word]) -> Self {
+    fn of(form: &Form) -> Self {
         // Programs whose own commands are called as other programs are: `git rm`, `apt install make`.
         const OTHERS: [&str; 20] = [
             "apk", "apt", "apt-get", "aws", "brew", "cargo", "cp", "dnf", "gcloud", "gh", "git", "go",
             "helm", "mkdir", "mv", "pip", "rustup", "touch", "yarn", "yum",
         ];
-        match words.first().and_then(Word::program) {
+        match form.words.first().and_then(Word::program) {
             None => Self::Nothing,
             Some(program)
                 if shell::is_launcher(program) || matches!(program, "fd" | "find" | "npm" | "uv" | "ip") =>
             {
                 Self::Commands
             }
-            Some(program) if OTHERS.contains(&program) || shell::is_read_only(words) => Self::Nothing,
+            Some(program) if OTHERS.contains(&program) || form.reads_only => Self::Nothing,
             Some(_) => Self::Perhaps,
         }
     }

@@ -3,7 +3,11 @@
 //! Containment is by components after all links are resolved: `/work-evil` is not in `/work`, and `src/../../x` is where
 //! it is. What does not exist yet is resolved through the nearest folder that does.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    fs::{self, Metadata},
+    io,
+    path::{Component, Path, PathBuf},
+};
 
 use super::{glob::Glob, matching::Certainty};
 
@@ -35,10 +39,39 @@ impl Bases<'_> {
 
 /// Follows all links and `..`. What is not there is kept as it is written.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
+    if let Some((resolved, _)) = path.is_absolute().then(|| walk(Path::new("/"), path)).flatten() {
+        return Ok(resolved);
+    }
     goose_fs::resolve(path).map_err(|error| match goose_fs::is_link(&error) {
         true => unclear(path, "its links go in circles"),
         false => unclear(path, &error.to_string()),
     })
+}
+
+/// Goes on from a folder that is resolved, and says what is there; `None` where a link or `..` is on the way.
+pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metadata>)> {
+    let (mut place, mut metadata) = (folder.to_owned(), None);
+    let mut is_there = true;
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => place.push(name),
+            Component::RootDir | Component::CurDir => continue,
+            Component::ParentDir | Component::Prefix(_) => return None,
+        }
+        // What is in a folder that is not there is not there.
+        if is_there {
+            metadata = match fs::symlink_metadata(&place) {
+                Ok(metadata) if metadata.is_symlink() => return None,
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return None,
+                found => found.ok(),
+            };
+            is_there = metadata.is_some();
+        }
+    }
+    if place == folder {
+        metadata = fs::symlink_metadata(folder).ok();
+    }
+    Some((place, metadata))
 }
 
 fn unclear(path: &Path, reason: &str) -> String {
@@ -115,8 +148,8 @@ impl PathPattern {
         let is_hidden = |name: &str| name.starts_with('.');
         let Some(names) = names_below(&base, resolved) else { return false };
         let same =
-            |glob: &Glob, name: &str| glob.matches(name) && (!is_hidden(name) || glob.starts_with('.'));
-        parts_match(&self.components, &names, &same, &|name| !is_hidden(name))
+            |glob: &Glob, name: &&str| glob.matches(name) && (!is_hidden(name) || glob.starts_with('.'));
+        parts_match(&self.components, &names, same, |name| !is_hidden(name))
     }
 
     /// Whether a rule that restricts means this place. See [`Places::certainty`].
@@ -132,37 +165,23 @@ impl PathPattern {
         let (folder, rest) = self.with_literals_resolved(&base);
         let mut variants = vec![(real(&base), self.clone()), (base, self.clone()), (folder, rest)];
         variants.dedup();
-        Some(Places { variants })
+        Some(Places { variants: variants.into_iter().map(Variant::new).collect() })
     }
 
     /// The places that a rule means which restricts, as names from the root on, in lower case.
     pub(super) fn places_from_root(&self, bases: Bases<'_>) -> Option<Vec<Vec<PatternPart>>> {
-        let place = |(base, pattern): &(PathBuf, Self)| {
-            let names = base.components().filter_map(|part| match part {
+        let place = |variant: &Variant| {
+            let names = variant.base.components().filter_map(|part| match part {
                 Component::Normal(name) => Some(PatternPart::Name(Glob::literally(name.to_str()?))),
                 _ => None,
             });
-            let mut parts: Vec<PatternPart> = names.chain(pattern.components.iter().cloned()).collect();
-            // `/etc` means what is in it, too.
-            parts.push(PatternPart::AnyDepth);
+            let mut parts: Vec<PatternPart> = names.chain(variant.whole.iter().cloned()).collect();
             parts.iter_mut().for_each(PatternPart::lower);
             parts
         };
         let mut places: Vec<_> = self.places(bases)?.variants.iter().map(place).collect();
         places.dedup();
         Some(places)
-    }
-
-    fn certainty(&self, base: &Path, path: &Path) -> Certainty {
-        let mut whole = self.clone();
-        // `/etc` means what is in it, too.
-        whole.components.push(PatternPart::AnyDepth);
-        if whole.below(base, path, &|glob, name| glob.matches(name)) {
-            return Certainty::Yes;
-        }
-        let any_case = whole.below(base, path, &|glob, name| glob.matches_any_case(name));
-        let holds_it = self.literal_folder(base).starts_with(path);
-        if any_case || holds_it { Certainty::Maybe } else { Certainty::No }
     }
 
     fn base(&self, bases: Bases<'_>) -> Option<PathBuf> {
@@ -243,10 +262,6 @@ impl PathPattern {
         }
         !used.is_empty()
     }
-
-    fn below(&self, base: &Path, path: &Path, same: &dyn Fn(&Glob, &str) -> bool) -> bool {
-        names_below(base, path).is_some_and(|names| parts_match(&self.components, &names, same, &|_| true))
-    }
 }
 
 /// Whether a name stands in a text, with no letters around it that would make it another one.
@@ -265,34 +280,66 @@ fn names_below<'p>(folder: &Path, path: &'p Path) -> Option<Vec<&'p str>> {
 /// Where a pattern leads, looked up once.
 #[derive(Debug)]
 pub(super) struct Places {
-    variants: Vec<(PathBuf, PathPattern)>,
+    variants: Vec<Variant>,
+}
+
+/// A pattern and the folder that it is relative to.
+#[derive(Debug)]
+struct Variant {
+    base: PathBuf,
+    pattern: PathPattern,
+    /// The pattern, and what is below: `/etc` means what is in it, too.
+    whole: Vec<PatternPart>,
+    /// The folder that it names before the first star.
+    folder: PathBuf,
+}
+
+impl Variant {
+    fn new((base, pattern): (PathBuf, PathPattern)) -> Self {
+        let mut whole = pattern.components.clone();
+        whole.push(PatternPart::AnyDepth);
+        Self { folder: pattern.literal_folder(&base), base, pattern, whole }
+    }
+
+    fn certainty(&self, path: &Path) -> Certainty {
+        let names = names_below(&self.base, path);
+        let fits = |same: fn(&Glob, &str) -> bool| {
+            names
+                .as_ref()
+                .is_some_and(|names| parts_match(&self.whole, names, |glob, name| same(glob, name), |_| true))
+        };
+        match () {
+            () if fits(Glob::matches) => Certainty::Yes,
+            () if self.folder.starts_with(path) || fits(Glob::matches_any_case) => Certainty::Maybe,
+            () => Certainty::No,
+        }
+    }
 }
 
 impl Places {
     /// Whether this place is meant: by its real path or the written one. A folder that holds what is meant, and a name
     /// that differs in case only, may be meant.
     pub(super) fn certainty(&self, written: &Path, resolved: &Path) -> Certainty {
-        let of = |(base, pattern): &(PathBuf, PathPattern)| {
-            pattern.certainty(base, resolved).max(pattern.certainty(base, written))
-        };
-        self.variants.iter().map(of).max().unwrap_or(Certainty::No)
+        let paths = if written == resolved { &[written][..] } else { &[written, resolved] };
+        let all = self.variants.iter().flat_map(|variant| paths.iter().map(|path| variant.certainty(path)));
+        all.max().unwrap_or(Certainty::No)
     }
 
     /// Whether something in this folder, or deeper, may be meant.
     pub(super) fn may_be_below(&self, written: &Path, resolved: &Path) -> bool {
-        self.variants.iter().any(|(base, pattern)| {
-            [written, resolved].into_iter().any(|folder| pattern.goes_on(base, folder))
+        self.variants.iter().any(|variant| {
+            [written, resolved].into_iter().any(|folder| variant.pattern.goes_on(&variant.base, folder))
         })
     }
 }
 
 /// Whether names fit a pattern, with `same` for a name and `any` for those that `**` may stand for. Two pointers and one
 /// place to come back to, so that many `**` cost no more than one.
-pub(super) fn parts_match(
+pub(super) fn parts_match<N>(
     pattern: &[PatternPart],
-    names: &[&str],
-    same: &dyn Fn(&Glob, &str) -> bool,
-    any: &dyn Fn(&str) -> bool,
+    names: &[N],
+    same: impl Fn(&Glob, &N) -> bool,
+    any: impl Fn(&N) -> bool,
 ) -> bool {
     let (mut at, mut name, mut back) = (0, 0, None);
     while name < names.len() {
@@ -301,12 +348,12 @@ pub(super) fn parts_match(
                 back = Some((at, name));
                 at += 1;
             }
-            Some(PatternPart::Name(glob)) if same(glob, names[name]) => {
+            Some(PatternPart::Name(glob)) if same(glob, &names[name]) => {
                 at += 1;
                 name += 1;
             }
             _ => {
-                let Some((star, from)) = back.filter(|(_, from)| any(names[*from])) else { return false };
+                let Some((star, from)) = back.filter(|(_, from)| any(&names[*from])) else { return false };
                 back = Some((star, from + 1));
                 (at, name) = (star + 1, from + 1);
             }

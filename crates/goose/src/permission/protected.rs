@@ -5,8 +5,9 @@
 //! path that is on the list, or that looks like one, is asked about.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::LazyLock,
 };
 
@@ -254,8 +255,8 @@ struct List {
     entries: Vec<Entry>,
     /// The entries by one of the names that their paths have.
     by_name: HashMap<String, Vec<usize>>,
-    /// The entries without such a name.
-    by_shape: Vec<usize>,
+    /// The entries without such a name, by the one name that they have: it has a dot in it.
+    by_shape: Vec<(Glob, usize)>,
 }
 
 #[derive(Debug)]
@@ -313,7 +314,9 @@ impl List {
         for place in &places {
             match place.iter().filter_map(PatternPart::literal).next_back() {
                 Some(name) => self.by_name.entry(name.to_owned()).or_default().push(index),
-                None => self.by_shape.push(index),
+                None => self
+                    .by_shape
+                    .extend(place.iter().filter_map(PatternPart::glob).cloned().map(|glob| (glob, index))),
             }
         }
         let tail = tail(places.first().map_or(&[], Vec::as_slice));
@@ -335,11 +338,15 @@ impl List {
 
     fn find(&self, access: Access, names: &[&str]) -> Option<&Entry> {
         let named = names.iter().filter_map(|name| self.by_name.get(*name)).flatten();
+        let dotted: Vec<&str> = names.iter().filter(|name| name.contains('.')).copied().collect();
+        let has_shape = |(glob, _): &&(Glob, usize)| dotted.iter().any(|name| glob.matches(name));
+        let by_shape = self.by_shape.iter().filter(has_shape).map(|(_, index)| index);
         let is_meant = |entry: &&Entry| {
             let mut places = entry.places.iter();
-            entry.access == access && places.any(|place| parts_match(place, names, &Glob::matches, &|_| true))
+            entry.access == access
+                && places.any(|place| parts_match(place, names, |glob, name| glob.matches(name), |_| true))
         };
-        named.chain(&self.by_shape).map(|index| &self.entries[*index]).find(is_meant)
+        named.chain(by_shape).map(|index| &self.entries[*index]).find(is_meant)
     }
 }
 
@@ -373,13 +380,13 @@ impl Protected {
     }
 
     fn entry(&self, access: Access, written: &Path, resolved: &Path) -> Option<&Entry> {
-        let mut both = vec![resolved];
-        both.extend((written != resolved).then_some(written));
-        both.into_iter().find_map(|path| {
-            let names = names(path);
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let find = |path: &Path| {
+            let path = path.to_string_lossy().to_lowercase();
+            // Some file systems do not tell cases apart.
+            let names: Vec<&str> = names_of(&path).collect();
             self.lists().into_iter().find_map(|list| list.find(access, &names))
-        })
+        };
+        find(resolved).or_else(|| if written == resolved { None } else { find(written) })
     }
 
     fn lists(&self) -> [&List; 2] {
@@ -413,8 +420,9 @@ impl Protected {
 
     /// Whether this is a name that files of the list have. Quick, for folders with many files.
     pub(super) fn has_name(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        self.lists().iter().any(|list| list.by_name.contains_key(&name))
+        let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+        let name = if is_lower { Cow::Borrowed(name) } else { Cow::Owned(name.to_lowercase()) };
+        self.lists().iter().any(|list| list.by_name.contains_key(&*name))
     }
 
     /// Whether one of goose's own folders is this one, or in it.
@@ -432,20 +440,16 @@ impl Protected {
             (Some(rest), Some(home)) => format!("{}/{rest}", home.to_lowercase()),
             _ => known,
         };
-        let names: Vec<&str> = known.split('/').filter(|name| !matches!(*name, "" | "." | "..")).collect();
-        let is_telling = |name: &&&str| {
-            name.contains(|c: char| c.is_alphanumeric())
-                && !COMMON_NAMES.contains(&name.trim_matches(UNKNOWN))
-        };
-        let telling: Vec<&str> = names.iter().filter(is_telling).copied().collect();
+        let names: Vec<HalfKnown<'_>> = names_of(&known).map(HalfKnown::new).collect();
+        let telling: Vec<&HalfKnown<'_>> = names.iter().filter(|name| name.is_telling()).collect();
         if telling.is_empty() {
             return None;
         }
         let is_hinted = |entry: &&Entry| {
             let parts = || entry.tail.iter().filter_map(PatternPart::glob);
             entry.access == access
-                && parts().any(|glob| !glob.is_any() && telling.iter().any(|name| fits(glob, name)))
-                && entry.fits(&names)
+                && parts().any(|glob| !glob.is_any() && telling.iter().any(|name| name.fits(glob)))
+                && parts_match(&entry.tail_anywhere(), &names, |glob, name| name.fits(glob), |_| true)
         };
         let mut entries = self.lists().into_iter().flat_map(|list| &list.entries);
         entries.find(is_hinted).map(|entry| &entry.rule)
@@ -453,12 +457,12 @@ impl Protected {
 }
 
 impl Entry {
-    /// Whether its last names are among these, of which some are not known.
-    fn fits(&self, names: &[&str]) -> bool {
+    /// Its last names, wherever they stand among others.
+    fn tail_anywhere(&self) -> Vec<PatternPart> {
         let mut pattern = vec![PatternPart::AnyDepth];
         pattern.extend(self.tail.iter().cloned());
         pattern.push(PatternPart::AnyDepth);
-        parts_match(&pattern, names, &fits, &|_| true)
+        pattern
     }
 }
 
@@ -469,18 +473,45 @@ pub(super) fn known_parts(word: &Word) -> Vec<&str> {
     parts.map(|(index, piece)| if index == 0 { piece } else { &piece[behind_choice(piece)..] }).collect()
 }
 
-/// Whether a name of which something is not known may be one that a pattern has. A file with an ending that is known, as
-/// `$x.json`, is not taken for `.mcp.json`.
-fn fits(glob: &Glob, name: &str) -> bool {
-    match glob.literal() {
-        Some(literal) if name.contains(UNKNOWN) => {
-            let is_other = name.starts_with("\0.") && literal.starts_with('.') && name[1..] != *literal;
-            let pieces = name.split(UNKNOWN).map(str::to_owned).collect();
-            !is_other && Glob::of_pieces(pieces).matches(literal)
+/// The names of a path.
+fn names_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !matches!(*name, "" | "." | ".."))
+}
+
+/// A name of which something may not be known.
+struct HalfKnown<'n> {
+    name: &'n str,
+    /// What is known of it.
+    known: String,
+    /// The names that it may be, where something is not known.
+    glob: Option<Glob>,
+}
+
+impl<'n> HalfKnown<'n> {
+    fn new(name: &'n str) -> Self {
+        let glob = || Glob::of_pieces(name.split(UNKNOWN).map(str::to_owned).collect());
+        Self { name, known: name.replace(UNKNOWN, ""), glob: name.contains(UNKNOWN).then(glob) }
+    }
+
+    /// Whether it says something about which file it is.
+    fn is_telling(&self) -> bool {
+        self.name.contains(|c: char| c.is_alphanumeric())
+            && !COMMON_NAMES.contains(&self.name.trim_matches(UNKNOWN))
+    }
+
+    /// Whether it may be one that a pattern has. A file with an ending that is known, as `$x.json`, is not taken for
+    /// `.mcp.json`.
+    fn fits(&self, pattern: &Glob) -> bool {
+        match (&self.glob, pattern.literal()) {
+            (Some(glob), Some(literal)) => {
+                let is_other =
+                    self.name.starts_with("\0.") && literal.starts_with('.') && self.name[1..] != *literal;
+                !is_other && glob.matches(literal)
+            }
+            // Nothing is known of it.
+            (Some(_), None) if self.known.is_empty() => true,
+            _ => pattern.matches(&self.known),
         }
-        // Nothing is known of it.
-        None if name.chars().all(|c| c == UNKNOWN) => true,
-        _ => glob.matches(&name.replace(UNKNOWN, "")),
     }
 }
 
@@ -490,11 +521,16 @@ fn tail(place: &[PatternPart]) -> Vec<PatternPart> {
     place[end.saturating_sub(2)..end].to_vec()
 }
 
-/// The names of a path, in lower case: some file systems do not tell cases apart.
-fn names(path: &Path) -> Vec<String> {
-    let name = |part: Component<'_>| match part {
-        Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
-        _ => None,
-    };
-    path.components().filter_map(name).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_a_known_name_have_a_dot() {
+        assert!(EVERYWHERE.by_shape.len() > SHAPES.len());
+        for (glob, index) in &EVERYWHERE.by_shape {
+            let rule = &EVERYWHERE.entries[*index].rule;
+            assert!(!glob.is_any() && !glob.matches(".") && rule.text().contains('.'), "{rule}");
+        }
+    }
 }

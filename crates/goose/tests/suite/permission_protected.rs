@@ -35,6 +35,30 @@ fn desk() -> anyhow::Result<Desk> {
 
 const MODES: [Mode; 3] = [Mode::Auto, Mode::SmartApprove, Mode::Approve];
 
+/// What is not read to its end may write anything.
+#[test]
+fn commands_that_are_too_long_or_too_deep_ask_in_every_mode() -> anyhow::Result<()> {
+    let desk = desk()?;
+    let write = "echo x >>~/.bashrc";
+    let shells = |count: usize| {
+        (0..count).fold(write.to_owned(), |inner, _| format!("sh -c '{}'", inner.replace('\'', "'\\''")))
+    };
+    for (name, command) in [
+        ("parts", format!("{}{write}", ":; ".repeat(20_000))),
+        ("words", format!(": {}; {write}", "a ".repeat(40_000))),
+        ("bytes", format!("{}{write}", " ".repeat(300_000))),
+        ("depth", format!("{}{write}; {}", "{ ".repeat(60), "}; ".repeat(60))),
+        ("wrappers", format!("{}sh -c '{write}'", "env ".repeat(12))),
+        ("shells", shells(7)),
+    ] {
+        for mode in MODES {
+            ensure!(is_ask(&desk.shell(mode, &command)), "{name} in {mode}");
+        }
+    }
+    ensure!(desk.shell(Mode::Auto, &shells(2).replace("~/.bashrc", "x")) == Verdict::Allow);
+    Ok(())
+}
+
 #[test]
 fn writing_protected_files_asks_in_every_mode() -> anyhow::Result<()> {
     let desk = desk()?;

@@ -42,22 +42,46 @@ pub(in crate::permission) fn shows_names_only(words: &[Word]) -> bool {
 /// Which names in a folder it goes through to show what is in the files; `None` where it shows nothing of them.
 pub(in crate::permission) fn shows_below(words: &[Word]) -> Option<Names> {
     let program = words.first().and_then(Word::program)?;
+    if !matches!(program, "grep" | "egrep" | "fgrep" | "diff" | "git" | "rg") {
+        return None;
+    }
     // Files that `xargs` adds are no options.
     let known: Vec<Word> = words.iter().filter(|word| word.text.is_some()).cloned().collect();
     let shows_all = match program {
-        "grep" | "egrep" | "fgrep" => looks_below(&known),
         "diff" => has_letter(&known, "r") || has_long(&known, &["--rec"]),
         "git" => has_long(&known, &["--no-index", "--unt"]),
         "rg" if has_letter(&known, "u.") || has_long(&known, &["--hid", "--unr", "--no-ig"]) => true,
+        // What a glob names is read though it is hidden.
+        "rg" if !globs_of_rg(words).is_empty() => true,
         "rg" => return Some(Names::NotHidden),
-        _ => false,
+        _ => looks_below(&known),
     };
     shows_all.then_some(Names::All)
 }
 
+/// Which names a command shows that lists files.
+pub(in crate::permission) fn listed_names(words: &[Word]) -> Names {
+    let shows_hidden = match words.first().and_then(Word::program) {
+        Some("ls") => has_letter(words, "aAf") || has_long(words, &["--a"]),
+        Some("fd" | "fdfind") => has_letter(words, "HuI") || has_long(words, &["--hid", "--unr", "--no-ig"]),
+        _ => true,
+    };
+    if shows_hidden { Names::All } else { Names::NotHidden }
+}
+
 /// The names of the files that `grep --include=…` reads; none where it may read others.
 pub(in crate::permission) fn included_names(words: &[Word]) -> Vec<Glob> {
-    let is_grep = words.first().and_then(Word::program).is_some_and(|program| program.ends_with("grep"));
+    let program = words.first().and_then(Word::program);
+    if program == Some("rg") {
+        let globs = globs_of_rg(words);
+        let is_name = |glob: &String| !glob.contains(['/', '?', '[', '{', '\\']);
+        return if globs.iter().all(is_name) {
+            globs.iter().map(|glob| Glob::new(glob)).collect()
+        } else {
+            Vec::new()
+        };
+    }
+    let is_grep = program.is_some_and(|program| program.ends_with("grep"));
     let mut names = Vec::new();
     for word in words.iter().skip(1).filter(|word| is_grep && word.may_be_option()) {
         let text = match word.reach() {
@@ -75,6 +99,23 @@ pub(in crate::permission) fn included_names(words: &[Word]) -> Vec<Glob> {
         }
     }
     names
+}
+
+/// The globs that files must match which `rg` reads.
+fn globs_of_rg(words: &[Word]) -> Vec<String> {
+    let mut globs = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let text = known_parts(word).join("*");
+        let value = match text.strip_prefix("-g") {
+            None if !text.starts_with("--gl") && !text.starts_with("--igl") => continue,
+            None => text.split_once('=').map(|(_, value)| value.to_owned()),
+            Some(value) => Some(value.trim_start_matches('=').to_owned()).filter(|value| !value.is_empty()),
+        };
+        let next = || words.get(index + 1).map(|word| known_parts(word).join("*")).unwrap_or_default();
+        globs.push(value.unwrap_or_else(next));
+    }
+    globs.retain(|glob| !glob.starts_with('!'));
+    globs
 }
 
 /// Whether it moves, replaces or removes whole folders, or puts something into them.

@@ -4,7 +4,8 @@ use super::{read_only::avoids, word::Word};
 
 /// Options of the commands that show differences and commits which write a file or run a program, or look into repositories
 /// within.
-const BAD_LONG: [&str; 9] = [
+const BAD_LONG: [&str; 10] = [
+    "--batch-command",
     "--submodule",
     "--recurse-submodules",
     "--output",

@@ -1,9 +1,6 @@
 //! Here-documents: the word that ends one, and the text up to it.
 
-use super::{
-    reader::{Quotes, Reader},
-    word::WordBuilder,
-};
+use super::{expansions::Quotes, reader::Reader, word::WordBuilder};
 
 /// How many here-documents one line may have.
 const MAX_HEREDOCS: usize = 8;

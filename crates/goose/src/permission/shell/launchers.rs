@@ -2,7 +2,7 @@
 //!
 //! Whether such a program does what a rule forbids cannot be told from its words.
 
-use super::{Form, Says, read_only, word::Word};
+use super::{Form, Says, word::Word};
 
 #[rustfmt::skip]
 /// Programs that run other programs, or code in a language of their own.
@@ -117,13 +117,10 @@ fn is_one_of(program: &str, all: &[&str]) -> bool {
     all.binary_search(&program).is_ok() || all.binary_search(&versioned).is_ok()
 }
 
-/// The reason why it is not known what a command runs in the end.
+/// The reason why it is not known what a command runs in the end, which does not only read.
 pub(super) fn runs(words: &[Word]) -> Option<&'static str> {
     let first = words.first()?.text.as_deref()?;
     let (program, rest) = (words.first()?.program()?, &words[1..]);
-    if read_only::is_read_only(words) {
-        return None;
-    }
     if first.contains('/') && !SYSTEM.iter().any(|folder| first.strip_prefix(folder) == Some(program)) {
         return Some("is a program of a folder, which may do anything");
     }
@@ -226,7 +223,7 @@ pub(super) fn git_by_other_name(words: &[Word]) -> Option<Form> {
     let command = if is_push(command) { "push" } else { command };
     let mut same = vec![Word::literal("git"), Word::literal(command)];
     same.extend(rest.iter().cloned());
-    Some(Form { words: same, says: Says::Nothing })
+    Some(Form::new(same, Says::Nothing))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a shell command would do, piece by piece.
 //!
-//! - `reader`, `grammar`, `heredoc`: from source to [`Script`], for a small language that dash and bash read alike;
-//!   `word`: a word as the shell would see it; `place`: the folders that a command may run in;
+//! - `reader`, `expansions`, `grammar`, `compound`, `heredoc`: from source to [`Script`], for a small language that dash and
+//!   bash read alike; `word`: a word as the shell would see it; `place`: the folders that a command may run in;
 //! - `segment`: from words to a [`Segment`]; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and what they run; `builtins`:
 //!   commands of the shell that evaluate their words; `launchers`: programs that run code;
 //! - `read_only`, `git`, `sed`, `awk`: what is known to change nothing; `folders`: what is looked into besides the words that are
@@ -12,6 +12,8 @@
 mod assignments;
 mod awk;
 mod builtins;
+mod compound;
+mod expansions;
 mod folders;
 mod git;
 mod grammar;
@@ -31,14 +33,12 @@ mod tests;
 
 pub(super) use assignments::is_steering as is_steering_variable;
 pub(super) use folders::{
-    chosen as chosen_folders, handles_folders, included_names, looks_below, shows_below, shows_names_only,
-    takes_files, unnamed as unnamed_folder,
+    chosen as chosen_folders, handles_folders, included_names, listed_names, looks_below, shows_below,
+    shows_names_only, takes_files, unnamed as unnamed_folder,
 };
 pub(super) use launchers::is_launcher;
 pub(super) use place::Folders;
-pub(super) use read_only::{
-    asks_version, has_harmless_variables, is_always_read_only, is_read_only, only_carries,
-};
+pub(super) use read_only::{asks_version, has_harmless_variables, is_always_read_only, only_carries};
 pub(super) use steering::is_steered;
 pub(super) use word::{Reach, Word};
 
@@ -48,8 +48,10 @@ pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
 /// How many segments a person can be expected to judge; more are asked about as a whole.
 pub(super) const MAX_SEGMENTS: usize = 50;
 
-/// How many segments are looked at to see whether one is denied.
-const MAX_SEGMENTS_READ: usize = 10_000;
+/// How many commands and words are looked at, those behind each wrapper once more. Nobody writes as many.
+const MAX_PARTS: usize = 20_000;
+
+const TOO_MANY_PARTS: &str = "it has too many parts";
 
 /// How many shells in shells are looked into.
 const MAX_NESTING: usize = 5;
@@ -86,6 +88,10 @@ pub(super) struct Script {
     pub(super) set: Vec<String>,
     /// What is not understood.
     pub(super) doubts: Vec<Doubt>,
+    /// Why a part of it was not read at all.
+    pub(super) unread: Option<&'static str>,
+    /// How many commands and words were counted.
+    parts: usize,
 }
 
 /// One command.
@@ -120,6 +126,14 @@ pub(super) enum SegmentKind {
 pub(super) struct Form {
     pub(super) words: Vec<Word>,
     pub(super) says: Says,
+    /// Whether it is known to change nothing.
+    pub(super) reads_only: bool,
+}
+
+impl Form {
+    pub(super) fn new(words: Vec<Word>, says: Says) -> Self {
+        Self { reads_only: read_only::is_read_only(&words), words, says }
+    }
 }
 
 /// What it means that a form is allowed.

@@ -28,9 +28,13 @@ fn check_of(program: &str) -> Option<Check> {
         | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat"
         | "strings" | "sum" | "tac" | "tail" | "tr" | "true" | "tsort" | "tty" | "type" | "uname"
         | "unexpand" | "uptime" | "wc" | "which" | "whoami" | ":" => Anything,
-        "base32" | "base64" | "diff" | "jq" | "shuf" => NO_OUTPUT_FILE,
+        "base32" | "base64" | "diff" | "shuf" => NO_OUTPUT_FILE,
+        "jq" => Own(filters_json),
         "tree" => Without { short: "oR", long: &["--output"] },
-        "sort" => Without { short: "oT", long: &["--output", "--compress-program", "--temporary-directory"] },
+        "sort" => Without {
+            short: "oT",
+            long: &["--output", "--compress-program", "--temporary-directory", "--files0-from"],
+        },
         "rg" => Without { short: "z", long: &["--pre", "--pre-glob", "--hostname-bin", "--search-zip"] },
         "fd" | "fdfind" => Without { short: "xX", long: &["--exec", "--exec-batch"] },
         "date" => Own(shows_date),
@@ -131,21 +135,37 @@ pub(in crate::permission) fn asks_version(words: &[Word]) -> bool {
 /// What a search does besides running other commands, which are judged by themselves.
 pub(in crate::permission) fn only_carries(words: &[Word]) -> bool {
     let is_find = words.first().and_then(|word| word.text.as_deref()) == Some("find");
-    is_find
-        && find_without(&words[1..], &["-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"])
+    is_find && find_without(&words[1..], &[])
 }
 
 fn is_plain_find(rest: &[Word]) -> bool {
-    const BAD: [&str; 9] =
-        ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
-    find_without(rest, &BAD)
+    find_without(rest, &["-exec", "-execdir"])
 }
 
-fn find_without(rest: &[Word], bad: &[&str]) -> bool {
+/// Without these, without what changes something, and without files whose names stand elsewhere.
+fn find_without(rest: &[Word], others: &[&str]) -> bool {
+    const BAD: [&str; 8] =
+        ["-ok", "-okdir", "-delete", "-files0-from", "-fprint", "-fprint0", "-fprintf", "-fls"];
     rest.iter().all(|word| match word.text.as_deref() {
-        Some(text) => !bad.contains(&text),
+        Some(text) => !BAD.contains(&text) && !others.contains(&text),
         None => !word.may_be_option(),
     })
+}
+
+/// `jq '.a' x.json`: with a filter that is known, and takes nothing from other files.
+fn filters_json(rest: &[Word]) -> bool {
+    let is_plain = |word: &Word| match word.text.as_deref() {
+        Some(text) if text.starts_with('-') => avoids(word, "fL", &["--from-file", "--library-path"]),
+        Some(text) => !text.contains("import") && !text.contains("include"),
+        None => !word.may_be_option(),
+    };
+    let filter = rest.iter().find(|word| !word.may_be_option());
+    let gives_values = |word: &Word| word.text.as_deref().is_some_and(|text| text.starts_with("--"));
+    let is_known = match rest.iter().any(gives_values) {
+        true => rest.iter().all(|word| word.text.is_some()),
+        false => filter.is_some_and(|filter| filter.text.is_some()),
+    };
+    is_known && rest.iter().all(is_plain)
 }
 
 /// `exit`, `exit 1`, `exit $?`.

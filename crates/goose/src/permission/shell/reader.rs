@@ -5,7 +5,8 @@
 //! Every byte is looked at once, and nesting is bounded.
 
 use super::{
-    Doubt, MAX_COMMAND_BYTES, MAX_NESTING, Script,
+    Doubt, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
+    expansions::Quotes,
     heredoc::Heredoc,
     place::{Flow, Folders},
     word::{Word, WordBuilder},
@@ -72,14 +73,14 @@ impl Reader<'_, '_> {
             is_unended: false,
         };
         if nesting > MAX_NESTING {
-            reader.doubt("it starts shells in shells");
-            return Flow::stays(Folders::Unknown);
+            return reader.leave_unread("it starts shells in shells");
         }
         if text.len() > MAX_COMMAND_BYTES {
-            reader.doubt("it is too long to be looked into");
-            return Flow::stays(Folders::Unknown);
+            return reader.leave_unread("it is too long to be looked into");
         }
-        if text.chars().any(is_strange) {
+        if text.bytes().any(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+            && text.chars().any(is_strange)
+        {
             reader.doubt("it has control characters or unusual blanks");
         }
         reader.whole()
@@ -108,6 +109,19 @@ impl Reader<'_, '_> {
         self.at >= self.text.len()
     }
 
+    /// The rest is not read. That is asked about in every mode: anything may be in it.
+    pub(super) fn leave_unread(&mut self, reason: &'static str) -> Flow {
+        self.script.unread = Some(reason);
+        self.at = self.text.len();
+        Flow::stays(Folders::Unknown)
+    }
+
+    /// Counts commands and words; `false` where there are too many.
+    pub(super) fn spend(&mut self, parts: usize) -> bool {
+        self.script.parts = self.script.parts.saturating_add(parts);
+        self.script.parts <= MAX_PARTS
+    }
+
     /// Something that is not understood.
     pub(super) fn doubt(&mut self, reason: impl Into<String>) {
         if self.script.doubts.len() < MAX_DOUBTS {
@@ -128,8 +142,7 @@ impl Reader<'_, '_> {
         self.depth += 1;
         let is_fine = self.depth <= MAX_DEPTH;
         if !is_fine {
-            self.doubt("its parts are nested too deeply");
-            self.at = self.text.len();
+            self.leave_unread("its parts are nested too deeply");
         }
         is_fine
     }
@@ -188,8 +201,10 @@ impl Reader<'_, '_> {
 
     /// The word that a shell takes for its own, if one stands here.
     pub(super) fn reserved(&self) -> Option<&'static str> {
-        let is_end = |length: usize| self.byte(length).is_none_or(is_delimiter);
-        RESERVED.into_iter().find(|word| self.starts(word) && is_end(word.len()))
+        // One byte more than the longest has.
+        let rest = self.text.as_bytes()[self.at..].chunks(9).next()?;
+        let word = rest.split(|byte| is_delimiter(*byte)).next()?;
+        RESERVED.into_iter().find(|reserved| reserved.as_bytes() == word)
     }
 
     /// Skips a reserved word if it is the next.
@@ -241,13 +256,15 @@ impl Reader<'_, '_> {
         word.finish(&self.text[start..self.at], has_brace)
     }
 
-    /// One character as it is.
+    /// One character as it is, and those behind it that mean nothing else anywhere.
     fn plain(&mut self, word: &mut WordBuilder) {
         let Some(c) = self.text[self.at..].chars().next() else { return };
-        let end = self.at + c.len_utf8();
+        let is_always_plain = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-./".contains(byte);
+        let mut end = self.at + c.len_utf8();
         if !c.is_ascii() {
             self.check_foreign(end);
         }
+        end += self.text.as_bytes()[end..].iter().take_while(is_always_plain).count();
         word.push(&self.text[self.at..end]);
         self.at = end;
     }
@@ -345,190 +362,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `` `…` ``: what is in it is unescaped and read again, in ways that differ.
-    pub(super) fn backquoted(&mut self, word: &mut WordBuilder) {
-        let start = self.at;
-        self.unknown(start, "has backquotes; write `$(…)`");
-        word.lose(true);
-        self.at += 1;
-        let (mut inner, mut from) = (String::new(), self.at);
-        while let Some(byte) = self.byte(0) {
-            match byte {
-                b'`' => {
-                    inner.push_str(&self.text[from..self.at]);
-                    self.nested(&inner);
-                    self.at += 1;
-                    return;
-                }
-                b'\\' if matches!(self.byte(1), Some(b'`' | b'\\' | b'$')) => {
-                    inner.push_str(&self.text[from..self.at]);
-                    from = self.at + 1;
-                    self.at += 2;
-                }
-                _ => self.at += 1,
-            }
-        }
-        // Without an end, what stands behind it is read as if it were not there.
-        self.at = start + 1;
-    }
-
-    /// Everything that begins with `$`.
-    pub(super) fn dollar(&mut self, word: &mut WordBuilder, quotes: Quotes) {
-        let start = self.at;
-        let splits = quotes == Quotes::None;
-        match self.byte(1) {
-            Some(byte) if is_name_start(byte) => {
-                self.at += 1;
-                self.name();
-                word.lose(splits);
-            }
-            // Numbers, and what has neither blanks nor stars in it.
-            Some(b'#' | b'?' | b'$' | b'!' | b'-') => {
-                self.at += 2;
-                word.lose(false);
-            }
-            Some(b'@') => {
-                self.at += 2;
-                word.lose(true);
-            }
-            Some(b'*' | b'0'..=b'9') => {
-                self.at += 2;
-                word.lose(splits);
-            }
-            Some(b'{') => self.braced(word, splits),
-            Some(b'(') if self.byte(2) == Some(b'(') => self.calculated(word, splits),
-            Some(b'(') => {
-                self.substituted("$(");
-                word.lose(splits);
-            }
-            Some(b'\'' | b'"') if quotes == Quotes::Double => {
-                word.push("$");
-                self.at += 1;
-            }
-            Some(b'\'' | b'"' | b'[' | b'`' | b'\\') => {
-                self.unknown(start, "means different things to different shells");
-                word.lose(true);
-                self.at += 1;
-            }
-            Some(byte) if !byte.is_ascii() => {
-                self.unknown(start, "means different things to different shells");
-                word.lose(true);
-                self.at += 1;
-            }
-            _ => {
-                word.push("$");
-                self.at += 1;
-            }
-        }
-    }
-
-    /// A command within a word: `$(…)`, `<(…)`.
-    pub(super) fn substituted(&mut self, open: &str) {
-        let start = self.at;
-        self.at += open.len();
-        let (folders, moves) = (self.folders.clone(), self.moves);
-        if self.enter() {
-            self.substitutions += 1;
-            if !self.heredocs.is_empty() {
-                self.unknown(start, "stands before a here-document");
-            }
-            self.list(&[], true);
-            if self.byte(0) == Some(b')') {
-                self.at += 1;
-            } else {
-                self.unknown(start, "has no end");
-            }
-            self.substitutions -= 1;
-        }
-        self.leave();
-        (self.folders, self.moves) = (folders, moves);
-    }
-
-    /// `$((…))`: shells evaluate what a variable holds once more when they calculate with it, so only numbers are known.
-    fn calculated(&mut self, word: &mut WordBuilder, splits: bool) {
-        let body = &self.text.as_bytes()[self.at + 3..];
-        let mut open = 0_usize;
-        for (index, byte) in body.iter().enumerate() {
-            match byte {
-                b'(' => open += 1,
-                b')' if open > 0 => open -= 1,
-                b')' if index > 0 && body.get(index + 1) == Some(&b')') => {
-                    self.at += 3 + index + 2;
-                    return word.lose(false);
-                }
-                b'0'..=b'9' | b' ' | b'+' | b'-' | b'*' | b'/' | b'%' => {}
-                _ => break,
-            }
-        }
-        self.unknown(self.at, "calculates with what is not known before");
-        word.lose(splits);
-        self.at += 1;
-    }
-
-    /// `${…}`: a variable, what stands for it where it is not set, or it without its start or end.
-    fn braced(&mut self, word: &mut WordBuilder, splits: bool) {
-        let start = self.at;
-        self.at += 2;
-        let counts = self.byte(0) == Some(b'#') && self.byte(1).is_some_and(is_name_start);
-        if counts {
-            self.at += 1;
-        }
-        let is_known = match self.byte(0) {
-            Some(byte) if is_name_start(byte) => {
-                self.name();
-                true
-            }
-            Some(b'@' | b'*') => {
-                self.at += 1;
-                true
-            }
-            Some(byte) if byte.is_ascii_digit() => {
-                while self.byte(0).is_some_and(|byte| byte.is_ascii_digit()) {
-                    self.at += 1;
-                }
-                true
-            }
-            _ => false,
-        };
-        if is_known && !counts {
-            self.alternative();
-        }
-        if is_known && self.byte(0) == Some(b'}') {
-            let splits = (splits && !counts) || self.text.as_bytes()[start + 2] == b'@';
-            self.at += 1;
-            return word.lose(splits);
-        }
-        self.unknown(start, "is not understood");
-        word.lose(true);
-        // What stands behind it is read as if it were not there.
-        self.at = start + 2;
-    }
-
-    /// `:-word`, `%pattern` and the like, up to the brace.
-    fn alternative(&mut self) {
-        const WORDS: [&str; 4] = [":-", ":+", "-", "+"];
-        const PATTERNS: [&str; 4] = ["%%", "%", "##", "#"];
-        let find = |reader: &Self, all: &[&'static str]| all.iter().find(|one| reader.starts(one)).copied();
-        let (operator, more) = match (find(self, &WORDS), find(self, &PATTERNS)) {
-            (Some(operator), _) => (operator, ""),
-            (_, Some(operator)) => (operator, "*?"),
-            _ => return,
-        };
-        self.at += operator.len();
-        let is_plain = |byte: u8| {
-            byte.is_ascii_alphanumeric() || b"_./,:@=-".contains(&byte) || more.as_bytes().contains(&byte)
-        };
-        let from = self.at;
-        while self.byte(0).is_some_and(is_plain) {
-            self.at += 1;
-        }
-        // What may stand for it is a word that counts: `${x:-/etc/passwd}`.
-        if more.is_empty() && self.at > from {
-            let alternative = Word::literal(&self.text[from..self.at]);
-            self.loose_word(alternative);
-        }
-    }
-
     /// A word that belongs to no command: the value of a variable, what a loop goes through.
     pub(super) fn loose_word(&mut self, word: Word) {
         self.script.loose.push((word, self.folders.clone()));
@@ -542,13 +375,6 @@ impl Reader<'_, '_> {
         }
         &self.text[start..self.at]
     }
-}
-
-/// Which quotes an expansion stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quotes {
-    None,
-    Double,
 }
 
 pub(super) fn is_name_start(byte: u8) -> bool {

@@ -1,7 +1,7 @@
 //! From the words of a command to a [`Segment`]: what it runs, and where the shell is afterwards.
 
 use super::{
-    Form, MAX_SEGMENTS_READ, Says, Segment, SegmentKind, builtins, launchers,
+    Form, Says, Segment, SegmentKind, TOO_MANY_PARTS, builtins, launchers,
     place::{Flow, Folders},
     reader::{RESERVED, Reader},
     word::Word,
@@ -52,16 +52,16 @@ impl Reader<'_, '_> {
         start: usize,
         folders: Folders,
     ) -> Flow {
-        if self.script.segments.len() >= MAX_SEGMENTS_READ {
-            self.doubt("it has too many parts");
-            self.at = self.text.len();
-            return Flow::stays(Folders::Unknown);
+        if !self.spend(1 + words.len()) {
+            return self.leave_unread(TOO_MANY_PARTS);
         }
         let (forms, inner) = self.forms(words, &mut variables, start);
         let is_carrier = inner.is_some() && forms.iter().all(|form| form.says == Says::All);
         let runs = match inner {
             Some(_) => None,
-            None => forms.iter().find_map(|form| launchers::runs(&form.words)),
+            None => {
+                forms.iter().filter(|form| !form.reads_only).find_map(|form| launchers::runs(&form.words))
+            }
         };
         let carried = forms.iter().flat_map(|form| wrappers::carried(&form.words)).collect::<Vec<_>>();
         let flow = self.moved(&forms, &folders);
@@ -96,8 +96,8 @@ impl Reader<'_, '_> {
         variables: &mut Vec<String>,
         start: usize,
     ) -> (Vec<Form>, Option<Inner>) {
-        let (mut forms, mut inner) = (vec![Form { words, says: Says::All }], None);
-        while let Some(Form { words, says }) = forms.last() {
+        let (mut forms, mut inner) = (vec![Form::new(words, Says::All)], None);
+        while let Some(Form { words, says, .. }) = forms.last() {
             if words.first().is_none_or(|word| word.text.as_ref().is_none_or(String::is_empty)) {
                 self.unknown(start, "runs what is not known before");
             }
@@ -112,7 +112,7 @@ impl Reader<'_, '_> {
                 Unwrapped::Plain => break,
                 Unwrapped::Inner { words, variables: more, says: inner } => {
                     variables.extend(more);
-                    Form { words, says: if *says == Says::Nothing { Says::Nothing } else { inner } }
+                    Form::new(words, if *says == Says::Nothing { Says::Nothing } else { inner })
                 }
                 Unwrapped::Script(text) => {
                     let is_same_shell = words.first().and_then(Word::program) == Some("eval");
@@ -124,8 +124,8 @@ impl Reader<'_, '_> {
                     break;
                 }
             };
-            if forms.len() > MAX_WRAPPERS {
-                self.unknown(start, "is wrapped too often");
+            if forms.len() > MAX_WRAPPERS || !self.spend(next.words.len()) {
+                self.leave_unread("it has too many commands that run others");
                 break;
             }
             forms.push(next);

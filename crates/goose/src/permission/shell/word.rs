@@ -5,7 +5,7 @@
 pub(in crate::permission) struct Word {
     /// Its text; `None` where it is not known before the command runs.
     pub(in crate::permission) text: Option<String>,
-    /// What is known of it: the texts around what is not.
+    /// The texts around what is not known of it; none where all is known.
     pieces: Vec<String>,
     /// Whether it may become several words, or none.
     splits: bool,
@@ -28,8 +28,8 @@ pub(in crate::permission) enum Reach<'w> {
 
 impl Word {
     pub(super) fn literal(text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { pieces: vec![text.clone()], text: Some(text), splits: false, only_names: true, tilde: false }
+        let text = Some(text.into());
+        Self { text, pieces: Vec::new(), splits: false, only_names: true, tilde: false }
     }
 
     /// Any words, also none.
@@ -46,7 +46,7 @@ impl Word {
 
     /// What it begins with, as far as that is known.
     fn prefix(&self) -> &str {
-        self.pieces.first().map_or("", String::as_str)
+        self.pieces().first().map_or("", String::as_str)
     }
 
     /// The name of the program that this word starts, without its folder.
@@ -75,7 +75,7 @@ impl Word {
 
     /// The texts that are known of it.
     pub(in crate::permission) fn pieces(&self) -> &[String] {
-        &self.pieces
+        self.text.as_ref().map_or(&self.pieces, std::slice::from_ref)
     }
 
     /// The path that it is, where it is known. In quotes, `~` is a name and no home.
@@ -108,7 +108,10 @@ impl Word {
 /// Puts a word together while it is read.
 #[derive(Debug)]
 pub(super) struct WordBuilder {
+    /// The texts before each part that is not known.
     pieces: Vec<String>,
+    /// The text behind all of these.
+    last: String,
     splits: bool,
     only_names: bool,
     tilde: bool,
@@ -116,18 +119,16 @@ pub(super) struct WordBuilder {
 
 impl WordBuilder {
     pub(super) fn new() -> Self {
-        Self { pieces: vec![String::new()], splits: false, only_names: true, tilde: false }
+        Self { pieces: Vec::new(), last: String::new(), splits: false, only_names: true, tilde: false }
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        if let Some(piece) = self.pieces.last_mut() {
-            piece.push_str(text);
-        }
+        self.last.push_str(text);
     }
 
     /// A `*`, `?` or `[`: names that a shell looks up.
     pub(super) fn glob(&mut self) {
-        self.pieces.push(String::new());
+        self.pieces.push(std::mem::take(&mut self.last));
     }
 
     /// A `~` at the start. That of another user is not known.
@@ -141,18 +142,18 @@ impl WordBuilder {
 
     /// Something that is not known before the command runs.
     pub(super) fn lose(&mut self, splits: bool) {
-        self.pieces.push(String::new());
+        self.glob();
         self.splits |= splits;
         self.only_names = false;
     }
 
     /// From the first brace on nothing is known: some shells make several words of `{a,b}`.
     fn lose_from_brace(&mut self) {
+        self.lose(true);
         if let Some(at) = self.pieces.iter().position(|piece| piece.contains('{')) {
             self.pieces.truncate(at + 1);
             self.pieces[at] = self.pieces[at].split('{').next().unwrap_or_default().to_owned();
         }
-        self.lose(true);
     }
 
     /// The word that has this source.
@@ -164,16 +165,14 @@ impl WordBuilder {
         if has_brace && (source.contains(',') || source.contains("..")) {
             self.lose_from_brace();
         }
-        let text = match self.pieces.as_slice() {
-            [one] => Some(one.clone()),
-            _ => None,
+        let Self { mut pieces, last, splits, only_names, tilde } = self;
+        let text = match pieces.is_empty() {
+            true => Some(last),
+            false => {
+                pieces.push(last);
+                None
+            }
         };
-        Word {
-            text,
-            pieces: self.pieces,
-            splits: self.splits,
-            only_names: self.only_names,
-            tilde: self.tilde,
-        }
+        Word { text, pieces, splits, only_names, tilde }
     }
 }

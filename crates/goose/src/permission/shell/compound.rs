@@ -1,0 +1,169 @@
+//! Conditions, loops and branches: which commands they hold, and in which folders these may run.
+
+use super::{
+    place::{Flow, Folders},
+    reader::{Reader, is_delimiter, is_name_start},
+};
+
+impl Reader<'_, '_> {
+    /// `if … then … elif … else … fi`
+    pub(super) fn condition(&mut self, start: usize) -> Flow {
+        let mut result: Option<Flow> = None;
+        let mut with = |flow: Flow| result = Some(result.as_ref().map_or(flow.clone(), |all| all.or(&flow)));
+        loop {
+            let tested = self.list(&["then"], false);
+            self.expect("then", start);
+            self.folders = tested.success;
+            with(self.list(&["elif", "else", "fi"], false));
+            self.folders = tested.failure.clone();
+            if self.accept("elif") {
+                continue;
+            }
+            let otherwise = match self.accept("else") {
+                true => self.list(&["fi"], false),
+                false => Flow::stays(tested.failure),
+            };
+            with(otherwise);
+            self.expect("fi", start);
+            return result.unwrap_or_else(|| Flow::stays(Folders::Unknown));
+        }
+    }
+
+    /// `for x in a b; do … done`
+    pub(super) fn for_loop(&mut self, start: usize) -> Flow {
+        let (before, mark) = (self.folders.clone(), self.mark());
+        self.blanks();
+        let from = self.at;
+        let name = self.name().to_owned();
+        let is_name = name.bytes().next().is_some_and(is_name_start) && self.byte(0).is_none_or(is_delimiter);
+        self.blanks();
+        let is_in = self.starts("in") && self.byte(2).is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+        if is_name && is_in {
+            self.at += 2;
+            self.set(&name);
+            while self.words_go_on() {
+                let word = self.word();
+                self.loose_word(word);
+            }
+        } else {
+            self.unknown(from, "is not understood as a loop");
+            while self.words_go_on() {
+                self.word();
+            }
+        }
+        if self.byte(0) == Some(b';') {
+            self.at += 1;
+        }
+        self.lines();
+        self.body(start);
+        self.looped(before, mark)
+    }
+
+    /// Whether another word stands in this line.
+    fn words_go_on(&mut self) -> bool {
+        self.blanks();
+        self.byte(0).is_some_and(|byte| !is_delimiter(byte) && byte != b'#')
+    }
+
+    /// `while …; do … done`
+    pub(super) fn while_loop(&mut self, start: usize) -> Flow {
+        let (before, mark) = (self.folders.clone(), self.mark());
+        self.list(&["do"], false);
+        self.body(start);
+        self.looped(before, mark)
+    }
+
+    fn body(&mut self, start: usize) {
+        self.expect("do", start);
+        self.list(&["done"], false);
+        self.expect("done", start);
+    }
+
+    /// How much was found so far.
+    fn mark(&self) -> (usize, usize, usize, usize) {
+        let script = &self.script;
+        (self.moves, script.segments.len(), script.files.len(), script.loose.len())
+    }
+
+    /// After a loop. One that changes the folder may do so again and again.
+    fn looped(&mut self, before: Folders, mark: (usize, usize, usize, usize)) -> Flow {
+        let (moves, segments, files, loose) = mark;
+        if self.moves == moves {
+            return Flow::stays(before);
+        }
+        self.script.segments[segments..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
+        self.script.files[files..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
+        self.script.loose[loose..].iter_mut().for_each(|one| one.1 = Folders::Unknown);
+        Flow::stays(Folders::Unknown)
+    }
+
+    /// `case x in a|b) …;; esac`
+    pub(super) fn case(&mut self, start: usize) -> Flow {
+        let before = self.folders.clone();
+        if self.substitutions > 0 {
+            self.unknown(start, "is in `$(…)`, where shells read it differently");
+        }
+        self.blanks();
+        self.word();
+        self.lines();
+        if self.starts("in") && self.byte(2).is_none_or(is_delimiter) {
+            self.at += 2;
+        } else {
+            self.unknown(start, "is not understood");
+        }
+        let mut flow = Flow::stays(before.clone());
+        loop {
+            self.lines();
+            if self.is_done() {
+                self.unknown(start, "has no end");
+                break;
+            }
+            if self.accept("esac") {
+                break;
+            }
+            self.patterns();
+            self.folders = before.clone();
+            flow = flow.or(&self.list(&[";;"], false));
+            if self.starts(";;") {
+                self.at += 2;
+                if self.byte(0) == Some(b'&') {
+                    self.unknown(self.at - 2, "means different things to different shells");
+                    self.at += 1;
+                }
+            } else if self.reserved() != Some("esac") {
+                self.unknown(start, "has no end");
+                break;
+            }
+        }
+        flow
+    }
+
+    /// The patterns of a branch, and the bracket behind them.
+    fn patterns(&mut self) {
+        let start = self.at;
+        if self.byte(0) == Some(b'(') {
+            self.at += 1;
+        }
+        loop {
+            self.blanks();
+            let from = self.at;
+            self.word();
+            let is_empty = from == self.at;
+            self.blanks();
+            match self.byte(0) {
+                Some(b'|') if !is_empty && self.byte(1) != Some(b'|') => self.at += 1,
+                Some(b')') if !is_empty => {
+                    self.at += 1;
+                    return;
+                }
+                _ => {
+                    self.unknown(start, "is not understood as a branch");
+                    if self.byte(0) == Some(b')') {
+                        self.at += 1;
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What stands for other text in a word: `$name`, `${name:-word}`, `$(…)`, `$((…))`, and backquotes.
+
+use super::{
+    reader::{Reader, is_name_start},
+    word::{Word, WordBuilder},
+};
+
+/// Which quotes an expansion stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quotes {
+    None,
+    Double,
+}
+impl Reader<'_, '_> {
+    /// `` `…` ``: what is in it is unescaped and read again, in ways that differ.
+    pub(super) fn backquoted(&mut self, word: &mut WordBuilder) {
+        let start = self.at;
+        self.unknown(start, "has backquotes; write `$(…)`");
+        word.lose(true);
+        self.at += 1;
+        let (mut inner, mut from) = (String::new(), self.at);
+        while let Some(byte) = self.byte(0) {
+            match byte {
+                b'`' => {
+                    inner.push_str(&self.text[from..self.at]);
+                    self.nested(&inner);
+                    self.at += 1;
+                    return;
+                }
+                b'\\' if matches!(self.byte(1), Some(b'`' | b'\\' | b'$')) => {
+                    inner.push_str(&self.text[from..self.at]);
+                    from = self.at + 1;
+                    self.at += 2;
+                }
+                _ => self.at += 1,
+            }
+        }
+        // Without an end, what stands behind it is read as if it were not there.
+        self.at = start + 1;
+    }
+
+    /// Everything that begins with `$`.
+    pub(super) fn dollar(&mut self, word: &mut WordBuilder, quotes: Quotes) {
+        let start = self.at;
+        let splits = quotes == Quotes::None;
+        match self.byte(1) {
+            Some(byte) if is_name_start(byte) => {
+                self.at += 1;
+                self.name();
+                word.lose(splits);
+            }
+            // Numbers, and what has neither blanks nor stars in it.
+            Some(b'#' | b'?' | b'$' | b'!' | b'-') => {
+                self.at += 2;
+                word.lose(false);
+            }
+            Some(b'@') => {
+                self.at += 2;
+                word.lose(true);
+            }
+            Some(b'*' | b'0'..=b'9') => {
+                self.at += 2;
+                word.lose(splits);
+            }
+            Some(b'{') => self.braced(word, splits),
+            Some(b'(') if self.byte(2) == Some(b'(') => self.calculated(word, splits),
+            Some(b'(') => {
+                self.substituted("$(");
+                word.lose(splits);
+            }
+            Some(b'\'' | b'"') if quotes == Quotes::Double => {
+                word.push("$");
+                self.at += 1;
+            }
+            Some(b'\'' | b'"' | b'[' | b'`' | b'\\') => {
+                self.unknown(start, "means different things to different shells");
+                word.lose(true);
+                self.at += 1;
+            }
+            Some(byte) if !byte.is_ascii() => {
+                self.unknown(start, "means different things to different shells");
+                word.lose(true);
+                self.at += 1;
+            }
+            _ => {
+                word.push("$");
+                self.at += 1;
+            }
+        }
+    }
+
+    /// A command within a word: `$(…)`, `<(…)`.
+    pub(super) fn substituted(&mut self, open: &str) {
+        let start = self.at;
+        self.at += open.len();
+        let (folders, moves) = (self.folders.clone(), self.moves);
+        if self.enter() {
+            self.substitutions += 1;
+            if !self.heredocs.is_empty() {
+                self.unknown(start, "stands before a here-document");
+            }
+            self.list(&[], true);
+            if self.byte(0) == Some(b')') {
+                self.at += 1;
+            } else {
+                self.unknown(start, "has no end");
+            }
+            self.substitutions -= 1;
+        }
+        self.leave();
+        (self.folders, self.moves) = (folders, moves);
+    }
+
+    /// `$((…))`: shells evaluate what a variable holds once more when they calculate with it, so only numbers are known.
+    fn calculated(&mut self, word: &mut WordBuilder, splits: bool) {
+        let body = &self.text.as_bytes()[self.at + 3..];
+        let mut open = 0_usize;
+        for (index, byte) in body.iter().enumerate() {
+            match byte {
+                b'(' => open += 1,
+                b')' if open > 0 => open -= 1,
+                b')' if index > 0 && body.get(index + 1) == Some(&b')') => {
+                    self.at += 3 + index + 2;
+                    return word.lose(false);
+                }
+                b'0'..=b'9' | b' ' | b'+' | b'-' | b'*' | b'/' | b'%' => {}
+                _ => break,
+            }
+        }
+        self.unknown(self.at, "calculates with what is not known before");
+        word.lose(splits);
+        self.at += 1;
+    }
+
+    /// `${…}`: a variable, what stands for it where it is not set, or it without its start or end.
+    fn braced(&mut self, word: &mut WordBuilder, splits: bool) {
+        let start = self.at;
+        self.at += 2;
+        let counts = self.byte(0) == Some(b'#') && self.byte(1).is_some_and(is_name_start);
+        if counts {
+            self.at += 1;
+        }
+        let is_known = match self.byte(0) {
+            Some(byte) if is_name_start(byte) => {
+                self.name();
+                true
+            }
+            Some(b'@' | b'*') => {
+                self.at += 1;
+                true
+            }
+            Some(byte) if byte.is_ascii_digit() => {
+                while self.byte(0).is_some_and(|byte| byte.is_ascii_digit()) {
+                    self.at += 1;
+                }
+                true
+            }
+            _ => false,
+        };
+        if is_known && !counts {
+            self.alternative();
+        }
+        if is_known && self.byte(0) == Some(b'}') {
+            let splits = (splits && !counts) || self.text.as_bytes()[start + 2] == b'@';
+            self.at += 1;
+            return word.lose(splits);
+        }
+        self.unknown(start, "is not understood");
+        word.lose(true);
+        // What stands behind it is read as if it were not there.
+        self.at = start + 2;
+    }
+
+    /// `:-word`, `%pattern` and the like, up to the brace.
+    fn alternative(&mut self) {
+        const WORDS: [&str; 4] = [":-", ":+", "-", "+"];
+        const PATTERNS: [&str; 4] = ["%%", "%", "##", "#"];
+        let find = |reader: &Self, all: &[&'static str]| all.iter().find(|one| reader.starts(one)).copied();
+        let (operator, more) = match (find(self, &WORDS), find(self, &PATTERNS)) {
+            (Some(operator), _) => (operator, ""),
+            (_, Some(operator)) => (operator, "*?"),
+            _ => return,
+        };
+        self.at += operator.len();
+        let is_plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || b"_./,:@=-".contains(&byte) || more.as_bytes().contains(&byte)
+        };
+        let from = self.at;
+        while self.byte(0).is_some_and(is_plain) {
+            self.at += 1;
+        }
+        // What may stand for it is a word that counts: `${x:-/etc/passwd}`.
+        if more.is_empty() && self.at > from {
+            let alternative = Word::literal(&self.text[from..self.at]);
+            self.loose_word(alternative);
+        }
+    }
+}

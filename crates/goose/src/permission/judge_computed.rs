@@ -151,9 +151,15 @@ fn program(form: &Form) -> Option<&str> {
     form.words.first().and_then(Word::program)
 }
 
-/// The names that `find` is told to look for; none where it may find others.
+/// The names that `find` or `git ls-files` is told to look for; none where it may find others.
 fn wanted_names(words: &[Word]) -> Vec<Glob> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_deref().unwrap_or("!")).collect();
+    if let ["git", "ls-files", patterns @ ..] = texts.as_slice() {
+        // Others may be folders.
+        let is_name = |text: &&str| text.contains('*') && !text.contains(['/', '?', '[', ':', '!', '\\']);
+        let are_names = patterns.iter().all(is_name);
+        return if are_names { patterns.iter().map(|text| Glob::new(text)).collect() } else { Vec::new() };
+    }
     if texts.iter().any(|text| matches!(*text, "!" | "-not" | "-o" | "-or" | ",")) {
         return Vec::new();
     }

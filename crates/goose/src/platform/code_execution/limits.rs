@@ -21,6 +21,9 @@ pub(super) const MAX_BUSY: Duration = Duration::from_secs(10);
 /// cannot be interrupted.
 pub(super) const ABANDON_AFTER: Duration = Duration::from_secs(12);
 
+/// The engines of the process, those included that were left alone.
+pub(super) const MAX_ENGINES: usize = 32;
+
 /// The time of a whole program. Waiting for a person's approval is a part of it.
 pub(super) const MAX_DURATION: Duration = Duration::from_secs(30 * 60);
 

@@ -2,7 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, mpsc::SyncSender},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::SyncSender,
+    },
 };
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
@@ -13,8 +17,8 @@ use super::{
     engine::{self, Call, End, Ended, Limit, Link, Pulse, Reply},
     functions::Functions,
     limits::{
-        ABANDON_AFTER, FINISH_CALLS, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION, MAX_ERROR_BYTES,
-        MAX_PRINTED_BYTES, THREAD_STACK_BYTES,
+        ABANDON_AFTER, FINISH_CALLS, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION, MAX_ENGINES,
+        MAX_ERROR_BYTES, MAX_PRINTED_BYTES, THREAD_STACK_BYTES,
     },
     output::{Printed, returned},
 };
@@ -27,6 +31,9 @@ use super::{
 ///
 /// The output so far, and why the program failed or was stopped.
 pub(super) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
+    let place = EnginePlace::take().ok_or_else(|| {
+        ToolError::ExecutionError(format!("{MAX_ENGINES} programs are running already. Try again later."))
+    })?;
     let functions = Arc::new(functions);
     // Both have room for everything that can come, so that neither side waits for the other.
     let (calls_in, calls) = mpsc::channel(MAX_CALLS);
@@ -37,6 +44,7 @@ pub(super) async fn execute(code: String, functions: Functions, context: &CallCo
     let link = Link { calls: calls_in, replies: replies_out, pulse: Arc::clone(&pulse) };
     let known = Arc::clone(&functions);
     let engine = move || {
+        let _place = place;
         // The other side may be gone.
         let _ = ended_in.send(engine::run(&code, &known, link));
     };
@@ -57,6 +65,25 @@ pub(super) async fn execute(code: String, functions: Functions, context: &CallCo
     }
     .serve(ended)
     .await
+}
+
+/// The number of engines, of all agents of the process.
+static ENGINES: AtomicUsize = AtomicUsize::new(0);
+
+/// A place among the engines, for as long as one runs.
+struct EnginePlace;
+
+impl EnginePlace {
+    fn take() -> Option<Self> {
+        let place = Self;
+        (ENGINES.fetch_add(1, Ordering::Relaxed) < MAX_ENGINES).then_some(place)
+    }
+}
+
+impl Drop for EnginePlace {
+    fn drop(&mut self) {
+        ENGINES.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Stops an engine that is not waited for any more.

@@ -77,6 +77,7 @@ struct Inner {
     judged_paths: Option<Arc<[JudgedPath]>>,
     working_dir: Option<PathBuf>,
     session_id: Option<String>,
+    call_id: Option<String>,
     exchange_view: ExchangeView,
     requirements: Requirements,
     tool_caller: Option<Arc<dyn ToolCaller>>,
@@ -140,6 +141,11 @@ impl CallContext {
         self.with(|inner| inner.session_id = Some(id.into()))
     }
 
+    /// Says under which id the session knows the call.
+    pub fn with_call_id(self, id: impl Into<String>) -> Self {
+        self.with(|inner| inner.call_id = Some(id.into()))
+    }
+
     /// Gives the call a view of the conversation.
     pub fn with_exchange_view(self, view: ExchangeView) -> Self {
         self.with(|inner| inner.exchange_view = view)
@@ -198,6 +204,11 @@ impl CallContext {
     /// The session in which the call happens.
     pub fn session_id(&self) -> Option<&str> {
         self.0.session_id.as_deref()
+    }
+
+    /// The id under which the session knows the call.
+    pub fn call_id(&self) -> Option<&str> {
+        self.0.call_id.as_deref()
     }
 
     /// The conversation so far.

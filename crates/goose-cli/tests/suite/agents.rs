@@ -28,7 +28,7 @@ fn the_tools_of_a_mode_are_listed_without_a_model() -> anyhow::Result<()> {
     let judge = home.run(&["agents", "tools", "goose-agent", "judge", "--json"])?.json()?;
     assert_eq!(judge["services"], json!([]));
     let assistant = home.run(&["agents", "tools", "goose-agent", "assistant", "--json"])?.json()?;
-    assert_eq!(assistant["services"], json!(["developer", "memory", "todo"]));
+    assert_eq!(assistant["services"], json!(["developer", "memory", "summon", "todo"]));
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     AgentManager, OpenError,
+    delegation::Delegation,
     host_extensions::{HostExtension, add_host_extensions, without_host},
     service_broker::ServiceBroker,
 };
@@ -36,6 +37,8 @@ pub(super) struct AgentMaker {
     pub(super) session: Session,
     /// The working model of the session.
     pub(super) model: Arc<dyn Model>,
+    /// The way to delegates; none outside of a conversation.
+    pub(super) delegation: Option<Arc<Delegation>>,
 }
 
 /// The part of them that needs no session: it finds and binds the services of a mode.
@@ -45,6 +48,8 @@ pub(super) struct Binder {
     pub(super) extensions: Vec<ExtensionConfig>,
     pub(super) host_extensions: Vec<HostExtension>,
     pub(super) working_dir: PathBuf,
+    /// The only extensions that its agents may have, if that is said.
+    pub(super) only: Option<Vec<String>>,
 }
 
 /// The services of a mode, and the built-ins that are made for each agent.
@@ -81,8 +86,10 @@ impl AgentMaker {
             session: &self.session,
             store: manager.store(),
             paths: manager.settings().paths(),
+            working_dir: &self.binder.working_dir,
             toolset: &agent.toolset,
             model: &self.model,
+            delegation: self.delegation.as_ref(),
         };
         for builtin in platform {
             if let Some(extension) = platform::build(builtin.name, &context) {
@@ -125,7 +132,13 @@ impl Binder {
             host: &host,
             required: &required,
         };
-        Ok(broker.resolve(mode)?)
+        let mut found = broker.resolve(mode)?;
+        if let Some(only) = &self.only {
+            let is_wanted = |name: &str| only.iter().any(|wanted| wanted == name);
+            found.services.retain(|config| is_wanted(&config.key()));
+            found.platform.retain(|builtin| is_wanted(builtin.name));
+        }
+        Ok(found)
     }
 }
 

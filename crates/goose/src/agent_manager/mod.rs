@@ -8,10 +8,11 @@
 //! ```
 //!
 //! - `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `agent_maker`: an agent with its services; `service_broker`: from a mode to its services;
+//!   `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts; `service_broker`: from a mode to its services;
 //!   `models`: from a profile to the models that are asked.
 
 mod agent_maker;
+mod delegation;
 mod host_extensions;
 mod models;
 mod options;
@@ -28,8 +29,10 @@ use goose_extension::{
 };
 use goose_mcp_bridge::OAuth;
 use goose_providers::SetupError;
+use parking_lot::Mutex;
 use thiserror::Error;
 
+pub(crate) use self::delegation::{DelegateTask, Delegation};
 pub use self::options::{OpenOptions, SessionState};
 use self::{
     agent_maker::{AgentMaker, Binder},
@@ -47,7 +50,8 @@ use crate::{
     },
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
-        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, prepare,
+        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, SessionTasks,
+        prepare,
     },
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     platform::tom::TopOfMind,
@@ -205,7 +209,7 @@ impl AgentManager {
         let chosen = options.session.take().unwrap_or_else(|| {
             ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&folder)))
         });
-        let models = Models::open(&self.settings, &options.profile, options.provider.clone()).await?;
+        let models = Models::open(&self.settings, &options.profile, options.models.clone()).await?;
         prepare(&models.processor);
         let models = ActiveModels::new(models.processor, models.accelerator, models.source);
         let permissions = match options.permissions.clone() {
@@ -215,17 +219,37 @@ impl AgentManager {
         let binder = Binder {
             manager: self.clone(),
             profile: options.profile.clone(),
-            extensions: options.extensions,
-            host_extensions: options.host_extensions,
+            extensions: options.extensions.clone(),
+            host_extensions: options.host_extensions.clone(),
             working_dir: folder.clone(),
+            only: options.only_extensions,
         };
         let bound = binder.bind(&options.mode).await?;
         let hints = self.hints(&folder)?;
         // As late as possible: until here, the store has been opening at the same time.
         let SessionState { session, steps, is_unfinished, agent: last_agent } = chosen.ready().await?;
-        let history = History::new(steps, is_unfinished);
+        let origin = options.origin.unwrap_or_default();
+        let history = History::new(steps, is_unfinished, origin.payer.clone());
         let events = EventHub::new(session.id().clone());
         let notifier = Arc::clone(&options.notifier);
+        let tasks = SessionTasks::default();
+        let delegation = Delegation {
+            manager: self.clone(),
+            profile: options.profile.clone(),
+            extensions: options.extensions,
+            host_extensions: options.host_extensions,
+            permissions: Arc::clone(&permissions),
+            caller: options.caller.clone(),
+            retry: options.retry.clone(),
+            session: session.clone(),
+            working_dir: folder.clone(),
+            events: Arc::downgrade(&events),
+            usage: history.usage(),
+            models: models.clone(),
+            tasks: tasks.clone(),
+            origin,
+            background: Mutex::default(),
+        };
         let maker = AgentMaker {
             binder,
             instructions: options.instructions,
@@ -234,6 +258,7 @@ impl AgentManager {
             view: history.view(),
             session: session.clone(),
             model: history.session_model(&models),
+            delegation: Some(Arc::new(delegation)),
         };
         let agent = maker.agent_with(bound, options.manifest, options.mode).await?;
         if last_agent.unwrap_or_else(default_agent) != agent.id() {
@@ -243,6 +268,7 @@ impl AgentManager {
             agents: Arc::new(maker),
             models,
             top_of_mind: self.top_of_mind(&folder)?,
+            tasks,
             agent,
             session,
             history,
@@ -277,12 +303,14 @@ impl AgentManager {
                 extensions: options.extensions,
                 host_extensions: options.host_extensions,
                 working_dir: working_dir(options.working_dir)?,
+                only: options.only_extensions,
             },
             instructions: options.instructions,
             notifier: options.notifier,
             view: ExchangeView::default(),
             session: Session::unsaved(),
             model: Arc::new(NoModel),
+            delegation: None,
         };
         maker.agent(options.manifest, options.mode).await
     }

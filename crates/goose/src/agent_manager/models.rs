@@ -23,11 +23,11 @@ pub(super) struct Models {
 }
 
 impl Models {
-    /// The models of a profile, or the given one in their place. What they need is fetched, with the person's consent.
+    /// The models of a profile, or the given ones in their place. What they need is fetched, with the person's consent.
     pub(super) async fn open(
         settings: &Settings,
         profile: &Profile,
-        given: Option<Arc<dyn Provider>>,
+        given: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
     ) -> Result<Self, OpenError> {
         let overrides =
             ModelOverrides { models: settings.get(MODELS)?.unwrap_or_default(), ..ModelOverrides::default() };
@@ -36,7 +36,7 @@ impl Models {
             overrides: ModelOverrides { context_limit: profile.context_limit, ..overrides.clone() },
         };
         let (processor, accelerator) = match given {
-            Some(given) => (Arc::clone(&given), given),
+            Some(given) => given,
             None => source.of_profile(profile, &overrides).await?,
         };
         Ok(Self { processor, accelerator, source: Arc::new(source) })

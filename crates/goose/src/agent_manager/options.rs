@@ -6,7 +6,7 @@ use goose_extension::{BuildExtension, Caller, Notifier, SilentNotifier};
 use goose_providers::{Provider, RetryPolicy};
 use serde_json::Value;
 
-use super::host_extensions::HostExtension;
+use super::{delegation::DelegateOrigin, host_extensions::HostExtension};
 use crate::{
     agents::{
         catalog::AgentCatalog,
@@ -71,12 +71,16 @@ pub struct OpenOptions {
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) permissions: Option<Arc<Permissions>>,
-    pub(super) provider: Option<Arc<dyn Provider>>,
+    /// The working model and the fast one, in place of the profile's.
+    pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
     pub(super) extensions: Vec<ExtensionConfig>,
     pub(super) host_extensions: Vec<HostExtension>,
     pub(super) instructions: Vec<String>,
     pub(super) response_schema: Option<Value>,
     pub(super) retry: RetryPolicy,
+    pub(super) only_extensions: Option<Vec<String>>,
+    /// The session that delegates this one.
+    pub(super) origin: Option<DelegateOrigin>,
 }
 
 impl OpenOptions {
@@ -92,12 +96,14 @@ impl OpenOptions {
             notifier: Arc::new(SilentNotifier),
             caller: None,
             permissions: None,
-            provider: None,
+            models: None,
             extensions: Vec::new(),
             host_extensions: Vec::new(),
             instructions: Vec::new(),
             response_schema: None,
             retry: RetryPolicy::default(),
+            only_extensions: None,
+            origin: None,
         }
     }
 
@@ -151,7 +157,7 @@ impl OpenOptions {
 
     /// With this model in place of the profile's, for everything.
     pub fn with_provider(mut self, provider: Arc<dyn Provider>) -> Self {
-        self.provider = Some(provider);
+        self.models = Some((Arc::clone(&provider), provider));
         self
     }
 

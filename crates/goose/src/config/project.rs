@@ -64,6 +64,22 @@ impl ProjectFile {
         paths.iter().filter_map(|path| Self::read(path).transpose()).collect()
     }
 
+    /// The files of one name in the folders of a folder, such as `SKILL.md` of all skills, looked for in the same way.
+    pub fn find_nested(
+        working_dir: &Path,
+        folder_name: &str,
+        file_name: &str,
+    ) -> Result<Vec<Self>, ConfigError> {
+        let Some(folder) = nearest(working_dir, folder_name, Path::is_dir) else { return Ok(Vec::new()) };
+        let folder = resolved(folder)?.join(folder_name);
+        let entries = fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join(file_name)).collect();
+        paths.retain(|path| path.is_file());
+        paths.sort();
+        paths.truncate(MAX_FILES);
+        paths.iter().filter_map(|path| Self::read(path).transpose()).collect()
+    }
+
     fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
         let text = read_capped(path, MAX_CONFIG_BYTES)?;
         Ok(text.map(|text| Self { path: path.to_owned(), text }))

@@ -26,7 +26,6 @@ use goose_extension::{
     ToolResult,
 };
 use serde_json::Value;
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -64,8 +63,6 @@ pub(super) struct CallPath {
     pub(super) events: EventSink,
     /// Ends all calls.
     pub(super) cancellation: CancellationToken,
-    /// Held while a person is asked, so that they are asked one thing at a time.
-    pub(super) approvals: Mutex<()>,
 }
 
 /// A place for a call: its id, and the calls around it.
@@ -219,7 +216,7 @@ impl CallPath {
 
     /// Asks a person whether a call may run. Only the first answer counts, and no answer is a no.
     pub(super) async fn approve(&self, call: Call, asked: Asked) -> Result<Call, Refused> {
-        let _turn = self.approvals.lock().await;
+        let _turn = self.events.question_turn().await;
         let (id, tool) = (call.id.id.clone(), call.name().to_owned());
         let (arguments, reasons) = (call.arguments.as_object().clone(), asked.reasons.clone());
         let always = asked.always.as_ref().map(ToString::to_string);
@@ -394,6 +391,7 @@ impl RunningCall {
     fn context(self: &Arc<Self>) -> CallContext {
         let context = self.path.context.clone().with_cancellation(self.cancellation.clone());
         context
+            .with_call_id(self.id.id.as_str())
             .with_caller(Arc::clone(self) as _)
             .with_notifier(Arc::clone(self) as _)
             .with_tool_caller(Arc::clone(self) as _)

@@ -54,8 +54,16 @@ pub(super) struct Core {
     pub(super) state: Arc<tokio::sync::Mutex<State>>,
     /// Stops the reply that is being made.
     pub(super) current: Mutex<CancellationToken>,
-    /// ReplyTask that is still to be done after a reply.
-    pub(super) tasks: TaskTracker,
+    /// Work that continues after a reply.
+    pub(super) tasks: SessionTasks,
+}
+
+/// The tasks of a session. They end with it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionTasks {
+    pub(crate) tracker: TaskTracker,
+    /// Cancelled when the session is closed.
+    pub(crate) ended: CancellationToken,
 }
 
 /// The limits of a reply.
@@ -90,6 +98,7 @@ pub(crate) struct Parts {
     pub(crate) models: ActiveModels,
     /// The text that the user wants the model to see with each request.
     pub(crate) top_of_mind: TopOfMind,
+    pub(crate) tasks: SessionTasks,
     pub(crate) agent: Agent,
     /// The source of other agents.
     pub(crate) agents: Arc<dyn AgentSource>,
@@ -117,16 +126,22 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Folds the steps of a session. `is_unfinished` says whether goose was ended in the middle of its last reply.
-    pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool) -> Self {
-        let usage = UsageLedger::from_steps(steps.iter().map(|stored| &stored.step));
+    /// Folds the steps of a session. `is_unfinished` says whether goose was ended in the middle of its last reply; `payer` is
+    /// the ledger of the session that delegated this one.
+    pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool, payer: Option<Arc<UsageLedger>>) -> Self {
+        let usage = Arc::new(UsageLedger::from_steps(steps.iter().map(|stored| &stored.step), payer));
         let conversation = Conversation::from_steps(steps.into_iter().map(|stored| stored.step));
-        Self { conversation, usage: Arc::new(usage), is_unfinished }
+        Self { conversation, usage, is_unfinished }
     }
 
     /// The working model of the session, for extensions that are built with one.
     pub(crate) fn session_model(&self, models: &ActiveModels) -> Arc<dyn Model> {
         Arc::new(SessionModel { models: models.clone(), usage: Arc::clone(&self.usage) })
+    }
+
+    /// The ledger of the session.
+    pub(crate) fn usage(&self) -> Arc<UsageLedger> {
+        Arc::clone(&self.usage)
     }
 
     /// A view of the conversation that follows it.
@@ -174,7 +189,7 @@ impl Exchange {
             usage,
             state: Arc::new(tokio::sync::Mutex::new(state)),
             current: Mutex::new(CancellationToken::new()),
-            tasks: TaskTracker::new(),
+            tasks: parts.tasks,
         };
         Self { core: Arc::new(core) }
     }
@@ -249,6 +264,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        self.tasks.ended.cancel();
         self.events.close();
     }
 }

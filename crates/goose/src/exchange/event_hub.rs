@@ -21,7 +21,7 @@ use futures::Stream;
 use goose_extension::CallerId;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{Answer, Event, content_weight};
@@ -68,6 +68,10 @@ pub struct EventRecord {
 pub(crate) struct EventHub {
     session: SessionId,
     log: Mutex<Log>,
+    /// Held while a person is asked, so that they are asked one thing at a time, by delegates as well.
+    approvals: tokio::sync::Mutex<()>,
+    /// Told when a reply begins.
+    begun: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -262,7 +266,8 @@ impl Log {
 
 impl EventHub {
     pub(crate) fn new(session: SessionId) -> Arc<Self> {
-        Arc::new(Self { session, log: Mutex::default() })
+        let (approvals, begun) = (tokio::sync::Mutex::default(), Notify::new());
+        Arc::new(Self { session, log: Mutex::default(), approvals, begun })
     }
 
     fn lock(&self) -> MutexGuard<'_, Log> {
@@ -290,6 +295,10 @@ impl EventHub {
         self.lock().store_later(step);
     }
 
+    pub(crate) fn is_attended(&self) -> bool {
+        self.lock().is_attended
+    }
+
     pub(super) fn set_attended(&self, is_attended: bool) {
         self.lock().is_attended = is_attended;
     }
@@ -300,6 +309,7 @@ impl EventHub {
         log.replies += 1;
         let reply = log.replies;
         drop(log);
+        self.begun.notify_waiters();
         EventSink { hub: Arc::clone(self), reply, parent_call: None, task: None, cancellation }
     }
 
@@ -459,6 +469,40 @@ impl EventSink {
         wake(log);
     }
 
+    /// The same reply, on behalf of a task.
+    pub(super) fn of_task(&self, task: &str) -> Self {
+        Self { task: Some(task.into()), ..self.clone() }
+    }
+
+    /// Reports an event that another session stores.
+    pub(super) fn show(&self, event: Event) {
+        let mut log = self.hub.lock();
+        let record = self.record(log.step, event);
+        log.push(record);
+        wake(log);
+    }
+
+    /// Waits until no other call asks the person for approval.
+    pub(super) async fn question_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.hub.approvals.lock().await
+    }
+
+    /// Puts a question of another session to the person. One that is not answered when its reply ends is asked again in the
+    /// next one, for user interfaces follow a reply.
+    pub(super) async fn ask_for_other(&self, id: &str, question: &Event) -> Option<Answer> {
+        let _turn = self.question_turn().await;
+        loop {
+            let mut begun = std::pin::pin!(self.hub.begun.notified());
+            begun.as_mut().enable();
+            let sink = Self { reply: self.hub.lock().replies, ..self.clone() };
+            let mut question = sink.ask(id.to_owned(), question.clone());
+            tokio::select! {
+                answer = question.answer() => return answer,
+                () = begun => {}
+            }
+        }
+    }
+
     /// A new id for a question of a call.
     pub(super) fn question_id(&self, call: &str) -> String {
         let mut log = self.hub.lock();
@@ -468,7 +512,7 @@ impl EventSink {
 
     /// Whether a user interface answers questions of extensions.
     pub(super) fn is_attended(&self) -> bool {
-        self.hub.lock().is_attended
+        self.hub.is_attended()
     }
 
     /// The same for all calls of a session.

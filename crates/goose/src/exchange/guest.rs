@@ -99,7 +99,7 @@ impl Exchange {
     ///
     /// Returns the reason for the user if there is no such model.
     pub fn write_plan(&self, model: Option<&str>) -> Result<Reply, String> {
-        let find = |name: &str| self.core.models.find(name, &self.model()).map_err(|error| error.to_string());
+        let find = |name: &str| self.core.models.find(name).map_err(|error| error.to_string());
         let model = model.map(find).transpose()?;
         let planner = format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER);
         let (manifest, mode) = self.agents().find(&planner).map_err(|error| error.to_string())?;

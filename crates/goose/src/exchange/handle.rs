@@ -138,10 +138,22 @@ impl Exchange {
     /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.
     pub async fn close(&self) {
         self.core.stop();
-        self.core.tasks.close();
-        self.core.tasks.wait().await;
+        self.core.tasks.ended.cancel();
+        self.core.tasks.tracker.close();
+        self.core.tasks.tracker.wait().await;
+        self.store_late_usage().await;
         self.core.agent().extensions.close().await;
         self.core.events.close();
+    }
+
+    /// Stores the usage of delegates that ended after the last reply.
+    async fn store_late_usage(&self) {
+        let steps = self.core.usage.take_unsaved();
+        if !steps.is_empty()
+            && let Err(error) = self.core.session.append_all(&steps).await
+        {
+            tracing::warn!(%error, "the usage of delegates could not be stored");
+        }
     }
 
     /// Begins a command between replies. Anything that an earlier reply left open is closed first.

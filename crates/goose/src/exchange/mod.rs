@@ -12,6 +12,7 @@
 //!   `compaction`: keeping the conversation within the model's limit;
 //! - `call_path`: the one way to a tool, for the loop and for tools that call tools;
 //! - `guest`: replies by another agent, for one message or a plan; `judge`: verdicts on results;
+//! - `relay`: the events and questions of a delegate, in the session that started it;
 //! - `extension_prompts`: prompts that change while a session is open;
 //! - `event`, `event_hub`: all that a user interface sees; `questions`: what extensions ask and show;
 //! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
@@ -32,6 +33,7 @@ mod judge;
 mod models;
 mod prepare;
 mod questions;
+mod relay;
 mod repetition;
 mod reply;
 mod reply_task;
@@ -41,7 +43,7 @@ mod tools;
 mod usage_ledger;
 
 pub use crate::agent_manager::build_exchange;
-pub(crate) use core::{History, Limits, Parts};
+pub(crate) use core::{History, Limits, Parts, SessionTasks};
 pub use event::{
     Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome, ToolEnd,
 };
@@ -52,4 +54,6 @@ pub use handle::Exchange;
 pub use judge::Judgement;
 pub(crate) use models::{ActiveModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
+pub(crate) use relay::relay;
 pub use reply::Reply;
+pub(crate) use usage_ledger::UsageLedger;

@@ -49,9 +49,21 @@ impl ActiveModels {
         std::mem::replace(&mut self.now.write().processor, processor)
     }
 
-    /// The model that a person means by a name.
-    pub(super) fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
-        self.source.find(name, in_use)
+    /// The working model and the fast one.
+    pub(crate) fn pair(&self) -> (Arc<dyn Provider>, Arc<dyn Provider>) {
+        let Pair { processor, accelerator } = self.now();
+        (processor, accelerator)
+    }
+
+    /// The model of a name: `service:model`, or a model of the service in use.
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<dyn Provider>, SetupError> {
+        self.source.find(name, &self.in_use())
+    }
+
+    /// The working model's name.
+    pub(crate) fn in_use(&self) -> ModelRef {
+        let processor = self.now().processor;
+        ModelRef::new(processor.name(), processor.model().name.as_str())
     }
 
     /// Replaces the working model, and the fast one if that is the same.
@@ -79,8 +91,7 @@ impl Core {
 impl Exchange {
     /// The working model.
     pub fn model(&self) -> ModelRef {
-        let processor = self.core.processor();
-        ModelRef::new(processor.name(), processor.model().name.as_str())
+        self.core.models.in_use()
     }
 
     /// Continues with another working model: `service:model`, or a model of the service in use. Waits for a reply that is
@@ -90,7 +101,7 @@ impl Exchange {
     ///
     /// Fails if the service is unknown or its key is missing; the model stays as it was.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, SetupError> {
-        let processor = self.core.models.find(name, &self.model())?;
+        let processor = self.core.models.find(name)?;
         let state = self.core.state.lock().await;
         prepare(&processor);
         self.core.models.replace(processor);

@@ -50,7 +50,7 @@ impl Reply {
         let sink = core.events.begin_reply(cancellation.clone());
         let number = Some(sink.reply());
         let (hub, token) = (Arc::clone(&core.events), cancellation.clone());
-        let (core, tasks) = (Arc::clone(core), core.tasks.clone());
+        let (core, tasks) = (Arc::clone(core), core.tasks.tracker.clone());
         tasks.spawn(async move {
             let state = match state {
                 Some(state) => state,

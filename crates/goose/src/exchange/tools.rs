@@ -6,7 +6,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use futures::{FutureExt as _, future::BoxFuture};
 use goose_extension::{CallContext, JsonObject, Model, Tool, ToolError, ToolOutput, ToolResult};
 use goose_providers::{Arguments, StopReason, ToolCall};
-use tokio::{sync::Mutex, task::JoinSet};
+use tokio::task::JoinSet;
 
 use super::{
     ask_model::{ModelAnswer, as_value},
@@ -85,7 +85,7 @@ impl ReplyTask {
     fn running_calls(&self) -> RunningCalls {
         let core = &self.core;
         let model: Arc<dyn Model> =
-            Arc::new(SamplingModel { model: core.accelerator(), usage: Arc::clone(&core.usage) });
+            Arc::new(SamplingModel { model: core.processor(), usage: Arc::clone(&core.usage) });
         let context = CallContext::new()
             .with_model(Arc::clone(&model))
             .with_working_dir(&core.working_dir)
@@ -101,7 +101,6 @@ impl ReplyTask {
             model,
             events: self.events.clone(),
             cancellation: self.cancellation.child_token(),
-            approvals: Mutex::default(),
         };
         RunningCalls { path: Arc::new(path), calls: JoinSet::new() }
     }

@@ -15,7 +15,11 @@ const MAX_WAITING: usize = 10_000;
 
 /// The usage of a session, of the loop and of tools.
 #[derive(Debug, Default)]
-pub(super) struct UsageLedger(Mutex<Totals>);
+pub(crate) struct UsageLedger {
+    totals: Mutex<Totals>,
+    /// The ledger of the session that delegated this one: everything is its expense as well.
+    parent: Option<Arc<Self>>,
+}
 
 #[derive(Debug, Default)]
 struct Totals {
@@ -30,14 +34,14 @@ struct Totals {
 
 impl UsageLedger {
     /// Adds up the usage in these steps.
-    pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>) -> Self {
+    pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>, parent: Option<Arc<Self>>) -> Self {
         let mut totals = Totals::default();
         for step in steps {
             if let Step::Cost { usage, dollars, .. } = step {
                 totals.enter(*usage, *dollars);
             }
         }
-        Self(Mutex::new(totals))
+        Self { totals: Mutex::new(totals), parent }
     }
 
     /// Adds the usage of one request, unless it is empty.
@@ -47,11 +51,18 @@ impl UsageLedger {
         }
         let model = provider.model();
         let dollars = model.prices.as_ref().map(|prices| usage.cost(prices));
+        let (provider, model) = (provider.name().to_owned(), model.name.clone());
+        self.enter(Step::Cost { provider, model, usage, dollars }, usage, dollars);
+    }
+
+    fn enter(&self, step: Step, usage: Usage, dollars: Option<f64>) {
+        if let Some(parent) = &self.parent {
+            parent.enter(step.clone(), usage, dollars);
+        }
         let mut totals = self.lock();
         totals.enter(usage, dollars);
         if totals.unsaved.len() < MAX_WAITING {
-            let (provider, model) = (provider.name().to_owned(), model.name.clone());
-            totals.unsaved.push(Step::Cost { provider, model, usage, dollars });
+            totals.unsaved.push(step);
         }
     }
 
@@ -68,7 +79,7 @@ impl UsageLedger {
     }
 
     fn lock(&self) -> MutexGuard<'_, Totals> {
-        self.0.lock()
+        self.totals.lock()
     }
 }
 

@@ -7,10 +7,11 @@ pub mod apps;
 pub mod chatrecall;
 #[cfg(feature = "code-execution")]
 pub mod code_execution;
+mod summon;
 mod todo;
 pub mod tom;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use goose_extension::{Extension, Model};
 
@@ -20,6 +21,7 @@ use self::code_execution::CodeExecution;
 pub use self::todo::Todo;
 use self::{apps::Apps, chatrecall::ChatRecall};
 use crate::{
+    agent_manager::Delegation,
     agents::toolset::Toolset,
     config::Paths,
     session::{Session, SessionStore},
@@ -34,6 +36,9 @@ pub(crate) struct PlatformContext<'a> {
     pub(crate) toolset: &'a Arc<Toolset>,
     /// The working model of the session.
     pub(crate) model: &'a Arc<dyn Model>,
+    pub(crate) working_dir: &'a Path,
+    /// The way to delegates; none outside of a conversation.
+    pub(crate) delegation: Option<&'a Arc<Delegation>>,
 }
 
 /// Builds a platform extension for an agent; none for one that has no tools.
@@ -49,6 +54,7 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
                 toolset.upgrade().map(|toolset| toolset.tools()).unwrap_or_default()
             })))
         }
+        "summon" => Some(summon::build(context)),
         "todo" => Some(Arc::new(Todo)),
         _ => None,
     }

@@ -270,7 +270,7 @@ async fn code_is_denied_what_a_direct_call_is_denied() -> anyhow::Result<()> {
     let model = ModelServer::scripted([
         Turn::call("developer__shell", json!({"command": command})),
         run(&code),
-        run("console.log(typeof judge, typeof summon, typeof code_execution)"),
+        run("console.log(typeof judge, typeof summon.delegate, typeof code_execution)"),
         Turn::text("Denied."),
     ])?;
     let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;

@@ -56,6 +56,7 @@ mod store_kinds;
 mod store_legacy;
 mod store_processes;
 mod strangers;
+mod summon;
 mod support;
 mod tom;
 mod tool_names;

@@ -1,0 +1,118 @@
+//! The events of a delegate as its parent session shows them: nested in the call that started it, with its questions put to
+//! the same person.
+
+use std::sync::{Arc, Weak};
+
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    event::{Approval, ConsentRequest, ElicitationRequest, Event, Failure, Outcome},
+    event_hub::{EventHub, EventRecord},
+    handle::Exchange,
+    reply::Reply,
+};
+
+/// Follows a delegate's reply to its end. Tool calls are shown in the parent's log, questions are asked there and answered
+/// here; text stays with the delegate. Cancelling stops the reply and withdraws its questions.
+pub(crate) async fn relay(
+    parent: &Weak<EventHub>,
+    call: &str,
+    delegate: &Exchange,
+    mut reply: Reply,
+    cancellation: &CancellationToken,
+) -> Outcome {
+    let mut questions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+    let mut is_cancelled = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = cancellation.cancelled(), if !is_cancelled => {
+                is_cancelled = true;
+                reply.cancel();
+                questions.clear();
+            }
+            Some(()) = questions.next(), if !questions.is_empty() => {}
+            record = reply.next_record() => {
+                let Some(record) = record else { return Outcome::Failed(lost()) };
+                match &record.event {
+                    Event::Finished(outcome) => return outcome.clone(),
+                    _ if is_cancelled => {}
+                    Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) => {
+                        questions.push(pass_on(parent.clone(), call, delegate, record).boxed());
+                    }
+                    _ => show(parent, call, delegate, &record),
+                }
+            }
+        }
+    }
+}
+
+fn lost() -> Failure {
+    Failure { message: "Its session was closed.".to_owned(), hint: None }
+}
+
+/// Shows an event of the delegate in the parent's log.
+fn show(parent: &Weak<EventHub>, call: &str, delegate: &Exchange, record: &EventRecord) {
+    let Some(hub) = parent.upgrade() else { return };
+    let Some((_, event)) = nested(call, &record.event) else { return };
+    hub.outside().of_task(&delegate.session_id().to_string()).inside(&around(call, record)).show(event);
+}
+
+/// Asks the parent's person, and gives the answer to the delegate. A question that the delegate withdraws is withdrawn.
+async fn pass_on(parent: Weak<EventHub>, call: &str, delegate: &Exchange, record: Arc<EventRecord>) {
+    let (Some(hub), Some((id, event))) = (parent.upgrade(), nested(call, &record.event)) else { return };
+    let Some(own_id) = question_id(&record.event) else { return };
+    let sink = hub.outside().of_task(&delegate.session_id().to_string()).inside(&around(call, &record));
+    tokio::select! {
+        () = delegate.question_closed(own_id) => {}
+        answer = sink.ask_for_other(&id, &event) => {
+            if let Some(answer) = answer {
+                delegate.answer(own_id, answer);
+            }
+        }
+    }
+}
+
+/// The call around an event, as the parent knows it.
+fn around(call: &str, record: &EventRecord) -> String {
+    record.parent_call.as_ref().map_or_else(|| call.to_owned(), |inner| format!("{call}/{inner}"))
+}
+
+fn question_id(event: &Event) -> Option<&str> {
+    match event {
+        Event::Approval(approval) => Some(&approval.id),
+        Event::Elicitation(request) => Some(&request.id),
+        Event::Consent(request) => Some(&request.id),
+        _ => None,
+    }
+}
+
+/// An event with ids that are unique in the parent's session, and its own id there. `None` for what only the delegate shows.
+fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
+    let under = |id: &str| format!("{call}/{id}");
+    let around = |inner: &Option<String>| Some(inner.as_deref().map_or_else(|| call.to_owned(), under));
+    Some(match event.clone() {
+        Event::ToolStarted { id, name, arguments } => {
+            (under(&id), Event::ToolStarted { id: under(&id), name, arguments })
+        }
+        Event::ToolProgress { id, message } => (under(&id), Event::ToolProgress { id: under(&id), message }),
+        Event::ToolFinished { id, name, output, end } => {
+            (under(&id), Event::ToolFinished { id: under(&id), name, output, end })
+        }
+        Event::Log { call, content } => (String::new(), Event::Log { call: around(&call), content }),
+        Event::Status { call, message } => (String::new(), Event::Status { call: around(&call), message }),
+        Event::Approval(approval) => {
+            (under(&approval.id), Event::Approval(Approval { id: under(&approval.id), ..approval }))
+        }
+        Event::Elicitation(request) => {
+            let (id, call) = (under(&request.id), under(&request.call));
+            (id.clone(), Event::Elicitation(ElicitationRequest { id, call, ..request }))
+        }
+        Event::Consent(request) => {
+            let (id, call) = (under(&request.id), under(&request.call));
+            (id.clone(), Event::Consent(ConsentRequest { id, call, ..request }))
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,236 @@
+//! `summon`: knowledge by name, and other agents for parts of a task.
+//!
+//! `load` comes with the services of a mode; `delegate` only where a manifest names the extension, and not in a delegate that
+//! may not delegate further. Running a delegate is [`Delegation`]'s business.
+
+mod sources;
+
+use std::{fmt::Write as _, path::PathBuf, sync::Arc};
+
+use goose_extension::{JsonObject, prelude::*};
+
+use self::sources::{Kind, Sources};
+use super::PlatformContext;
+use crate::{
+    agent_manager::{DelegateTask, Delegation},
+    agents::goose_agent,
+    config::{Paths, TrustStore},
+};
+
+/// The longest instructions of a task, in characters.
+const MAX_INSTRUCTIONS: usize = 100_000;
+
+/// The most turns that a call may ask for.
+const MAX_TURNS: u32 = 1_000;
+
+/// The most extensions that a call may name.
+const MAX_EXTENSIONS: usize = 100;
+
+/// Builds the extension for an agent.
+pub(super) fn build(context: &PlatformContext<'_>) -> Arc<dyn Extension> {
+    let delegation = context.delegation.cloned();
+    let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
+    let (paths, working_dir) = (context.paths.clone(), context.working_dir.to_owned());
+    let knowledge = Knowledge { paths, working_dir, delegation };
+    match may_delegate {
+        true => Arc::new(Summon { knowledge }),
+        false => Arc::new(knowledge),
+    }
+}
+
+/// `summon` for a delegate that may not delegate: only `load`.
+struct Knowledge {
+    paths: Paths,
+    working_dir: PathBuf,
+    delegation: Option<Arc<Delegation>>,
+}
+
+/// `summon` with both tools.
+struct Summon {
+    knowledge: Knowledge,
+}
+
+/// The arguments of `delegate`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "goose_extension::macros::schemars")]
+#[serde(deny_unknown_fields)]
+struct DelegateArguments {
+    /// The task, with everything that is needed to do it: the delegate does not see this conversation
+    #[schemars(length(max = MAX_INSTRUCTIONS))]
+    instructions: Option<String>,
+    /// An agent (`AGENT` or `AGENT/MODE`), or a skill or recipe to work by; see `load`
+    source: Option<String>,
+    /// Values for the source
+    parameters: Option<JsonObject>,
+    /// Only these extensions
+    #[schemars(length(max = MAX_EXTENSIONS))]
+    extensions: Option<Vec<String>>,
+    /// Another provider
+    provider: Option<String>,
+    /// Another model
+    model: Option<String>,
+    /// Another temperature
+    #[schemars(range(min = 0.0, max = 2.0))]
+    temperature: Option<f32>,
+    /// Turns at most
+    #[schemars(range(min = 1, max = MAX_TURNS))]
+    max_turns: Option<u32>,
+    /// Return at once with an id; `load` with the id waits for the result
+    #[serde(default, rename = "async")]
+    is_async: bool,
+}
+
+#[extension(name = "summon", description = "Loads knowledge by name")]
+impl Knowledge {
+    /// Load a skill, recipe or agent by name. Without a source: list them. With a task's id: wait for its result.
+    #[tool(read_only, open_world = false)]
+    async fn load(
+        &self,
+        /// A name from the list, or the id of a background task
+        source: Option<String>,
+        /// Cancel the task instead of waiting
+        #[arg(default)]
+        cancel: bool,
+    ) -> ToolResult<String> {
+        self.load_source(source, cancel).await
+    }
+}
+
+#[extension(name = "summon", description = "Loads knowledge by name and gives tasks to other agents")]
+impl Summon {
+    /// Load a skill, recipe or agent by name. Without a source: list them. With a task's id: wait for its result.
+    #[tool(read_only, open_world = false)]
+    async fn load(
+        &self,
+        /// A name from the list, or the id of a background task
+        source: Option<String>,
+        /// Cancel the task instead of waiting
+        #[arg(default)]
+        cancel: bool,
+    ) -> ToolResult<String> {
+        self.knowledge.load_source(source, cancel).await
+    }
+
+    /// Give a task to another agent, which works in a session of its own and returns its answer. Several calls in one
+    /// turn run side by side.
+    #[tool]
+    async fn delegate(
+        &self,
+        Arguments(arguments): Arguments<DelegateArguments>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let Some(delegation) = &self.knowledge.delegation else {
+            return Err(ToolError::execution("There is no conversation here that could delegate a task."));
+        };
+        let is_async = arguments.is_async;
+        let task = self.knowledge.task(delegation, arguments).await?;
+        let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
+        if is_async {
+            let id = delegate.id.clone();
+            delegation.keep(delegate);
+            return Ok(format!(
+                "Task {id} works in the background. Load it by this id to wait for its result; it ends with the session."
+            ));
+        }
+        let _cancel = delegate.cancel_on_drop();
+        delegate.result().await
+    }
+}
+
+impl Knowledge {
+    async fn load_source(&self, source: Option<String>, cancel: bool) -> ToolResult<String> {
+        let source = source.map(|source| source.trim().to_owned()).filter(|source| !source.is_empty());
+        let Some(source) = source else { return self.list().await };
+        let task =
+            self.delegation.as_ref().and_then(|delegation| Some((delegation, delegation.find(&source)?)));
+        match task {
+            Some((delegation, mut task)) => {
+                if cancel {
+                    task.cancel();
+                }
+                let result = task.result().await;
+                delegation.forget(&task.id);
+                match result {
+                    Err(ToolError::Cancelled(_)) if cancel => Ok(format!("Task {source} is cancelled.")),
+                    // The call itself was not cancelled.
+                    Err(ToolError::Cancelled(text)) => Err(ToolError::ExecutionError(text)),
+                    result => result,
+                }
+            }
+            None if cancel => Err(ToolError::execution(format!(
+                "There is no background task `{source}`. Only tasks can be cancelled; load without a source lists them."
+            ))),
+            None => {
+                let (trust, working_dir) = (TrustStore::new(&self.paths), self.working_dir.clone());
+                self.sources(move |sources| sources.load(&source, &trust, &working_dir)).await?
+            }
+        }
+    }
+
+    async fn list(&self) -> ToolResult<String> {
+        let mut list = self.sources(|sources| sources.list()).await?;
+        for (id, is_finished) in self.delegation.iter().flat_map(|delegation| delegation.background()) {
+            let state = if is_finished { "finished" } else { "at work" };
+            let _ = writeln!(list, "- background task {id}: {state}");
+        }
+        Ok(list)
+    }
+
+    /// Looks at the sources, on a thread that may wait for the disk.
+    async fn sources<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Sources) -> T + Send + 'static,
+    ) -> ToolResult<T> {
+        let (paths, working_dir) = (self.paths.clone(), self.working_dir.clone());
+        let looked = tokio::task::spawn_blocking(move || look(&Sources::find(&paths, &working_dir))).await;
+        looked.map_err(|error| ToolError::execution(format!("The sources could not be read: {error}")))
+    }
+
+    /// The task that a call describes.
+    async fn task(&self, delegation: &Delegation, arguments: DelegateArguments) -> ToolResult<DelegateTask> {
+        let instructions = arguments.instructions.filter(|text| !text.trim().is_empty());
+        let source = arguments.source.filter(|source| !source.trim().is_empty());
+        let catalog = delegation.catalog();
+        let default = || catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::SPECIALIST));
+        let (agent, knowledge) = match &source {
+            None => (default(), None),
+            Some(source) => match catalog.find(source.strip_prefix("agent:").unwrap_or(source)) {
+                Ok(agent) => (Ok(agent), None),
+                Err(_) => (default(), Some(self.knowledge_of(source.clone()).await?)),
+            },
+        };
+        let agent = agent.map_err(|error| ToolError::execution(error.to_string()))?;
+        if instructions.is_none() && knowledge.is_none() {
+            return Err(ToolError::execution(
+                "Give `instructions` with the task. The delegate sees nothing else of this conversation.",
+            ));
+        }
+        let title = instructions.clone().or(source).unwrap_or_default();
+        // The first words are never an `@agent`, which would choose another agent.
+        let mut prompt = "Your task:\n".to_owned();
+        let parts = [knowledge, instructions].into_iter().flatten();
+        parts.for_each(|part| prompt.extend(["\n", part.as_str(), "\n"]));
+        if let Some(parameters) = arguments.parameters.filter(|parameters| !parameters.is_empty()) {
+            let _ = write!(prompt, "\nParameters: {}\n", Value::Object(parameters));
+        }
+        Ok(DelegateTask {
+            prompt,
+            title,
+            agent,
+            only_extensions: arguments.extensions,
+            provider: arguments.provider,
+            model: arguments.model,
+            temperature: arguments.temperature,
+            max_turns: arguments.max_turns,
+        })
+    }
+
+    /// The text of a skill or recipe that a delegate works by.
+    async fn knowledge_of(&self, source: String) -> ToolResult<String> {
+        self.sources(move |sources| match sources.named(&source).filter(|found| found.kind != Kind::Agent) {
+            Some(found) => Ok(found.render()),
+            None => Err(sources.unknown(&source)),
+        })
+        .await?
+    }
+}

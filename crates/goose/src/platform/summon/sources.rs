@@ -1,0 +1,315 @@
+//! What can be loaded by name: skills, recipes and agents of the project, the user and goose.
+//!
+//! | kind | the project's, where trusted | the user's, in the config folder |
+//! | --- | --- | --- |
+//! | skill | `.goose/skills`, `.agents/skills`, `.claude/skills`: `NAME/SKILL.md` | `skills/NAME/SKILL.md` |
+//! | recipe | `.goose/recipes`: `NAME.yaml`, `.yml`, `.json` | `recipes/` |
+//! | agent | `.goose/agents`, `.roomodes` | `agents/`, then the built-in ones |
+//!
+//! The first of a name counts, in the order of this table: by rows, then by columns. `recipe:NAME` names the kind as well, and
+//! `NAME/FILE` is a file beside a skill.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use goose_extension::{ToolError, ToolResult, visible};
+use goose_fs::{truncate_chars, truncate_lines};
+
+use crate::{
+    agents::{
+        catalog::{AgentCatalog, AgentOrigin},
+        manifest::AgentManifest,
+    },
+    config::{Paths, ProjectFile, Trust, TrustStore, read_capped},
+};
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// The longest text that is loaded, and the longest list.
+const MAX_TEXT: usize = 50_000;
+
+/// The most files of a folder, and of those beside a skill that are named.
+const MAX_FILES: usize = 1_000;
+const MAX_NAMED: usize = 50;
+
+/// The characters of a description.
+const DESCRIPTION_CHARS: usize = 160;
+
+/// The lines at the beginning of a file in which its description is looked for.
+const HEAD_LINES: usize = 60;
+
+const SKILL_FILE: &str = "SKILL.md";
+const PROJECT_SKILLS: [&str; 3] = [".goose/skills", ".agents/skills", ".claude/skills"];
+const PROJECT_RECIPES: &str = ".goose/recipes";
+const RECIPE_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// The kind of something that can be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Skill,
+    Recipe,
+    Agent,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Skill => "skill",
+            Self::Recipe => "recipe",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// Something that can be loaded.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// The place that it comes from, in a word.
+    origin: &'static str,
+    description: String,
+    text: String,
+    /// The folder of a skill.
+    folder: Option<PathBuf>,
+}
+
+/// Everything that can be loaded, and the files of the project that are not trusted.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    found: Vec<Source>,
+    untrusted: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// Looks in all known places. Files that cannot be read are left out.
+    pub(super) fn find(paths: &Paths, working_dir: &Path) -> Self {
+        let mut sources = Self::default();
+        let trust = TrustStore::new(paths);
+        for folder in PROJECT_SKILLS {
+            let files = ProjectFile::find_nested(working_dir, folder, SKILL_FILE).unwrap_or_default();
+            files.into_iter().for_each(|file| sources.add_of_project(&trust, &file, Kind::Skill));
+        }
+        for folder in folders_in(&paths.config.join("skills")) {
+            sources.add_of_user(&folder.join(SKILL_FILE), Kind::Skill);
+        }
+        let recipes = ProjectFile::find_in(working_dir, PROJECT_RECIPES).unwrap_or_default();
+        for file in recipes.iter().filter(|file| is_recipe(file.path())) {
+            sources.add_of_project(&trust, file, Kind::Recipe);
+        }
+        for path in folders_in(&paths.config.join("recipes")).iter().filter(|path| is_recipe(path)) {
+            sources.add_of_user(path, Kind::Recipe);
+        }
+        let catalog = AgentCatalog::load(paths, working_dir);
+        sources.untrusted.extend(catalog.untrusted.iter().map(|file| file.path().to_owned()));
+        for entry in &catalog.agents {
+            let origin = match entry.origin {
+                AgentOrigin::Builtin => "built-in",
+                AgentOrigin::User(_) => "user",
+                AgentOrigin::Project(_) => "project",
+            };
+            sources.add(Source {
+                name: entry.manifest.name.clone(),
+                kind: Kind::Agent,
+                origin,
+                description: brief(&entry.manifest.description),
+                text: agent_text(&entry.manifest),
+                folder: None,
+            });
+        }
+        sources
+    }
+
+    fn add_of_project(&mut self, trust: &TrustStore, file: &ProjectFile, kind: Kind) {
+        match trust.check(file) {
+            Ok(Trust::Trusted) => self.add_file(file.path(), file.text().to_owned(), kind, "project"),
+            _ => self.untrusted.push(file.path().to_owned()),
+        }
+    }
+
+    fn add_of_user(&mut self, path: &Path, kind: Kind) {
+        if let Ok(Some(text)) = read_capped(path, MAX_FILE_BYTES) {
+            self.add_file(path, text, kind, "user");
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, text: String, kind: Kind, origin: &'static str) {
+        let folder = path.parent().filter(|_| kind == Kind::Skill).map(Path::to_owned);
+        let named = match &folder {
+            Some(folder) => folder.file_name(),
+            None => path.file_stem(),
+        };
+        let Some(name) = named.and_then(|name| name.to_str()).map(str::to_owned) else { return };
+        let description = description_in(&text);
+        self.add(Source { name, kind, origin, description, text, folder });
+    }
+
+    /// Adds a source, unless one of its kind and name is there.
+    fn add(&mut self, source: Source) {
+        let is_same = |there: &Source| there.kind == source.kind && there.name == source.name;
+        if !self.found.iter().any(is_same) {
+            self.found.push(source);
+        }
+    }
+
+    /// The list for the model.
+    pub(super) fn list(&self) -> String {
+        let mut list = String::new();
+        for source in &self.found {
+            let Source { name, kind, origin, description, .. } = source;
+            let _ = writeln!(list, "- {} {name} ({origin}): {description}", kind.word());
+        }
+        for path in &self.untrusted {
+            let _ = writeln!(list, "- not trusted, so not loaded: {}", path.display());
+        }
+        let list = visible(&list).into_owned();
+        truncate_lines(list, MAX_TEXT, |rest| format!("(and {} more)", rest.lines().count()))
+    }
+
+    /// The source that a name means: `NAME` or `KIND:NAME`.
+    pub(super) fn named(&self, name: &str) -> Option<&Source> {
+        let kind = name.split_once(':').and_then(|(kind, name)| {
+            let kind = [Kind::Skill, Kind::Recipe, Kind::Agent].into_iter().find(|it| it.word() == kind)?;
+            Some((kind, name))
+        });
+        self.found.iter().find(|source| match kind {
+            Some((kind, name)) => source.kind == kind && source.name == name,
+            None => source.name == name,
+        })
+    }
+
+    /// The text of a source, or of a file beside a skill.
+    pub(super) fn load(&self, name: &str, trust: &TrustStore, working_dir: &Path) -> ToolResult<String> {
+        if let Some(source) = self.named(name) {
+            return Ok(source.render());
+        }
+        let beside = name.split_once('/').and_then(|(skill, file)| Some((self.named(skill)?, file)));
+        if let Some((source, file)) = beside
+            && let Some(folder) = &source.folder
+        {
+            return source.read_beside(folder, file, trust, working_dir);
+        }
+        Err(self.unknown(name))
+    }
+
+    pub(super) fn unknown(&self, name: &str) -> ToolError {
+        let known: Vec<&str> = self.found.iter().map(|source| source.name.as_str()).take(MAX_NAMED).collect();
+        let untrusted = self.untrusted.iter().find(|path| path.to_string_lossy().contains(name));
+        let hint = untrusted.map(|path| {
+            format!(" {} is a file of the project that the user has not trusted.", path.display())
+        });
+        ToolError::execution(format!(
+            "There is no source or background task `{}`. There are: {}.{}",
+            visible(&truncate_chars(name, DESCRIPTION_CHARS)),
+            visible(&known.join(", ")),
+            hint.unwrap_or_default()
+        ))
+    }
+}
+
+impl Source {
+    /// The text as the model reads it.
+    pub(super) fn render(&self) -> String {
+        let mut text = capped(&self.text);
+        if let Some(files) = self.folder.as_deref().map(files_beside).filter(|files| !files.is_empty()) {
+            let _ =
+                write!(text, "\n\nFiles of this skill, loaded as `{}/FILE`: {}", self.name, files.join(", "));
+        }
+        text
+    }
+
+    fn read_beside(
+        &self,
+        folder: &Path,
+        file: &str,
+        trust: &TrustStore,
+        working_dir: &Path,
+    ) -> ToolResult<String> {
+        let missing = || {
+            let files = files_beside(folder).join(", ");
+            ToolError::execution(format!("`{}` has no file `{}`. It has: {files}.", self.name, visible(file)))
+        };
+        if !Path::new(file).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(missing());
+        }
+        if self.origin == "project" {
+            let name =
+                PROJECT_SKILLS.iter().find(|skills| folder.parent().is_some_and(|it| it.ends_with(skills)));
+            let name = format!("{}/{}/{file}", name.ok_or_else(missing)?, self.name);
+            let found = ProjectFile::find_named(working_dir, &name).ok().flatten().ok_or_else(missing)?;
+            return match trust.check(&found) {
+                Ok(Trust::Trusted) => Ok(capped(found.text())),
+                _ => Err(ToolError::execution(format!(
+                    "{} is a file of the project that the user has not trusted. Continue without it.",
+                    found.path().display()
+                ))),
+            };
+        }
+        // A link out of the folder is not followed.
+        let path = folder.join(file).canonicalize().map_err(|_| missing())?;
+        let is_inside = folder.canonicalize().is_ok_and(|folder| path.starts_with(folder));
+        match read_capped(&path, MAX_FILE_BYTES) {
+            Ok(Some(text)) if is_inside => Ok(capped(&text)),
+            Err(error) if is_inside => Err(ToolError::execution(error.to_string())),
+            _ => Err(missing()),
+        }
+    }
+}
+
+fn capped(text: &str) -> String {
+    let text = visible(text).into_owned();
+    truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
+}
+
+/// The names of the files beside a skill.
+fn files_beside(folder: &Path) -> Vec<String> {
+    let names = folders_in(folder).into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        (path.is_file() && name != SKILL_FILE).then(|| visible(&name).into_owned())
+    });
+    names.take(MAX_NAMED).collect()
+}
+
+/// The entries of a folder, in the order of their names.
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.take(MAX_FILES).map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn is_recipe(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| RECIPE_EXTENSIONS.contains(&extension))
+}
+
+/// The description in the head of a file, for the list.
+fn description_in(text: &str) -> String {
+    let value = text.lines().take(HEAD_LINES).find_map(|line| {
+        let line = line.trim_start().trim_start_matches('"');
+        let value =
+            line.strip_prefix("description")?.trim_start_matches('"').trim_start().strip_prefix(':')?;
+        Some(value.trim().trim_end_matches(',').trim_matches(['"', '\'']))
+    });
+    brief(value.unwrap_or_default())
+}
+
+fn brief(text: &str) -> String {
+    truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
+}
+
+/// An agent in words.
+fn agent_text(manifest: &AgentManifest) -> String {
+    let mut text = format!("# {}\n\n{}\n", manifest.name, manifest.description);
+    if !manifest.instructions.is_empty() {
+        let _ = write!(text, "\n{}\n", manifest.instructions);
+    }
+    for mode in &manifest.modes {
+        let _ = write!(text, "\n## {}/{}\n\n{}\n", manifest.name, mode.slug, mode.instructions);
+    }
+    text
+}

@@ -270,7 +270,7 @@ async fn code_is_denied_what_a_direct_call_is_denied() -> anyhow::Result<()> {
     let model = ModelServer::scripted([
         Turn::call("developer__shell", json!({"command": command})),
         run(&code),
-        run("console.log(typeof judge, typeof summon.delegate, typeof code_execution)"),
+        run("console.log(typeof judge, typeof code_execution); await summon.delegate({})"),
         Turn::text("Denied."),
     ])?;
     let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
@@ -288,7 +288,8 @@ async fn code_is_denied_what_a_direct_call_is_denied() -> anyhow::Result<()> {
     for result in &results[..2] {
         assert!(result.contains("Not run") && result.contains("shell touch *"), "{results:?}");
     }
-    assert!(results[2].contains("undefined undefined undefined"), "{results:?}");
+    assert!(results[2].contains("undefined undefined"), "{results:?}");
+    assert!(results[2].contains("no function `summon.delegate`"), "{results:?}");
     assert!(!marker.exists());
     exchange.close().await;
 

@@ -3,7 +3,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
     agents::{catalog::AgentCatalog, extension::ExtensionConfig},

@@ -85,7 +85,7 @@ impl AgentMaker {
         let context = PlatformContext {
             session: &self.session,
             store: manager.store(),
-            paths: manager.settings().paths(),
+            settings: manager.settings(),
             working_dir: &self.binder.working_dir,
             toolset: &agent.toolset,
             model: &self.model,

@@ -7,6 +7,7 @@ pub mod apps;
 pub mod chatrecall;
 #[cfg(feature = "code-execution")]
 pub mod code_execution;
+mod extension_manager;
 mod summon;
 mod todo;
 pub mod tom;
@@ -19,11 +20,11 @@ pub(crate) use self::apps::ProviderModel;
 #[cfg(feature = "code-execution")]
 use self::code_execution::CodeExecution;
 pub use self::todo::Todo;
-use self::{apps::Apps, chatrecall::ChatRecall};
+use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches};
 use crate::{
     agent_manager::Delegation,
     agents::toolset::Toolset,
-    config::Paths,
+    config::Settings,
     session::{Session, SessionStore},
 };
 
@@ -31,7 +32,7 @@ use crate::{
 pub(crate) struct PlatformContext<'a> {
     pub(crate) session: &'a Session,
     pub(crate) store: &'a SessionStore,
-    pub(crate) paths: &'a Paths,
+    pub(crate) settings: &'a Settings,
     /// The tools of the agent.
     pub(crate) toolset: &'a Arc<Toolset>,
     /// The working model of the session.
@@ -44,7 +45,9 @@ pub(crate) struct PlatformContext<'a> {
 /// Builds a platform extension for an agent; none for one that has no tools.
 pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn Extension>> {
     match name {
-        "apps" => Some(Arc::new(Apps::new(apps::folder(context.paths), Arc::clone(context.model)))),
+        "apps" => {
+            Some(Arc::new(Apps::new(apps::folder(context.settings.paths()), Arc::clone(context.model))))
+        }
         "chatrecall" => Some(Arc::new(ChatRecall::new(context.store.clone(), context.session.id().clone()))),
         #[cfg(feature = "code-execution")]
         "code_execution" => {
@@ -53,6 +56,9 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
             Some(Arc::new(CodeExecution::new(move || {
                 toolset.upgrade().map(|toolset| toolset.tools()).unwrap_or_default()
             })))
+        }
+        "extensionmanager" => {
+            Some(Arc::new(ExtensionSwitches::new(context.toolset, context.settings.clone())))
         }
         "summon" => Some(summon::build(context)),
         "todo" => Some(Arc::new(Todo)),

@@ -31,6 +31,7 @@ mod exchange_property;
 mod exchange_questions;
 mod exchange_streams;
 mod exchange_support;
+mod extension_manager_tools;
 mod http_faults;
 mod kinds;
 mod leftovers;

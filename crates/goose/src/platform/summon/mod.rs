@@ -30,7 +30,7 @@ const MAX_EXTENSIONS: usize = 100;
 pub(super) fn build(context: &PlatformContext<'_>) -> Arc<dyn Extension> {
     let delegation = context.delegation.cloned();
     let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
-    let (paths, working_dir) = (context.paths.clone(), context.working_dir.to_owned());
+    let (paths, working_dir) = (context.settings.paths().clone(), context.working_dir.to_owned());
     let knowledge = Knowledge { paths, working_dir, delegation };
     match may_delegate {
         true => Arc::new(Summon { knowledge }),

@@ -1,0 +1,317 @@
+//! `extensionmanager`: an agent looks at the extensions that there are, switches its own, and reads their resources.
+//!
+//! Changes count for this agent until its session ends or another agent takes its place; the configuration stays as it is. A
+//! removed extension finishes the calls that run. Only built-in services and entries of the configuration can be enabled, and
+//! one that the user has switched off only with their consent.
+
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Weak},
+};
+
+use goose_extension::{QuestionKind, Resource, ResourceContents, prelude::*, visible, visible_line};
+use goose_fs::{truncate_chars, truncate_lines};
+
+use crate::{
+    agents::{extension_manager::ExtensionManager, manifest::AgentMode, toolset::Toolset},
+    builtins,
+    config::{ConfiguredExtension, ExtensionConfig, Settings},
+};
+
+/// The name of the extension.
+const NAME: &str = "extensionmanager";
+
+/// The longest text of a result.
+const MAX_TEXT: usize = 50_000;
+
+/// The characters of a description.
+const DESCRIPTION_CHARS: usize = 160;
+
+/// The `extensionmanager` extension of one agent.
+pub(super) struct ExtensionSwitches {
+    /// Weak: this extension is one of the manager's.
+    extensions: Weak<ExtensionManager>,
+    mode: AgentMode,
+    settings: Settings,
+}
+
+/// A change of an extension.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[schemars(crate = "goose_extension::macros::schemars")]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Enable,
+    Disable,
+}
+
+/// The question before an extension is started that the user has switched off.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "goose_extension::macros::schemars")]
+struct Consent {
+    /// Enable it for this session
+    enable: bool,
+}
+
+#[extension(name = "extensionmanager", description = "Extensions, switched on demand, and their resources")]
+impl ExtensionSwitches {
+    /// List the extensions that there are: enabled here, configured, built in.
+    #[tool(read_only, open_world = false)]
+    async fn search_available_extensions(&self) -> ToolResult<String> {
+        let extensions = self.extensions()?;
+        Ok(self.list(&extensions))
+    }
+
+    /// Enable or disable an extension for this session.
+    #[tool]
+    async fn manage_extensions(
+        &self,
+        action: Action,
+        /// A name from the list
+        extension_name: String,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let extensions = self.extensions()?;
+        match action {
+            Action::Enable => self.enable(&extensions, &extension_name, context).await,
+            Action::Disable => disable(&extensions, &extension_name).await,
+        }
+    }
+
+    /// List the resources of one extension, or of all.
+    #[tool(read_only)]
+    async fn list_resources(&self, extension_name: Option<String>) -> ToolResult<String> {
+        let extensions = self.extensions()?;
+        let mut list = String::new();
+        for name in self.usable(&extensions, extension_name.as_deref())? {
+            match resources(&extensions, &name).await {
+                Ok(resources) => {
+                    for resource in resources {
+                        let description = resource.description.as_deref().unwrap_or(&resource.name);
+                        let _ = writeln!(list, "- {name}: {} ({})", resource.uri, brief(description));
+                    }
+                }
+                Err(problem) => {
+                    let _ = writeln!(list, "- {name} cannot list its resources: {problem}");
+                }
+            }
+        }
+        if list.is_empty() {
+            list.push_str("There are no resources.");
+        }
+        Ok(capped(&list))
+    }
+
+    /// Read a resource by its URI.
+    #[tool(read_only)]
+    async fn read_resource(
+        &self,
+        uri: String,
+        extension_name: Option<String>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let extensions = self.extensions()?;
+        let mut failed = None;
+        for name in self.usable(&extensions, extension_name.as_deref())? {
+            let extension = extensions.service(&name).map_err(ToolError::execution)?.extension().await?;
+            match extension.read_resource(&uri, &without_questions(context)).await {
+                Ok(contents) => return Ok(text_of(&contents)),
+                Err(ToolError::ResourceNotFound(_)) => {}
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| {
+            ToolError::ResourceNotFound(format!(
+                "No extension has the resource `{}`. `list_resources` shows what there is.",
+                visible_line(&truncate_chars(&uri, DESCRIPTION_CHARS))
+            ))
+        }))
+    }
+}
+
+impl ExtensionSwitches {
+    /// The switches of the agent that has the toolset.
+    pub(super) fn new(toolset: &Toolset, settings: Settings) -> Self {
+        Self { extensions: Arc::downgrade(toolset.manager()), mode: toolset.mode().clone(), settings }
+    }
+
+    fn extensions(&self) -> ToolResult<Arc<ExtensionManager>> {
+        self.extensions
+            .upgrade()
+            .ok_or_else(|| ToolError::execution("The agent of these extensions has ended."))
+    }
+
+    /// Names, kinds and descriptions; never commands, addresses, headers or variables, which may hold secrets.
+    fn list(&self, extensions: &ExtensionManager) -> String {
+        let enabled = extensions.names();
+        let state = |name: &str, otherwise: &'static str| match enabled.iter().any(|it| it == name) {
+            true => "enabled",
+            false => otherwise,
+        };
+        let mut list = String::new();
+        for entry in self.settings.extensions().iter().filter(|entry| !entry.is_switch()) {
+            let Ok(config) = &entry.config else {
+                let _ = writeln!(list, "- {}: its entry in the configuration cannot be read", entry.key);
+                continue;
+            };
+            let otherwise = if entry.enabled { "available" } else { "switched off" };
+            let (key, kind) = (config.key(), config.type_name());
+            let _ = writeln!(
+                list,
+                "- {key} ({kind}, {}): {}",
+                state(&key, otherwise),
+                brief(&config.description)
+            );
+        }
+        for builtin in builtins::services().filter(|builtin| self.entry(builtin.name).is_none()) {
+            let state = state(builtin.name, "available");
+            let _ = writeln!(list, "- {} (builtin, {state}): {}", builtin.name, builtin.summary);
+        }
+        let is_listed = |name: &str| self.entry(name).is_some() || builtins::find(name).is_some();
+        for name in enabled.iter().filter(|name| !is_listed(name)) {
+            let _ = writeln!(list, "- {name} (enabled)");
+        }
+        capped(&list)
+    }
+
+    fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
+        let is_called = |entry: &&ConfiguredExtension| {
+            entry.key == name || entry.config.as_ref().is_ok_and(|config| config.key() == name)
+        };
+        self.settings.extensions().iter().filter(|entry| !entry.is_switch()).find(is_called)
+    }
+
+    async fn enable(
+        &self,
+        extensions: &ExtensionManager,
+        name: &str,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let (config, is_switched_off) = match (self.entry(name), builtins::find(name)) {
+            (Some(entry), _) => {
+                let config = entry.checked().map_err(|error| ToolError::execution(error.to_string()))?;
+                (config.clone(), !entry.enabled)
+            }
+            (None, Some(builtin)) => (ExtensionConfig::builtin(builtin.name), false),
+            (None, None) => return Err(unknown(name)),
+        };
+        let key = config.key();
+        if extensions.names().contains(&key) {
+            return Ok(format!("`{key}` is enabled already."));
+        }
+        if !self.mode.can_use(&key, config.is_own()) {
+            return Err(ToolError::Denied(format!(
+                "Not enabled: the mode `{}` may not use `{key}`. Delegate the task to an agent that may.",
+                self.mode.slug
+            )));
+        }
+        if is_switched_off {
+            ask(&key, &config, context).await?;
+        }
+        extensions.add(&config).map_err(|error| ToolError::execution(error.to_string()))?;
+        let tools = extensions.list_tools().await?;
+        let status = extensions.status().into_iter().find(|status| status.name == key);
+        let count = status.map_or(0, |status| status.tools);
+        Ok(match (count, extensions.service(&key).ok().and_then(|service| service.reason())) {
+            (0, Some(reason)) => format!("`{key}` is enabled, but it does not run: {reason}"),
+            _ => format!("`{key}` is enabled with {count} tools, of {} in all.", tools.len()),
+        })
+    }
+
+    /// The extensions whose resources the mode may touch: one, or all.
+    fn usable(&self, extensions: &ExtensionManager, wanted: Option<&str>) -> ToolResult<Vec<String>> {
+        let is_own = |name: &str| {
+            self.entry(name).map_or_else(
+                || builtins::all().any(|builtin| builtin.name == name),
+                |entry| entry.config.as_ref().is_ok_and(ExtensionConfig::is_own),
+            )
+        };
+        let mut names = extensions.names();
+        names.retain(|name| name != NAME && self.mode.can_use(name, is_own(name)));
+        let Some(wanted) = wanted else { return Ok(names) };
+        if names.iter().any(|name| name == wanted) {
+            return Ok(vec![wanted.to_owned()]);
+        }
+        Err(ToolError::execution(format!(
+            "There is no enabled extension `{}`. There are: {}.",
+            visible_line(&truncate_chars(wanted, DESCRIPTION_CHARS)),
+            names.join(", ")
+        )))
+    }
+}
+
+/// The resources of an extension; none where it has no such feature.
+async fn resources(extensions: &ExtensionManager, name: &str) -> ToolResult<Vec<Resource>> {
+    let extension = extensions.service(name).map_err(ToolError::execution)?.extension().await?;
+    if !extension.features().resources {
+        return Ok(Vec::new());
+    }
+    extension.list_resources().await
+}
+
+/// The surroundings of a call without the person: a question would be shown in the name of this extension.
+fn without_questions(context: &CallContext) -> CallContext {
+    let inner = CallContext::new().with_working_dir(context.working_dir());
+    context.cancellation().cloned().map_or(inner.clone(), |token| inner.with_cancellation(token))
+}
+
+async fn disable(extensions: &ExtensionManager, name: &str) -> ToolResult<String> {
+    if name == NAME {
+        return Err(ToolError::execution("This extension cannot disable itself."));
+    }
+    extensions.remove(name).await.map_err(|error| ToolError::execution(error.to_string()))?;
+    Ok(format!("`{name}` is disabled for this session. Calls of it that run finish."))
+}
+
+/// Asks for consent to an extension that the configuration switches off.
+async fn ask(key: &str, config: &ExtensionConfig, context: &CallContext) -> ToolResult<()> {
+    let denied = || {
+        ToolError::Denied(format!(
+            "Not enabled: the configuration switches `{key}` off, and the user did not agree to enable it. Continue without it."
+        ))
+    };
+    if !context.can_ask(QuestionKind::ElicitForm) {
+        return Err(denied());
+    }
+    let question = format!(
+        "Enable `{key}` ({}) for this session? The configuration switches it off.",
+        config.type_name()
+    );
+    match context.elicit_form::<Consent>("enable", question).await? {
+        Some(Consent { enable: true }) => Ok(()),
+        _ => Err(denied()),
+    }
+}
+
+fn unknown(name: &str) -> ToolError {
+    let name = truncate_chars(name, DESCRIPTION_CHARS);
+    let name = visible_line(&name);
+    if builtins::platform().any(|builtin| builtin.name == name) {
+        return ToolError::execution(format!(
+            "`{name}` belongs to the agents that name it; it cannot be enabled here. Delegate to such an agent."
+        ));
+    }
+    ToolError::execution(format!(
+        "There is no extension `{name}`. `search_available_extensions` lists them; the user adds others with `goose configure`."
+    ))
+}
+
+/// The text of a resource. Binary contents are only named.
+fn text_of(contents: &[ResourceContents]) -> String {
+    let parts = contents.iter().map(|content| match content {
+        ResourceContents::TextResourceContents { text, .. } => text.clone(),
+        ResourceContents::BlobResourceContents { uri, blob, .. } => {
+            format!("({uri}: binary, {} bytes in base64)", blob.len())
+        }
+        _ => "(contents of an unknown kind)".to_owned(),
+    });
+    capped(&parts.collect::<Vec<_>>().join("\n"))
+}
+
+fn brief(text: &str) -> String {
+    truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
+}
+
+fn capped(text: &str) -> String {
+    let text = visible(text).into_owned();
+    truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
+}

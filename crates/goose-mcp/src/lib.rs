@@ -23,7 +23,7 @@ pub mod paths;
 mod tutorial;
 
 pub use builtin::{BUILTINS, Builtin, Settings, builtin};
-pub use developer::Developer;
+pub use developer::{Developer, checklist_progress};
 pub use local_backend::LocalBackend;
 pub use memory::Memory;
 pub use tutorial::Tutorial;

@@ -27,6 +27,7 @@ use std::{
 use goose_extension::{Backend, JsonObject, ToolAction, ToolDef, prelude::*};
 use parking_lot::Mutex;
 
+pub use self::plan::checklist_progress;
 use self::{plan::Plans, shell::Shell};
 use crate::{LocalBackend, Settings};
 

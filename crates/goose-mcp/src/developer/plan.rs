@@ -65,6 +65,14 @@ impl Developer {
 
 /// Returns the progress of the plan.
 fn summary(plan: &str) -> String {
+    match checklist_progress(plan) {
+        (_, 0) => "The plan is kept.".to_owned(),
+        (done, all) => format!("The plan is kept: {done} of {all} steps done."),
+    }
+}
+
+/// Counts the steps of a Markdown checklist: those that are done, and all.
+pub fn checklist_progress(list: &str) -> (usize, usize) {
     let step = |line: &str| {
         let line = line.trim_start();
         let marked = ["- [", "* [", "+ ["].iter().find_map(|bullet| line.strip_prefix(bullet));
@@ -72,11 +80,8 @@ fn summary(plan: &str) -> String {
         let mark = marked.or_else(numbered)?.chars().next()?;
         Some(mark == 'x' || mark == 'X')
     };
-    let steps: Vec<bool> = plan.lines().filter_map(step).collect();
-    match (steps.len(), steps.iter().filter(|done| **done).count()) {
-        (0, _) => "The plan is kept.".to_owned(),
-        (all, done) => format!("The plan is kept: {done} of {all} steps done."),
-    }
+    let steps: Vec<bool> = list.lines().filter_map(step).collect();
+    (steps.iter().filter(|done| **done).count(), steps.len())
 }
 
 #[cfg(test)]

@@ -105,10 +105,7 @@ impl ServiceBroker<'_> {
     }
 
     fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
-        let is_called = |entry: &&ConfiguredExtension| {
-            entry.key == name || entry.config.as_ref().is_ok_and(|config| config.key() == name)
-        };
-        self.settings.extensions().iter().find(is_called)
+        self.settings.extensions().iter().find(|entry| entry.is_called(name))
     }
 }
 

@@ -181,6 +181,11 @@ pub struct ConfiguredExtension {
 }
 
 impl ConfiguredExtension {
+    /// Returns true if the name means this entry: as its key, or as the extension's own key.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.key == name || self.config.as_ref().is_ok_and(|config| config.key() == name)
+    }
+
     /// The extension, where it can be read and [makes sense](ExtensionConfig::check). The error says where.
     pub fn checked(&self) -> Result<&ExtensionConfig, ConfigError> {
         let config = self.config.as_ref().map_err(Clone::clone)?;

@@ -303,10 +303,7 @@ impl Settings {
 
     /// Returns true for an extension that is enabled although the configuration does not mention it.
     pub fn is_default(&self, name: &str) -> bool {
-        let is_called = |config: &ExtensionConfig| config.key() == name;
-        let has_entry =
-            |entry: &ConfiguredExtension| entry.key == name || entry.config.as_ref().is_ok_and(is_called);
-        DEFAULT_EXTENSIONS.contains(&name) && !self.extensions().iter().any(has_entry)
+        DEFAULT_EXTENSIONS.contains(&name) && !self.extensions().iter().any(|entry| entry.is_called(name))
     }
 
     /// A value: of the command line, of the profile, of the other layers.

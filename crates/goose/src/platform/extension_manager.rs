@@ -174,10 +174,8 @@ impl ExtensionSwitches {
     }
 
     fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
-        let is_called = |entry: &&ConfiguredExtension| {
-            entry.key == name || entry.config.as_ref().is_ok_and(|config| config.key() == name)
-        };
-        self.settings.extensions().iter().filter(|entry| !entry.is_switch()).find(is_called)
+        let mut entries = self.settings.extensions().iter();
+        entries.find(|entry| !entry.is_switch() && entry.is_called(name))
     }
 
     async fn enable(

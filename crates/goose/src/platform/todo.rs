@@ -4,6 +4,7 @@
 //! carries it over. `developer`'s `plan` keeps the same list; a mode that has this extension is not offered that tool.
 
 use goose_extension::prelude::*;
+use goose_mcp::checklist_progress;
 
 /// The most characters of a list.
 const MAX_CHARS: usize = 50_000;
@@ -39,10 +40,8 @@ impl Todo {
 
 /// The number of tasks that are done.
 fn summary(list: &str) -> String {
-    let is_task = |line: &&str| line.trim_start().starts_with("- [") || line.trim_start().starts_with("* [");
-    let tasks: Vec<&str> = list.lines().filter(is_task).collect();
-    let done = tasks.iter().filter(|line| line.contains("[x]") || line.contains("[X]")).count();
-    match tasks.len() {
+    let (done, all) = checklist_progress(list);
+    match all {
         0 => "The list is kept.".to_owned(),
         all => format!("The list is kept: {done} of {all} tasks done."),
     }

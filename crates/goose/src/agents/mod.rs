@@ -10,6 +10,7 @@ pub mod coding_agent;
 pub mod extension_manager;
 pub mod goose_agent;
 pub mod manifest;
+pub mod router;
 pub mod service_binding;
 mod tool_filter;
 mod tool_index;

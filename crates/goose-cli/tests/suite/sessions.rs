@@ -54,6 +54,7 @@ fn conversations_are_listed_and_found() -> anyhow::Result<()> {
     assert_eq!(listed.len(), 2);
     assert_eq!(ids(&home, &["--limit", "1"])?.len(), 1);
     assert_eq!(ids(&home, &["--search", "bird"])?, ["20261101_1"]);
+    assert_eq!(ids(&home, &["--search", "bird", "--here"])?, Vec::<String>::new());
     let shown = home.run(&["session", "list"])?.stdout;
     ensure!(shown.contains("20261102_1  ports") && shown.contains("2 messages  /work"), "{shown}");
     ensure!(!shown.contains("--limit"), "{shown}");
@@ -61,7 +62,7 @@ fn conversations_are_listed_and_found() -> anyhow::Result<()> {
     ensure!(one.lines().count() == 3 && one.contains("there are more. Use --limit N"), "{one}");
 
     let found = home.run(&["session", "search", "goose", "--json"])?.json()?;
-    assert_eq!(found["found"].as_array().map(Vec::len), Some(2));
+    assert_eq!((found["found"].as_array().map(Vec::len), &found["unindexed"]), (Some(2), &json!(0)));
     let shown = home.run(&["session", "search", "nothing-like-it"])?;
     assert_eq!((shown.code, shown.stdout.as_str()), (Some(0), "No matches found.\n"));
     Ok(())

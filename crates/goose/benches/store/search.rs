@@ -35,7 +35,7 @@ pub(crate) async fn measure(report: &mut Report, rounds: usize) -> anyhow::Resul
     SqliteConnectOptions::new().filename(&file).connect().await?.execute(SPREAD).await?;
     let store = SessionStore::open(&file).await?;
     let begin = Instant::now();
-    let first = store.search_for(&query("error")).await?;
+    let first = store.search(&query("error")).await?;
     let time = micros(begin) / 1000.0;
     anyhow::ensure!(!first.found.is_empty() && first.unindexed > 0, "{} remain", first.unindexed);
     report.judge("search: the first, nothing indexed", time, "ms", Bar::Below(500.0));
@@ -47,7 +47,7 @@ pub(crate) async fn measure(report: &mut Report, rounds: usize) -> anyhow::Resul
         let mut times = Vec::new();
         for _ in 0..rounds.max(10) {
             let begin = Instant::now();
-            let found = store.search_for(&query).await?.found;
+            let found = store.search(&query).await?.found;
             times.push(micros(begin) / 1000.0);
             anyhow::ensure!(!found.is_empty(), "nothing is found: {name}");
         }

@@ -13,10 +13,10 @@
 #[cfg_attr(not(target_os = "linux"), path = "no_faults.rs")]
 mod faults;
 
-use std::{io::Write as _, path::Path};
+use std::{io::Write as _, path::Path, time::Duration};
 
 use anyhow::{Context as _, bail, ensure};
-use goose::session::{NewSession, Session, SessionStore, Step, StoreError};
+use goose::session::{NewSession, SearchQuery, Session, SessionStore, Step, StoreError};
 use goose_extension::{Message, ToolOutput};
 
 #[tokio::main(flavor = "current_thread")]
@@ -75,7 +75,9 @@ async fn script(file: &Path) -> anyhow::Result<()> {
     say(format!("forked {}", fork.id()))?;
     store.remove(fork.id()).await?;
     say("removed")?;
-    ensure!(!store.search("step", 1).await?.is_empty(), "nothing is found");
+    while store.index_newest(Duration::from_secs(1)).await? > 0 {}
+    let results = store.search(&SearchQuery::new("step", 1)).await?;
+    ensure!(!results.found.is_empty(), "nothing is found");
     store.close().await?;
     say(format!("writes {}", faults::writes()))
 }

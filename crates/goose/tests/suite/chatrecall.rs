@@ -8,7 +8,7 @@ use goose::{
 use goose_extension::{CallContext, Extension as _, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
 
-use super::store::{Shelf, user};
+use super::store::{Shelf, search_all, user};
 
 fn assistant(content: impl IntoIterator<Item = MessageContent>) -> Step {
     Step::Message { message: Message::new(Role::Assistant, content) }
@@ -202,7 +202,7 @@ async fn a_store_that_others_write_to_can_still_be_searched() -> anyhow::Result<
     use sqlx::Executor as _;
     let shelf = Shelf::new()?;
     shelf.session(&["a searchable walrus"]).await?;
-    shelf.store.search("walrus", 1).await?;
+    search_all(&shelf.store, "walrus", 1).await?;
     let (_, extension) = current(&shelf).await?;
     let mut other = super::store_faults::raw(&shelf.file()).await?;
     other.execute("BEGIN IMMEDIATE").await?;
@@ -219,15 +219,15 @@ async fn frequent_words_find_the_newest_and_rare_ones_everything() -> anyhow::Re
     let session = shelf.store.create(NewSession::in_folder("/work")).await?;
     let many: Vec<Step> = (0..2_500).map(|number| user(&format!("error {number} of the test"))).collect();
     session.append_all(&many).await?;
-    let found = shelf.store.search("error narwhal", 5).await?;
+    let found = search_all(&shelf.store, "error narwhal", 5).await?;
     assert_eq!(found.iter().map(|found| &found.session).collect::<Vec<_>>(), [&rare]);
-    let found = shelf.store.search("error test", 5).await?;
+    let found = search_all(&shelf.store, "error test", 5).await?;
     assert_eq!(found.len(), 5);
     let everywhere = SearchQuery::new("error", 10).per_session(1);
     let before = everywhere.clone().between(None, Some("2025-03-02T00:00:00Z".parse()?));
-    assert_eq!(shelf.store.search_for(&before).await?.found.len(), 1);
+    assert_eq!(shelf.store.search(&before).await?.found.len(), 1);
     let without = everywhere.without(session.id().clone());
-    assert_eq!(shelf.store.search_for(&without).await?.found.first().context("the old one")?.session, rare);
+    assert_eq!(shelf.store.search(&without).await?.found.first().context("the old one")?.session, rare);
     Ok(())
 }
 

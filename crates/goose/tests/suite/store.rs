@@ -1,16 +1,32 @@
 //! Sessions: what is appended is there, in order, counted, named, found, copied and removed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use goose::{
     permission::Mode,
-    session::{ListOptions, NewSession, Session, SessionId, SessionStore, Step, StoreError, export, import},
+    session::{
+        Found, ListOptions, NewSession, SearchQuery, Session, SessionId, SessionStore, Step, StoreError,
+        export, import,
+    },
 };
 use goose_extension::{Message, MessageContent, RichRenderable, Role, ToolOutput};
 use goose_providers::Usage;
 use serde_json::json;
 use tempfile::TempDir;
+
+/// The steps that have all these words, the best first, once everything is searchable.
+pub(crate) async fn search_all(
+    store: &SessionStore,
+    text: &str,
+    limit: u32,
+) -> Result<Vec<Found>, StoreError> {
+    while store.index_newest(Duration::from_secs(1)).await? > 0 {}
+    Ok(store.search(&SearchQuery::new(text, limit)).await?.found)
+}
 
 /// A folder with a store.
 pub(crate) struct Shelf {
@@ -258,9 +274,9 @@ async fn what_is_removed_is_gone_everywhere() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;
     let kept = shelf.session(&["the kept walrus"]).await?;
     let gone = shelf.session(&["the removed walrus"]).await?;
-    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    assert_eq!(search_all(&shelf.store, "walrus", 10).await?.len(), 2);
     shelf.another().remove(gone.id()).await?;
-    let found = shelf.store.search("walrus", 10).await?;
+    let found = search_all(&shelf.store, "walrus", 10).await?;
     assert_eq!(found.iter().map(|found| &found.session).collect::<Vec<_>>(), [kept.id()]);
     assert!(matches!(shelf.store.steps(gone.id()).await, Err(StoreError::NoSuchSession { .. })));
     assert!(matches!(shelf.store.remove(gone.id()).await, Err(StoreError::NoSuchSession { .. })));
@@ -279,7 +295,7 @@ async fn what_is_removed_leaves_nothing_in_the_files() -> anyhow::Result<()> {
     let words: String = (0..20_000).map(|number| format!("qzx{number} ")).collect();
     let gone = shelf.session(&["Qzxtitle of it", &words]).await?;
     shelf.session(&["another walrus"]).await?;
-    assert_eq!(shelf.store.search("qzx100", 10).await?.len(), 1);
+    assert_eq!(search_all(&shelf.store, "qzx100", 10).await?.len(), 1);
     assert!(traces(&shelf.file(), b"qzx").len() > 20_000);
     assert!(
         !traces(&shelf.file(), b"qzx100 qzx101").is_empty()
@@ -291,7 +307,7 @@ async fn what_is_removed_leaves_nothing_in_the_files() -> anyhow::Result<()> {
     }
     let words = traces(&shelf.file(), b"qzx");
     assert!(words.len() < 10, "{words:?}");
-    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    assert_eq!(search_all(&shelf.store, "walrus", 10).await?.len(), 2);
     assert_eq!(shelf.store.steps(kept.id()).await?.steps.len(), 1);
     Ok(())
 }
@@ -323,9 +339,9 @@ async fn words_are_found_in_messages_and_results() -> anyhow::Result<()> {
     let other = shelf.session(&["Authentifizierung für Müller"]).await?;
 
     // The shorter text is the better one.
-    let found = shelf.store.search("FILES", 10).await?;
+    let found = search_all(&shelf.store, "FILES", 10).await?;
     assert_eq!(found.iter().map(|found| found.seq).collect::<Vec<_>>(), [7, 1], "{found:?}");
-    let results = shelf.store.search("b.rs", 10).await?;
+    let results = search_all(&shelf.store, "b.rs", 10).await?;
     assert_eq!(
         results.iter().map(|found| (found.seq, found.kind.as_str())).collect::<Vec<_>>(),
         [(4, "tool_result")]
@@ -333,19 +349,19 @@ async fn words_are_found_in_messages_and_results() -> anyhow::Result<()> {
     for (word, seq, kind) in
         [("ran", 9, "log"), ("zebra", 12, "nested_call"), ("giraffe", 13, "nested_result")]
     {
-        let found = shelf.store.search(word, 10).await?;
+        let found = search_all(&shelf.store, word, 10).await?;
         let found: Vec<_> = found.iter().map(|found| (found.seq, found.kind.as_str())).collect();
         assert_eq!(found, [(seq, kind)]);
     }
     // Not yet indexed when the search began.
-    let needle = shelf.store.search("needle", 10).await?;
+    let needle = search_all(&shelf.store, "needle", 10).await?;
     assert_eq!(needle.len(), 1);
     assert!(needle[0].snippet.contains("needle") && needle[0].snippet.len() < 200, "{}", needle[0].snippet);
     // A beginning is enough, and accents do not matter.
-    let accents = shelf.store.search("authenti muller", 10).await?;
+    let accents = search_all(&shelf.store, "authenti muller", 10).await?;
     assert_eq!(accents.iter().map(|found| &found.session).collect::<Vec<_>>(), [other.id()]);
-    assert_eq!(shelf.store.search("\"* OR NEAR(", 10).await?, []);
-    assert_eq!(shelf.store.search("hay", 1).await?.len(), 1);
+    assert_eq!(search_all(&shelf.store, "\"* OR NEAR(", 10).await?, []);
+    assert_eq!(search_all(&shelf.store, "hay", 1).await?.len(), 1);
     Ok(())
 }
 
@@ -487,7 +503,7 @@ async fn an_append_that_nobody_waits_for_is_whole() -> anyhow::Result<()> {
     for number in 0..200_u64 {
         let step = user(&format!("dropped {number}"));
         let append = session.append(&step);
-        let _ = tokio::time::timeout(std::time::Duration::from_micros(number), append).await;
+        let _ = tokio::time::timeout(Duration::from_micros(number), append).await;
     }
     let last = session.append(&ended()).await?;
     let steps = shelf.another().steps(session.id()).await?.steps;
@@ -507,7 +523,7 @@ async fn clones_append_to_one_log_from_many_tasks() -> anyhow::Result<()> {
             tokio::spawn(async move {
                 session.append(&user(&format!("from task {number}"))).await?;
                 session.sync().await?;
-                store.search("task", 3).await?;
+                search_all(&store, "task", 3).await?;
                 store.list(ListOptions::default()).await?;
                 store.find("first").await?;
                 store.open_session(session.id()).await.map(drop)

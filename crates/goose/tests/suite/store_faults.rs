@@ -10,7 +10,7 @@ use goose::session::{NewSession, SessionStore, StoreError};
 use goose_extension::ToolOutput;
 use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
-use super::store::{Shelf, user};
+use super::store::{Shelf, search_all, user};
 
 /// A connection of our own to a file.
 pub(crate) async fn raw(file: &Path) -> anyhow::Result<SqliteConnection> {
@@ -103,7 +103,7 @@ async fn garbage_in_a_step_costs_that_step() -> anyhow::Result<()> {
     assert_eq!(skipped, [2, 3, 4, 5]);
     assert!(opened.skipped.iter().all(|skipped| !skipped.reason.is_empty()), "{:?}", opened.skipped);
     assert_eq!(opened.session.append(&user("seven")).await?, 7);
-    assert_eq!(shelf.store.search("six", 5).await?.len(), 1);
+    assert_eq!(search_all(&shelf.store, "six", 5).await?.len(), 1);
     Ok(())
 }
 
@@ -248,11 +248,11 @@ async fn the_second_writer_of_a_session_is_told() -> anyhow::Result<()> {
 async fn a_search_index_that_is_ahead_heals() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;
     let session = shelf.session(&["the first walrus", "the second walrus"]).await?;
-    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+    assert_eq!(search_all(&shelf.store, "walrus", 10).await?.len(), 2);
     let mut raw = raw(&shelf.file()).await?;
     raw.execute("UPDATE sessions SET indexed_seq = 0").await?;
     for _ in 0..2 {
-        assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
+        assert_eq!(search_all(&shelf.store, "walrus", 10).await?.len(), 2);
     }
     // A row that the index itself does not have.
     raw.execute("DELETE FROM searchable; INSERT INTO search (search) VALUES ('rebuild')").await?;
@@ -260,9 +260,9 @@ async fn a_search_index_that_is_ahead_heals() -> anyhow::Result<()> {
         "INSERT INTO searchable (session_id, seq, text) SELECT session_id, seq, 'left over' FROM steps";
     raw.execute(left).await?;
     raw.execute("UPDATE sessions SET indexed_seq = 0").await?;
-    assert_eq!(shelf.store.search("walrus", 10).await?.len(), 2);
-    assert!(shelf.store.search("left", 10).await?.is_empty());
+    assert_eq!(search_all(&shelf.store, "walrus", 10).await?.len(), 2);
+    assert!(search_all(&shelf.store, "left", 10).await?.is_empty());
     shelf.store.remove(session.id()).await?;
-    assert!(shelf.store.search("walrus", 10).await?.is_empty());
+    assert!(search_all(&shelf.store, "walrus", 10).await?.is_empty());
     Ok(())
 }

@@ -7,7 +7,7 @@ use goose::session::{
 use sqlx::Executor as _;
 
 use super::{
-    store::{Shelf, user},
+    store::{Shelf, search_all, user},
     store_faults::raw,
 };
 
@@ -48,7 +48,7 @@ async fn a_delegates_session_is_only_found_by_its_id() -> anyhow::Result<()> {
     assert_eq!(listed(&shelf, ListOptions::newest(9).in_folder("/work")).await?, [parent.id().clone()]);
     assert_eq!(listed(&shelf, ListOptions::default().all_kinds()).await?.len(), 3);
     assert_eq!(shelf.store.latest(None).await?.context("the user's")?.id, *parent.id());
-    let found = shelf.store.search("walrus", 10).await?;
+    let found = search_all(&shelf.store, "walrus", 10).await?;
     assert_eq!(found.iter().map(|found| &found.session).collect::<Vec<_>>(), [parent.id()]);
     let by_name = shelf.store.find("the walrus of the delegate").await;
     assert!(matches!(by_name, Err(StoreError::NoSuchSession { .. })), "{by_name:?}");
@@ -116,7 +116,7 @@ async fn a_store_of_the_first_version_opens_lists_and_resumes() -> anyhow::Resul
     let opened = shelf.store.open_session(&latest.id).await?;
     assert_eq!(opened.steps.iter().map(|stored| &stored.step).collect::<Vec<_>>(), [&user("old words")]);
     assert_eq!(opened.session.append(&user("new words")).await?, 2);
-    assert_eq!(shelf.store.search("words", 10).await?.len(), 2);
+    assert_eq!(search_all(&shelf.store, "words", 10).await?.len(), 2);
     let new = shelf.session(&["a new one"]).await?;
     assert_eq!(listed(&shelf, ListOptions::default()).await?, [new.id().clone(), latest.id]);
     Ok(())

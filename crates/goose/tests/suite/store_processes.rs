@@ -15,7 +15,7 @@ use goose::session::{ListOptions, SessionStore, Step};
 use goose_extension::Message;
 use goose_test_support::example;
 
-use super::store_faults::integrity;
+use super::{store::search_all, store_faults::integrity};
 
 /// How many processes write at once, and how much each.
 const WRITERS: usize = 8;
@@ -124,7 +124,7 @@ async fn killed_once(program: &Path, fault: &str) -> anyhow::Result<()> {
         let renamed = original.given_name.as_deref() == Some("renamed");
         ensure!(renamed || !said.contains(&"renamed".to_owned()), "the name is gone");
         opened.session.append(&Step::Interrupted { reason: "killed".into() }).await?;
-        ensure!(!store.search("step", 10).await?.is_empty(), "the index does not work");
+        ensure!(!search_all(&store, "step", 10).await?.is_empty(), "the index does not work");
     }
     ensure!(sessions.len() < 2 || !said.contains(&"removed".to_owned()), "the copy is there again");
     store.close().await?;

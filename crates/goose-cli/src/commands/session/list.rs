@@ -1,8 +1,8 @@
 //! `goose session list` and `goose session search`.
 
-use std::{collections::HashSet, env, process::ExitCode};
+use std::{env, process::ExitCode};
 
-use goose::session::{Found, ListOptions, SessionId, SessionStore, SessionSummary};
+use goose::session::{Found, ListOptions, SearchQuery, SearchResults, SessionStore, SessionSummary};
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 use serde_json::json;
@@ -14,15 +14,13 @@ use super::{
 use crate::{
     args::JsonArgs,
     escape,
-    output::{FAINT, NAME, Output},
+    output::{FAINT, NAME, Output, WARNING},
+    stderr,
     terminal::size::fitted,
 };
 
 /// The width of a name.
 const NAME_WIDTH: usize = 60;
-
-/// The number of matches that a search reads for each session it lists.
-const FOUND_PER_SESSION: u32 = 8;
 
 /// Lists sessions, the newest first.
 pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result<ExitCode> {
@@ -30,7 +28,13 @@ pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result
     // One more than is shown tells whether there are more.
     let enough = args.limit.saturating_add(1);
     let mut sessions = match &args.search {
-        Some(text) => searched(store, text, enough).await?,
+        Some(text) => {
+            let mut query = SearchQuery::new(text, enough).per_session(1);
+            if args.here {
+                query = query.in_folder(env::current_dir()?);
+            }
+            searched(store, &query).await?
+        }
         None => {
             let mut options = ListOptions::newest(enough);
             if args.here {
@@ -76,16 +80,26 @@ impl<'a> Row<'a> {
 }
 
 /// Returns the sessions that contain the text, the best match first.
-async fn searched(store: &SessionStore, text: &str, limit: u32) -> anyhow::Result<Vec<SessionSummary>> {
-    let found = store.search(text, limit.saturating_mul(FOUND_PER_SESSION)).await.map_err(explained)?;
-    let mut seen: HashSet<SessionId> = HashSet::new();
+async fn searched(store: &SessionStore, query: &SearchQuery) -> anyhow::Result<Vec<SessionSummary>> {
+    let results = store.search(query).await.map_err(explained)?;
+    tell_unindexed(&results);
     let mut sessions = Vec::new();
-    for found in found {
-        if sessions.len() < limit as usize && seen.insert(found.session.clone()) {
-            sessions.push(store.summary(&found.session).await.map_err(explained)?);
-        }
+    for found in results.found {
+        sessions.push(store.summary(&found.session).await.map_err(explained)?);
     }
     Ok(sessions)
+}
+
+/// Tells the user if older sessions could not be searched yet, as after an import of many. Each search indexes more of them.
+fn tell_unindexed(results: &SearchResults) {
+    let sessions = match results.unindexed {
+        0 => return,
+        1 => "1 older session is".to_owned(),
+        count => format!("{count} older sessions are"),
+    };
+    stderr::line(format_args!(
+        "{WARNING}{sessions} not indexed yet and not searched. Search again to include more of them.{WARNING:#}"
+    ));
 }
 
 fn print(out: &mut Output, sessions: &[SessionSummary]) -> anyhow::Result<()> {
@@ -120,10 +134,13 @@ pub(super) async fn search(
     limit: u32,
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
-    let found = store.search(text, limit).await.map_err(explained)?;
+    let results = store.search(&SearchQuery::new(text, limit)).await.map_err(explained)?;
+    tell_unindexed(&results);
+    let found = &results.found;
     let mut out = Output::new();
     if form.json {
-        out.json(&json!({ "found": found.iter().map(found_json).collect::<Vec<_>>() }))?;
+        let found: Vec<_> = found.iter().map(found_json).collect();
+        out.json(&json!({ "found": found, "unindexed": results.unindexed }))?;
     } else if found.is_empty() {
         out.line("No matches found.")?;
     }

@@ -58,7 +58,7 @@ impl ChatRecall {
 
     async fn search(&self, query: SearchQuery, limit: u32) -> ToolResult<String> {
         let query = SearchQuery { snippet_chars: Some(SNIPPET_CHARS), ..query.without(self.current.clone()) };
-        let results = self.store.search_for(&query).await.map_err(|error| unreadable(&error))?;
+        let results = self.store.search(&query).await.map_err(|error| unreadable(&error))?;
         if results.unindexed > 0 {
             self.index_in_background();
         }

@@ -64,7 +64,7 @@ pub async fn recall(
         .in_folder(options.working_dir.clone())
         .without(options.current.clone());
     let query = SearchQuery { min_relevance: options.min_relevance, ..query };
-    let results = store.search_for(&query).await?;
+    let results = store.search(&query).await?;
     let mut recalled = Recalled { text: String::new(), sessions: Vec::new() };
     for group in groups(&results.found) {
         let text = group.text();

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use goose_extension::Message;
 
 use super::*;
-use crate::session::{ListOptions, NewSession, Session, SessionStore, Step, export};
+use crate::session::{ListOptions, NewSession, SearchQuery, Session, SessionStore, Step, export};
 
 /// Only reached where something waits that must not.
 const DEADLOCK: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ async fn a_read_under_way_does_not_hold_up_appends() -> anyhow::Result<()> {
 async fn a_write_under_way_does_not_hold_up_readers() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (store, session) = store_with_session(folder.path()).await?;
-    assert_eq!(store.search("two", 5).await?.len(), 1);
+    assert_eq!(store.search(&SearchQuery::new("two", 5)).await?.found.len(), 1);
     let mut lease = store.database().begin().await?;
     lease.run("UPDATE sessions SET given_name = 'another name'").await?;
     let append = {
@@ -62,7 +62,7 @@ async fn a_write_under_way_does_not_hold_up_readers() -> anyhow::Result<()> {
 
     assert_eq!(in_time(store.list(ListOptions::default())).await?[0].name(), "one");
     assert_eq!(in_time(store.open_session(session.id())).await?.steps.len(), 2);
-    assert_eq!(in_time(store.search("two", 5)).await?.len(), 1);
+    assert_eq!(in_time(store.search(&SearchQuery::new("two", 5))).await?.found.len(), 1);
     assert!(in_time(export::json(&store, session.id())).await?.contains("two"));
     assert!(!append.is_finished());
 
@@ -81,7 +81,7 @@ async fn one_thing_after_the_other_needs_one_connection() -> anyhow::Result<()> 
     store.open_session(session.id()).await?;
     session.append(&said("three")).await?;
     session.sync().await?;
-    store.search("three", 5).await?;
+    store.search(&SearchQuery::new("three", 5)).await?;
     assert_eq!(store.database().idle_connections(), 1);
     Ok(())
 }

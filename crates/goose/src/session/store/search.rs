@@ -158,24 +158,13 @@ pub struct Found {
 }
 
 impl SessionStore {
-    /// Returns the steps of the user's sessions that have all these words; the best first. Sessions that are not searchable
-    /// yet are made so before, however long that takes.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store cannot be read or the index not updated.
-    pub async fn search(&self, text: &str, limit: u32) -> Result<Vec<Found>, StoreError> {
-        while self.index_newest(INDEX_BUDGET).await? > 0 {}
-        Ok(self.search_indexed(&SearchQuery::new(text, limit)).await?.found)
-    }
-
     /// Searches the user's sessions. Of those that are not searchable yet, only the newest are made so before, within a
     /// bounded time.
     ///
     /// # Errors
     ///
     /// Fails if the store cannot be read.
-    pub async fn search_for(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
+    pub async fn search(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
         match tokio::time::timeout(MAX_INDEX_WAIT, self.index_newest(INDEX_BUDGET)).await {
             // A store that cannot be written now can still be searched.
             Ok(

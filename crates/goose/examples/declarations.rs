@@ -1,31 +1,53 @@
-//! Prints the TypeScript declarations of built-in tools, as programs of `code_execution` see them. `scripts/interop` has
-//! them checked by the TypeScript compiler.
+//! Prints the TypeScript declarations of every built-in tool that programs of `code_execution` can call, as they see them.
+//! `scripts/interop` has them checked by the TypeScript compiler.
 
 #![expect(clippy::print_stdout, reason = "its purpose")]
 
 use std::sync::Arc;
 
-use goose::platform::{Todo, code_execution::CodeExecution};
+use anyhow::ensure;
+use goose::{
+    agent_manager::{AgentManager, OpenOptions},
+    agents::manifest::{AgentManifest, AgentMode},
+    builtins,
+    config::{Paths, Settings, SettingsSource},
+    platform::code_execution::CodeExecution,
+};
 use goose_extension::{CallContext, JsonObject, prelude::*};
-use goose_mcp::{BUILTINS, Settings};
 use goose_test_support::KitchenSink;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let settings = Settings::new(std::env::temp_dir());
-    let mut extensions: Vec<Arc<dyn Extension>> =
-        BUILTINS.iter().map(|builtin| builtin.build(&settings)).collect();
-    extensions.push(Arc::new(Todo));
-    extensions.push(Arc::new(KitchenSink::default()));
-    let named = |extension: &Arc<dyn Extension>| {
-        let name = |tool: &Tool| tool.clone().with_name(format!("{}__{}", extension.name(), tool.name()));
-        extension.tools().iter().map(name).collect::<Vec<Tool>>()
-    };
-    let tools: Arc<[Tool]> = extensions.iter().flat_map(named).collect();
-    let names: Vec<String> = extensions.iter().map(|extension| extension.name().replace('-', "_")).collect();
-    let arguments = JsonObject::from_iter([("functions".to_owned(), json!(names))]);
-    let code = CodeExecution::new(move || Arc::clone(&tools));
-    let output = code.call("get_function_details", arguments, &CallContext::new()).await?;
-    println!("{}", output.as_text());
+    let home = tempfile::tempdir()?;
+    let settings = Settings::load(SettingsSource::new(Paths::under(home.path())))?;
+    // An agent with all of them: a mode may name each extension by itself.
+    let names: Vec<&str> = builtins::all().map(|builtin| builtin.name).collect();
+    let mode = AgentMode::new("all", names.clone(), names.clone());
+    let options = OpenOptions::new(settings.profile(None)?)
+        .with_agent(Arc::new(AgentManifest::default()), mode)
+        .with_working_dir(home.path());
+    let agent = AgentManager::new(settings).agent(options).await?;
+    agent.extensions.add_extension(Arc::new(KitchenSink::default()))?;
+    // Not the toolset's, which offers only one of two tools that keep the same list.
+    let tools: Arc<[Tool]> = agent.extensions.list_tools().await?;
+
+    let code = CodeExecution::new({
+        let tools = Arc::clone(&tools);
+        move || Arc::clone(&tools)
+    });
+    // These have no tools, or none that a program can call.
+    let without = ["tom", "code_execution"];
+    let expected = names.iter().filter(|name| !without.contains(name)).copied().chain(["kitchen_sink"]);
+    for name in expected {
+        let arguments = JsonObject::from_iter([("functions".to_owned(), json!([name]))]);
+        let output = code.call("get_function_details", arguments, &CallContext::new()).await?.as_text();
+        let count = tools.iter().filter(|tool| tool.name().starts_with(&format!("{name}__"))).count();
+        let declared = output.matches("\n  function ").count();
+        ensure!(
+            count > 0 && declared == count,
+            "{name} has {count} tools, declared are {declared}:\n{output}"
+        );
+        println!("{output}");
+    }
     Ok(())
 }

@@ -13,9 +13,11 @@ use goose::{
     agents::{
         agent::Agent,
         catalog::{AgentCatalog, AgentOrigin, read_agents},
+        extension_manager::ExtensionStatus,
         manifest::{AgentManifest, AgentMode, GroupAccess},
     },
     config::Paths,
+    services::Phase,
 };
 use goose_fs::AtomicFile;
 use serde_json::json;
@@ -26,6 +28,7 @@ use crate::{
     escape,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
     settings::{self, ConfigArgs},
+    stderr,
     supervise::{agent_manager, run_to_end},
 };
 
@@ -244,18 +247,24 @@ fn show_mode(out: &mut Output, mode: &AgentMode) -> anyhow::Result<()> {
 
 fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let (tools, services) = (agent.toolset.tools(), agent.extensions.names());
+    let problems = problems(agent);
     let mut out = Output::new();
     if form.json {
         let tools: Vec<_> = tools.iter().map(|tool| json!({"name": tool.name()})).collect();
         let unresolved: Vec<_> =
             agent.unresolved.iter().map(|it| json!({"name": it.name, "reason": it.to_string()})).collect();
-        out.json(&json!({
+        let mut document = json!({
             "agent": agent.manifest.name,
             "mode": agent.mode.slug,
             "tools": tools,
             "services": services,
             "unresolved": unresolved,
-        }))?;
+        });
+        if !problems.is_empty() {
+            let problem = |(name, reason): &(String, String)| json!({"name": name, "reason": reason});
+            document["problems"] = problems.iter().map(problem).collect();
+        }
+        out.json(&document)?;
     } else {
         for tool in tools.iter() {
             out.line(escape::line(tool.name()))?;
@@ -269,7 +278,27 @@ fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
         }
     }
     out.finish()?;
+    for (name, reason) in &problems {
+        stderr::line(format_args!(
+            "{WARNING}The tools of {} are missing: {}. Try it alone with: goose extension status {0}{WARNING:#}",
+            escape::line(name),
+            escape::text(reason.trim_end_matches('.'))
+        ));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The services whose tools are not known because they did not start, each with the reason.
+fn problems(agent: &Agent) -> Vec<(String, String)> {
+    let services = agent.extensions.status().into_iter();
+    let problem = |ExtensionStatus { name, service, .. }: ExtensionStatus| match service.phase {
+        Phase::Starting => Some((name, "it has not started yet".to_owned())),
+        Phase::Degraded | Phase::Dead => {
+            Some((name, service.reason.unwrap_or_else(|| "it does not start".to_owned())))
+        }
+        _ => None,
+    };
+    services.filter(|status| status.tools == 0).filter_map(problem).collect()
 }
 
 fn validate(files: &[PathBuf]) -> anyhow::Result<ExitCode> {

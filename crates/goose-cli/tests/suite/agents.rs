@@ -29,6 +29,21 @@ fn the_tools_of_a_mode_are_listed_without_a_model() -> anyhow::Result<()> {
     assert_eq!(judge["services"], json!([]));
     let assistant = home.run(&["agents", "tools", "goose-agent", "assistant", "--json"])?.json()?;
     assert_eq!(assistant["services"], json!(["developer", "memory", "summon", "todo"]));
+    assert_eq!(assistant.get("problems"), None);
+    Ok(())
+}
+
+#[test]
+fn a_service_that_does_not_start_is_named_beside_the_tools() -> anyhow::Result<()> {
+    let home = Home::with_config("extensions:\n  broken: {type: stdio, cmd: no-such-program-of-goose}\n")?;
+    let listed = home.run(&["agents", "tools", "goose-agent", "assistant", "--json"])?;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    ensure!(listed.stderr.contains("The tools of broken are missing"), "{}", listed.stderr);
+    let json = listed.json()?;
+    assert_eq!(json["problems"][0]["name"], "broken");
+    let reason = json["problems"][0]["reason"].as_str().context("a reason")?;
+    ensure!(reason.contains("no-such-program-of-goose"), "{reason}");
+    ensure!(json["tools"].as_array().is_some_and(|tools| tools.len() > 5), "{json}");
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! The registry of extensions that come with goose: their names, their classes, and how to build those that exist.
 //!
 //! Everything that lists built-ins reads it here. Services live in `goose-mcp`; extensions of the other classes need
-//! sessions or models and belong to this crate.
+//! sessions or models and belong to this crate. Some of those are also served without a session, by `goose mcp`: the rest
+//! says why not.
 
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub struct Builtin {
     pub class: ExtensionClass,
     /// Its purpose, in a few words.
     pub summary: &'static str,
+    /// The reason why it works only in a session, and what to use instead.
+    pub needs_session: Option<&'static str>,
     service: Option<&'static goose_mcp::Builtin>,
     is_platform: bool,
 }
@@ -53,7 +56,12 @@ impl Builtin {
     }
 
     const fn platform(name: &'static str, class: ExtensionClass, summary: &'static str) -> Self {
-        Self { name, class, summary, service: None, is_platform: true }
+        Self { name, class, summary, needs_session: None, service: None, is_platform: true }
+    }
+
+    const fn only_in_sessions(mut self, reason: &'static str) -> Self {
+        self.needs_session = Some(reason);
+        self
     }
 }
 
@@ -67,12 +75,20 @@ const PLATFORM: &[Builtin] = &[
         "extensionmanager",
         ExtensionClass::OrchestratorOwned,
         "extensions, switched on demand",
+    )
+    .only_in_sessions(
+        "it switches the extensions of a running agent. `goose extension list` shows those that there are",
     ),
     Builtin::platform("chatrecall", ExtensionClass::OrchestratorOwned, "recall from earlier sessions"),
-    Builtin::platform("tom", ExtensionClass::OrchestratorOwned, "top-of-mind context for each request"),
+    Builtin::platform("tom", ExtensionClass::OrchestratorOwned, "top-of-mind context for each request")
+        .only_in_sessions("it has no tools; it adds text to the requests of goose itself"),
     Builtin::platform("apps", ExtensionClass::ModeBound, "small apps with a user interface"),
-    Builtin::platform("todo", ExtensionClass::ModeBound, "a list of tasks for the session"),
-    Builtin::platform("code_execution", ExtensionClass::Meta, "tool calls from code"),
+    Builtin::platform("todo", ExtensionClass::ModeBound, "a list of tasks for the session").only_in_sessions(
+        "its list is a part of goose's conversation. `developer` has the same tool as `plan`",
+    ),
+    Builtin::platform("code_execution", ExtensionClass::Meta, "tool calls from code").only_in_sessions(
+        "it calls the tools of a running agent. Enable it in the configuration to use it in a session",
+    ),
 ];
 
 /// All extensions that come with goose.
@@ -81,13 +97,14 @@ pub fn all() -> impl Iterator<Item = Builtin> {
         name: service.name,
         class: ExtensionClass::Service,
         summary: service.summary,
+        needs_session: None,
         service: Some(service),
         is_platform: false,
     };
     goose_mcp::BUILTINS.iter().map(service).chain(PLATFORM.iter().copied())
 }
 
-/// The services: what the pool runs, and what can be served without a session.
+/// The services: what the pool runs.
 pub fn services() -> impl Iterator<Item = Builtin> {
     all().filter(|builtin| !builtin.is_platform)
 }

@@ -1,29 +1,39 @@
-//! `goose mcp NAME`: serves a built-in extension over MCP on standard input and output.
+//! `goose mcp NAME`: serves a built-in extension over MCP on standard input and output. Those that need a session of goose
+//! are refused with the reason.
 
 use std::{
     env,
     io::{self, IsTerminal as _},
+    path::Path,
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
-use anyhow::{Context as _, anyhow};
-use clap::Args;
+use anyhow::{Context as _, anyhow, bail};
+use clap::{
+    Args,
+    builder::{PossibleValue, PossibleValuesParser},
+};
 use goose::{
     builtins,
     config::Paths,
     services::{BindingContext, builtin_settings},
 };
+use goose_extension::Extension;
 use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
-use crate::{args::builtins, signals, stderr, supervise};
+use crate::{
+    settings::{self, ConfigArgs},
+    signals, stderr, supervise,
+};
 
 /// Arguments of `goose mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     /// Built-in extension to serve
-    #[arg(value_parser = builtins())]
+    #[arg(value_parser = served())]
     pub(crate) name: String,
 }
 
@@ -34,15 +44,34 @@ const END_TIME: Duration = Duration::from_millis(200);
 pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let folder = env::current_dir().context("the working folder does not exist; change to one that does")?;
-    let context = BindingContext::of_this_process(&paths).with_working_dir(folder);
-    let settings = builtin_settings(&paths, &context);
-    let extension = builtins::find(name).and_then(|builtin| builtin.build(&settings));
-    let extension = extension.ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
+    let extension = extension(name, &paths, &folder)?;
     greet_user(name);
     let runtime = supervise::runtime()?;
     let ended = runtime.block_on(serve(Serve::shared(extension)));
     runtime.shutdown_timeout(END_TIME);
     ended
+}
+
+/// Accepts the names of all built-ins. Those that need a session are not offered, but refused with the reason.
+fn served() -> PossibleValuesParser {
+    let value =
+        |builtin: builtins::Builtin| PossibleValue::new(builtin.name).hide(builtin.needs_session.is_some());
+    PossibleValuesParser::new(builtins::all().map(value))
+}
+
+fn extension(name: &str, paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn Extension>> {
+    let builtin = builtins::all().find(|builtin| builtin.name == name);
+    let builtin = builtin.ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
+    if let Some(reason) = builtin.needs_session {
+        bail!("`{name}` works only in a session of goose: {reason}.");
+    }
+    let context = BindingContext::of_this_process(paths).with_working_dir(folder);
+    if let Some(service) = builtin.build(&builtin_settings(paths, &context)) {
+        return Ok(service);
+    }
+    let settings = settings::look_in(paths, &ConfigArgs::default(), Some(folder)).settings?;
+    let extension = supervise::agent_manager(settings).standalone(name, folder);
+    extension.ok_or_else(|| anyhow!("`{name}` works only in a session of goose."))
 }
 
 async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {

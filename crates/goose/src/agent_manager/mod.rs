@@ -25,7 +25,7 @@ use std::{
 
 use async_trait::async_trait;
 use goose_extension::{
-    ExchangeView, Model, Notifier, RequirementError, Sampled, Sampling, ToolError, ToolResult,
+    ExchangeView, Extension, Model, Notifier, RequirementError, Sampled, Sampling, ToolError, ToolResult,
 };
 use goose_mcp_bridge::OAuth;
 use goose_providers::SetupError;
@@ -36,7 +36,7 @@ pub(crate) use self::delegation::{DelegateTask, Delegation};
 pub use self::options::{OpenOptions, SessionState};
 use self::{
     agent_maker::{AgentMaker, Binder},
-    models::Models,
+    models::{ConfiguredModel, Models},
     options::ChosenSession,
 };
 use crate::{
@@ -54,7 +54,7 @@ use crate::{
         prepare,
     },
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
-    platform::tom::TopOfMind,
+    platform::{self, tom::TopOfMind},
     services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
     session::{NewSession, Session, SessionStore, Step, StoreError},
 };
@@ -313,6 +313,13 @@ impl AgentManager {
             delegation: None,
         };
         maker.agent(options.manifest, options.mode).await
+    }
+
+    /// Builds a platform extension for a program that has no session, such as `goose mcp`; none for one that
+    /// [needs it](crate::builtins::Builtin::needs_session).
+    pub fn standalone(&self, name: &str, working_dir: &Path) -> Option<Arc<dyn Extension>> {
+        let model = Arc::new(ConfiguredModel(self.settings.clone()));
+        platform::standalone(name, &self.settings, &self.store, model, working_dir)
     }
 
     /// The options of an extension manager in a folder, for programs that need no model.

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
 use goose_providers::{ModelOverrides, ModelRef, Provider, SetupError};
 
 use super::OpenError;
 use crate::{
     config::{Profile, Settings},
     exchange::ModelSource,
+    platform::ProviderModel,
 };
 
 /// The setting with the user's corrections of what goose knows about models.
@@ -80,5 +83,21 @@ impl ModelSource for Source {
     fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
         let registry = self.settings.registry();
         registry.provider(&registry.parse_model(name, in_use), &self.settings, &self.overrides)
+    }
+}
+
+/// The working model of the configuration, for extensions outside of a session. It is looked for when it is asked.
+pub(super) struct ConfiguredModel(pub(super) Settings);
+
+#[async_trait]
+impl Model for ConfiguredModel {
+    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
+        let Self(settings) = self;
+        let open = async { Models::open(settings, &settings.profile(None)?, None).await };
+        let models = open.await.map_err(|error: OpenError| {
+            let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+            ToolError::execution(format!("No model can be asked: {error}{hint}"))
+        })?;
+        ProviderModel::new(models.processor).sample(request).await
     }
 }

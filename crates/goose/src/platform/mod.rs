@@ -8,6 +8,7 @@ pub mod chatrecall;
 #[cfg(feature = "code-execution")]
 pub mod code_execution;
 mod extension_manager;
+mod standalone;
 mod summon;
 mod todo;
 pub mod tom;
@@ -19,8 +20,9 @@ use goose_extension::{Extension, Model};
 pub(crate) use self::apps::ProviderModel;
 #[cfg(feature = "code-execution")]
 use self::code_execution::CodeExecution;
+pub(crate) use self::standalone::standalone;
 pub use self::todo::Todo;
-use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches};
+use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches, summon::Summon};
 use crate::{
     agent_manager::Delegation,
     agents::toolset::Toolset,
@@ -48,7 +50,10 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
         "apps" => {
             Some(Arc::new(Apps::new(apps::folder(context.settings.paths()), Arc::clone(context.model))))
         }
-        "chatrecall" => Some(Arc::new(ChatRecall::new(context.store.clone(), context.session.id().clone()))),
+        "chatrecall" => {
+            let current = context.session.id().clone();
+            Some(Arc::new(ChatRecall::new(context.store.clone(), Some(current))))
+        }
         #[cfg(feature = "code-execution")]
         "code_execution" => {
             // The toolset's manager holds the extension.
@@ -60,7 +65,7 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
         "extensionmanager" => {
             Some(Arc::new(ExtensionSwitches::new(context.toolset, context.settings.clone())))
         }
-        "summon" => Some(summon::build(context)),
+        "summon" => Some(Arc::new(Summon::new(context))),
         "todo" => Some(Arc::new(Todo)),
         _ => None,
     }

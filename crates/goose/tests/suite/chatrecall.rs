@@ -24,7 +24,7 @@ fn result(id: &str, output: ToolOutput) -> Step {
 
 async fn current(shelf: &Shelf) -> anyhow::Result<(Session, ChatRecall)> {
     let session = shelf.session(&["the current walrus"]).await?;
-    let extension = ChatRecall::new(shelf.store.clone(), session.id().clone());
+    let extension = ChatRecall::new(shelf.store.clone(), Some(session.id().clone()));
     Ok((session, extension))
 }
 

@@ -5,7 +5,11 @@
 
 mod sources;
 
-use std::{fmt::Write as _, path::PathBuf, sync::Arc};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use goose_extension::{JsonObject, prelude::*};
 
@@ -26,28 +30,77 @@ const MAX_TURNS: u32 = 1_000;
 /// The most extensions that a call may name.
 const MAX_EXTENSIONS: usize = 100;
 
-/// Builds the extension for an agent.
-pub(super) fn build(context: &PlatformContext<'_>) -> Arc<dyn Extension> {
-    let delegation = context.delegation.cloned();
-    let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
-    let (paths, working_dir) = (context.settings.paths().clone(), context.working_dir.to_owned());
-    let knowledge = Knowledge { paths, working_dir, delegation };
-    match may_delegate {
-        true => Arc::new(Summon { knowledge }),
-        false => Arc::new(knowledge),
-    }
-}
-
-/// `summon` for a delegate that may not delegate: only `load`.
-struct Knowledge {
+/// The `summon` extension of an agent.
+pub(super) struct Summon {
     paths: Paths,
     working_dir: PathBuf,
     delegation: Option<Arc<Delegation>>,
+    /// `load`, and `delegate` where the agent may delegate.
+    registry: ToolRegistry,
 }
 
-/// `summon` with both tools.
-struct Summon {
-    knowledge: Knowledge,
+impl Summon {
+    /// The extension of an agent. A delegate that may not delegate further has only `load`.
+    pub(super) fn new(context: &PlatformContext<'_>) -> Self {
+        let delegation = context.delegation.cloned();
+        let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
+        let knowledge = Self::knowledge(context.settings.paths(), context.working_dir);
+        let registry = match may_delegate {
+            true => knowledge.registry.with(Self::delegate_tool()),
+            false => knowledge.registry,
+        };
+        Self { delegation, registry, ..knowledge }
+    }
+
+    /// Only `load`, without a session.
+    pub(super) fn knowledge(paths: &Paths, working_dir: &Path) -> Self {
+        Self {
+            paths: paths.clone(),
+            working_dir: working_dir.to_owned(),
+            delegation: None,
+            registry: ToolRegistry::new().with(Self::load_tool()),
+        }
+    }
+}
+
+// By hand, since the tools of one type differ.
+#[async_trait]
+impl Extension for Summon {
+    fn name(&self) -> &str {
+        "summon"
+    }
+
+    fn description(&self) -> &str {
+        match self.tools() {
+            [_] => "Loads knowledge by name",
+            _ => "Loads knowledge by name and gives tasks to other agents",
+        }
+    }
+
+    fn instructions(&self) -> &str {
+        ""
+    }
+
+    fn tools(&self) -> &[Tool] {
+        self.registry.tools()
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(HashMap::new())
+    }
+
+    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        self.registry.call_tool(self, tool_name, parameters).await
+    }
+
+    async fn call(
+        &self,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.registry.call(self, tool_name, arguments, context).await
+    }
 }
 
 /// The arguments of `delegate`.
@@ -80,8 +133,7 @@ struct DelegateArguments {
     is_async: bool,
 }
 
-#[extension(name = "summon", description = "Loads knowledge by name")]
-impl Knowledge {
+impl Summon {
     /// Load a skill, recipe or agent by name. Without a source: list them. With a task's id: wait for its result.
     #[tool(read_only, open_world = false)]
     async fn load(
@@ -94,22 +146,6 @@ impl Knowledge {
     ) -> ToolResult<String> {
         self.load_source(source, cancel).await
     }
-}
-
-#[extension(name = "summon", description = "Loads knowledge by name and gives tasks to other agents")]
-impl Summon {
-    /// Load a skill, recipe or agent by name. Without a source: list them. With a task's id: wait for its result.
-    #[tool(read_only, open_world = false)]
-    async fn load(
-        &self,
-        /// A name from the list, or the id of a background task
-        source: Option<String>,
-        /// Cancel the task instead of waiting
-        #[arg(default)]
-        cancel: bool,
-    ) -> ToolResult<String> {
-        self.knowledge.load_source(source, cancel).await
-    }
 
     /// Give a task to another agent, which works in a session of its own and returns its answer. Several calls in one
     /// turn run side by side.
@@ -119,11 +155,11 @@ impl Summon {
         Arguments(arguments): Arguments<DelegateArguments>,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let Some(delegation) = &self.knowledge.delegation else {
+        let Some(delegation) = &self.delegation else {
             return Err(ToolError::execution("There is no conversation here that could delegate a task."));
         };
         let is_async = arguments.is_async;
-        let task = self.knowledge.task(delegation, arguments).await?;
+        let task = self.task(delegation, arguments).await?;
         let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
         if is_async {
             let id = delegate.id.clone();
@@ -137,7 +173,7 @@ impl Summon {
     }
 }
 
-impl Knowledge {
+impl Summon {
     async fn load_source(&self, source: Option<String>, cancel: bool) -> ToolResult<String> {
         let source = source.map(|source| source.trim().to_owned()).filter(|source| !source.is_empty());
         let Some(source) = source else { return self.list().await };

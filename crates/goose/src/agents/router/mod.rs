@@ -1,8 +1,42 @@
 //! [`Router`]: finds the agent and mode that a request is for, and the tasks that it consists of, without a model.
+//!
+//! `words` reads the request, `features` is what the linear `classifier` sees of it, with the word classes of `lexicon`. `intent` keeps
+//! requests to change code away from modes that cannot, `language` sends what is not English to the default agent, `own_agents`
+//! matches agents that do not come with goose. `pieces` cuts a request where a task could end, `splitter` decides, `needs` finds
+//! the order.
+
+mod classifier;
+mod decision;
+mod features;
+mod intent;
+mod language;
+mod lexicon;
+mod needs;
+mod own_agents;
+mod pieces;
+mod splitter;
+mod words;
+
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
-use super::{catalog::AgentCatalog, goose_agent};
+pub use self::decision::SURE;
+use self::{
+    classifier::{COUNT, DEFAULT, LABELS, Weights},
+    decision::{Ability, decide, quoted},
+    splitter::{Choice, split},
+    words::words,
+};
+use super::{
+    catalog::{AgentCatalog, AgentOrigin},
+    goose_agent,
+    manifest::AgentMode,
+};
+
+/// The weights of the classifier.
+const WEIGHTS: &[u8] = include_bytes!("weights.bin");
 
 /// The agent and mode for a request, with the tasks that the request consists of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,6 +91,14 @@ pub struct Router<'a> {
     catalog: &'a AgentCatalog,
 }
 
+/// An agent and mode for a text.
+struct Chosen<'a> {
+    agent: &'a str,
+    mode: &'a str,
+    confidence: f32,
+    reason: String,
+}
+
 impl<'a> Router<'a> {
     /// A router to the agents of a catalog.
     pub fn new(catalog: &'a AgentCatalog) -> Self {
@@ -65,16 +107,69 @@ impl<'a> Router<'a> {
 
     /// The route of a request.
     pub fn route(&self, text: &str) -> Route {
-        let (agent, mode) = (goose_agent::NAME.to_owned(), goose_agent::ASSISTANT.to_owned());
-        let known = self.catalog.agents.len();
-        let reason = format!("Nothing speaks for another one of {known} agents.");
-        let task = RoutedTask {
-            id: "1".to_owned(),
-            agent: agent.clone(),
-            mode: mode.clone(),
-            text: text.to_owned(),
-            needs: Vec::new(),
-        };
-        Route { agent, mode, confidence: 0.0, by: RoutedBy::Local, reason, tasks: vec![task] }
+        let abilities = self.abilities();
+        let parts = split(text, |piece| choice(&self.choose(&abilities, piece)));
+        let chosen: Vec<Chosen<'_>> = parts.iter().map(|part| self.choose(&abilities, part.text)).collect();
+        let tasks = parts.iter().zip(&chosen).enumerate().map(|(at, (part, chosen))| RoutedTask {
+            id: (at + 1).to_string(),
+            agent: chosen.agent.to_owned(),
+            mode: chosen.mode.to_owned(),
+            text: part.text.to_owned(),
+            needs: part.needs.iter().map(|needed| (needed + 1).to_string()).collect(),
+        });
+        let tasks: Vec<RoutedTask> = tasks.collect();
+        let confidence = chosen.iter().map(|chosen| chosen.confidence).fold(1.0, f32::min);
+        let reasons: Vec<String> = chosen.iter().map(|chosen| chosen.reason.clone()).collect();
+        let (agent, mode) = chosen
+            .first()
+            .map_or((goose_agent::NAME, goose_agent::ASSISTANT), |first| (first.agent, first.mode));
+        Route {
+            agent: agent.to_owned(),
+            mode: mode.to_owned(),
+            confidence,
+            by: RoutedBy::Local,
+            reason: reasons.join("; "),
+            tasks,
+        }
     }
+
+    /// The abilities of the built-in modes, in the order of the labels.
+    fn abilities(&self) -> [Ability; COUNT] {
+        LABELS.map(|(agent, mode)| {
+            let builtin = self.catalog.agents.iter().filter(|entry| entry.origin == AgentOrigin::Builtin);
+            let mut named = builtin.filter(|entry| entry.manifest.name == agent);
+            match named.find_map(|entry| entry.manifest.mode(mode)) {
+                None => Ability::Absent,
+                Some(mode) if may_edit_all(mode) => Ability::Edits,
+                Some(_) => Ability::ReadsOnly,
+            }
+        })
+    }
+
+    fn choose(&self, abilities: &[Ability; COUNT], text: &str) -> Chosen<'a> {
+        let words = words(text);
+        let decision = decide(&Weights::new(WEIGHTS), abilities, text, &words);
+        match own_agents::best(self.catalog, &words) {
+            Some(own) if own.confidence >= decision.strongest && own.confidence >= own_agents::SURE => {
+                let reason = format!("{} matches the purpose of {}", quoted(&own.words), own.agent);
+                Chosen { agent: own.agent, mode: own.mode, confidence: own.confidence, reason }
+            }
+            _ => {
+                let (agent, mode) = LABELS[decision.label];
+                Chosen { agent, mode, confidence: decision.confidence, reason: decision.reason }
+            }
+        }
+    }
+}
+
+fn choice(chosen: &Chosen<'_>) -> Choice {
+    let is_default = (chosen.agent, chosen.mode) == LABELS[DEFAULT];
+    let mode = features::word_hash(&[chosen.agent, chosen.mode].join("/")) as usize;
+    Choice { mode, confidence: chosen.confidence, is_default }
+}
+
+/// Returns true if a mode may edit any file.
+fn may_edit_all(mode: &AgentMode) -> bool {
+    let is_edit = |group: &str| matches!(group, "edit" | "developer");
+    mode.tool_groups.iter().any(|access| access.files.is_none() && is_edit(&access.group))
 }

@@ -1,0 +1,77 @@
+//! Tells requests to change code from requests that change nothing or write a document.
+
+use super::{lexicon, words::Word};
+
+/// Words before a verb that make it a command.
+const LEADS: &[&str] = &[
+    "please",
+    "pls",
+    "plz",
+    "and",
+    "then",
+    "you",
+    "let's",
+    "lets",
+    "also",
+    "just",
+    "now",
+    "must",
+    "should",
+    "needs",
+    "need",
+    "it",
+    "finally",
+    "afterwards",
+    "directly",
+    "them",
+];
+
+/// Words before a verb that take it back.
+const NEGATIONS: &[&str] = &[
+    "don't", "dont", "not", "without", "never", "no", "before", "how", "to", "would", "could", "if",
+    "whether",
+];
+
+/// The words before a verb and after it that are looked at.
+const BEFORE: usize = 3;
+const AFTER: usize = 7;
+
+/// Classes of the things that a mode makes although it cannot edit every file. A command to change one of them is for the mode.
+const PRODUCTS: &[(&str, &[&str])] = &[
+    ("app_maker", &["app", "small"]),
+    ("app_iterator", &["app", "small"]),
+    ("recipe_maker", &["recipe", "session"]),
+    ("planner", &["plan"]),
+    ("judge", &["judge"]),
+    ("pm", &["document", "pm"]),
+    ("architect", &["document", "arch"]),
+    ("orchestrator", &["extension", "subagent", "history"]),
+];
+
+/// Returns true if the words ask for a change of code, seen from a mode that cannot edit every file: a verb of change as a command,
+/// and nothing that the mode makes as its object.
+pub(crate) fn asks_for_change(words: &[Word], mode: &str) -> bool {
+    let change = lexicon::bit("change");
+    let products = PRODUCTS.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, classes)| classes);
+    let products = products.iter().fold(0, |bits, class| bits | lexicon::bit(class));
+    // Names of small apps and of extensions stand anywhere in a request.
+    let is_anywhere = matches!(mode, "app_maker" | "app_iterator" | "orchestrator");
+    words.iter().enumerate().any(|(at, word)| {
+        let is_verb = lexicon::classes(&word.stem) & change != 0
+            && !word.shown.ends_with("ing")
+            && !word.shown.ends_with("ed");
+        let before = words.get(at.saturating_sub(BEFORE)..at).unwrap_or_default();
+        let is_command =
+            word.begins || before.last().is_some_and(|word| LEADS.contains(&word.shown.as_str()));
+        let is_negated = before.iter().any(|word| NEGATIONS.contains(&word.shown.as_str()));
+        let object = if is_anywhere {
+            words
+        } else {
+            words.get(at + 1..words.len().min(at + 1 + AFTER)).unwrap_or_default()
+        };
+        is_verb
+            && is_command
+            && !is_negated
+            && !object.iter().any(|word| lexicon::classes(&word.stem) & products != 0)
+    })
+}

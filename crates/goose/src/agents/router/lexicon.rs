@@ -1,0 +1,47 @@
+//! Classes of words: words of one kind speak for the same mode, also those that no training example has.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::words::stem;
+
+/// The classes, one in each line: its name, then its words.
+const TEXT: &str = include_str!("lexicon.txt");
+
+/// The classes, read when the first request is routed.
+static CLASSES: LazyLock<Classes> = LazyLock::new(Classes::read);
+
+struct Classes {
+    names: Vec<&'static str>,
+    /// The classes of a word's stem, as bits.
+    of_stem: HashMap<String, u64>,
+}
+
+impl Classes {
+    fn read() -> Self {
+        let mut names = Vec::new();
+        let mut of_stem: HashMap<String, u64> = HashMap::new();
+        for (name, words) in TEXT.lines().filter_map(|line| line.split_once(':')) {
+            let bit = 1 << names.len();
+            names.push(name);
+            for word in words.split_whitespace() {
+                *of_stem.entry(stem(word)).or_default() |= bit;
+            }
+        }
+        Self { names, of_stem }
+    }
+}
+
+/// The names of all classes.
+pub(crate) fn names() -> &'static [&'static str] {
+    &CLASSES.names
+}
+
+/// The classes of a stem, each the bit of its place in [`names`].
+pub(crate) fn classes(stem: &str) -> u64 {
+    CLASSES.of_stem.get(stem).copied().unwrap_or_default()
+}
+
+/// The bit of a class, or no bit for a name that is not one.
+pub(crate) fn bit(class: &str) -> u64 {
+    names().iter().position(|name| *name == class).map_or(0, |at| 1 << at)
+}

@@ -84,6 +84,8 @@ pub enum ToolAction {
         /// The group of each operation. An operation that is not listed belongs to none.
         groups: Vec<(Cow<'static, str>, ToolGroup)>,
     },
+    /// Only calls other tools, each of which is judged by itself.
+    CallsTools,
 }
 
 impl ToolAction {

@@ -156,6 +156,11 @@ impl<'a> CallToJudge<'a> {
             }
     }
 
+    /// Returns true if everything that it does is calls of other tools.
+    pub(super) fn only_calls_tools(&self) -> bool {
+        matches!(self.declared(), Some(ToolAction::CallsTools))
+    }
+
     /// Whether the tool itself says that it destroys something, or does not say that it does not.
     pub(super) fn may_destroy(&self) -> bool {
         let annotations = self.tool.annotations();

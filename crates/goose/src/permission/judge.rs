@@ -309,6 +309,9 @@ impl<'a> Judge<'a> {
         }
         let runs = match self.leeway {
             Leeway::Everything => true,
+            // A program in code mode does nothing by itself, and each of its calls is asked about. Asking for both would teach
+            // people to say yes to a program that they cannot judge, and then to what it does.
+            _ if self.call.only_calls_tools() => true,
             Leeway::Reading => self.call.is_read_only(),
             Leeway::Nothing => false,
         };

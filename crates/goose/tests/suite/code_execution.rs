@@ -84,7 +84,11 @@ fn program(code: &str) -> Turn {
 
 async fn stage(mode: Mode, turns: Vec<Turn>) -> anyhow::Result<Stage> {
     let deny = Rule::parse(Effect::Deny, "desk__secret").map_err(anyhow::Error::msg)?;
-    let permissions = Permissions::new(PermissionOptions::new(mode).with_rules(vec![deny]));
+    stage_with(mode, vec![deny], turns).await
+}
+
+async fn stage_with(mode: Mode, rules: Vec<Rule>, turns: Vec<Turn>) -> anyhow::Result<Stage> {
+    let permissions = Permissions::new(PermissionOptions::new(mode).with_rules(rules));
     let model = ModelServer::scripted(turns)?;
     let stage = Stage::with(Wire::Chat, model, |options| options.with_permissions(permissions)).await?;
     let extensions = stage.exchange.extensions();
@@ -157,6 +161,7 @@ async fn a_denied_call_is_denied_the_same_way_from_code() -> anyhow::Result<()> 
     Ok(())
 }
 
+/// The program itself does nothing, so only its calls are asked about.
 #[tokio::test]
 async fn calls_from_code_are_asked_about_as_parts_of_it() -> anyhow::Result<()> {
     let code = "await desk.page({ number: 1 });\nawait desk.page({ nummer: 2 } as any)";
@@ -169,13 +174,40 @@ async fn calls_from_code_are_asked_about_as_parts_of_it() -> anyhow::Result<()> 
     .await?;
     ensure!(outcome(&events)? == &done());
     let tools: Vec<&str> = asked.iter().map(|(_, tool)| tool.as_str()).collect();
-    assert_eq!(tools, ["programs__execute_typescript", "desk__page"]);
-    assert_eq!(asked[1].0, format!("{}/1", asked[0].0), "the parent is in the id");
+    assert_eq!(tools, ["desk__page"]);
+    let program = events.iter().find_map(|event| match event {
+        Event::ToolStarted { id, name, .. } if name == "programs__execute_typescript" => Some(id),
+        _ => None,
+    });
+    assert_eq!(
+        Some(asked[0].0.as_str()),
+        program.map(|id| format!("{id}/1")).as_deref(),
+        "the parent is in the id"
+    );
     let result = last_result(&stage);
     assert!(
         result.contains("nummer") && result.contains("at line 2"),
         "the tool says what is wrong: {result}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rule_about_programs_holds_in_every_mode() -> anyhow::Result<()> {
+    for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
+        let rule = Rule::parse(Effect::Ask, "programs__execute_typescript").map_err(anyhow::Error::msg)?;
+        let stage =
+            stage_with(mode, vec![rule], vec![program("console.log(1)"), Turn::text("Done.")]).await?;
+        let mut asked = Vec::new();
+        let events = all_with(stage.exchange.reply_to("Go"), |approval: &Approval| {
+            asked.push(approval.tool.clone());
+            Decision::Deny { instead: None }
+        })
+        .await?;
+        ensure!(outcome(&events)? == &done());
+        assert_eq!(asked, ["programs__execute_typescript"], "{mode}");
+        ensure!(last_result(&stage).contains("did not allow"), "{mode}");
+    }
     Ok(())
 }
 

@@ -22,9 +22,12 @@ mod output;
 mod run;
 mod typescript;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
-use goose_extension::prelude::*;
+use goose_extension::{ToolAction, prelude::*};
 
 use self::{
     functions::{Function, Functions},
@@ -36,6 +39,15 @@ use self::{
 const INSTRUCTIONS: &str = "\
 For many tool calls, loops, or results to filter, write one program for execute_typescript instead of calling tools one \
 by one. Look up functions first.";
+
+/// The tools, with what the permissions judge them by.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    let declared = |tool: &Tool| match tool.name() {
+        "execute_typescript" => tool.clone().with_action(ToolAction::CallsTools),
+        _ => tool.clone(),
+    };
+    CodeExecution::tool_registry().tools().iter().map(declared).collect()
+});
 
 /// The `code_execution` extension, for one agent.
 pub struct CodeExecution {
@@ -74,7 +86,11 @@ struct GraphNode {
     description = "Tool calls from TypeScript: many calls, one result",
     instructions = INSTRUCTIONS
 )]
-impl CodeExecution {
+impl Extension for CodeExecution {
+    fn tools(&self) -> &[Tool] {
+        &TOOLS
+    }
+
     /// List the functions that programs can call.
     #[tool(title = "List functions", read_only, idempotent, open_world = false)]
     async fn list_functions(&self) -> String {

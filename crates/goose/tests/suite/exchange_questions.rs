@@ -5,11 +5,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use goose::{
-    agent_manager::OpenOptions,
-    config::{Profile, ProfileExtension},
+    agent_manager::{AgentManager, OpenOptions},
+    config::{Profile, ProfileExtension, Settings, SettingsSource},
     exchange::{Answer, Event, Reply},
     permission::{Mode, PermissionOptions, Permissions},
-    session::{NewSession, SessionStore, Step},
+    session::{NewSession, Session, SessionStore, Step},
 };
 use goose_extension::{ElicitAction, Elicited, Notifier, Requirements, RichRenderable, prelude::*};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
@@ -191,5 +191,35 @@ async fn a_server_uses_the_model_only_with_consent() -> anyhow::Result<()> {
         let asked = stage.model.asked().len();
         assert_eq!(asked, if consent { 3 } else { 2 });
     }
+    Ok(())
+}
+
+/// A server's question goes to the model that works, not to the fast one beside it.
+#[tokio::test]
+async fn a_server_is_answered_by_the_working_model() -> anyhow::Result<()> {
+    let turns = [Turn::call("server__work", json!({})), Turn::text("A poem."), Turn::text("Fine.")];
+    let (world, model) = (World::new()?, ModelServer::scripted(turns)?);
+    let environment = [
+        ("OPENAI_HOST", model.url()),
+        ("OPENAI_API_KEY", "key".to_owned()),
+        ("GOOSE_PROVIDER", "openai".to_owned()),
+        ("GOOSE_MODEL", "gpt-4o".to_owned()),
+        ("GOOSE_ACCELERATOR", "openai:gpt-4o-mini".to_owned()),
+    ];
+    let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
+    let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
+    let options = OpenOptions::new(manager.settings().profile(None)?)
+        .with_session(Session::unsaved())
+        .with_working_dir(world.file(""))
+        .with_extensions([world.server("server", &["--ask", "sampling", "work"])?]);
+    let exchange = manager.open(options).await?;
+    exchange.set_attended(true);
+    let mut reply = exchange.reply_to("Work");
+    let Event::Consent(request) = question(&mut reply).await? else { anyhow::bail!("another question") };
+    assert!(exchange.answer(&request.id, Answer::Consent(true)));
+    assert_eq!(outcome(&all(reply).await?)?, &done());
+    let models: Vec<_> = model.asked().iter().map(|asked| asked.body["model"].clone()).collect();
+    assert_eq!(models, ["gpt-4o", "gpt-4o", "gpt-4o"]);
+    exchange.close().await;
     Ok(())
 }

@@ -25,7 +25,8 @@ const OWN: &str = "developer__";
 const SEPARATOR: &str = "__";
 
 /// Arguments that summarize a call, by preference.
-const TELLING: &[&str] = &["command", "path", "pattern", "query", "url", "uri", "name", "category", "source"];
+const TELLING: &[&str] =
+    &["command", "path", "pattern", "query", "url", "uri", "name", "category", "instructions", "source"];
 
 /// The display name of a tool: `shell`, `memory: remember_memory`.
 pub(crate) fn name(tool: &str) -> Cow<'_, str> {
@@ -172,6 +173,8 @@ mod tests {
         let long = shown("developer__shell", json!({ "command": "x".repeat(100) }));
         assert!(long.ends_with("x…") && long.chars().count() <= 40, "{long}");
         assert_eq!(shown("x__list", json!({})), "▸ x: list");
+        let task = json!({"async": true, "instructions": "Count the files", "source": "judge"});
+        assert_eq!(shown("summon__delegate", task), "▸ summon: delegate  Count the files");
     }
 
     #[test]

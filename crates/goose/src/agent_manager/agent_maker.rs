@@ -120,6 +120,14 @@ impl Binder {
         Ok(Bound { extensions, bindings })
     }
 
+    /// The names of the extensions that an agent in a mode has.
+    pub(super) fn names(&self, mode: &AgentMode) -> Result<Vec<String>, OpenError> {
+        let found = self.bindings(mode)?;
+        let host = self.host_extensions.iter().map(|extension| extension.name().to_owned());
+        let platform = found.platform.iter().map(|builtin| builtin.name.to_owned());
+        Ok(found.services.iter().map(ExtensionConfig::key).chain(platform).chain(host).collect())
+    }
+
     fn bindings(&self, mode: &AgentMode) -> Result<ServiceBindings, OpenError> {
         let used = self.profile.extensions.iter().filter(|extension| mode.can_use(&extension.name, true));
         let required: Vec<&str> =

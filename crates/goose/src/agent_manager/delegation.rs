@@ -9,13 +9,13 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use goose_extension::{Caller, MessageContent, Role, ToolError, ToolResult};
+use goose_extension::{Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
 use goose_providers::RetryPolicy;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{AgentManager, OpenOptions, host_extensions::HostExtension};
+use super::{AgentManager, OpenOptions, agent_maker::Binder, host_extensions::HostExtension};
 use crate::{
     agents::{
         catalog::AgentCatalog,
@@ -144,6 +144,35 @@ impl Delegation {
     /// The agents that a task can be given to.
     pub(crate) fn catalog(&self) -> AgentCatalog {
         AgentCatalog::load(self.manager.settings().paths(), &self.working_dir)
+    }
+
+    /// Checks that a delegate would have these extensions.
+    ///
+    /// # Errors
+    ///
+    /// The text names those that it has.
+    pub(crate) fn check_extensions(
+        &self,
+        (manifest, mode): &(Arc<AgentManifest>, AgentMode),
+        wanted: &[String],
+    ) -> ToolResult<()> {
+        let binder = Binder {
+            manager: self.manager.clone(),
+            profile: self.profile.clone(),
+            extensions: self.extensions.clone(),
+            host_extensions: self.host_extensions.clone(),
+            working_dir: self.working_dir.clone(),
+            only: None,
+        };
+        let known = binder.names(mode).map_err(|error| ToolError::execution(error.to_string()))?;
+        let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) else { return Ok(()) };
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(ToolError::execution(format!(
+            "{}/{} has no extension `{}`. It has: {known}. Without `extensions` it gets all of them.",
+            manifest.name,
+            mode.slug,
+            visible_line(&goose_fs::truncate_chars(unknown, NAME_CHARS)),
+        )))
     }
 
     /// Starts a delegate inside a call. It works until its task is done, it is cancelled, or the session ends.

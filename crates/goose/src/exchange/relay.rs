@@ -4,6 +4,8 @@
 use std::sync::{Arc, Weak};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use goose_extension::visible_line;
+use goose_fs::truncate_chars;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -13,8 +15,11 @@ use super::{
     reply::Reply,
 };
 
+/// The characters of a notice or an answer that are shown as progress.
+const PROGRESS_CHARS: usize = 200;
+
 /// Follows a delegate's reply to its end. Tool calls are shown in the parent's log, questions are asked there and answered
-/// here; text stays with the delegate. Cancelling stops the reply and withdraws its questions.
+/// here. Of notices and the last answer, a line is shown as progress of the call; other text stays with the delegate. Cancelling stops the reply and withdraws its questions.
 pub(crate) async fn relay(
     parent: &Weak<EventHub>,
     call: &str,
@@ -100,6 +105,10 @@ fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
         Event::ToolFinished { id, name, output, end } => {
             (under(&id), Event::ToolFinished { id: under(&id), name, output, end })
         }
+        Event::Notice(notice) => (String::new(), progress(call, &notice)?),
+        Event::Answered(answer) if answer.call_ids().next().is_none() => {
+            (String::new(), progress(call, &answer.text())?)
+        }
         Event::Log { call, content } => (String::new(), Event::Log { call: around(&call), content }),
         Event::Status { call, message } => (String::new(), Event::Status { call: around(&call), message }),
         Event::Approval(approval) => {
@@ -115,4 +124,11 @@ fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
         }
         _ => return None,
     })
+}
+
+/// The beginning of a text as progress of the delegate's call, on one line; none for a text without words.
+fn progress(call: &str, text: &str) -> Option<Event> {
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    let line = truncate_chars(line.trim(), PROGRESS_CHARS);
+    Some(Event::ToolProgress { id: call.to_owned(), message: format!("{}\n", visible_line(&line)) })
 }

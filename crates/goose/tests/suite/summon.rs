@@ -126,16 +126,19 @@ async fn a_delegate_works_in_a_session_of_its_own_and_is_paid_by_its_parent() ->
         ],
         vec![
             Turn::call("developer__shell", json!({"command": "echo four"})).costing(100, 10),
-            Turn::text("There are 4 files.").costing(200, 20),
+            Turn::text("\nThere are 4 files.\u{1b}[2J\nAnd more.").costing(200, 20),
         ],
     )?;
     let office = Office::open(model, auto()).await?;
     let mut reply = office.exchange.reply_to("Work");
     let mut nested = Vec::new();
-    let mut last = None;
+    let (mut progress, mut last) = (Vec::new(), None);
     while let Some(record) = bounded(reply.next_record()).await? {
         if let (Some(parent), Event::ToolStarted { id, name, .. }) = (&record.parent_call, &record.event) {
             nested.push((parent.to_string(), id.clone(), name.clone(), record.task.is_some()));
+        }
+        if let Event::ToolProgress { id, message } = &record.event {
+            progress.push((id.clone(), message.clone()));
         }
         last = Some(record.event.clone());
     }
@@ -147,7 +150,12 @@ async fn a_delegate_works_in_a_session_of_its_own_and_is_paid_by_its_parent() ->
     let result = office.last_result()?;
     let delegates = office.delegates().await?;
     let [session] = &delegates[..] else { anyhow::bail!("{delegates:?}") };
-    assert_eq!(result, format!("There are 4 files.\n\n(session {})", session.id));
+    assert_eq!(result, format!("\nThere are 4 files.\u{1b}[2J\nAnd more.\n\n(session {})", session.id));
+    // The task at the beginning and the answer at the end, a line each.
+    let started = format!("goose-agent/specialist: @judge Count the files (session {})\n", session.id);
+    let of_delegate: Vec<&str> =
+        progress.iter().filter(|(call, _)| call == parent).map(|(_, message)| message.as_str()).collect();
+    assert_eq!(of_delegate, [started.as_str(), "There are 4 files.\\u{1b}[2J\n"]);
     assert_eq!(session.parent.as_ref(), Some(office.exchange.session_id()));
     assert_eq!(session.agent.as_deref(), Some("goose-agent/specialist"));
     office.exchange.close().await;
@@ -225,6 +233,7 @@ async fn modes_without_tools_reach_nothing_through_a_delegate() -> anyhow::Resul
         let model = cast(
             vec![
                 delegate(json!({"instructions": "Judge", "source": mode, "extensions": ["developer"]})),
+                delegate(json!({"instructions": "Judge", "source": mode, "extensions": []})),
                 Turn::text("Fine."),
             ],
             vec![
@@ -236,6 +245,8 @@ async fn modes_without_tools_reach_nothing_through_a_delegate() -> anyhow::Resul
         let office = Office::open(model, auto()).await?;
         assert_eq!(outcome(&all(office.exchange.reply_to("Go")).await?)?, &done());
         let asked = office.model.asked();
+        let refused = asked[1].tool_results().pop().context("a result")?.1;
+        assert!(refused.contains("has no extension `developer`. It has: none."), "{mode}: {refused}");
         let requests: Vec<&Asked> = asked.iter().filter(|asked| !is_boss(asked)).collect();
         assert_eq!(requests.len(), 2, "{mode}");
         assert!(requests[0].tool_names().is_empty(), "{mode}");
@@ -422,6 +433,49 @@ async fn a_delegate_has_the_limits_the_model_and_the_extensions_that_are_said() 
     assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("developer__")), "{names:?}");
     let result = office.last_result()?;
     assert!(result.contains("limit of 2 turns") && result.contains("(session "), "{result}");
+    office.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_extension_is_an_error_that_lists_those_of_the_delegate() -> anyhow::Result<()> {
+    let wanted = |names: &[&str]| delegate(json!({"instructions": "Go", "extensions": names, "async": true}));
+    let model = cast(vec![wanted(&["developer", "devloper"]), Turn::text("Fine.")], Vec::new())?;
+    let office = Office::open(model, auto()).await?;
+    assert_eq!(outcome(&all(office.exchange.reply_to("Go")).await?)?, &done());
+    let result = office.last_result()?;
+    let expected = "goose-agent/specialist has no extension `devloper`. It has: developer, memory, summon.";
+    assert!(result.contains(expected), "{result}");
+    assert_eq!(office.delegates().await?.len(), 0, "nothing was started");
+    office.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notices_of_a_delegate_are_progress_of_its_call() -> anyhow::Result<()> {
+    let world = World::new()?;
+    fs::create_dir_all(world.paths().config.join("agents"))?;
+    let helper = "name: helper\nmodes:\n  - {slug: main, tool_groups: [nonsuch], dependencies: [nonsuch]}\n";
+    fs::write(world.paths().config.join("agents/helper.yaml"), helper)?;
+    let model = cast(
+        vec![delegate(json!({"instructions": "Go", "source": "helper"})), Turn::text("Fine.")],
+        vec![Turn::text("Done.")],
+    )?;
+    let office = Office::in_world(world, model, auto(), &[], Vec::new()).await?;
+    let events = all(office.exchange.reply_to("Go")).await?;
+    assert_eq!(outcome(&events)?, &done());
+    let progress: String = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ToolProgress { message, .. } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect();
+    let lines: Vec<&str> = progress.lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[1].starts_with("helper/main works without one of its services: "), "{lines:?}");
+    let notices = events.iter().filter(|event| matches!(event, Event::Notice(_))).count();
+    assert_eq!(notices, 0, "it is not the parent's");
     office.exchange.close().await;
     Ok(())
 }

@@ -11,7 +11,8 @@ use std::{
     sync::Arc,
 };
 
-use goose_extension::{JsonObject, prelude::*};
+use goose_extension::{JsonObject, prelude::*, visible_line};
+use goose_fs::truncate_chars;
 
 use self::sources::{Kind, Sources};
 use super::PlatformContext;
@@ -29,6 +30,9 @@ const MAX_TURNS: u32 = 1_000;
 
 /// The most extensions that a call may name.
 const MAX_EXTENSIONS: usize = 100;
+
+/// The characters of a task that are shown when it begins.
+const TASK_CHARS: usize = 200;
 
 /// The `summon` extension of an agent.
 pub(super) struct Summon {
@@ -160,7 +164,9 @@ impl Summon {
         };
         let is_async = arguments.is_async;
         let task = self.task(delegation, arguments).await?;
+        let about = about(&task);
         let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
+        context.progress(0.0, None, format!("{about} (session {})\n", delegate.id));
         if is_async {
             let id = delegate.id.clone();
             delegation.keep(delegate);
@@ -236,6 +242,9 @@ impl Summon {
             },
         };
         let agent = agent.map_err(|error| ToolError::execution(error.to_string()))?;
+        if let Some(extensions) = &arguments.extensions {
+            delegation.check_extensions(&agent, extensions)?;
+        }
         if instructions.is_none() && knowledge.is_none() {
             return Err(ToolError::execution(
                 "Give `instructions` with the task. The delegate sees nothing else of this conversation.",
@@ -269,4 +278,12 @@ impl Summon {
         })
         .await?
     }
+}
+
+/// The agent and its task, on one line.
+fn about(task: &DelegateTask) -> String {
+    let (manifest, mode) = &task.agent;
+    let title = task.title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = visible_line(&truncate_chars(&title, TASK_CHARS)).into_owned();
+    format!("{}/{}: {title}", manifest.name, mode.slug)
 }

@@ -46,6 +46,10 @@ bench-engine *ARGS:
 eval-local *ARGS:
     cargo bench -p goose-cli --bench local -- {{ARGS}}
 
+# The same with other tasks: `unseen`, `read_only` or `failing`
+eval-local-set SET *ARGS:
+    cargo bench -p goose-cli --bench local -- --tasks crates/goose-cli/benches/local/{{SET}}.yaml {{ARGS}}
+
 # Accept new compiler messages of the macros' UI tests, after reading them
 accept-ui:
     TRYBUILD=overwrite cargo test -p goose-extension --test suite ui

@@ -17,6 +17,7 @@ const STEP_CHARS: usize = 400;
 #[derive(Default)]
 pub(crate) struct Report {
     kinds: BTreeMap<String, Count>,
+    broken_promises: usize,
     took: Duration,
 }
 
@@ -31,6 +32,7 @@ impl Report {
         let count = self.kinds.entry(task.kind.clone()).or_default();
         count.all += 1;
         count.done += usize::from(problems.is_empty());
+        self.broken_promises += usize::from(task.is_promise() && !problems.is_empty());
         self.took += done.took;
         let mark = if problems.is_empty() { "ok  " } else { "FAIL" };
         let held = if task.held { " (held)" } else { "" };
@@ -53,6 +55,10 @@ impl Report {
         say(&format!("all     {:2} of {:2}, {each:.1} s each", all.done, all.all));
         if all.done * LEAST.1 < all.all * LEAST.0 {
             say(&format!("Fewer than {} of {} tasks are done.", LEAST.0, LEAST.1));
+            std::process::exit(1);
+        }
+        if self.broken_promises > 0 {
+            say("A task with `unchanged` or `facts` has to succeed in every run.");
             std::process::exit(1);
         }
         Ok(())

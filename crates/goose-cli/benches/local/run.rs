@@ -1,6 +1,7 @@
 //! One task in a new folder, done by the real program.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -10,7 +11,10 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::task::Task;
+use crate::{
+    entries::{Entry, entries},
+    task::Task,
+};
 
 /// How often the model may be asked for one task.
 const MAX_TURNS: &str = "12";
@@ -19,8 +23,12 @@ const MAX_TURNS: &str = "12";
 pub(crate) struct Done {
     /// The folder as it is now.
     pub(crate) folder: PathBuf,
+    /// The folder's content before it.
+    pub(crate) before: BTreeMap<PathBuf, Entry>,
     /// The last that the model said.
     pub(crate) answer: String,
+    /// Standard error of the program.
+    pub(crate) errors: String,
     /// What it did, line by line.
     pub(crate) steps: Vec<String>,
     pub(crate) took: Duration,
@@ -36,6 +44,7 @@ pub(crate) fn run(task: &Task, model: Option<&str>) -> anyhow::Result<Done> {
         fs::create_dir_all(path.parent().unwrap_or(&folder))?;
         fs::write(path, content)?;
     }
+    let before = entries(&folder)?;
     let started = Instant::now();
     let config = scratch.path().join("config.yaml");
     fs::write(&config, "")?;
@@ -44,10 +53,11 @@ pub(crate) fn run(task: &Task, model: Option<&str>) -> anyhow::Result<Done> {
     let lines = String::from_utf8_lossy(&output.stdout);
     let events: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut steps: Vec<String> = events.iter().filter_map(step).collect();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        steps.push(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()));
+        steps.push(format!("{}: {}", output.status, errors.trim()));
     }
-    Ok(Done { folder, answer: answer(&events), steps, took, _scratch: scratch })
+    Ok(Done { folder, before, answer: answer(&events), errors, steps, took, _scratch: scratch })
 }
 
 /// The program, as a person with no configuration starts it, but with the model's file and its cache where they are.

@@ -1,6 +1,10 @@
 //! What is asked, and how one sees that it was done.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -23,12 +27,20 @@ pub(crate) struct Task {
     /// What the answer must have; `a|b` means one of them.
     #[serde(default)]
     pub(crate) answer: Vec<String>,
+    /// Texts that the answer must not have.
+    #[serde(default)]
+    pub(crate) answer_lacks: Vec<String>,
     /// The files as they must be afterwards.
     #[serde(default)]
     pub(crate) after: BTreeMap<String, After>,
     /// What commands must print afterwards.
     #[serde(default)]
     pub(crate) prints: Vec<Prints>,
+    /// The folder must be as it was, and there must be an answer.
+    #[serde(default)]
+    pub(crate) unchanged: bool,
+    /// A regular expression that a line of standard error must match: a fact that goose itself reports.
+    pub(crate) facts: Option<String>,
 }
 
 /// How a file must be.
@@ -52,12 +64,23 @@ pub(crate) struct Prints {
 }
 
 impl Task {
-    /// All tasks of a file, or goose's own.
+    /// Reads the tasks of a file, or goose's own.
     pub(crate) fn all(file: Option<&Path>) -> anyhow::Result<Vec<Self>> {
         let text = match file {
-            Some(file) => fs::read_to_string(file).with_context(|| file.display().to_string())?,
+            Some(file) => fs::read_to_string(place(file)).with_context(|| file.display().to_string())?,
             None => TASKS.to_owned(),
         };
         Ok(serde_saphyr::from_str(&text)?)
     }
+
+    /// Returns true for a promise that goose has to keep in every run, not a skill of the model.
+    pub(crate) fn is_promise(&self) -> bool {
+        self.unchanged || self.facts.is_some()
+    }
+}
+
+/// Cargo starts benchmarks in the package's folder; paths may also be given from the root of the workspace.
+fn place(file: &Path) -> PathBuf {
+    let from_root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    if file.exists() { file.to_owned() } else { from_root }
 }

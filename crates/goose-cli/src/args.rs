@@ -72,6 +72,9 @@ pub(crate) struct ConversationArgs {
     /// Show tool arguments and results in full
     #[arg(long, help_heading = SESSION)]
     pub(crate) debug: bool,
+    /// Show which agent answers and why
+    #[arg(long, help_heading = SESSION)]
+    pub(crate) verbose: bool,
 }
 
 /// The model, its configuration, and what it may do.

@@ -22,7 +22,7 @@ use goose::{
 use goose_fs::AtomicFile;
 use serde_json::json;
 
-use super::conversation_setup::with_hint;
+use super::{conversation_setup::with_hint, route};
 use crate::{
     args::JsonArgs,
     escape,
@@ -37,6 +37,7 @@ Examples:
   goose agents list
   goose agents show coding-agent/backend
   goose agents tools coding-agent security --json
+  goose agents route 'Add an endpoint for orders and test it'
   goose agents new reviewer
   goose agents validate .goose/agents/*
 
@@ -89,6 +90,13 @@ pub(crate) enum AgentsCommand {
         #[command(flatten)]
         form: JsonArgs,
     },
+    /// Show which agent a request would go to; runs nothing
+    Route {
+        /// The request
+        text: String,
+        #[command(flatten)]
+        form: JsonArgs,
+    },
     /// Check files with agents
     Validate {
         /// The files
@@ -132,6 +140,7 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
                 shown
             })
         }
+        AgentsCommand::Route { text, form } => route::run(&AgentCatalog::load(&paths, &folder), &text, &form),
         AgentsCommand::Validate { files } => validate(&files),
         AgentsCommand::New { name, project } => {
             let base = if project { folder.join(".goose") } else { paths.config };

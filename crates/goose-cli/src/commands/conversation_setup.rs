@@ -125,7 +125,10 @@ pub(crate) async fn assemble(
     };
     let last = before.as_ref().and_then(|before| before.summary.agent.as_deref());
     if let Some((manifest, mode)) = agent(&wanted, last, paths, &folder, input).await? {
-        options = options.with_agent(manifest, mode);
+        options = match wanted.conversation.agent {
+            Some(_) => options.with_agent(manifest, mode),
+            None => options.with_last_agent(manifest, mode),
+        };
     }
     let exchange = agents.open(said(options, &wanted)?).await.map_err(with_hint)?;
     exchange.set_attended(stderr::can_ask());

@@ -13,6 +13,7 @@ pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod permissions;
 mod project;
+pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod session;
 

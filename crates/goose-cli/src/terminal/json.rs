@@ -166,6 +166,15 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         Event::Log { call, content } => {
             Some(("", json!({ "call_id": call, "log": { "message": content.plain() } })))
         }
+        // Where the agent stays, there is nothing to report.
+        Event::Routed { agent, mode, confidence, by, reason, is_switch: true } => {
+            // Two digits: more would only be the noise of a short float.
+            let confidence = (f64::from(*confidence) * 100.0).round() / 100.0;
+            let routed = json!({
+                "agent": agent, "mode": mode, "confidence": confidence, "by": by, "reason": reason,
+            });
+            Some(("goose", json!({ "routed": routed })))
+        }
         Event::Notice(notice) => log(notice.clone()),
         Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
         Event::Compacted { before, after } => {

@@ -14,6 +14,7 @@ use super::{
     tool_call::{self, Fold, Tail},
 };
 use crate::{
+    commands::route::tier,
     escape,
     output::{FAINT, WARNING},
     stderr,
@@ -58,6 +59,8 @@ pub(crate) enum Detail {
 pub(crate) struct Screen {
     answer: Answer,
     detail: Detail,
+    /// Set if decisions are shown with their reasons.
+    explains: bool,
     /// Whether standard error is a terminal.
     is_seen: bool,
     activity: Option<Activity>,
@@ -85,12 +88,19 @@ impl Screen {
         Self {
             answer: Answer::new(),
             detail,
+            explains: false,
             is_seen: stderr::is_seen(),
             activity: None,
             tail: Tail::default(),
             calls: Vec::new(),
             cost: None,
         }
+    }
+
+    /// Shows decisions with their reasons, at a terminal or not.
+    pub(crate) fn explaining(mut self, explains: bool) -> Self {
+        self.explains = explains;
+        self
     }
 
     /// The last reported cost of the conversation.
@@ -131,6 +141,16 @@ impl Screen {
             call.is_last = false;
         }
         Ok(())
+    }
+
+    /// Shows a decision: its reason where that is wanted, otherwise only what changes.
+    fn decision(&mut self, words: &str, reason: &str, is_change: bool) -> io::Result<()> {
+        let words = escape::line(words);
+        match (self.explains, is_change) {
+            (true, _) => self.say(&format!("{FAINT}{words}: {}{FAINT:#}", escape::line(reason))),
+            (false, true) => self.line(&format!("{FAINT}{words}.{FAINT:#}")),
+            (false, false) => Ok(()),
+        }
     }
 
     fn end_line(&mut self) -> io::Result<()> {
@@ -240,6 +260,10 @@ impl Screen {
 impl View for Screen {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
+            Event::Routed { agent, mode, confidence, by, reason, is_switch } => {
+                let reason = format!("{reason} ({})", tier(*by, *confidence));
+                self.decision(&format!("{agent}/{mode} answers"), &reason, *is_switch)?;
+            }
             Event::Asking { .. } => self.begin("thinking"),
             Event::Text(text) => self.text(text)?,
             Event::Thinking(text) => self.tail.push(text),

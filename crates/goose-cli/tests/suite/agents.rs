@@ -64,7 +64,7 @@ fn a_new_agent_is_valid_and_can_be_used() -> anyhow::Result<()> {
         .flatten()
         .filter_map(|agent| agent["name"].as_str())
         .collect();
-    assert_eq!(names, ["goose-agent", "coding-agent", "reviewer"]);
+    assert_eq!(names, ["goose-agent", "coding-agent", "orchestrator", "reviewer"]);
     let manifest = home.run(&["agents", "show", "reviewer", "--json"])?.json()?;
     assert_eq!(manifest["modes"][0]["slug"], "main");
 
@@ -177,5 +177,49 @@ fn top_of_mind_comes_with_each_request() -> anyhow::Result<()> {
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     let asked = server.asked()[0].body["messages"].to_string();
     ensure!(asked.contains("Geese first.") && asked.contains("The pond is frozen."), "{asked}");
+    Ok(())
+}
+
+#[test]
+fn a_route_is_shown_and_nothing_is_run() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let json = home.run(&["agents", "route", "--json", "@security look for holes"])?.json()?;
+    let expected = json!({
+        "agent": "coding-agent", "mode": "security", "confidence": 1.0, "by": "user", "reason": "the request names it",
+        "tasks": [{
+            "id": "1", "agent": "coding-agent", "mode": "security", "text": "@security look for holes", "needs": [],
+        }],
+    });
+    assert_eq!(json, expected);
+    let keys: Vec<&String> = json.as_object().context("an object")?.keys().collect();
+    assert_eq!(keys, ["agent", "mode", "confidence", "by", "reason", "tasks"]);
+    let plain = home.run(&["agents", "route", "What is the capital of France?"])?;
+    assert_eq!((plain.code, plain.stderr.as_str()), (Some(0), ""), "{plain:?}");
+    ensure!(plain.stdout.starts_with("goose-agent/assistant"), "{plain:?}");
+    let unclear = home.run(&["agents", "route", "@coding-agent/nothing do it"])?;
+    assert_eq!(unclear.code, Some(1));
+    ensure!(unclear.stderr.contains("no mode 'nothing'"), "{unclear:?}");
+    assert_eq!(home.run(&["agents", "route", " "])?.code, Some(1));
+    ensure!(home.run(&["session", "list", "--json"])?.json()?["sessions"] == json!([]), "no session");
+    Ok(())
+}
+
+#[test]
+fn verbose_says_which_agent_answers_and_why() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("Paris."), Turn::text("Fine.")])?;
+    let run: Run = goose(&home, &server, &["run", "--verbose", "-t", "What is the capital of France?"])
+        .output()?
+        .try_into()?;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    ensure!(run.stderr.contains("goose-agent/assistant answers: "), "{run:?}");
+    let lines = ["run", "--output-format", "stream-json", "-t", "@security is it safe?"];
+    let run: Run = goose(&home, &server, &lines).output()?.try_into()?;
+    let first: Value = serde_json::from_str(run.stdout.lines().next().context("a line")?)?;
+    assert_eq!(
+        (&first["type"], &first["routed"]["mode"], &first["routed"]["by"]),
+        (&json!("notification"), &json!("security"), &json!("user")),
+        "{run:?}"
+    );
     Ok(())
 }

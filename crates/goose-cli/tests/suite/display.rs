@@ -100,7 +100,7 @@ fn log_entries_are_shown_again_on_resume() -> anyhow::Result<()> {
     let plan = Turn::call("todo__todo_write", json!({"content": "- [ ] feed the geese"}));
     let server = ModelServer::scripted([plan, Turn::text("Planned.")])?;
     let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    say(&terminal, "Make a plan", "Planned.")?;
+    say(&terminal, "Begin", "Planned.")?;
     let screen = terminal.screen();
     ensure!(screen.contains("feed the geese"), "{screen}");
     terminal.send("\x04")?;

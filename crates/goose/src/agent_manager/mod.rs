@@ -41,7 +41,7 @@ use self::{
 };
 use crate::{
     agents::{
-        agent::Agent,
+        agent::{Agent, ChosenBy},
         extension_manager::{ManagerError, ManagerOptions},
         goose_agent,
     },
@@ -50,8 +50,8 @@ use crate::{
     },
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
-        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, SessionNotifier, SessionTasks,
-        prepare,
+        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, Routing, SessionNotifier,
+        SessionTasks, prepare,
     },
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     platform::{self, tom::TopOfMind},
@@ -61,6 +61,9 @@ use crate::{
 
 /// The setting that says what may be done without asking.
 const MODE: &str = "GOOSE_MODE";
+
+/// The setting that switches off routing and splitting.
+const ORCHESTRATOR_DISABLED: &str = "GOOSE_ORCHESTRATOR_DISABLED";
 
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
@@ -227,7 +230,9 @@ impl AgentManager {
         let bound = binder.bind(&options.mode).await?;
         let hints = self.hints(&folder)?;
         // As late as possible: until here, the store has been opening at the same time.
-        let SessionState { session, steps, is_unfinished, agent: last_agent } = chosen.ready().await?;
+        let SessionState { session, steps, is_unfinished, agent: last_agent, chosen_by } =
+            chosen.ready().await?;
+        let is_root = options.origin.is_none();
         let origin = options.origin.unwrap_or_default();
         let history = History::new(steps, is_unfinished, origin.payer.clone());
         let events = EventHub::new(session.id().clone());
@@ -260,12 +265,18 @@ impl AgentManager {
             model: history.session_model(&models),
             delegation: Some(Arc::new(delegation)),
         };
-        let agent = maker.agent_with(bound, options.manifest, options.mode).await?;
-        if last_agent.unwrap_or_else(default_agent) != agent.id() {
-            events.store_later(Step::ModeChanged { permission: None, agent: Some(agent.id()) });
+        let mut agent = maker.agent_with(bound, options.manifest, options.mode).await?;
+        let is_last = last_agent.unwrap_or_else(default_agent) == agent.id();
+        agent.chosen_by = match options.chosen_by {
+            ChosenBy::Default if is_last => chosen_by,
+            named => named,
+        };
+        if !is_last || agent.chosen_by != chosen_by {
+            events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
         }
         Ok(Exchange::new(Parts {
             agents: Arc::new(maker),
+            routing: self.routing(is_root),
             models,
             top_of_mind: self.top_of_mind(&folder)?,
             tasks,
@@ -376,6 +387,15 @@ impl AgentManager {
             Some(names) => hints::load(places, &names),
             None => hints::load(places, hints::DEFAULT_NAMES),
         })
+    }
+
+    /// The choice of agents for requests: in sessions of the user, unless it is switched off.
+    fn routing(&self, is_root: bool) -> Routing {
+        match is_root {
+            true if self.settings.is_on(ORCHESTRATOR_DISABLED) => Routing::Off,
+            true => Routing::on(),
+            false => Routing::Delegate,
+        }
     }
 
     /// The text that the user wants the model to see, unless the configuration switches `tom` off.

@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::{delegation::DelegateOrigin, host_extensions::HostExtension};
 use crate::{
     agents::{
+        agent::ChosenBy,
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
     },
     config::{ExtensionConfig, Profile},
     permission::Permissions,
-    session::{LoadedSession, PendingSession, Session, StoreError, StoredStep},
+    session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
 
 /// The session that a conversation is kept in: a new one, or one that is resumed.
@@ -23,24 +24,42 @@ pub struct SessionState {
     pub(crate) session: Session,
     pub(crate) steps: Vec<StoredStep>,
     pub(crate) is_unfinished: bool,
-    /// The agent that it was last used with.
+    /// The agent that it was last used with,
     pub(crate) agent: Option<String>,
+    /// and why.
+    pub(crate) chosen_by: ChosenBy,
 }
 
 impl From<Session> for SessionState {
     fn from(session: Session) -> Self {
-        Self { session, steps: Vec::new(), is_unfinished: false, agent: None }
+        Self { session, steps: Vec::new(), is_unfinished: false, agent: None, chosen_by: ChosenBy::Default }
     }
 }
 
 impl From<LoadedSession> for SessionState {
     fn from(opened: LoadedSession) -> Self {
+        let chosen_by = last_choice(&opened);
         Self {
+            chosen_by,
             session: opened.session,
             steps: opened.steps,
             is_unfinished: opened.unfinished,
             agent: opened.summary.agent,
         }
+    }
+}
+
+/// The reason why a session has its agent. One that is there from the beginning was named, as a delegate's is.
+fn last_choice(opened: &LoadedSession) -> ChosenBy {
+    let change = opened.steps.iter().rev().find_map(|stored| match &stored.step {
+        Step::ModeChanged { agent: Some(_), routed, .. } => Some(*routed),
+        _ => None,
+    });
+    match change {
+        Some(true) => ChosenBy::Routing,
+        Some(false) => ChosenBy::User,
+        None if opened.summary.agent.is_some() => ChosenBy::User,
+        None => ChosenBy::Default,
     }
 }
 
@@ -66,6 +85,8 @@ pub struct OpenOptions {
     pub(super) profile: Profile,
     pub(super) manifest: Arc<AgentManifest>,
     pub(super) mode: AgentMode,
+    /// The reason for this agent; the session's own where it is resumed.
+    pub(super) chosen_by: ChosenBy,
     pub(super) session: Option<ChosenSession>,
     pub(super) working_dir: Option<PathBuf>,
     pub(super) notifier: Arc<dyn Notifier>,
@@ -91,6 +112,7 @@ impl OpenOptions {
             profile,
             manifest,
             mode,
+            chosen_by: ChosenBy::Default,
             session: None,
             working_dir: None,
             notifier: Arc::new(SilentNotifier),
@@ -107,15 +129,21 @@ impl OpenOptions {
         }
     }
 
-    /// With another agent, in one of its modes.
+    /// With an agent that the user named, in one of its modes. No request is routed to another one.
     pub fn with_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
+        (self.manifest, self.mode, self.chosen_by) = (manifest, mode, ChosenBy::User);
+        self
+    }
+
+    /// With the agent that the session was last used with.
+    pub fn with_last_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
         (self.manifest, self.mode) = (manifest, mode);
         self
     }
 
-    /// With another mode.
+    /// With another mode, which the user named.
     pub fn with_mode(mut self, mode: AgentMode) -> Self {
-        self.mode = mode;
+        (self.mode, self.chosen_by) = (mode, ChosenBy::User);
         self
     }
 

@@ -32,6 +32,20 @@ pub struct Agent {
     pub options: RequestOptions,
     /// The dependencies of the mode that are not there.
     pub unresolved: Vec<UnresolvedService>,
+    /// The reason why it is the agent of its session.
+    pub chosen_by: ChosenBy,
+}
+
+/// The reason why an agent is the agent of its session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The session began with it.
+    #[default]
+    Default,
+    /// The user named it. It stays until they name another one.
+    User,
+    /// A request was routed to it.
+    Routing,
 }
 
 impl Agent {
@@ -64,6 +78,7 @@ impl Agent {
             instructions: Vec::new(),
             options: RequestOptions::default(),
             unresolved: Vec::new(),
+            chosen_by: ChosenBy::default(),
         }
     }
 }
@@ -85,6 +100,16 @@ impl ActiveAgent {
     pub(crate) fn replace(&self, agent: Arc<Agent>) -> Arc<Agent> {
         let mut now = self.0.write();
         std::mem::replace(&mut now, agent)
+    }
+
+    /// Puts another agent in the place of the given one. Returns false if that is no longer the agent.
+    pub(crate) fn replace_if(&self, present: &Arc<Agent>, agent: &Arc<Agent>) -> bool {
+        let mut now = self.0.write();
+        let is_present = Arc::ptr_eq(&now, present);
+        if is_present {
+            *now = Arc::clone(agent);
+        }
+        is_present
     }
 }
 

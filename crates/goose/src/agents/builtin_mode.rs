@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use super::{
     coding_agent, goose_agent,
     manifest::{AgentManifest, AgentMode, FileRestriction, GroupAccess, Metadata},
+    orchestrator_agent,
 };
 
 /// The agents that come with goose.
-const AGENTS: [&BuiltinAgent; 2] = [&goose_agent::GOOSE_AGENT, &coding_agent::CODING_AGENT];
+const AGENTS: [&BuiltinAgent; 3] =
+    [&goose_agent::GOOSE_AGENT, &coding_agent::CODING_AGENT, &orchestrator_agent::ORCHESTRATOR_AGENT];
 
 /// An agent that comes with goose.
 pub(super) struct BuiltinAgent {

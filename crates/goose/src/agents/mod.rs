@@ -10,6 +10,8 @@ pub mod coding_agent;
 pub mod extension_manager;
 pub mod goose_agent;
 pub mod manifest;
+mod mention;
+pub mod orchestrator_agent;
 pub mod router;
 pub mod service_binding;
 mod tool_filter;

@@ -14,6 +14,7 @@ use super::{
     ConfigError, ConfigFile, KeyringSecrets, Place, SettingsSource,
     file::read_capped,
     keyring::Keyring,
+    settings::is_no,
     yaml::{self, Pick},
 };
 
@@ -195,8 +196,7 @@ pub(super) fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) ->
     let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
     let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
     let written = written.or_else(in_file);
-    written
-        .is_some_and(|text| !matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off"))
+    written.is_some_and(|text| !is_no(&text))
 }
 
 /// People do write keys into `config.yaml`.

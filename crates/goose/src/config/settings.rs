@@ -74,7 +74,13 @@ impl Settings {
         }
     }
 
-    /// The same from the command line alone, which is stronger than a profile.
+    /// Returns true if a switch is set: `true`, `1` and everything else that is not a clear no.
+    pub fn is_on(&self, key: &str) -> bool {
+        let text = self.get::<String>(key).unwrap_or_else(|error| Some(error.to_string()));
+        text.is_some_and(|text| !is_no(&text))
+    }
+
+    /// The value of a key from the command line alone, which is stronger than a profile.
     pub(super) fn get_flag<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         if self.0.source.flags.contains_key(key) { self.get(key) } else { Ok(None) }
     }
@@ -192,6 +198,11 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings").field("source", &self.0.source).finish_non_exhaustive()
     }
+}
+
+/// Returns true for a value that clearly means no.
+pub(super) fn is_no(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
 }
 
 /// The user's entries, with the project's in their places.

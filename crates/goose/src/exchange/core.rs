@@ -15,6 +15,7 @@ use super::{
     handle::Exchange,
     models::ActiveModels,
     repetition::DEFAULT_MAX_REPETITIONS,
+    routing::Routing,
     usage_ledger::{SessionModel, UsageLedger},
 };
 use crate::{
@@ -42,6 +43,7 @@ pub(super) struct Core {
     pub(super) final_output: Option<FinalOutput>,
     pub(super) agent: ActiveAgent,
     pub(super) agents: Arc<dyn AgentSource>,
+    pub(super) routing: Routing,
     pub(super) permissions: Arc<Permissions>,
     pub(super) session: Session,
     pub(super) events: Arc<EventHub>,
@@ -102,6 +104,8 @@ pub(crate) struct Parts {
     pub(crate) agent: Agent,
     /// The source of other agents.
     pub(crate) agents: Arc<dyn AgentSource>,
+    /// The choice of agents for requests.
+    pub(crate) routing: Routing,
     pub(crate) session: Session,
     pub(crate) history: History,
     pub(crate) permissions: Arc<Permissions>,
@@ -179,6 +183,7 @@ impl Exchange {
             final_output: parts.final_output,
             agent,
             agents: parts.agents,
+            routing: parts.routing,
             permissions: parts.permissions,
             events: parts.events,
             session: parts.session,

@@ -9,11 +9,29 @@ use goose_extension::{
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
+use crate::agents::router::RoutedBy;
+
 /// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
+    /// The agent for the request was chosen. Reported before the model is asked; not where the session's agent was named by the
+    /// user.
+    Routed {
+        /// The agent.
+        agent: String,
+        /// The slug of its mode.
+        mode: String,
+        /// The probability that agent and mode are right, from 0 to 1.
+        confidence: f32,
+        /// The tier that decided.
+        by: RoutedBy,
+        /// The reason, in a sentence.
+        reason: String,
+        /// True if another agent answered before.
+        is_switch: bool,
+    },
     /// The model is asked.
     Asking {
         /// Count of questions to the model in this reply, from 1.

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use goose_extension::{Message, MessageContent};
+use goose_extension::Message;
 use goose_providers::Provider;
 
 use super::{
-    core::Core,
     event::Event,
     handle::Exchange,
     reply::Reply,
@@ -14,9 +13,10 @@ use super::{
 };
 use crate::{
     agents::{
-        agent::Agent,
+        agent::{Agent, ChosenBy},
         goose_agent,
         manifest::{AgentManifest, AgentMode},
+        router::RoutedBy,
     },
     session::synthetic_message,
 };
@@ -45,10 +45,9 @@ pub(super) struct Host {
 }
 
 impl Guest {
-    /// The agent that a message names at its beginning, if there is one of that name.
-    pub(super) fn mentioned(core: &Core, message: &Message) -> Option<Self> {
-        let (manifest, mode) = core.agents.catalog().find(mentioned(message)?).ok()?;
-        Some(Self { manifest, mode, model: None })
+    /// An agent that a message names.
+    pub(super) fn named(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
+        Self { manifest, mode, model: None }
     }
 }
 
@@ -56,8 +55,17 @@ impl ReplyTask {
     /// Lets another agent make this reply.
     pub(super) async fn begin_guest(&mut self, guest: Guest) -> StepResult<()> {
         let made = self.core.agents.make(guest.manifest, guest.mode).await;
-        let agent = Arc::new(made.map_err(|reason| Abort::failed(reason, None))?);
-        self.emit(Event::Notice(format!("{} answers.", agent.id())));
+        let mut agent = made.map_err(|reason| Abort::failed(reason, None))?;
+        agent.chosen_by = ChosenBy::User;
+        let agent = Arc::new(agent);
+        self.emit(Event::Routed {
+            agent: agent.manifest.name.clone(),
+            mode: agent.mode.slug.clone(),
+            confidence: 1.0,
+            by: RoutedBy::User,
+            reason: "it was asked for".to_owned(),
+            is_switch: true,
+        });
         let model = guest.model.map(|model| self.core.models.swap_processor(model));
         let host = self.core.agent.replace(Arc::clone(&agent));
         self.host = Some(Host { agent: host, model, guest: agent });
@@ -106,11 +114,4 @@ impl Exchange {
         let guest = Guest { manifest, mode, model };
         Ok(Reply::begin(&self.core, Some(synthetic_message(WRITE_PLAN)), Some(guest)))
     }
-}
-
-/// The name after an `@` at the beginning of a message, where more follows. `@./file` is a file.
-fn mentioned(message: &Message) -> Option<&str> {
-    let said = message.content.iter().find(|part| !part.is_aside()).and_then(MessageContent::as_text)?;
-    let (name, rest) = said.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
-    (!name.is_empty() && !name.contains('.') && !rest.trim().is_empty()).then_some(name)
 }

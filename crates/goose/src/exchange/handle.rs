@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     agents::{
-        agent::Agent,
+        agent::{Agent, ChosenBy},
         catalog::AgentCatalog,
         extension_manager::ExtensionManager,
         manifest::{AgentManifest, AgentMode},
@@ -67,7 +67,7 @@ impl Exchange {
     }
 
     /// Goes on with another agent: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has. Returns its
-    /// name with its mode.
+    /// name with its mode. From here on no request is routed to another one.
     ///
     /// # Errors
     ///
@@ -85,10 +85,11 @@ impl Exchange {
     ///
     /// Returns the reason for the user if its extensions do not fit together. The agent stays as it was.
     pub async fn set_agent(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<String, String> {
-        let agent = Arc::new(self.core.agents.make(manifest, mode).await?);
+        let mut agent = self.core.agents.make(manifest, mode).await?;
+        agent.chosen_by = ChosenBy::User;
         let name = agent.id();
-        let earlier = self.core.agent.replace(agent);
-        self.core.events.store_later(Step::ModeChanged { permission: None, agent: Some(name.clone()) });
+        let earlier = self.core.agent.replace(Arc::new(agent));
+        self.core.events.store_later(Step::agent_changed(name.clone(), ChosenBy::User));
         earlier.extensions.close().await;
         Ok(name)
     }
@@ -107,7 +108,11 @@ impl Exchange {
     pub fn set_mode(&self, mode: Mode) {
         if self.core.permissions.mode() != mode {
             self.core.permissions.set_mode(mode);
-            self.core.events.store_later(Step::ModeChanged { permission: Some(mode), agent: None });
+            self.core.events.store_later(Step::ModeChanged {
+                permission: Some(mode),
+                agent: None,
+                routed: false,
+            });
         }
     }
 

@@ -25,7 +25,10 @@ use super::{
     repetition::Repetition,
     sanitize_output::sanitize_output,
 };
-use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
+use crate::{
+    agents::router::Route,
+    session::{GO_ON, Step, StoreError, says_nothing, synthetic_message},
+};
 
 /// Reminders that a model gets to say something before the reply ends.
 const MAX_REMINDERS: u32 = 2;
@@ -136,7 +139,8 @@ impl ReplyTask {
     }
 
     async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
-        self.begin(message, guest).await?;
+        // A route with several tasks is split here. Until tasks can be run, it is one request to the route's agent.
+        let _route = self.begin(message, guest).await?;
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;
@@ -150,29 +154,36 @@ impl ReplyTask {
         }
     }
 
-    /// Closes what was left open, and stores the user's message.
-    async fn begin(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<()> {
+    /// Closes what was left open, chooses the agent, and stores the user's message. Returns the route, where the request was
+    /// routed.
+    async fn begin(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Option<Route>> {
         self.close_interrupted().await?;
-        let guest = guest.or_else(|| Guest::mentioned(&self.core, message.as_ref()?));
-        if let Some(guest) = guest {
-            self.begin_guest(guest).await?;
+        if message.as_ref().is_some_and(says_nothing) {
+            return Err(empty());
         }
+        let route = match (guest, &message) {
+            (Some(guest), _) => {
+                self.begin_guest(guest).await?;
+                None
+            }
+            (None, Some(message)) => self.choose_agent(message).await?,
+            (None, None) => None,
+        };
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
-            (Some(message), _) if says_nothing(&message) => return Err(empty()),
             (Some(message), _) => {
                 let message = self.with_changed_prompts(message).await;
                 let message = self.core.with_surroundings(message, &self.state.conversation);
                 self.with_top_of_mind(message).await
             }
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
-            (None, Some(_)) => return Ok(()),
+            (None, Some(_)) => return Ok(None),
             (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
         };
         self.record(Step::Message { message }).await?;
         match self.state.conversation.messages().is_empty() {
             true => Err(empty()),
-            false => Ok(()),
+            false => Ok(route),
         }
     }
 

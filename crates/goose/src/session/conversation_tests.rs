@@ -92,7 +92,7 @@ fn for_the_user_only(id: &str) -> [Step; 4] {
     let (parent, output) = (id.to_owned(), ToolOutput::text("nested"));
     [
         Step::Log { content: "ran".into(), call: Some(id.into()) },
-        Step::ModeChanged { permission: Some(Mode::Chat), agent: None },
+        Step::ModeChanged { permission: Some(Mode::Chat), agent: None, routed: false },
         Step::NestedCall { parent: parent.clone(), id: id.into(), name: "tool".into(), arguments: json!({}) },
         Step::NestedResult { parent, id: id.into(), output },
     ]

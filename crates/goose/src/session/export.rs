@@ -105,7 +105,7 @@ impl Page {
             Step::NestedCall { name, arguments, .. } => self.call(name, arguments, NESTED),
             Step::NestedResult { output, .. } => self.result(output, NESTED),
             Step::Log { content, .. } => self.log(content),
-            Step::ModeChanged { permission, agent } => {
+            Step::ModeChanged { permission, agent, .. } => {
                 let permission = permission.map(|mode| format!("Permission mode: {mode}"));
                 let agent = agent.as_ref().map(|agent| format!("Agent: {agent}"));
                 self.note(&[permission, agent].into_iter().flatten().collect::<Vec<_>>().join("\n"));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Session, SessionSummary};
-use crate::permission::Mode;
+use crate::{agents::agent::ChosenBy, permission::Mode};
 
 /// Something that happened in a session. Its JSON form is what the store holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +70,9 @@ pub enum Step {
         /// The new agent with its mode, such as `goose-agent/assistant`, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
+        /// True if goose chose the agent for a request, false if the user did.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        routed: bool,
     },
     /// A running tool has called another tool. The model sees the result of the outer call only.
     NestedCall {
@@ -95,6 +98,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// The step of a session whose agent changed.
+    pub(crate) fn agent_changed(agent: String, chosen_by: ChosenBy) -> Self {
+        Self::ModeChanged { permission: None, agent: Some(agent), routed: chosen_by != ChosenBy::User }
+    }
+
     /// Returns the name of its kind, as in its JSON form.
     pub fn kind(&self) -> &'static str {
         match self {

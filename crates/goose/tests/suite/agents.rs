@@ -45,6 +45,7 @@ const MODES: &[(&str, &[&str])] = &[
     ("coding-agent/security", &["read", "memory"]),
     ("coding-agent/sre", &["read", "edit", "developer__shell", "memory"]),
     ("coding-agent/devsecops", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    ("orchestrator/orchestrator", &["summon", "extensionmanager", "chatrecall"]),
 ];
 
 const READ: &[&str] = &["read", "tree", "search", "analyze", "plan"];

@@ -36,6 +36,7 @@ mod http_faults;
 mod kinds;
 mod leftovers;
 mod listing_cache;
+mod orchestrator;
 mod permission;
 mod permission_attacks;
 mod permission_bypasses;

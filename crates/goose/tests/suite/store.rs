@@ -95,7 +95,11 @@ fn one_of_each() -> Vec<Step> {
             content: RichRenderable::Diff { path: "a.rs".into(), unified: "-a\n+b".into() },
             call: None,
         },
-        Step::ModeChanged { permission: Some(Mode::Approve), agent: Some("goose-agent/assistant".into()) },
+        Step::ModeChanged {
+            permission: Some(Mode::Approve),
+            agent: Some("goose-agent/assistant".into()),
+            routed: true,
+        },
         Step::NestedCall {
             parent: "1".into(),
             id: "1.1".into(),
@@ -239,7 +243,7 @@ async fn a_reply_without_an_end_is_noticed() -> anyhow::Result<()> {
     assert!(unfinished().await?);
     session.append(&ended()).await?;
     assert!(!unfinished().await?);
-    session.append(&Step::ModeChanged { permission: Some(Mode::Chat), agent: None }).await?;
+    session.append(&Step::ModeChanged { permission: Some(Mode::Chat), agent: None, routed: false }).await?;
     session.append(&Step::Log { content: "a tool has ended late".into(), call: None }).await?;
     assert!(!unfinished().await?);
     Ok(())

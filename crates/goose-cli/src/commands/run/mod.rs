@@ -81,8 +81,7 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
             interactive(&args, assembled, input, signals, message).await
         }
         OutputFormat::Text => {
-            let mut view =
-                TextView { screen: Screen::new(detail(&args)), is_structured: args.schema.is_some() };
+            let mut view = TextView { screen: screen(&args), is_structured: args.schema.is_some() };
             let ended = once(assembled, &input, signals, message, &mut view).await;
             Ok(ended?)
         }
@@ -105,6 +104,10 @@ fn detail(args: &RunArgs) -> Detail {
     }
 }
 
+fn screen(args: &RunArgs) -> Screen {
+    Screen::new(detail(args)).explaining(args.conversation.verbose)
+}
+
 async fn interactive(
     args: &RunArgs,
     assembled: Assembled,
@@ -112,7 +115,7 @@ async fn interactive(
     signals: Signals,
     message: String,
 ) -> anyhow::Result<ExitCode> {
-    let mut chat = Chat::new(assembled, input, signals, Screen::new(detail(args)));
+    let mut chat = Chat::new(assembled, input, signals, screen(args));
     if !message.is_empty()
         && let Some(code) = chat.reply(message.into()).await?
     {

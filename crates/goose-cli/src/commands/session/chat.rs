@@ -80,7 +80,8 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
         };
         let detail = if args.conversation.debug { Detail::Full } else { Detail::Usual };
         let extent = if args.history { Extent::Whole } else { Extent::Short };
-        let chat = Chat::new(assembled, input, signals, Screen::new(detail));
+        let chat =
+            Chat::new(assembled, input, signals, Screen::new(detail).explaining(args.conversation.verbose));
         chat.greet(extent)?;
         chat.talk().await
     })

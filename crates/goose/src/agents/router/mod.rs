@@ -20,7 +20,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::decision::SURE;
 use self::{
@@ -55,6 +55,18 @@ pub struct Route {
     pub tasks: Vec<RoutedTask>,
 }
 
+impl Route {
+    /// Returns true if the route is more than a guess.
+    pub fn is_sure(&self) -> bool {
+        self.confidence > SURE
+    }
+
+    /// The agent with its mode, such as `coding-agent/backend`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.agent, self.mode)
+    }
+}
+
 /// A task of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RoutedTask {
@@ -71,7 +83,7 @@ pub struct RoutedTask {
 }
 
 /// The tier that decided on a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RoutedBy {

@@ -1,0 +1,74 @@
+//! `@name` at the beginning of a message: the agent that the message is for. Anywhere else, and as `@./…`, it is a file.
+
+use std::sync::Arc;
+
+use super::{
+    catalog::{AgentCatalog, UnknownAgent},
+    manifest::{AgentManifest, AgentMode},
+};
+
+impl AgentCatalog {
+    /// Returns the agent that a message names at its beginning, if there is one of that name: `@AGENT`, `@AGENT/MODE`, or
+    /// `@MODE` where only one agent has it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if several agents have the mode, or the agent does not have it.
+    pub fn mentioned(&self, text: &str) -> Result<Option<(Arc<AgentManifest>, AgentMode)>, UnknownAgent> {
+        let Some(name) = mentioned(text) else { return Ok(None) };
+        match self.find(name) {
+            Ok(found) => Ok(Some(found)),
+            // A person's name, a file, or anything else that begins with this character.
+            Err(UnknownAgent::Agent { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The name after an `@` at the beginning of a text, where more follows.
+fn mentioned(text: &str) -> Option<&str> {
+    let (name, rest) = text.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
+    let name = name.trim_end_matches([',', ':']);
+    (!name.is_empty() && !name.contains('.') && !rest.trim().is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::catalog::{AgentOrigin, CatalogEntry};
+
+    fn named(text: &str) -> Result<Option<String>, String> {
+        let mode = AgentMode::new("backend", ["read"], ["developer"]);
+        let manifest = AgentManifest { name: "mine".into(), modes: vec![mode], ..AgentManifest::default() };
+        let mut catalog = AgentCatalog::builtin();
+        catalog.agents.push(CatalogEntry { manifest: Arc::new(manifest), origin: AgentOrigin::Builtin });
+        let found = catalog.mentioned(text).map_err(|error| error.to_string())?;
+        Ok(found.map(|(manifest, mode)| format!("{}/{}", manifest.name, mode.slug)))
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_message_names_an_agent() {
+        for (text, agent) in [
+            ("@security look at this", Some("coding-agent/security")),
+            ("  @security: look", Some("coding-agent/security")),
+            ("@coding-agent fix it", Some("coding-agent/pm")),
+            ("@mine/backend fix it", Some("mine/backend")),
+            ("ask @security about it", None),
+            ("@./security is a file", None),
+            ("@src/main.rs is a file", None),
+            ("@ada says hello", None),
+            ("@security", None),
+            ("@ security", None),
+        ] {
+            assert_eq!(named(text), Ok(agent.map(str::to_owned)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mode_of_several_agents_needs_the_agent() {
+        let error = named("@backend fix it").unwrap_err();
+        assert!(error.contains("coding-agent, mine") && error.contains("AGENT/MODE"), "{error}");
+        let error = named("@coding-agent/backends fix it").unwrap_err();
+        assert!(error.contains("no mode 'backends'"), "{error}");
+    }
+}

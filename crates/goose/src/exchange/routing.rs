@@ -1,0 +1,235 @@
+//! Which agent answers a request. It stands in front of the loop, so every user interface has it.
+//!
+//! ```text
+//! @name ─► the user's own choice (--agent, /agent) ─► the local router ─► the fast model ─► the agent as it is
+//! ```
+//!
+//! Only requests of the user are routed: in the session of a delegate nothing is. An agent that the user has named stays. A
+//! request that does not clearly speak for another specialist stays with the session's agent.
+
+use std::{sync::Arc, time::Duration};
+
+use goose_extension::{Message, MessageContent, Model as _, Sampling};
+use parking_lot::RwLock;
+
+use super::{
+    core::Core,
+    event::Event,
+    guest::Guest,
+    reply_task::{Abort, ReplyTask, StepResult},
+    usage_ledger::SamplingModel,
+};
+use crate::{
+    agents::{
+        agent::{Agent, ChosenBy},
+        catalog::AgentCatalog,
+        manifest::{AgentManifest, AgentMode},
+        orchestrator_agent::is_followed,
+        router::{Route, RoutedBy, Router},
+    },
+    session::Step,
+};
+
+/// The time that the fast model has to choose an agent.
+const ACCELERATOR_TIME: Duration = Duration::from_secs(5);
+
+/// The most tokens of its answer: a name.
+const ACCELERATOR_TOKENS: u32 = 64;
+
+/// The part of a request that it reads, in bytes.
+const ACCELERATOR_REQUEST: usize = 4_000;
+
+/// The most modes that it chooses from, and the characters of the description of one.
+const ACCELERATOR_MODES: usize = 100;
+const ACCELERATOR_DESCRIPTION: usize = 300;
+
+const ACCELERATOR_INSTRUCTIONS: &str = "You choose the agent for a request. Answer with one name from the list, exactly as it is \
+                                        written there, and nothing else. If you are not sure, answer with the first name.";
+
+/// The choice of agents in one session.
+pub(crate) enum Routing {
+    /// Each request of the user is routed, among the agents as they were at the first one.
+    On(RwLock<Option<Arc<AgentCatalog>>>),
+    /// Nothing is routed. A message may still name its agent.
+    Off,
+    /// The session of a delegate, whose agent is given.
+    Delegate,
+}
+
+impl Routing {
+    pub(crate) fn on() -> Self {
+        Self::On(RwLock::default())
+    }
+}
+
+/// An agent in a mode.
+type Chosen = (Arc<AgentManifest>, AgentMode);
+
+impl ReplyTask {
+    /// Chooses the agent for a request. Returns the route where the router was asked.
+    pub(super) async fn choose_agent(&mut self, message: &Message) -> StepResult<Option<Route>> {
+        let Some(text) = request(message).filter(|_| !matches!(self.core.routing, Routing::Delegate)) else {
+            return Ok(None);
+        };
+        if let Some((manifest, mode)) = self.core.mentioned(&text)? {
+            self.begin_guest(Guest::named(manifest, mode)).await?;
+            return Ok(None);
+        }
+        let present = self.core.agent();
+        let Routing::On(known) = &self.core.routing else { return Ok(None) };
+        if present.chosen_by == ChosenBy::User {
+            return Ok(None);
+        }
+        let catalog = known.read().clone();
+        let catalog = catalog.unwrap_or_else(|| {
+            let catalog = Arc::new(self.core.agents.catalog());
+            *known.write() = Some(Arc::clone(&catalog));
+            catalog
+        });
+        let route = self.route(&text, &present, &catalog).await?;
+        self.follow_route(&route, &present, &catalog).await?;
+        Ok(Some(route))
+    }
+
+    /// The route of a request in this session.
+    async fn route(&self, text: &str, present: &Agent, catalog: &AgentCatalog) -> StepResult<Route> {
+        let route = Router::new(catalog).route(text);
+        let is_first = self.state.conversation.messages().is_empty();
+        // A mode without tools can only talk: it was right for the request before, and stays for no other.
+        let can_only_talk = present.chosen_by == ChosenBy::Routing && present.mode.tool_groups.is_empty();
+        if !is_first && !can_only_talk {
+            return Ok(follow_up(route, text, present));
+        }
+        if is_followed(&route, text) {
+            return Ok(route);
+        }
+        if is_first && let Some((manifest, mode)) = self.ask_accelerator(text, catalog).await? {
+            return Ok(route.for_agent(&manifest, &mode, RoutedBy::Accelerator, "the fast model chose it"));
+        }
+        Ok(route.for_default_agent())
+    }
+
+    /// Lets the agent of a route make the reply, and those that follow.
+    async fn follow_route(
+        &mut self,
+        route: &Route,
+        present: &Arc<Agent>,
+        catalog: &AgentCatalog,
+    ) -> StepResult<()> {
+        let id = route.id();
+        let is_switch = id != present.id() && self.switch(&id, present, catalog).await?;
+        let (agent, mode) = match is_switch || id == present.id() {
+            true => (route.agent.clone(), route.mode.clone()),
+            false => return Ok(()),
+        };
+        let (confidence, by, reason) = (route.confidence, route.by, route.reason.clone());
+        self.emit(Event::Routed { agent, mode, confidence, by, reason, is_switch });
+        Ok(())
+    }
+
+    /// Puts an agent in the place of the present one. Returns false if the user has chosen another one meanwhile, or the
+    /// agent cannot be made: the present one then goes on.
+    async fn switch(&mut self, id: &str, present: &Arc<Agent>, catalog: &AgentCatalog) -> StepResult<bool> {
+        let (manifest, mode) = catalog.find(id).unwrap_or_else(|_| AgentCatalog::default_agent());
+        let made = self.core.agents.make(manifest, mode);
+        let made = self.cancellation.run_until_cancelled(made).await.ok_or(Abort::Cancelled)?;
+        let mut agent = match made {
+            Ok(agent) => agent,
+            Err(reason) => {
+                self.emit(Event::Notice(format!("{id} cannot answer: {reason}. {} does.", present.id())));
+                return Ok(false);
+            }
+        };
+        agent.chosen_by = ChosenBy::Routing;
+        let agent = Arc::new(agent);
+        let is_switched = self.core.agent.replace_if(present, &agent);
+        let left = if is_switched { Arc::clone(present) } else { Arc::clone(&agent) };
+        if is_switched {
+            self.core.events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
+        }
+        // Services that nothing else uses take a while to end.
+        self.core.tasks.tracker.spawn(async move { left.extensions.close().await });
+        Ok(is_switched)
+    }
+
+    /// Asks the fast model, where there is one besides the working model. An answer that is not a name from the list, an
+    /// error and a long wait count as no answer.
+    async fn ask_accelerator(&self, text: &str, catalog: &AgentCatalog) -> StepResult<Option<Chosen>> {
+        let (processor, accelerator) = self.core.models.pair();
+        if Arc::ptr_eq(&processor, &accelerator) {
+            return Ok(None);
+        }
+        let choices = choices(catalog);
+        let list: Vec<String> = choices.iter().map(|(manifest, mode)| described(manifest, mode)).collect();
+        let request = &text[..text.floor_char_boundary(ACCELERATOR_REQUEST)];
+        let prompt = format!("<agents>\n{}\n</agents>\n\n<request>\n{request}\n</request>", list.join("\n"));
+        let model = SamplingModel { model: accelerator, usage: Arc::clone(&self.core.usage) };
+        let sampling = Sampling::new(prompt, ACCELERATOR_TOKENS).with_system_prompt(ACCELERATOR_INSTRUCTIONS);
+        let answer = tokio::time::timeout(ACCELERATOR_TIME, model.sample(sampling));
+        match self.cancellation.run_until_cancelled(answer).await.ok_or(Abort::Cancelled)? {
+            Ok(Ok(answer)) => {
+                let answer = answer.text();
+                Ok(choices.into_iter().find(|(manifest, mode)| id(manifest, mode) == answer.trim()))
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "the fast model chose no agent");
+                Ok(None)
+            }
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The route of a request after others. Only a request that clearly speaks for another specialist leaves the session's agent:
+/// `thanks` and `fix it` are about what that one did, and a mode that cannot do what is asked hands it back.
+fn follow_up(route: Route, text: &str, present: &Agent) -> Route {
+    let (manifest, mode) = AgentCatalog::default_agent();
+    let is_default = route.id() == id(&manifest, &mode) && route.tasks.len() == 1;
+    if route.id() == present.id() || (is_followed(&route, text) && !is_default) {
+        return route;
+    }
+    let reason = "nothing speaks clearly for another agent than the session's";
+    route.for_agent(&present.manifest, &present.mode, RoutedBy::Session, reason)
+}
+
+/// The modes that the fast model chooses from, the default one first: those that say what they are for.
+fn choices(catalog: &AgentCatalog) -> Vec<Chosen> {
+    let of_agent = |manifest: &Arc<AgentManifest>| {
+        let manifest = Arc::clone(manifest);
+        let modes = manifest.modes.clone().into_iter();
+        modes.map(move |mode| (Arc::clone(&manifest), mode))
+    };
+    let modes = catalog.agents.iter().flat_map(|entry| of_agent(&entry.manifest));
+    modes.filter(|(_, mode)| !mode.when_to_use.is_empty()).take(ACCELERATOR_MODES).collect()
+}
+
+/// A choice as the fast model reads it.
+fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
+    let use_for = goose_fs::truncate_chars(&mode.when_to_use, ACCELERATOR_DESCRIPTION).replace('\n', " ");
+    format!("{}: {use_for}", id(manifest, mode))
+}
+
+fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
+    format!("{}/{}", manifest.name, mode.slug)
+}
+
+impl Core {
+    /// The agent that a request names.
+    fn mentioned(&self, text: &str) -> StepResult<Option<Chosen>> {
+        // The agents are read only for a message that begins so.
+        if !text.trim_start().starts_with('@') {
+            return Ok(None);
+        }
+        self.agents
+            .catalog()
+            .mentioned(text)
+            .map_err(|error| Abort::failed(format!("The message is for no agent: {error}."), None))
+    }
+}
+
+/// The words of the user in a message.
+fn request(message: &Message) -> Option<String> {
+    let said = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
+    let text = said.collect::<Vec<_>>().join("\n");
+    (!text.trim().is_empty()).then_some(text)
+}

@@ -24,6 +24,12 @@ pub(super) const ABANDON_AFTER: Duration = Duration::from_secs(12);
 /// The engines of the process, those included that were left alone.
 pub(super) const MAX_ENGINES: usize = 32;
 
+/// The engines that were left alone and still compute, after which no program is run.
+pub(super) const MAX_ABANDONED: usize = 4;
+
+/// The time that a program waits for engines to end that were just left alone.
+pub(super) const WAIT_FOR_ENGINE: Duration = Duration::from_secs(1);
+
 /// The time of a whole program. Waiting for a person's approval is a part of it.
 pub(super) const MAX_DURATION: Duration = Duration::from_secs(30 * 60);
 

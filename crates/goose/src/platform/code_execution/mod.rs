@@ -10,11 +10,13 @@
 //! | `typescript.rs` | their declarations, from JSON Schemas |
 //! | `erase.rs` | types out of a program, lines and columns as they were |
 //! | `engine.rs`, `prelude.js` | the program in a QuickJS of its own |
+//! | `engines.rs` | all engines of the process, and those that cannot be stopped |
 //! | `run.rs` | the engine's thread, and its calls |
 //! | `output.rs` | results of calls and printed output, bounded |
 //! | `limits.rs` | all limits |
 
 mod engine;
+mod engines;
 mod erase;
 mod functions;
 mod limits;

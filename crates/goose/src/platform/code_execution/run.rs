@@ -2,11 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-        mpsc::SyncSender,
-    },
+    sync::{Arc, mpsc::SyncSender},
+    time::Instant,
 };
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
@@ -15,10 +12,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     engine::{self, Call, End, Ended, Limit, Link, Pulse, Reply},
+    engines::{ENGINES, EnginePlace, EngineWatch, NoEngine},
     functions::Functions,
     limits::{
-        ABANDON_AFTER, FINISH_CALLS, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION, MAX_ENGINES,
-        MAX_ERROR_BYTES, MAX_PRINTED_BYTES, THREAD_STACK_BYTES,
+        ABANDON_AFTER, FINISH_CALLS, MAX_ABANDONED, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION,
+        MAX_ENGINES, MAX_ERROR_BYTES, MAX_PRINTED_BYTES, THREAD_STACK_BYTES, WAIT_FOR_ENGINE,
     },
     output::{Printed, returned},
 };
@@ -31,9 +29,7 @@ use super::{
 ///
 /// The output so far, and why the program failed or was stopped.
 pub(super) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
-    let place = EnginePlace::take().ok_or_else(|| {
-        ToolError::ExecutionError(format!("{MAX_ENGINES} programs are running already. Try again later."))
-    })?;
+    let (place, _watch) = place().await?;
     let functions = Arc::new(functions);
     // Both have room for everything that can come, so that neither side waits for the other.
     let (calls_in, calls) = mpsc::channel(MAX_CALLS);
@@ -44,9 +40,11 @@ pub(super) async fn execute(code: String, functions: Functions, context: &CallCo
     let link = Link { calls: calls_in, replies: replies_out, pulse: Arc::clone(&pulse) };
     let known = Arc::clone(&functions);
     let engine = move || {
-        let _place = place;
+        place.begin();
+        let ended = engine::run(&code, &known, link);
+        drop(place);
         // The other side may be gone.
-        let _ = ended_in.send(engine::run(&code, &known, link));
+        let _ = ended_in.send(ended);
     };
     let thread = std::thread::Builder::new().name("code-execution".to_owned()).stack_size(THREAD_STACK_BYTES);
     thread.spawn(engine).map_err(|error| {
@@ -67,22 +65,26 @@ pub(super) async fn execute(code: String, functions: Functions, context: &CallCo
     .await
 }
 
-/// The number of engines, of all agents of the process.
-static ENGINES: AtomicUsize = AtomicUsize::new(0);
-
-/// A place among the engines, for as long as one runs.
-struct EnginePlace;
-
-impl EnginePlace {
-    fn take() -> Option<Self> {
-        let place = Self;
-        (ENGINES.fetch_add(1, Ordering::Relaxed) < MAX_ENGINES).then_some(place)
-    }
-}
-
-impl Drop for EnginePlace {
-    fn drop(&mut self) {
-        ENGINES.fetch_sub(1, Ordering::Relaxed);
+/// Takes a place for an engine. Those that were just cancelled get some time to end.
+async fn place() -> ToolResult<(EnginePlace, EngineWatch)> {
+    let deadline = Instant::now() + WAIT_FOR_ENGINE;
+    loop {
+        match ENGINES.take() {
+            Ok(place) => return Ok(place),
+            Err(NoEngine::Stuck) if Instant::now() < deadline => {
+                tokio::time::sleep(WAIT_FOR_ENGINE / 20).await;
+            }
+            Err(NoEngine::Stuck) => {
+                return Err(ToolError::ExecutionError(format!(
+                    "Not run: {MAX_ABANDONED} earlier programs cannot be stopped, each inside a single built-in function. Call \
+                     the tools directly. Programs run again when those have ended, or goose was restarted."
+                )));
+            }
+            Err(NoEngine::Full) => {
+                let words = format!("{MAX_ENGINES} programs are running already. Try again later.");
+                return Err(ToolError::ExecutionError(words));
+            }
+        }
     }
 }
 

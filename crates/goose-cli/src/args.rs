@@ -95,7 +95,7 @@ pub(crate) struct ModelArgs {
     /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'
     #[arg(long, value_name = "MODE", help_heading = MODEL)]
     pub(crate) mode: Option<String>,
-    /// Trust this project's configuration and agents (.goose)
+    /// Trust this project's configuration, agents, skills and recipes
     #[arg(long, help_heading = MODEL)]
     pub(crate) trust_project: bool,
     /// Download the small local model without asking, if it is needed

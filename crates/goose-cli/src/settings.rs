@@ -61,10 +61,7 @@ pub(crate) fn look_in(paths: &Paths, args: &ConfigArgs, folder: Option<&Path>) -
 }
 
 /// Finds the project's file of a folder and checks its trust.
-pub(crate) fn find_project(
-    paths: &Paths,
-    folder: &Path,
-) -> Result<Option<(ProjectFile, Trust)>, ConfigError> {
+fn find_project(paths: &Paths, folder: &Path) -> Result<Option<(ProjectFile, Trust)>, ConfigError> {
     let Some(file) = ProjectFile::find(folder)? else { return Ok(None) };
     let trust = TrustStore::new(paths).check(&file)?;
     Ok(Some((file, trust)))

@@ -5,7 +5,7 @@
 //! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
 //! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
 //! - [`platform`]: the extensions that need a session or a model;
-//! - [`permission`]: who may do what; [`config`]: what people configure; [`builtins`]: what comes with goose.
+//! - [`permission`]: who may do what; [`config`]: what people configure; [`project_files`]: what projects bring; [`builtins`]: what comes with goose.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -22,5 +22,6 @@ pub mod context;
 pub mod exchange;
 pub mod permission;
 pub mod platform;
+pub mod project_files;
 pub mod services;
 pub mod session;

@@ -1,8 +1,11 @@
-//! A project's own configuration, which is used only if the user trusts it.
+//! A project's own files, which are used only if the user trusts them.
 
 use std::{path::Path, sync::Arc};
 
-use goose::config::{ConfigFile, Paths, ProjectFile, Trust, TrustStore};
+use goose::{
+    config::{ConfigFile, Paths, ProjectFile, Trust, TrustStore},
+    project_files,
+};
 
 use crate::{
     args::Consent,
@@ -22,6 +25,9 @@ pub(crate) async fn trusted(
     consent: Consent,
     input: Option<&Arc<Input>>,
 ) -> anyhow::Result<Option<ProjectFile>> {
+    if consent == Consent::Given {
+        trust_all(paths, folder)?;
+    }
     let file = match (ProjectFile::find(folder), consent) {
         (Ok(Some(file)), _) => file,
         (Ok(None), _) => return Ok(None),
@@ -40,6 +46,17 @@ pub(crate) async fn trusted(
         escape::line(&file.path().display().to_string())
     ));
     Ok(None)
+}
+
+/// Trusts everything that the project brings, in its current form.
+fn trust_all(paths: &Paths, folder: &Path) -> anyhow::Result<()> {
+    let store = TrustStore::new(paths);
+    for (_, file) in project_files::find(folder)? {
+        if store.check(&file)? != Trust::Trusted {
+            store.trust(&file)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns true if the user trusts the file, after asking if possible.

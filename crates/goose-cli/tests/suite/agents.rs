@@ -109,6 +109,26 @@ fn an_agent_of_a_project_needs_trust() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_skill_of_a_project_is_trusted_with_the_project() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let folder = home.path().join(".goose/skills/tides");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("SKILL.md"), "The moon does it.\n")?;
+    let load = || Turn::call("summon__load", json!({"source": "tides"}));
+    let server = ModelServer::scripted([load(), Turn::text("No."), load(), Turn::text("Yes.")])?;
+    let run = |arguments: &[&str]| -> anyhow::Result<String> {
+        let run: Run = goose(&home, &server, arguments).output()?.try_into()?;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let asked = server.asked();
+        Ok(asked.last().context("asked")?.tool_results().pop().context("a result")?.1)
+    };
+    let refused = run(&["run", "-t", "x"])?;
+    ensure!(refused.contains("is not trusted; the user can run `goose configure trust`"), "{refused}");
+    assert_eq!(run(&["run", "--trust-project", "-t", "x"])?.trim(), "The moon does it.");
+    Ok(())
+}
+
+#[test]
 fn a_session_switches_agents() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([Turn::text("First answer."), Turn::text("Second answer.")])?;

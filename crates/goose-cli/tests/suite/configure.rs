@@ -269,7 +269,46 @@ It runs this Python program with the packages evil as the extension 'c':
   | import os
   | os.system('x')
 ";
-    ensure!(asked.stderr.starts_with(expected), "{}", asked.stderr);
+    let (first, rest) = asked.stderr.split_once('\n').context("lines")?;
+    ensure!(first.ends_with("/.goose/config.yaml (configuration):"), "{first}");
+    ensure!(rest.starts_with(expected), "{rest}");
+    Ok(())
+}
+
+#[test]
+fn agents_skills_and_recipes_of_a_project_are_trusted_in_one_way() -> anyhow::Result<()> {
+    let home = home("")?;
+    let files = [
+        (".goose/agents/local.yaml", "name: local\nmodes: [{slug: main, tool_groups: [read]}]\n"),
+        (".claude/skills/tides/SKILL.md", "The moon does it.\n"),
+        (".claude/skills/tides/table.txt", "High at noon.\n"),
+        (".goose/recipes/tea.yaml", "title: Tea\nprompt: Make tea\n"),
+    ];
+    for (name, text) in files {
+        let path = home.path().join(name);
+        fs::create_dir_all(path.parent().context("no folder")?)?;
+        fs::write(path, text)?;
+    }
+    let untrusted = || -> anyhow::Result<usize> {
+        let doctor = home.run(&["doctor"])?.stdout;
+        Ok(files.iter().filter(|(name, _)| doctor.contains(name)).count())
+    };
+    assert_eq!(untrusted()?, 4);
+    let asked = home.run(&["configure", "trust"])?;
+    assert_eq!(asked.code, Some(1));
+    for (name, text) in files {
+        ensure!(asked.stderr.contains(name), "{}", asked.stderr);
+        ensure!(text.lines().all(|line| asked.stderr.contains(&format!("  | {line}\n"))), "{}", asked.stderr);
+    }
+    assert_eq!(untrusted()?, 4);
+    assert_eq!(home.run(&["configure", "trust", "--yes"])?.code, Some(0));
+    assert_eq!(untrusted()?, 0);
+    fs::write(home.path().join(".claude/skills/tides/table.txt"), "Low at noon.\n")?;
+    assert_eq!(untrusted()?, 1, "a file that has changed");
+    assert_eq!(home.run(&["configure", "distrust"])?.code, Some(0));
+    assert_eq!(untrusted()?, 4);
+    let again = home.run(&["configure", "distrust"])?.stdout;
+    assert_eq!(again.matches("was not trusted").count(), 4, "{again}");
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::{
     agent_file, builtin_mode, goose_agent,
     manifest::{AgentManifest, AgentMode},
 };
-use crate::config::{Paths, ProjectFile, Trust, TrustStore, read_capped};
+use crate::config::{ConfigError, Paths, ProjectFile, Trust, TrustStore, read_capped};
 
 /// The folder with agents, in the config folder and in `.goose` of a project.
 const AGENTS: &str = "agents";
@@ -106,12 +106,7 @@ impl AgentCatalog {
                 Err(error) => catalog.problems.push((path, error.to_string())),
             }
         }
-        let files = ProjectFile::find_in(working_dir, PROJECT_AGENTS).and_then(|mut files| {
-            files.retain(|file| agent_file::is_agent_file(file.path()));
-            files.extend(ProjectFile::find_named(working_dir, agent_file::ROO_MODES)?);
-            Ok(files)
-        });
-        match files {
+        match project_agents(working_dir) {
             Ok(files) => {
                 files.into_iter().for_each(|file| catalog.add_of_project(&TrustStore::new(paths), file))
             }
@@ -206,6 +201,14 @@ fn mode_of(
             Err(UnknownAgent::Mode { agent, name, known: known.join(", ") })
         }
     }
+}
+
+/// The files with agents of the project around a folder, trusted or not.
+pub(crate) fn project_agents(working_dir: &Path) -> Result<Vec<ProjectFile>, ConfigError> {
+    let mut files = ProjectFile::find_in(working_dir, PROJECT_AGENTS)?;
+    files.retain(|file| agent_file::is_agent_file(file.path()));
+    files.extend(ProjectFile::find_named(working_dir, agent_file::ROO_MODES)?);
+    Ok(files)
 }
 
 /// The files with agents in a folder, in the order of their names.

@@ -80,6 +80,11 @@ impl ProjectFile {
         paths.iter().filter_map(|path| Self::read(path).transpose()).collect()
     }
 
+    /// A file in the same folder.
+    pub fn beside(&self, name: &str) -> Result<Option<Self>, ConfigError> {
+        Self::read(&self.path.with_file_name(name))
+    }
+
     fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
         let text = read_capped(path, MAX_CONFIG_BYTES)?;
         Ok(text.map(|text| Self { path: path.to_owned(), text }))

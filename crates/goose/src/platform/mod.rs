@@ -20,9 +20,12 @@ use goose_extension::{Extension, Model};
 pub(crate) use self::apps::ProviderModel;
 #[cfg(feature = "code-execution")]
 use self::code_execution::CodeExecution;
-pub(crate) use self::standalone::standalone;
 pub use self::todo::Todo;
 use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches, summon::Summon};
+pub(crate) use self::{
+    standalone::standalone,
+    summon::{project_recipes, project_skill_files},
+};
 use crate::{
     agent_manager::Delegation,
     agents::toolset::Toolset,

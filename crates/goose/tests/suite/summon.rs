@@ -546,7 +546,7 @@ async fn load_shows_what_is_trusted_in_a_fixed_order() -> anyhow::Result<()> {
     assert!(results[2].contains("prompt: Go"), "{}", results[2]);
     assert_eq!(results[3], "Beside.");
     assert!(results[4].contains("has no file"), "{}", results[4]);
-    assert!(results[5].contains("has not trusted"), "{}", results[5]);
+    assert!(results[5].contains("is not trusted; the user can run"), "{}", results[5]);
     assert!(results[6].contains("There is no source"), "a mode is not a source: {}", results[6]);
     assert!(results[7].contains("# boss"), "{}", results[7]);
 

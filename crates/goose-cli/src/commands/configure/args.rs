@@ -11,7 +11,7 @@ Examples:
   goose configure --mode smart_approve --extension-enable memory
   goose configure set GOOSE_TEMPERATURE 0.3
   goose configure get GOOSE_MODEL
-  goose configure trust                             trust this project's .goose/config.yaml
+  goose configure trust                             trust what this project brings
 
 Only the named keys change; comments and order of config.yaml are preserved.";
 
@@ -48,13 +48,13 @@ pub(crate) enum ConfigureCommand {
         /// Key
         key: String,
     },
-    /// Trust this project's configuration (.goose/config.yaml) in its current form
+    /// Trust this project's configuration, agents, skills and recipes in their current form
     Trust {
         /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Stop trusting this project's configuration
+    /// Stop trusting this project's files
     Distrust,
 }
 

@@ -1,7 +1,7 @@
 //! `goose configure`: choosing the model, keys, extensions and modes, step by step or by flags.
 //!
 //! - `args`: arguments; `flags`, `set_get`: changes given on the command line; `guided`, `asking`: step by step;
-//! - `choices`: providers and modes; `keys`: storage of keys; `trust`: consent to a project's configuration.
+//! - `choices`: providers and modes; `keys`: storage of keys; `trust`: consent to a project's files.
 
 mod args;
 mod asking;

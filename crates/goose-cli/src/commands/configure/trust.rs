@@ -1,53 +1,94 @@
-//! `goose configure trust` and `distrust`: consent to this project's configuration, after showing what it would do.
+//! `goose configure trust` and `distrust`: consent to this project's files, after showing what they would do.
 
 use std::{env, process::ExitCode};
 
-use anyhow::{Context as _, bail};
-use goose::config::{
-    ConfigFile, ExtensionConfig, ExtensionKind, HIDDEN, OAuthConfig, Paths, ProjectFile, Trust, TrustStore,
-    looks_secret,
+use anyhow::{Context as _, bail, ensure};
+use goose::{
+    config::{
+        ConfigFile, ExtensionConfig, ExtensionKind, HIDDEN, OAuthConfig, Paths, ProjectFile, Trust,
+        TrustStore, looks_secret,
+    },
+    project_files::{self, ProjectFileKind},
 };
 
 use super::{
     asking::{Asking as _, Terminal},
     set_get::say,
 };
-use crate::{escape, settings::find_project, stderr};
+use crate::{escape, output::NAME, stderr};
 
-/// Trusts the project's file in its current form, after showing its effects and asking.
+/// Trusts the project's files in their current form, after showing them and asking.
 pub(super) fn trust(paths: &Paths, yes: bool) -> anyhow::Result<ExitCode> {
-    let folder = env::current_dir().context("the working folder does not exist")?;
-    let Some((file, trust)) = find_project(paths, &folder)? else {
-        bail!("There is no .goose/config.yaml in this project.");
-    };
-    let path = file.path().display().to_string();
-    if trust == Trust::Trusted {
-        return say(&format!("{path} is already trusted."));
+    let store = TrustStore::new(paths);
+    let mut pending = Vec::new();
+    for (kind, file) in project_files()? {
+        if store.check(&file)? != Trust::Trusted {
+            pending.push((kind, file));
+        }
     }
-    for line in project_effects(&file)? {
-        stderr::line(escape::line(&line));
+    if pending.is_empty() {
+        return say("All files of this project are already trusted.");
+    }
+    for (kind, file) in &pending {
+        show(*kind, file)?;
     }
     if !yes && !stderr::can_ask() {
         bail!(
-            "There is no terminal to ask for confirmation. Review the file, then run this again with --yes."
+            "There is no terminal to ask for confirmation. Review the files, then run this again with --yes."
         );
     }
-    if !yes && !Terminal.agrees(&format!("Trust {} in its current form?", escape::line(&path)))? {
-        return say("The file was not trusted.");
+    for (_, file) in &pending {
+        let path = file.path().display().to_string();
+        if !yes && !Terminal.agrees(&format!("Trust {} in its current form?", escape::line(&path)))? {
+            say(&format!("{path} was not trusted."))?;
+            continue;
+        }
+        store.trust(file)?;
+        say(&format!("Trusted {path}. goose asks again when it changes."))?;
     }
-    TrustStore::new(paths).trust(&file)?;
-    say(&format!("Trusted {path}. goose asks again when it changes."))
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Stops trusting the project's file.
+/// Stops trusting the project's files.
 pub(super) fn distrust(paths: &Paths) -> anyhow::Result<ExitCode> {
+    let store = TrustStore::new(paths);
+    for (_, file) in project_files()? {
+        let what = if store.forget(file.path())? { "is no longer trusted" } else { "was not trusted" };
+        say(&format!("{} {what}.", file.path().display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files of this project that count only where they are trusted.
+fn project_files() -> anyhow::Result<Vec<(ProjectFileKind, ProjectFile)>> {
     let folder = env::current_dir().context("the working folder does not exist")?;
-    let Some((file, _)) = find_project(paths, &folder)? else {
-        bail!("There is no .goose/config.yaml in this project.");
+    let files = project_files::find(&folder)?;
+    ensure!(
+        !files.is_empty(),
+        "This project has nothing to trust: no .goose/config.yaml, no agents, skills or recipes."
+    );
+    Ok(files)
+}
+
+/// Shows what the user consents to: the effects of a configuration, and the whole text that the model would read.
+fn show(kind: ProjectFileKind, file: &ProjectFile) -> anyhow::Result<()> {
+    let path = file.path().display().to_string();
+    let (what, lines) = match kind {
+        ProjectFileKind::Configuration => ("configuration", project_effects(file)?),
+        ProjectFileKind::Agent => ("an agent", text_lines(file)),
+        ProjectFileKind::Skill => ("a skill", text_lines(file)),
+        ProjectFileKind::Recipe => ("a recipe", text_lines(file)),
+        _ => ("a file", text_lines(file)),
     };
-    let was = TrustStore::new(paths).forget(file.path())?;
-    let what = if was { "is no longer trusted" } else { "was not trusted" };
-    say(&format!("{} {what}.", file.path().display()))
+    stderr::line(format_args!("{NAME}{}{NAME:#} ({what}):", escape::line(&path)));
+    for line in lines {
+        stderr::line(escape::line(&line));
+    }
+    Ok(())
+}
+
+fn text_lines(file: &ProjectFile) -> Vec<String> {
+    file.text().lines().map(|line| format!("  | {line}")).collect()
 }
 
 /// Describes everything that the file would do, line by line: this is what the user consents to. Command lines and addresses

@@ -1,11 +1,12 @@
 //! Checks of goose's folders and configuration files: readable, valid, writable, with disk space left.
 
-use std::path::Path;
+use std::{env, path::Path};
 
 use anyhow::anyhow;
 use goose::{
-    config::{ConfigFile, FileSecrets, Paths, Secrets as _, Settings, Trust},
+    config::{ConfigFile, FileSecrets, Paths, Secrets as _, Settings, Trust, TrustStore},
     permission::Mode,
+    project_files::{self, ProjectFileKind},
 };
 
 use super::Check;
@@ -21,6 +22,7 @@ pub(super) fn check(paths: &Paths, here: &Here) -> Vec<Check> {
     let mut checks = folders(paths);
     checks.push(settings(here));
     checks.extend(project(here));
+    checks.extend(project_knowledge(paths));
     checks.extend(secrets(paths));
     checks
 }
@@ -72,6 +74,23 @@ fn project(here: &Here) -> Option<Check> {
         }
         Err(error) => Some(Check::bad(NAME, error.to_string(), "correct or remove that file")),
     }
+}
+
+/// Agents, skills and recipes of the project that are not used.
+fn project_knowledge(paths: &Paths) -> Option<Check> {
+    let (folder, store) = (env::current_dir().ok()?, TrustStore::new(paths));
+    // A configuration that cannot be read has its own check.
+    let mut files = project_files::find(&folder).ok()?;
+    files.retain(|(kind, _)| *kind != ProjectFileKind::Configuration);
+    files.retain(|(_, file)| store.check(file).is_ok_and(|trust| trust != Trust::Trusted));
+    let shown: Vec<String> = files.iter().map(|(_, file)| file.path().display().to_string()).collect();
+    (!shown.is_empty()).then(|| {
+        Check::warning(
+            "project",
+            format!("these files are not trusted and therefore not used: {}", shown.join(", ")),
+            "review them, then run 'goose configure trust'",
+        )
+    })
 }
 
 fn secrets(paths: &Paths) -> Option<Check> {

@@ -15,6 +15,7 @@ use goose_extension::{JsonObject, prelude::*, visible_line};
 use goose_fs::truncate_chars;
 
 use self::sources::{Kind, Sources};
+pub(crate) use self::sources::{project_recipes, project_skill_files};
 use super::PlatformContext;
 use crate::{
     agent_manager::{DelegateTask, Delegation},

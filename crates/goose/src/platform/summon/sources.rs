@@ -90,16 +90,14 @@ impl Sources {
     pub(super) fn find(paths: &Paths, working_dir: &Path) -> Self {
         let mut sources = Self::default();
         let trust = TrustStore::new(paths);
-        for folder in PROJECT_SKILLS {
-            let files = ProjectFile::find_nested(working_dir, folder, SKILL_FILE).unwrap_or_default();
-            files.into_iter().for_each(|file| sources.add_of_project(&trust, &file, Kind::Skill));
+        for file in project_skills(working_dir) {
+            sources.add_of_project(&trust, &file, Kind::Skill);
         }
         for folder in folders_in(&paths.config.join("skills")) {
             sources.add_of_user(&folder.join(SKILL_FILE), Kind::Skill);
         }
-        let recipes = ProjectFile::find_in(working_dir, PROJECT_RECIPES).unwrap_or_default();
-        for file in recipes.iter().filter(|file| is_recipe(file.path())) {
-            sources.add_of_project(&trust, file, Kind::Recipe);
+        for file in project_recipes(working_dir) {
+            sources.add_of_project(&trust, &file, Kind::Recipe);
         }
         for path in folders_in(&paths.config.join("recipes")).iter().filter(|path| is_recipe(path)) {
             sources.add_of_user(path, Kind::Recipe);
@@ -200,7 +198,7 @@ impl Sources {
         let known: Vec<&str> = self.found.iter().map(|source| source.name.as_str()).take(MAX_NAMED).collect();
         let untrusted = self.untrusted.iter().find(|path| path.to_string_lossy().contains(name));
         let hint = untrusted.map(|path| {
-            format!(" {} is a file of the project that the user has not trusted.", path.display())
+            format!(" {} is not trusted; the user can run `goose configure trust`.", path.display())
         });
         ToolError::execution(format!(
             "There is no source or background task `{}`. There are: {}.{}",
@@ -244,7 +242,7 @@ impl Source {
             return match trust.check(&found) {
                 Ok(Trust::Trusted) => Ok(capped(found.text())),
                 _ => Err(ToolError::execution(format!(
-                    "{} is a file of the project that the user has not trusted. Continue without it.",
+                    "{} is not trusted; the user can run `goose configure trust`. Continue without it.",
                     found.path().display()
                 ))),
             };
@@ -263,6 +261,29 @@ impl Source {
 fn capped(text: &str) -> String {
     let text = visible(text).into_owned();
     truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
+}
+
+/// The skills of the project around a folder, trusted or not.
+fn project_skills(working_dir: &Path) -> Vec<ProjectFile> {
+    let found = PROJECT_SKILLS.iter().map(|skills| ProjectFile::find_nested(working_dir, skills, SKILL_FILE));
+    found.flat_map(Result::unwrap_or_default).collect()
+}
+
+/// The skills of the project around a folder with the files beside them, trusted or not. Those that are not text are left out.
+pub(crate) fn project_skill_files(working_dir: &Path) -> Vec<ProjectFile> {
+    let with_beside = |skill: ProjectFile| {
+        let names = skill.path().parent().map(files_beside).unwrap_or_default();
+        let beside: Vec<_> = names.iter().filter_map(|name| skill.beside(name).ok().flatten()).collect();
+        std::iter::once(skill).chain(beside)
+    };
+    project_skills(working_dir).into_iter().flat_map(with_beside).collect()
+}
+
+/// The recipes of the project around a folder, trusted or not.
+pub(crate) fn project_recipes(working_dir: &Path) -> Vec<ProjectFile> {
+    let mut recipes = ProjectFile::find_in(working_dir, PROJECT_RECIPES).unwrap_or_default();
+    recipes.retain(|file| is_recipe(file.path()));
+    recipes
 }
 
 /// The names of the files beside a skill.

@@ -1,0 +1,43 @@
+//! The files of a project that count only where the user trusts them. There is one list of all of them, so that everything that
+//! asks for trust asks for the same.
+
+use std::path::Path;
+
+use crate::{
+    agents::catalog::project_agents,
+    config::{ConfigError, ProjectFile},
+    platform::{project_recipes, project_skill_files},
+};
+
+/// The purpose of a project's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProjectFileKind {
+    /// `.goose/config.yaml`.
+    Configuration,
+    /// One or more agents.
+    Agent,
+    /// A skill, or a file beside it.
+    Skill,
+    /// A recipe.
+    Recipe,
+}
+
+/// Returns the files of the project around a folder, trusted or not. Agents, skills and recipes that cannot be read are left
+/// out; they cannot be used either.
+///
+/// # Errors
+///
+/// Fails if the configuration cannot be read.
+pub fn find(working_dir: &Path) -> Result<Vec<(ProjectFileKind, ProjectFile)>, ConfigError> {
+    let configuration = ProjectFile::find(working_dir)?.into_iter();
+    let agents = project_agents(working_dir).unwrap_or_default().into_iter();
+    let skills = project_skill_files(working_dir).into_iter();
+    let recipes = project_recipes(working_dir).into_iter();
+    let all = configuration
+        .map(|file| (ProjectFileKind::Configuration, file))
+        .chain(agents.map(|file| (ProjectFileKind::Agent, file)))
+        .chain(skills.map(|file| (ProjectFileKind::Skill, file)))
+        .chain(recipes.map(|file| (ProjectFileKind::Recipe, file)));
+    Ok(all.collect())
+}

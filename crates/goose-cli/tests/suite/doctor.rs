@@ -106,7 +106,7 @@ fn what_cannot_be_read_is_not_as_if_it_were_not_set() -> anyhow::Result<()> {
     for (name, says) in [
         ("model", "config.yaml:3:14: 'OPENAI_HOST'"),
         ("shell", "config.yaml:4:"),
-        ("configuration", "config.yaml:5:1: `yolo` is no mode"),
+        ("configuration", "config.yaml:5:1: `yolo` is not a mode"),
     ] {
         let check = check(&json, name)?;
         assert_eq!(check["state"], "bad", "{check:#}");

@@ -73,7 +73,7 @@ fn people_get_an_explanation() -> anyhow::Result<()> {
     let run = home.run(&["permissions", "explain", "cargo test && git push"])?;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     for expected in [
-        "auto           ask    the rule `ask: shell git push *` wants `git push` asked\n",
+        "auto           ask    the rule `ask: shell git push *` requires approval for `git push`\n",
         "\nCommands\n",
         "  cargo test\n    rule allow: shell cargo test *\n",
         "  git push\n    rule ask: shell git push *\n",

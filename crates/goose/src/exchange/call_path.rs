@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     agents::{ToolHandle, agent::ActiveAgent, toolset::Toolset},
-    permission::{CallToJudge, Origin, Permissions, Rule, Shown, Verdict},
+    permission::{ApprovalSnapshot, CallToJudge, Origin, Permissions, Rule, Verdict},
 };
 
 /// The number of times that a call is checked again because its tool's definition changed.
@@ -143,7 +143,7 @@ pub(super) struct Asked {
     /// The rule that "always" would store.
     always: Option<Rule>,
     /// The exact subject of the question.
-    shown: Shown,
+    shown: ApprovalSnapshot,
 }
 
 impl Call {

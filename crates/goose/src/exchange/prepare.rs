@@ -74,7 +74,7 @@ impl ReplyTask {
         let state = &mut *self.state;
         state.notices.extend(left_out);
         state.offer.tools = offered;
-        state.notices.extend(core.permissions.void_rules(tools.iter().map(Tool::name)));
+        state.notices.extend(core.permissions.unmatched_rules_warning(tools.iter().map(Tool::name)));
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
         state.offer.system = core.system_prompt(&state.offer.tools, &prompts);
         state.offer.prompts = prompts;

@@ -1,12 +1,12 @@
-//! Adds a rule to the text of `permission.yaml`, and changes nothing else in it.
+//! Adds a rule to the text of `permission.yaml` without changing anything else in it.
 
 use super::rule::Rule;
 
-/// How far a list is moved in where there is none yet.
+/// Indentation of a new list.
 const INDENT: &str = "  ";
 
-/// The text with a rule at the end of `rules:`; `None` where the list is written in a form that is not extended here.
-/// The caller reads the result and checks what it says.
+/// Returns the text with a rule added at the end of `rules:`, or `None` if the list is not in block style. The caller
+/// parses the result and checks it.
 pub(super) fn rule(text: &str, rule: &Rule) -> Option<String> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     if let Some(last) = lines.last_mut().filter(|last| !last.ends_with('\n')) {
@@ -32,7 +32,7 @@ pub(super) fn rule(text: &str, rule: &Rule) -> Option<String> {
     Some(lines.concat())
 }
 
-/// The line of the key, ready for a list below it.
+/// Returns the line of the key, ready for a list below it.
 fn opened(line: &str) -> Option<String> {
     let value = line.strip_prefix("rules:")?;
     let (value, rest) = value.split_at(value.find(" #").unwrap_or(value.trim_end().len()));
@@ -45,7 +45,7 @@ fn opened(line: &str) -> Option<String> {
     }
 }
 
-/// Items, what belongs to them, and what stands between them.
+/// Returns true for items, their continuation lines, and the blank lines and comments between them.
 fn belongs_to_list(line: &str) -> bool {
     line.starts_with([' ', '-']) && !line.starts_with("---") || is_blank_or_comment(line)
 }
@@ -64,7 +64,7 @@ fn item(rule: &Rule, indent: &str, newline: &str) -> String {
     item
 }
 
-/// A text as YAML: as it is where that is safe, or in quotes.
+/// Formats a text as a YAML scalar, quoted where necessary.
 fn scalar(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./*~=+@".contains(c);
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic());

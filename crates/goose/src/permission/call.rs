@@ -1,4 +1,4 @@
-//! [`CallToJudge`]: a call that wants to be made, with everything that bears on whether it may.
+//! [`CallToJudge`]: a requested call, with everything that the decision depends on.
 
 use std::{borrow::Cow, path::Path};
 
@@ -7,41 +7,41 @@ use serde_json::Value;
 
 use super::shell::Access;
 
-/// Whose word a tool's description of itself is.
+/// The origin of a tool, which decides whether its declarations are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// A part of goose: its groups and hints hold.
+    /// Built into goose: its groups and hints are trusted.
     Own,
-    /// Somebody else's: what it says about itself is a claim.
+    /// From an external server: its declarations are not trusted.
     Foreign,
 }
 
-/// A call that wants to be made. [`ToolHandle::call`](crate::agents::ToolHandle::call) makes one.
+/// A requested call. Created by [`ToolHandle::call`](crate::agents::ToolHandle::call).
 #[derive(Debug, Clone, Copy)]
 pub struct CallToJudge<'a> {
     /// The tool, under the name that the model sees.
     pub tool: &'a Tool,
-    /// What its extension calls it.
+    /// The tool's name in its extension.
     pub bare_name: &'a str,
-    /// Whose it is.
+    /// The origin of the tool.
     pub origin: Origin,
-    /// Exactly what it would be given.
+    /// The arguments of the call.
     pub arguments: &'a JsonObject,
-    /// Where it would run.
+    /// The folder that the call would run in.
     pub working_dir: &'a Path,
 }
 
-/// The arguments that name files or folders in tools that declare nothing.
+/// The arguments that name files or folders in tools that do not declare their actions.
 const PATH_ARGUMENTS: [&str; 8] =
     ["path", "paths", "file", "file_path", "folder", "directory", "destination", "output_path"];
 
-/// How many paths of one call are looked at.
+/// The largest number of paths in one call.
 const MAX_PATHS: usize = 64;
 
-/// A command that is longer than this may take long to parse.
+/// Parsing a command that is longer than this may block noticeably.
 const LONG_COMMAND_BYTES: usize = 1024;
 
-/// What a call does, as far as goose knows its own tools.
+/// The effect of a call, as far as it is known.
 pub(super) enum Action<'a> {
     /// Runs a command line.
     Shell(&'a str),
@@ -52,17 +52,17 @@ pub(super) enum Action<'a> {
 }
 
 impl<'a> CallToJudge<'a> {
-    /// The name that the model sees.
+    /// Returns the name that the model sees.
     pub fn name(&self) -> &'a str {
         self.tool.name()
     }
 
-    /// What the tool declares about its calls. What a server says of its own tools does not count.
+    /// Returns the tool's declared action. Declarations of external servers are ignored.
     fn declared(&self) -> Option<&'a ToolAction> {
         self.tool.action().filter(|_| self.origin == Origin::Own)
     }
 
-    /// The groups of this call: the operation's, where an argument decides, else the tool's.
+    /// Returns the groups of this call: those of the operation if an argument selects one, otherwise the tool's.
     fn groups(&self) -> Cow<'a, [ToolGroup]> {
         match self.declared() {
             Some(ToolAction::ByOperation { argument, groups }) => {
@@ -85,7 +85,7 @@ impl<'a> CallToJudge<'a> {
     pub(super) fn action(&self) -> Action<'a> {
         let script = match self.declared() {
             Some(ToolAction::Command(argument) | ToolAction::Script(argument)) => self.text(argument),
-            // A tool that declares nothing must not pass the rules about commands.
+            // A tool without a declaration must not bypass the rules about commands.
             None if self.has_group(ToolGroup::Command) => self.text("command"),
             _ => None,
         };
@@ -96,12 +96,12 @@ impl<'a> CallToJudge<'a> {
         }
     }
 
-    /// Whether judging it may take longer than anybody who waits for something else should wait.
+    /// Returns true if judging the call may take long enough to block other tasks.
     pub(crate) fn takes_long(&self) -> bool {
         matches!(self.action(), Action::Shell(command) if command.len() > LONG_COMMAND_BYTES)
     }
 
-    /// The access of one of goose's own file tools.
+    /// Returns the kind of access if this is one of goose's own file tools.
     pub(super) fn access(&self) -> Option<Access> {
         match self.declared() {
             Some(ToolAction::Reads(_)) => Some(Access::Read),
@@ -112,14 +112,14 @@ impl<'a> CallToJudge<'a> {
         }
     }
 
-    /// Whether a tool that declares nothing has an argument that names files, and does not run commands.
+    /// Returns true if the tool has an argument that names files, and does not run commands.
     fn takes_path(&self) -> bool {
         let properties = self.tool.input_schema().get("properties").and_then(Value::as_object);
         !self.has_group(ToolGroup::Command)
             && properties.is_some_and(|all| PATH_ARGUMENTS.iter().any(|name| all.contains_key(*name)))
     }
 
-    /// The paths in the arguments; `None` where there are too many, or one is no text.
+    /// Returns the paths in the arguments; `None` if there are too many, or one is not a string.
     pub(super) fn paths(&self) -> Option<Vec<&'a str>> {
         let mut paths = Vec::new();
         let declared = match self.declared() {
@@ -145,7 +145,7 @@ impl<'a> CallToJudge<'a> {
         (paths.len() <= MAX_PATHS).then_some(paths)
     }
 
-    /// Whether goose knows that the tool changes nothing. What a server says of its own tools does not count.
+    /// Returns true if the tool is known to change nothing. Declarations of external servers are ignored.
     pub(super) fn is_read_only(&self) -> bool {
         let groups = self.groups();
         let hint = self.tool.annotations().and_then(|annotations| annotations.read_only_hint);
@@ -156,12 +156,12 @@ impl<'a> CallToJudge<'a> {
             }
     }
 
-    /// Returns true if everything that it does is calls of other tools.
+    /// Returns true if the tool only calls other tools.
     pub(super) fn only_calls_tools(&self) -> bool {
         matches!(self.declared(), Some(ToolAction::CallsTools))
     }
 
-    /// Whether the tool itself says that it destroys something, or does not say that it does not.
+    /// Returns true if the tool runs commands or declares that it is destructive.
     pub(super) fn may_destroy(&self) -> bool {
         let annotations = self.tool.annotations();
         let hint = annotations.and_then(|annotations| annotations.destructive_hint);

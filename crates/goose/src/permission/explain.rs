@@ -1,7 +1,7 @@
-//! [`Explanation`]: the verdict about a command in each mode, and what it rests on.
+//! [`Explanation`]: the verdict about a command in each mode, with its reasons.
 //!
-//! `goose permissions` prints it. The verdicts are those of [`Permissions::judge`]; everything else is there to make them
-//! understood, and decides nothing.
+//! `goose permissions` prints it. The verdicts are those of [`Permissions::judge`]; everything else explains them and has no
+//! effect on them.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::{
     mode::Mode,
     permissions::Permissions,
     rule::{Effect, Rule},
-    shell::{self, Access, Form, Says, Segment},
+    shell::{self, Access, Coverage, Form, Segment},
     verdict::Verdict,
 };
 use crate::builtins;
@@ -22,7 +22,7 @@ use crate::builtins;
 /// The extension and the tool that run commands.
 const SHELL: (&str, &str) = ("developer", "shell");
 
-/// The tools that rules may name without their extension: the kinds of access to files, and the shell.
+/// The tools that rules may name without their extension: the shell, and kinds of access to files.
 const KINDS: [&str; 4] = ["shell", "read", "write", "edit"];
 
 /// The explanation of a command.
@@ -31,7 +31,7 @@ const KINDS: [&str; 4] = ["shell", "read", "write", "edit"];
 pub struct Explanation {
     /// The verdict in each mode.
     pub verdicts: Vec<ModeVerdict>,
-    /// The commands that it consists of.
+    /// The commands in the command line.
     pub segments: Vec<ExplainedSegment>,
     /// The files that redirections use.
     pub files: Vec<ExplainedFile>,
@@ -45,7 +45,7 @@ pub struct Explanation {
 pub struct ModeVerdict {
     /// The mode.
     pub mode: Mode,
-    /// What becomes of the command.
+    /// The decision about the command.
     pub effect: Effect,
     /// The reasons; at least one.
     pub reasons: Vec<String>,
@@ -57,15 +57,15 @@ pub struct ModeVerdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedSegment {
-    /// Its words; `…` for those that are only known when it runs.
+    /// The words of the command, with `…` for words that are only known at run time.
     pub command: String,
-    /// What it runs in turn: `rm x` for `sudo rm x`.
+    /// The commands that it runs: `rm x` for `sudo rm x`.
     pub runs: Vec<String>,
-    /// The variables that are set for it.
+    /// The variables that are set for the command.
     pub variables: Vec<String>,
-    /// True if goose knows that it changes nothing.
+    /// True if the command is known to change nothing.
     pub reads_only: bool,
-    /// The rules that speak of it.
+    /// The rules that apply to the command.
     pub rules: Vec<Rule>,
 }
 
@@ -73,21 +73,21 @@ pub struct ExplainedSegment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// The path as it is written.
+    /// The path as written.
     pub path: String,
-    /// True if it is written, false if it is read.
+    /// True if the file is written, false if it is read.
     pub is_written: bool,
 }
 
 impl Explanation {
-    /// The verdict in a mode.
+    /// Returns the verdict in a mode.
     pub fn verdict(&self, mode: Mode) -> Option<&ModeVerdict> {
         self.verdicts.iter().find(|verdict| verdict.mode == mode)
     }
 }
 
 impl Permissions {
-    /// Explains what becomes of a command that the shell tool would run in a folder. Nothing is run.
+    /// Explains the verdict about a command that the shell tool would run in a folder. Nothing is run.
     pub fn explain(&self, command: &str, working_dir: &Path) -> Explanation {
         let tool = shell_tool();
         let arguments = JsonObject::from_iter([("command".to_owned(), Value::from(command))]);
@@ -107,7 +107,7 @@ impl Permissions {
         };
         let launches = script.segments.iter().filter_map(|segment| {
             let command = segment.forms.first().map(line).unwrap_or_default();
-            segment.runs.map(|reason| format!("`{command}` {reason}"))
+            segment.opaque_reason.map(|reason| format!("`{command}` {reason}"))
         });
         let doubts = script.doubts.iter().map(|doubt| doubt.reason.clone());
         Explanation {
@@ -128,12 +128,12 @@ impl Permissions {
         ModeVerdict { mode, effect, reasons, always }
     }
 
-    /// The rules that name no tool that could be there: a typing error, or an extension that is gone. `extensions` are the
-    /// names of those that are configured.
+    /// Returns the rules that name no possible tool, because of a typing error or a removed extension. `extensions` are the
+    /// names of the configured extensions.
     ///
     /// # Errors
     ///
-    /// Where the rules cannot be read.
+    /// Fails if the rules cannot be read.
     pub fn rules_without_tool<E: AsRef<str>>(
         &self,
         extensions: &[E],
@@ -155,7 +155,7 @@ impl Permissions {
     }
 }
 
-/// The built-in tools, each under its full name and its bare one.
+/// Returns the built-in tools, each with its full and its bare name.
 fn built_in_tools() -> Vec<[String; 2]> {
     let settings = goose_mcp::Settings::new("");
     let tools = |builtin: builtins::Builtin| {
@@ -166,7 +166,7 @@ fn built_in_tools() -> Vec<[String; 2]> {
     builtins::services().flat_map(tools).collect()
 }
 
-/// The tool that runs commands, as a session has it.
+/// Returns the shell tool under the name that it has in a session.
 fn shell_tool() -> Tool {
     let (extension, name) = SHELL;
     let developer = builtins::find(extension).and_then(|it| it.build(&goose_mcp::Settings::new("")));
@@ -184,14 +184,14 @@ fn segment(segment: &Segment, rules: &[Rule], call: &CallToJudge<'_>) -> Explain
         command: forms.next().unwrap_or_default(),
         runs: forms.collect(),
         variables: segment.variables.clone(),
-        reads_only: segment.forms.iter().any(|form| form.says == Says::All && form.reads_only),
+        reads_only: segment.forms.iter().any(|form| form.coverage == Coverage::Segment && form.reads_only),
         rules: rules.iter().filter(speaks).cloned().collect(),
     }
 }
 
 fn is_meant(rule: &Rule, form: &Form) -> bool {
     match (rule.command(), rule.effect()) {
-        (Some(pattern), Effect::Allow) => form.says == Says::All && pattern.allows(&form.words),
+        (Some(pattern), Effect::Allow) => form.coverage == Coverage::Segment && pattern.allows(&form.words),
         (Some(pattern), _) => pattern.restricts(form) != Certainty::No,
         (None, effect) => effect != Effect::Allow,
     }
@@ -202,7 +202,7 @@ fn line(form: &Form) -> String {
     words.join(" ")
 }
 
-/// The reasons why a command runs.
+/// Returns the reasons why a command is allowed.
 fn allowed_because(mode: Mode, segments: &[ExplainedSegment]) -> Vec<String> {
     let allows = |rule: &&Rule| rule.effect() == Effect::Allow;
     let reason = |segment: &ExplainedSegment| {
@@ -217,7 +217,7 @@ fn allowed_because(mode: Mode, segments: &[ExplainedSegment]) -> Vec<String> {
     };
     let reasons: Vec<String> = segments.iter().filter_map(reason).collect();
     match (mode, reasons.is_empty()) {
-        (Mode::Auto, _) => vec!["no rule and no protected file stands against it".to_owned()],
+        (Mode::Auto, _) => vec!["no rule or protected file restricts it".to_owned()],
         (_, true) => vec!["it changes nothing".to_owned()],
         (_, false) => reasons,
     }

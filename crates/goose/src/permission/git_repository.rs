@@ -1,9 +1,9 @@
-//! Whether a git repository can run programs while git only reads it.
+//! Finds git repositories that make git run programs when it only reads.
 //!
-//! `git status` runs what `core.fsmonitor`, `diff.external`, `filter.*.clean` and others name, and an unpacked archive may
-//! bring a `.git` with such a configuration. So git counts as reading only where the configuration of every repository
-//! that it may find holds nothing but settings of which it is known that they run nothing. The configuration of the
-//! person (`~/.gitconfig`) is not looked at: it is theirs.
+//! `git status` runs the programs in `core.fsmonitor`, `diff.external`, `filter.*.clean` and others, and an unpacked archive may
+//! contain a `.git` with such a configuration. So git counts as read-only only if the configuration of every repository
+//! that it may find has nothing but settings that are known to run nothing. The user's own configuration (`~/.gitconfig`)
+//! is trusted.
 
 use std::{
     fs,
@@ -17,20 +17,20 @@ use super::paths;
 const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How many repositories are looked at for one command: those above, and submodules.
+/// The largest number of repositories that are checked for one command: those in parent folders, and submodules.
 const MAX_REPOSITORIES: usize = 64;
 
-/// The hook that git runs when it only looks: it refreshes the index.
+/// The hook that git runs even when it only reads, because it refreshes the index.
 const HOOK: &str = "post-index-change";
 
-/// The mode of a submodule in an index, as it is stored.
+/// The mode of a submodule in an index, as stored.
 const SUBMODULE_MODE: [u8; 4] = [0, 0, 0xE0, 0];
 
-/// Sections of which no key runs a program or reads another file.
+/// Sections in which no key runs a program or reads another file.
 const HARMLESS_SECTIONS: [&str; 11] =
     ["advice", "author", "branch", "color", "column", "committer", "gc", "gitflow", "http", "i18n", "user"];
 
-/// Other keys of which this is known: the section and the key, whatever is between.
+/// Other such keys: the section and the key, with any subsection.
 const HARMLESS_KEYS: [&str; 74] = [
     "core.abbrev",
     "core.autocrlf",
@@ -108,14 +108,14 @@ const HARMLESS_KEYS: [&str; 74] = [
     "tag.gpgsign",
 ];
 
-/// Why git may run a program, or read files elsewhere, when it only reads in this folder; `None` where it does not.
+/// Returns the reason why a read-only git command in this folder may run a program or read files elsewhere; `None` if it cannot.
 pub(super) fn objection(folder: &Path) -> Option<String> {
     let folder = match paths::resolve(folder) {
         Ok(folder) => folder,
         Err(reason) => return Some(reason),
     };
     let mut search = Search::default();
-    // git stops at the first that is valid. All are looked at here, so that it does not matter which one it takes.
+    // git stops at the first valid repository. Checking all makes it irrelevant which one it takes.
     search.pending.extend(folder.ancestors().map(Path::to_owned));
     search.run().err()
 }
@@ -123,7 +123,7 @@ pub(super) fn objection(folder: &Path) -> Option<String> {
 /// Repositories that git may open.
 #[derive(Default)]
 struct Search {
-    /// Folders that may be working folders of repositories, or repositories.
+    /// Folders that may be repositories or their working trees.
     pending: Vec<PathBuf>,
     looked_at: usize,
 }
@@ -149,7 +149,7 @@ impl Search {
     fn repository(&mut self, repository: &Path, work: &Path) -> Result<(), String> {
         self.looked_at += 1;
         if self.looked_at > MAX_REPOSITORIES {
-            return Err(format!("there are more than {MAX_REPOSITORIES} repositories to look at"));
+            return Err(format!("there are more than {MAX_REPOSITORIES} repositories to check"));
         }
         let common = match read(&repository.join("commondir"), MAX_CONFIG_BYTES)? {
             Some(text) => Some(repository.join(line(&text, &repository.join("commondir"))?)),
@@ -168,29 +168,26 @@ impl Search {
         self.submodules(repository, work)
     }
 
-    /// git looks into the submodules that are checked out, and each has a configuration of its own.
+    /// Adds the submodules: git reads those that are checked out, and each has its own configuration.
     fn submodules(&mut self, repository: &Path, work: &Path) -> Result<(), String> {
         let file = repository.join("index");
         let is_shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
         if fs::read_dir(repository).is_ok_and(|entries| entries.flatten().any(is_shared)) {
-            return Err(format!(
-                "the index of `{}` is split, which is not understood here",
-                repository.display()
-            ));
+            return Err(format!("the index of `{}` is split, which is not supported", repository.display()));
         }
         let Some(index) = read(&file, MAX_INDEX_BYTES)? else { return Ok(()) };
-        // Most repositories have none, and this is faster than reading all entries.
+        // Fast path: most repositories have no submodules.
         if !index.windows(4).any(|bytes| bytes == SUBMODULE_MODE) {
             return Ok(());
         }
         let submodules = submodules(&index)
-            .ok_or_else(|| format!("`{}` has a form that is not understood here", file.display()))?;
+            .ok_or_else(|| format!("`{}` has a format that is not supported", file.display()))?;
         self.pending.extend(submodules.into_iter().map(|path| work.join(path)));
         Ok(())
     }
 }
 
-/// The repository of a `.git`: the folder itself, or the one that the file names.
+/// Returns the repository of a `.git`: the folder itself, or the one that the file names.
 fn linked(dot_git: &Path) -> Result<Option<PathBuf>, String> {
     let Ok(metadata) = fs::metadata(dot_git) else { return Ok(None) };
     if metadata.is_dir() {
@@ -202,7 +199,7 @@ fn linked(dot_git: &Path) -> Result<Option<PathBuf>, String> {
     Ok(Some(dot_git.parent().unwrap_or(dot_git).join(path.trim_start())))
 }
 
-/// The content of a file; `None` where there is none.
+/// Returns the content of a file; `None` if there is no file.
 fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |reason: String| format!("`{}` cannot be read: {reason}", path.display());
     let metadata = match fs::metadata(path) {
@@ -211,9 +208,9 @@ fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
         Err(error) => return Err(unreadable(error.to_string())),
     };
-    // A pipe would wait forever.
+    // Reading from a pipe would block forever.
     if !metadata.is_file() || metadata.len() > limit {
-        return Err(unreadable("it is no file of an ordinary size".to_owned()));
+        return Err(unreadable("it is not a regular file, or too large".to_owned()));
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
@@ -221,7 +218,7 @@ fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(bytes))
 }
 
-/// The only line of a file.
+/// Returns the only line of a file.
 fn line<'t>(bytes: &'t [u8], file: &Path) -> Result<&'t str, String> {
     let text = std::str::from_utf8(bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
     let is_plain = !text.is_empty() && !text.contains(char::is_control);
@@ -236,7 +233,7 @@ fn has_no_hook(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// A file of settings, and what its paths are relative to.
+/// A configuration file, and the folders that its paths are relative to.
 struct Config<'a> {
     file: &'a Path,
     repository: &'a Path,
@@ -244,7 +241,7 @@ struct Config<'a> {
 }
 
 impl Config<'_> {
-    /// Reads a plain form of git's language. Whatever else git may understand is refused.
+    /// Parses a simple subset of git's configuration syntax. Everything else is an error.
     fn check(&self, text: &[u8]) -> Result<(), String> {
         let unclear = || format!("`{}` is not understood", self.file.display());
         let text = std::str::from_utf8(text).map_err(|_| unclear())?;
@@ -276,7 +273,7 @@ impl Config<'_> {
         let is_harmless = match key.as_str() {
             "core.hookspath" => return self.hooks_path(value),
             "core.worktree" => self.is_own_folder(value),
-            // `[diff "x"]` describes a program; `[diff]` does not.
+            // `[diff "x"]` configures a program; `[diff]` does not.
             _ if part.is_some() && matches!(section, "core" | "diff" | "extensions" | "log") => false,
             _ => HARMLESS_SECTIONS.contains(&section) || HARMLESS_KEYS.contains(&key.as_str()),
         };
@@ -290,7 +287,7 @@ impl Config<'_> {
         })
     }
 
-    /// Other hooks do not run when git only reads.
+    /// Checks the hook that runs when git only reads.
     fn hooks_path(&self, value: &str) -> Result<(), String> {
         if value.is_empty() || value.contains(['"', '\\', '#', ';']) || value.starts_with(['~', '%']) {
             return Err(format!("`core.hooksPath` in `{}` is not understood", self.file.display()));
@@ -298,7 +295,7 @@ impl Config<'_> {
         [self.work, self.repository].iter().try_for_each(|base| has_no_hook(&base.join(value)))
     }
 
-    /// Elsewhere, git would show files that are not of this repository.
+    /// Returns true if the working tree is the repository's own. Otherwise git would show other files.
     fn is_own_folder(&self, value: &str) -> bool {
         let is_plain = !value.is_empty() && !value.contains(['"', '\\', '#', ';']);
         let (named, own) = (paths::resolve(&self.repository.join(value)), paths::resolve(self.work));
@@ -306,7 +303,7 @@ impl Config<'_> {
     }
 }
 
-/// The section, in lower case, and the part in quotes.
+/// Returns the section in lower case, and the subsection in quotes.
 fn header(line: &str) -> Option<(String, Option<&str>)> {
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;
     let (section, part) = match inner.split_once(' ') {
@@ -324,9 +321,9 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// The paths of the submodules in an index of version 2 or 3.
+/// Returns the paths of the submodules in an index of version 2 or 3.
 fn submodules(index: &[u8]) -> Option<Vec<PathBuf>> {
-    /// Where the mode, the flags and the name of an entry are, with names of 20 bytes for objects.
+    /// Offsets in an entry with object names of 20 bytes.
     const MODE: usize = 24;
     const FLAGS: usize = 60;
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
@@ -343,7 +340,7 @@ fn submodules(index: &[u8]) -> Option<Vec<PathBuf>> {
         if index.get(at + MODE..at + MODE + 4)? == SUBMODULE_MODE {
             found.push(PathBuf::from(std::str::from_utf8(index.get(start..start + length)?).ok()?));
         }
-        // Names end with one to eight zeros, so that entries begin at multiples of eight.
+        // Names are padded with one to eight zeros, so that entries start at multiples of eight.
         at += (start + length - at + 8) & !7;
     }
     Some(found)

@@ -1,9 +1,9 @@
-//! [`Glob`]: text with `*` in it. The only wildcard that rules know inside of a word.
+//! [`Glob`]: a pattern with `*`, the only wildcard within a word of a rule.
 
-/// A text in which `*` stands for any characters, also none.
+/// A pattern in which `*` matches any characters, also none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Glob {
-    /// The texts between the stars; one piece means no star.
+    /// The texts between the `*`s; a single piece means no `*`.
     pieces: Vec<String>,
 }
 
@@ -12,22 +12,22 @@ impl Glob {
         Self { pieces: text.split('*').map(str::to_owned).collect() }
     }
 
-    /// A text in which a star is a star.
-    pub(super) fn literally(text: &str) -> Self {
+    /// Creates a pattern in which `*` is an ordinary character.
+    pub(super) fn from_literal(text: &str) -> Self {
         Self { pieces: vec![text.to_owned()] }
     }
 
-    /// A glob that is written in pieces: quoted text holds no stars.
-    pub(super) fn of_pieces(pieces: Vec<String>) -> Self {
+    /// Creates a pattern from the texts between its `*`s.
+    pub(super) fn from_pieces(pieces: Vec<String>) -> Self {
         Self { pieces }
     }
 
-    /// `*` alone.
+    /// Returns true for `*` alone.
     pub(super) fn is_any(&self) -> bool {
         self.pieces.len() == 2 && self.pieces.iter().all(String::is_empty)
     }
 
-    /// The text, where there is no star in it.
+    /// Returns the text of a pattern without `*`.
     pub(super) fn literal(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [one] => Some(one),
@@ -35,7 +35,7 @@ impl Glob {
         }
     }
 
-    /// Whether it begins with this letter, not with a star.
+    /// Returns true if the pattern starts with this character and not with `*`.
     pub(super) fn starts_with(&self, letter: char) -> bool {
         self.pieces.first().is_some_and(|piece| piece.starts_with(letter))
     }
@@ -43,7 +43,7 @@ impl Glob {
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
         let Some((last, middle)) = rest.split_last() else { return text == first };
-        // Nearly all texts differ in the end, and this is asked very often.
+        // Fast path: nearly all texts differ at the end.
         if text.len() < first.len() + last.len() || !text.as_bytes().ends_with(last.as_bytes()) {
             return false;
         }
@@ -55,7 +55,7 @@ impl Glob {
         text.ends_with(last.as_str())
     }
 
-    /// As [`matches`](Self::matches), whatever the case.
+    /// Like [`matches`](Self::matches), but ignores case.
     pub(super) fn matches_any_case(&self, text: &str) -> bool {
         match self.literal() {
             Some(literal) if literal.is_ascii() && text.is_ascii() => literal.eq_ignore_ascii_case(text),

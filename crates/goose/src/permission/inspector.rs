@@ -1,39 +1,39 @@
-//! [`Inspector`]: somebody else who looks at a call before it runs. It can object; it can never allow.
+//! [`Inspector`]: an additional check before a call runs. It can object to a call but never allow one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::call::CallToJudge;
 
-/// What an inspector says of a call.
+/// An inspector's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Objection {
-    /// Nothing against it. The rules and the mode decide.
+    /// No objection. The rules and the mode decide.
     None,
-    /// A person should be asked, and why.
+    /// The call needs approval, for this reason.
     Ask(String),
-    /// It must not run, and why.
+    /// The call must not run, for this reason.
     Deny(String),
 }
 
-/// Looks at every call before it runs.
+/// Checks every call before it runs.
 pub trait Inspector: Send + Sync {
-    /// What people know it by.
+    /// Returns the name that is shown to the user.
     fn name(&self) -> &str;
 
-    /// Looks at a call. Must not wait for long: the call waits for it.
+    /// Checks a call. Must return quickly: the call waits for it.
     ///
     /// # Errors
     ///
-    /// Where it cannot tell, and why. A person is asked then.
+    /// The reason why it cannot decide. The call needs approval then.
     fn inspect(&self, call: &CallToJudge<'_>) -> Result<Objection, String>;
 }
 
-/// What an inspector says; one that fails wants a person to be asked.
+/// Runs an inspector. If it fails or panics, the call needs approval.
 pub(super) fn ask(inspector: &dyn Inspector, call: &CallToJudge<'_>) -> Objection {
     let name = inspector.name();
     match catch_unwind(AssertUnwindSafe(|| inspector.inspect(call))) {
         Ok(Ok(objection)) => objection,
-        Ok(Err(reason)) => Objection::Ask(format!("the inspector `{name}` could not tell: {reason}")),
+        Ok(Err(reason)) => Objection::Ask(format!("the inspector `{name}` could not decide: {reason}")),
         Err(_) => Objection::Ask(format!("the inspector `{name}` failed")),
     }
 }

@@ -1,6 +1,6 @@
-//! [`Judge`]: one call against the mode and the rules.
+//! [`Judge`]: checks one call against the mode and the rules.
 //!
-//! deny wins over ask, ask over allow. What no rule speaks of is left to the mode.
+//! deny wins over ask, and ask over allow. Where no rule applies, the mode decides.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -21,44 +21,44 @@ use super::{
     mode::Mode,
     paths::Bases,
     permissions::Permissions,
-    pin::ToolPin,
     rule::{Effect, Rule},
     secrets_below::{MAX_ENTRIES, Names},
     shell::Access,
     suggest,
+    tool_fingerprint::ToolFingerprint,
     verdict::{Judgement, Opinions, Verdict},
 };
 
-/// How many words of which something is not known are compared with the list of protected files.
+/// The largest number of partly unknown words that are compared with the list of protected files.
 const MAX_HINTS: usize = 2000;
 
-/// What runs where no rule speaks of it.
+/// The calls that run if no rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leeway {
+pub(super) enum DefaultPolicy {
     Everything,
     Reading,
     Nothing,
 }
 
-/// One call, being judged.
+/// The state of judging one call.
 pub(super) struct Judge<'a> {
     pub(super) permissions: &'a Permissions,
     pub(super) call: &'a CallToJudge<'a>,
     pub(super) bases: Bases<'a>,
     pub(super) rules: Vec<Rule>,
-    pub(super) leeway: Leeway,
+    pub(super) default_policy: DefaultPolicy,
     pub(super) opinions: Opinions,
-    /// The files of a call that uses files, looked up once: the tool gets the places that are judged here.
+    /// The files of the call, resolved once: the tool uses the same paths that are judged here.
     files: Vec<JudgedPath>,
     /// The hard links that a file may have which is read.
     readable_links: HardLinks,
-    /// Why git may run programs in the working folder, once that is known.
+    /// The reason why git may run programs in the working folder, computed on first use.
     pub(super) repository: OnceCell<Option<String>>,
-    /// Where folders really are, of those that were looked up.
+    /// Cache of resolved folders.
     pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
-    /// How many more files are looked at in search of secrets.
+    /// The remaining directory entries for the search for secrets.
     pub(super) entries_left: usize,
-    /// How many more words of which something is not known are compared with the list of protected files.
+    /// The remaining partly unknown words to compare with the list of protected files.
     pub(super) hints_left: usize,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Judge<'a> {
             call,
             bases,
             rules: Vec::new(),
-            leeway: Leeway::Nothing,
+            default_policy: DefaultPolicy::Nothing,
             opinions: Opinions::default(),
             files: Vec::new(),
             readable_links: HardLinks::Refused,
@@ -90,10 +90,10 @@ impl<'a> Judge<'a> {
         self.gather_rules();
         self.look_up_files();
         self.ask_inspectors();
-        self.leeway = match mode {
-            Mode::Auto => Leeway::Everything,
-            Mode::SmartApprove => Leeway::Reading,
-            Mode::Approve | Mode::Chat => Leeway::Nothing,
+        self.default_policy = match mode {
+            Mode::Auto => DefaultPolicy::Everything,
+            Mode::SmartApprove => DefaultPolicy::Reading,
+            Mode::Approve | Mode::Chat => DefaultPolicy::Nothing,
         };
         self.whole_tool();
         self.parts();
@@ -101,7 +101,7 @@ impl<'a> Judge<'a> {
         Judgement { verdict: self.opinions.verdict(|| permissions.shown(call)), files: self.files }
     }
 
-    /// The rules that hold. Where the file cannot be read, nobody knows which they are: everything is asked.
+    /// Collects the rules. If the file cannot be read, the call needs approval.
     fn gather_rules(&mut self) {
         match self.permissions.rules() {
             Ok(rules) => self.rules.extend(rules.iter().cloned()),
@@ -113,27 +113,27 @@ impl<'a> Judge<'a> {
         self.drop_void_rules();
     }
 
-    /// A rule that allowed a tool that is another one now allows nothing, and the difference is shown.
+    /// Drops allow rules for tools whose definition has changed, and shows the difference.
     fn drop_void_rules(&mut self) {
         let call = self.call;
         let concerned = |rule: &Rule| {
             !rule.restricts()
                 && rule.is_about(call)
-                && (call.origin == Origin::Foreign || rule.pin().is_some())
+                && (call.origin == Origin::Foreign || rule.tool_fingerprint().is_some())
         };
         if !self.rules.iter().any(concerned) {
             return;
         }
-        let now = Arc::new(ToolPin::of(call.tool));
+        let now = Arc::new(ToolFingerprint::new(call.tool));
         let first = self.permissions.first_seen(call.name(), &now);
-        let before = |rule: &Rule| rule.pin().cloned().unwrap_or_else(|| Arc::clone(&first));
-        let is_void = |rule: &Rule| concerned(rule) && before(rule).fingerprint() != now.fingerprint();
+        let before = |rule: &Rule| rule.tool_fingerprint().cloned().unwrap_or_else(|| Arc::clone(&first));
+        let is_void = |rule: &Rule| concerned(rule) && before(rule).digest() != now.digest();
         let is_still_allowed = self.rules.iter().any(|rule| concerned(rule) && !is_void(rule));
         if let Some(rule) = self.rules.iter().rfind(|rule| !is_still_allowed && is_void(rule)) {
             let difference = before(rule).difference(&now, self.permissions.approved_tools());
             self.opinions.ask_unless(
                 format!(
-                    "`{}` describes itself differently than when it was allowed:\n{difference}",
+                    "the definition of `{}` has changed since it was allowed:\n{difference}",
                     call.name()
                 ),
                 suggest::tool(call),
@@ -152,13 +152,13 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Rules about all calls of the tool.
+    /// Applies the rules about all calls of the tool.
     fn whole_tool(&mut self) {
         for rule in self.rules.iter().filter(|rule| rule.is_whole() && rule.is_about(self.call)) {
             match rule.effect() {
                 Effect::Deny => self.opinions.deny(format!("the rule `{rule}` forbids it")),
-                Effect::Ask => self.opinions.ask(format!("the rule `{rule}` wants it asked")),
-                Effect::Allow => self.leeway = Leeway::Everything,
+                Effect::Ask => self.opinions.ask(format!("the rule `{rule}` requires approval")),
+                Effect::Allow => self.default_policy = DefaultPolicy::Everything,
             }
         }
     }
@@ -171,15 +171,15 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Looks up the files of a call of one of goose's own tools for files.
+    /// Resolves the paths of a call to one of goose's own file tools.
     fn look_up_files(&mut self) {
-        // Package managers link the files of their stores into many projects, and those are public. A secret is not: its owner
-        // alone may read it, under each of its names.
+        // Package managers hard-link files from their stores into many projects, and these are world-readable. A secret is
+        // readable by its owner only, under each of its names.
         let is_restricted =
             self.rules.iter().any(|rule| rule.restricts() && rule.is_about_access(Access::Read));
         self.readable_links = if is_restricted { HardLinks::Refused } else { HardLinks::AllowedIfPublic };
         let (Action::Files(access), Some(paths)) = (self.call.action(), self.call.paths()) else { return };
-        // Without a path, the whole working folder is meant.
+        // Without a path, the tool uses the whole working folder.
         let paths = if paths.is_empty() { vec!["."] } else { paths };
         for given in paths {
             let target = self.bases.resolve(given).map(|path| {
@@ -190,10 +190,10 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The hard links that a file may have which the call uses. Another of its names may be protected, whatever this one is: where it
-    /// has others, this asks, and a yes is for that file.
+    /// Returns the hard links that are permitted for a file. Another name of the file may be protected, so a file with
+    /// several names needs approval, and the approval is for this file.
     fn hard_links(&mut self, access: Access, given: &str, path: &Path) -> HardLinks {
-        // Writing to such a file changes what its other names lead to, in every mode.
+        // Writing to such a file changes it under all of its names.
         let permitted = if access == Access::Write { HardLinks::Refused } else { self.readable_links };
         match fs::symlink_metadata(path) {
             Ok(metadata) if !permitted.permit(&metadata) => {
@@ -206,32 +206,32 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A call of one of goose's own tools for files.
+    /// Judges a call to one of goose's own file tools.
     fn files(&mut self, access: Access) {
         if self.call.paths().is_none() {
-            return self.opinions.ask("it is not clear which files it uses");
+            return self.opinions.ask("the files that it uses cannot be determined");
         }
         for file in self.files.clone() {
             match &file.target {
-                Ok(target) => self.place(access, &file.given, &target.path, Means::Tool),
+                Ok(target) => self.judge_path(access, &file.given, &target.path, Means::Tool),
                 Err(reason) => self.opinions.ask(reason),
             }
         }
     }
 
-    /// One use of a file that was not looked up yet.
+    /// Judges the use of a path that is not resolved yet.
     pub(super) fn path(&mut self, access: Access, path: &str, means: Means) {
         match self.bases.resolve(path) {
             Ok(resolved) => {
                 self.hard_links(access, path, &resolved);
-                self.place(access, path, &resolved, means);
+                self.judge_path(access, path, &resolved, means);
             }
             Err(reason) => self.opinions.ask(reason),
         }
     }
 
-    /// One use of a file, by a tool or by the shell.
-    fn place(&mut self, access: Access, path: &str, resolved: &Path, means: Means) {
+    /// Judges the use of a file by a tool or by the shell.
+    fn judge_path(&mut self, access: Access, path: &str, resolved: &Path, means: Means) {
         let written = match self.bases.absolute(path) {
             Ok(written) => written,
             Err(reason) => return self.opinions.ask(reason),
@@ -264,13 +264,13 @@ impl<'a> Judge<'a> {
         if let Some(rule) = self.permissions.protected().find(access, &written, resolved) {
             self.protects(rule, access, resolved, path);
         } else if means == Means::Tool && access == Access::Read {
-            // Tools that go through folders leave out what is hidden.
+            // Tools that walk folders skip hidden files.
             self.protect_below(resolved, Names::NotHidden, path);
         }
-        let runs = match self.leeway {
-            Leeway::Everything => true,
-            Leeway::Reading => access == Access::Read,
-            Leeway::Nothing => access == Access::Read && means == Means::Shell,
+        let runs = match self.default_policy {
+            DefaultPolicy::Everything => true,
+            DefaultPolicy::Reading => access == Access::Read,
+            DefaultPolicy::Nothing => access == Access::Read && means == Means::Shell,
         };
         if !is_allowed && !runs {
             let verb = if access == Access::Read { "reads" } else { "writes" };
@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What a restricting rule says about a part of the call.
+    /// Applies a restricting rule to a part of the call.
     pub(super) fn restriction(&mut self, rule: &Rule, certainty: Certainty, what: &str) {
         match (rule.effect(), certainty) {
             (_, Certainty::No) | (Effect::Allow, _) => {}
@@ -287,15 +287,15 @@ impl<'a> Judge<'a> {
                 self.opinions.deny(format!("the rule `{rule}` forbids `{}`", shown(what)));
             }
             (Effect::Ask, Certainty::Yes) => {
-                self.opinions.ask(format!("the rule `{rule}` wants `{}` asked", shown(what)));
+                self.opinions.ask(format!("the rule `{rule}` requires approval for `{}`", shown(what)));
             }
             (_, Certainty::Maybe) => {
-                self.opinions.ask(format!("`{}` may be what the rule `{rule}` is about", shown(what)));
+                self.opinions.ask(format!("the rule `{rule}` may apply to `{}`", shown(what)));
             }
         }
     }
 
-    /// A call of any other tool.
+    /// Judges a call to any other tool.
     fn other(&mut self) {
         let mut is_allowed = false;
         let about: Vec<Rule> =
@@ -307,27 +307,27 @@ impl<'a> Judge<'a> {
                 _ => self.restriction(&rule, certainty, self.call.name()),
             }
         }
-        let runs = match self.leeway {
-            Leeway::Everything => true,
-            // A program in code mode does nothing by itself, and each of its calls is asked about. Asking for both would teach
-            // people to say yes to a program that they cannot judge, and then to what it does.
+        let runs = match self.default_policy {
+            DefaultPolicy::Everything => true,
+            // A program in code mode has no effect by itself, and each of its calls is judged. Asking about both would teach
+            // users to approve a program that they cannot judge, and then its calls.
             _ if self.call.only_calls_tools() => true,
-            Leeway::Reading => self.call.is_read_only(),
-            Leeway::Nothing => false,
+            DefaultPolicy::Reading => self.call.is_read_only(),
+            DefaultPolicy::Nothing => false,
         };
         if !is_allowed && !runs {
-            let reason = match (self.leeway, self.call.origin) {
-                (Leeway::Reading, Origin::Own) => "it may change something",
-                (Leeway::Reading, Origin::Foreign) => {
-                    "it is not a part of goose, so nobody knows what it changes"
+            let reason = match (self.default_policy, self.call.origin) {
+                (DefaultPolicy::Reading, Origin::Own) => "it may change something",
+                (DefaultPolicy::Reading, Origin::Foreign) => {
+                    "it is not part of goose, so its effects are unknown"
                 }
-                _ => "every call is asked",
+                _ => "every call needs approval",
             };
             self.opinions.ask_unless(reason, suggest::tool(self.call));
         }
     }
 
-    /// Whether a rule's pattern means the arguments of this call.
+    /// Matches a rule's pattern against the arguments of this call.
     fn named(&self, rule: &Rule) -> Certainty {
         if let Some(named) = rule.named() {
             return named
@@ -341,13 +341,13 @@ impl<'a> Judge<'a> {
             (Ok(written), Ok(resolved)) => pattern.restricts(&written, &resolved, self.bases),
             _ => Certainty::Maybe,
         };
-        // Where a rule allows, only arguments that are named can be meant for certain.
+        // An allow rule matches with certainty only by named arguments.
         let found = paths.into_iter().map(certainty).max().unwrap_or(Certainty::Maybe);
         if rule.restricts() { found } else { Certainty::No }
     }
 }
 
-/// By which means a file is used.
+/// The way in which a file is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Means {
     Tool,
@@ -364,7 +364,7 @@ fn argument(arguments: &JsonObject, name: &str, glob: &Glob) -> Certainty {
     }
 }
 
-/// As much of a text as a reason shows.
+/// Shortens a text for a reason.
 pub(super) fn shown(text: &str) -> String {
     const MAX_CHARS: usize = 120;
     let mut shown: String = text.chars().take(MAX_CHARS).collect();

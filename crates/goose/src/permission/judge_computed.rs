@@ -1,16 +1,16 @@
-//! The judge's work on files whose names a script makes while it runs: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`,
-//! `cat $(…)`. They may be protected ones though no word of the script says so.
+//! Judges files whose names a script computes at run time: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`, `cat $(…)`. They may be
+//! protected although no word of the script names them.
 
 use super::{
     glob::Glob,
-    judge::{Judge, Leeway, shown},
+    judge::{DefaultPolicy, Judge, shown},
     judge_protected::{Uses, is_wanted},
     judge_shell::is_harmless,
     paths::Bases,
     shell::{self, Access, FileUse, Form, Reach, Script, Segment, Word},
 };
 
-/// How many values are put in for what is not known, and into how many words.
+/// The largest number of unknown words, and of values that are inserted into each.
 const MAX_VALUES: usize = 32;
 
 impl Judge<'_> {
@@ -25,7 +25,7 @@ impl Judge<'_> {
         let Some((reader, _)) = unknown.first() else { return };
         self.put_in_values(&unknown, script);
         let is_fed = command.contains("$(") || command.contains('`') || forms().any(feeds);
-        if self.leeway == Leeway::Everything || !is_fed {
+        if self.default_policy == DefaultPolicy::Everything || !is_fed {
             return;
         }
         for segment in &script.segments {
@@ -36,25 +36,27 @@ impl Judge<'_> {
         if let Some(list) = script.files.iter().find(|file| forms().any(feeds) && is_input(file)) {
             let (reader, list) = (name(reader), shown(&list.source));
             self.opinions
-                .ask(format!("it is not known which files `{reader}` reads: `{list}` may name them"));
+                .ask(format!("the files that `{reader}` reads are not known: `{list}` may name them"));
         }
         if let Some(maker) =
             forms().find(|form| !uses_unknown(form) && !feeds(form) && !lists_or_filters(form))
         {
             let (reader, maker) = (name(reader), name(maker));
-            self.opinions
-                .ask(format!("it is not known which files `{reader}` reads: `{maker}` may make their names"));
+            self.opinions.ask(format!(
+                "the files that `{reader}` reads are not known: `{maker}` may compute their names"
+            ));
         }
     }
 
-    /// Each value that the script has, in the place of what is not known of a word.
+    /// Checks unknown words with each value in the script inserted for the unknown part.
     fn put_in_values(&mut self, unknown: &[(&Form, &Word)], script: &Script) {
         let values: Vec<&str> = script.loose.iter().filter_map(|(word, _)| word.text.as_deref()).collect();
         for (form, word) in unknown {
-            let uses = Uses::of(form);
-            if word.pieces().len() > 2 && values.len() > 1 && self.leeway != Leeway::Everything {
+            let uses = Uses::new(form);
+            if word.pieces().len() > 2 && values.len() > 1 && self.default_policy != DefaultPolicy::Everything
+            {
                 let what = shown(&word.pieces().join("…"));
-                self.opinions.ask(format!("it is not known which file `{what}` is: it is put together"));
+                self.opinions.ask(format!("the file `{what}` is not known: its name is computed"));
             }
             for value in values.iter().take(MAX_VALUES) {
                 let text = word.pieces().join(value);
@@ -65,14 +67,14 @@ impl Judge<'_> {
         }
     }
 
-    /// A command whose output are names of files that another one reads.
+    /// Checks a command whose output is names of files that another command reads.
     fn protect_listed(&mut self, segment: &Segment) {
         for form in segment.forms.iter().filter(|form| lists(form)) {
             let (wanted, names) = (wanted_names(&form.words), shell::listed_names(&form.words));
             let operands = || form.words.iter().skip(1).filter(|word| !word.may_be_option());
             let mut texts: Vec<&str> = operands()
                 .filter_map(|word| match word.reach() {
-                    Reach::Exactly(text) | Reach::Within(text) => Some(text),
+                    Reach::Exactly(text) | Reach::SecretScope(text) => Some(text),
                     Reach::Anywhere => None,
                 })
                 .collect();
@@ -97,7 +99,7 @@ impl Judge<'_> {
     }
 }
 
-/// A command that uses files, of which some are not known.
+/// Returns true for a command that uses files, some of them unknown.
 fn uses_unknown(form: &Form) -> bool {
     shell::takes_files(&form.words)
         && !shell::shows_names_only(&form.words)
@@ -105,7 +107,7 @@ fn uses_unknown(form: &Form) -> bool {
         && form.words.iter().skip(1).any(|word| word.reach() == Reach::Anywhere)
 }
 
-/// A command that makes words of what it reads or finds.
+/// Returns true for a command that turns what it reads or finds into words of another command.
 fn feeds(form: &Form) -> bool {
     match program(form) {
         Some("find" | "fd" | "fdfind") => !form.reads_only,
@@ -113,7 +115,7 @@ fn feeds(form: &Form) -> bool {
     }
 }
 
-/// A command that finds files, or shows their names.
+/// Returns true for a command that finds files or lists their names.
 fn lists(form: &Form) -> bool {
     let has_word = |text: &str| form.words.iter().any(|word| word.text.as_deref() == Some(text));
     match program(form) {
@@ -123,7 +125,7 @@ fn lists(form: &Form) -> bool {
     }
 }
 
-/// A command whose output are names of files that are there, or lines that it was given.
+/// Returns true for a command that prints names of existing files, or lines of its input.
 fn lists_or_filters(form: &Form) -> bool {
     let operands = form.words.iter().skip(1).filter(|word| !word.may_be_option());
     let is_count =
@@ -151,11 +153,11 @@ fn program(form: &Form) -> Option<&str> {
     form.words.first().and_then(Word::program)
 }
 
-/// The names that `find` or `git ls-files` is told to look for; none where it may find others.
+/// Returns the names that `find` or `git ls-files` searches for; none if it may find others.
 fn wanted_names(words: &[Word]) -> Vec<Glob> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_deref().unwrap_or("!")).collect();
     if let ["git", "ls-files", patterns @ ..] = texts.as_slice() {
-        // Others may be folders.
+        // Other words may be folders.
         let is_name = |text: &&str| text.contains('*') && !text.contains(['/', '?', '[', ':', '!', '\\']);
         let are_names = patterns.iter().all(is_name);
         return if are_names { patterns.iter().map(|text| Glob::new(text)).collect() } else { Vec::new() };

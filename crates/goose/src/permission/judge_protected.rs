@@ -1,19 +1,19 @@
-//! The judge's work on the built-in list of protected files: which words of a command are, or may be, one of them.
+//! Judges the use of protected files: finds the words of a command that are, or may be, one of them.
 
 use std::path::{Path, PathBuf};
 
 use super::{
     glob::Glob,
-    judge::{Judge, Leeway, shown},
+    judge::{DefaultPolicy, Judge, shown},
     paths::{self, Bases, PathPattern},
-    protected::{Within, known_parts},
+    protected::{SecretScope, known_parts},
     rule::{Effect, Rule},
-    secrets_below::{self, Found, Names},
+    secrets_below::{self, Names, SearchResult},
     shell::{self, Access, Form, Word},
 };
 
 impl Judge<'_> {
-    /// A word of a command, or a part of it, and the path that it is.
+    /// Checks a path in a word of a command.
     pub(super) fn protect_path(&mut self, uses: Uses, text: &str, written: &Path, resolved: &Path) {
         for access in uses.content {
             if let Some(rule) = self.permissions.protected().find_word(*access, text, written, resolved) {
@@ -22,7 +22,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The same word, where it is a folder of which the command uses what is in it.
+    /// Checks the content of a folder that a command walks or changes.
     pub(super) fn protect_below_path(&mut self, uses: Uses, form: &Form, text: &str, resolved: &Path) {
         if let Some(names) = uses.below {
             let wanted = shell::included_names(&form.words);
@@ -33,7 +33,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The words of a command of which something is not known: the rest of a path, or the folder that it is relative to.
+    /// Checks words of a command that are partly unknown, or relative to an unknown folder.
     pub(super) fn protect_unknown_words(&mut self, form: &Form, uses: Uses, places: Option<&[PathBuf]>) {
         if uses.content.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A relative path in a folder that is not known.
+    /// Checks a relative path in an unknown folder.
     fn protect_name(&mut self, uses: Uses, text: &str) {
         let path = Path::new(text);
         for access in uses.content {
@@ -62,7 +62,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A word with stars, and the files that it matches before the command runs.
+    /// Checks the files that currently match a word with wildcards.
     pub(super) fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
         let text = known_parts(word).join("*");
         let star = text.find('*').unwrap_or(text.len());
@@ -79,7 +79,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A word of no command, which some command may get.
+    /// Checks a word that belongs to no command but may be passed to one.
     pub(super) fn protect_loose(&mut self, word: &Word, written: &Path, resolved: &Path, reads: bool) {
         let accesses = if reads { &ALL_USES[..1] } else { &ALL_USES[..] };
         for access in accesses {
@@ -89,12 +89,12 @@ impl Judge<'_> {
         }
     }
 
-    /// A folder that is gone through, and what is read of it shown.
+    /// Checks a folder whose files are read and shown.
     pub(super) fn protect_below(&mut self, folder: &Path, names: Names, what: &str) {
         self.protect_below_if(folder, names, what, &|_| true);
     }
 
-    /// The same, where only some files are read.
+    /// Like [`protect_below`](Self::protect_below), for some of the files.
     pub(super) fn protect_below_if(
         &mut self,
         folder: &Path,
@@ -105,31 +105,33 @@ impl Judge<'_> {
         if !folder.is_dir() {
             return;
         }
-        let within = match self.leeway {
-            Leeway::Everything => Within::Personal,
-            _ => Within::PersonalAndOfProjects,
+        let within = match self.default_policy {
+            DefaultPolicy::Everything => SecretScope::Personal,
+            _ => SecretScope::PersonalAndProject,
         };
         let protected = self.permissions.protected();
         match secrets_below::below(protected, folder, (names, within), is_wanted, &mut self.entries_left) {
-            Found::Nothing => {}
-            Found::Secret(path, rule) => self.protects(rule, Access::Read, &path, &path.to_string_lossy()),
-            Found::TooMany => self.has_too_many(what),
+            SearchResult::Nothing => {}
+            SearchResult::Secret(path, rule) => {
+                self.protects(rule, Access::Read, &path, &path.to_string_lossy())
+            }
+            SearchResult::TooMany => self.has_too_many(what),
         }
     }
 
     fn has_too_many(&mut self, what: &str) {
-        if self.leeway != Leeway::Everything {
-            self.opinions.ask(format!("`{}` is too many files to look for secrets", shown(what)));
+        if self.default_policy != DefaultPolicy::Everything {
+            self.opinions.ask(format!("`{}` has too many files to check for secrets", shown(what)));
         }
     }
 
-    /// A word of which not all is known.
+    /// Checks a partly unknown word.
     pub(super) fn protect_unknown(&mut self, access: Access, word: &Word) {
         if word.text.is_some() {
             return;
         }
         let Some(left) = self.hints_left.checked_sub(1) else {
-            return self.opinions.ask("it has too many words to look at each");
+            return self.opinions.ask("it has too many words to check");
         };
         self.hints_left = left;
         if let Some(rule) = self.permissions.protected().hinted(access, word, self.bases.home) {
@@ -138,8 +140,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A part of the call is protected by a rule of the list. A person may have allowed it all the same: by a rule that
-    /// writes it out, not by one whose stars happen to match.
+    /// Asks about a protected file, unless the user has allowed it with a rule that writes out its path. A rule whose wildcards
+    /// happen to match is not enough.
     pub(super) fn protects(&mut self, rule: &Rule, access: Access, resolved: &Path, what: &str) {
         let protected = self.permissions.protected();
         let is_written_out = |pattern: &&PathPattern| {
@@ -154,7 +156,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a file has one of the names that are wanted; all files have where none is named.
+/// Returns true if a file has one of the wanted names, or if there are none.
 pub(super) fn is_wanted(wanted: &[Glob], path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     wanted.is_empty() || wanted.iter().any(|glob| glob.matches_any_case(&name))
@@ -162,26 +164,26 @@ pub(super) fn is_wanted(wanted: &[Glob], path: &Path) -> bool {
 
 const ALL_USES: [Access; 2] = [Access::Read, Access::Write];
 
-/// The uses that a command may make of its files, found out once: some commands have very many words.
+/// The uses that a command may make of its files. Computed once: some commands have very many words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Uses {
-    /// What it may do with the content of the files that it is given.
+    /// The access to the content of its files.
     content: &'static [Access],
-    /// The names in folders that it goes through to show what is in the files.
+    /// The names in folders that it walks to show the content of files.
     below: Option<Names>,
-    /// Whether it may change whole folders.
+    /// True if it may change whole folders.
     changes_folders: bool,
 }
 
 impl Uses {
-    /// Only reads the files that it is given.
+    /// Only reads its files.
     pub(super) const READING: Self = Self { content: &[Access::Read], below: None, changes_folders: false };
 
-    pub(super) fn of(form: &Form) -> Self {
+    pub(super) fn new(form: &Form) -> Self {
         let content: &[Access] =
             match shell::takes_files(&form.words) && !shell::shows_names_only(&form.words) {
                 false => &[],
-                // What only reads writes nothing.
+                // A command that only reads writes nothing.
                 true if form.reads_only => &ALL_USES[..1],
                 true => &ALL_USES,
             };

@@ -1,4 +1,4 @@
-//! The judge's work on shell commands: every segment, every file, every doubt.
+//! Judges shell commands: segments, redirections and doubts.
 
 use std::{
     fs,
@@ -7,19 +7,21 @@ use std::{
 
 use super::{
     git_repository,
-    judge::{Judge, Leeway, Means},
-    judge_words::{Watch, is_of_process, without_dots},
+    judge::{DefaultPolicy, Judge, Means},
     matching::Certainty,
+    path_arguments::{RestrictedPaths, is_of_process, without_dots},
     paths,
     rule::{Effect, Rule},
-    shell::{self, Access, FileUse, Folders, Form, MAX_SEGMENTS, Says, Script, Segment, SegmentKind, Word},
+    shell::{
+        self, Access, Coverage, FileUse, Folders, Form, MAX_SEGMENTS, Script, Segment, SegmentKind, Word,
+    },
     suggest,
 };
 
-/// Files that swallow what is written, or pass it on.
+/// Files that discard what is written to them, or pass it on.
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
 
-/// Files by which version managers choose the program behind a name, and package managers what they do.
+/// Files by which version managers select the program behind a name.
 const VERSION_FILES: [&str; 15] = [
     ".java-version",
     ".mise.toml",
@@ -38,18 +40,18 @@ const VERSION_FILES: [&str; 15] = [
     "rust-toolchain.toml",
 ];
 
-/// The largest `package.json` that is looked into.
+/// The largest `package.json` that is read.
 const MAX_PACKAGE_BYTES: u64 = 1024 * 1024;
 
-/// How many command lines within words of command lines are looked into.
+/// The largest nesting of command lines within words of command lines.
 const MAX_HIDDEN: usize = 3;
 
-/// What a command is looked at for.
+/// The extent of the checks of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// Only whether it uses protected files.
-    ForProtected,
-    ForAll,
+enum Checks {
+    /// Checks only for protected files.
+    ProtectedFiles,
+    All,
 }
 
 pub(super) fn is_harmless(file: &FileUse) -> bool {
@@ -58,14 +60,14 @@ pub(super) fn is_harmless(file: &FileUse) -> bool {
 
 impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
-        let look = self.look();
+        let checks = self.checks();
         let script = shell::read(command);
         let mut watch = self.watch();
         for segment in &script.segments {
-            self.segment(segment, &script, look, &mut watch);
+            self.segment(segment, &script, checks, &mut watch);
         }
         for file in &script.files {
-            self.redirection(file, look, &mut watch);
+            self.redirection(file, checks, &mut watch);
         }
         let mut outer = script.segments.iter().filter_map(|segment| segment.forms.first());
         let only_reads = outer.all(|form| form.reads_only)
@@ -77,32 +79,36 @@ impl Judge<'_> {
         if let Some(reason) = script.unread {
             self.opinions.ask(reason);
         }
-        if look == Look::ForProtected {
+        if checks == Checks::ProtectedFiles {
             return;
         }
-        if let Some(shell) = self.permissions.odd_shell() {
-            self.opinions
-                .ask(format!("commands are run by `{shell}`, whose language is not understood here"));
+        if let Some(shell) = self.permissions.unsupported_shell() {
+            self.opinions.ask(format!("commands are run by `{shell}`, whose syntax is not supported"));
         }
         for doubt in &script.doubts {
             self.opinions.ask(doubt.reason.clone());
         }
         for name in &script.set {
-            if self.leeway != Leeway::Everything || shell::is_steering_variable(name) {
-                self.opinions.ask(format!("it sets `{name}`, which programs may look at"));
+            if self.default_policy != DefaultPolicy::Everything || shell::is_exec_variable(name) {
+                self.opinions.ask(format!("it sets `{name}`, which programs may read"));
             }
         }
-        if script.segments.is_empty() && self.leeway != Leeway::Everything && script.files.is_empty() {
-            self.opinions.ask("there is no command in it that is known");
+        if script.segments.is_empty()
+            && self.default_policy != DefaultPolicy::Everything
+            && script.files.is_empty()
+        {
+            self.opinions.ask("it has no known command");
         }
     }
 
-    /// Without a rule that could be broken, only protected files are looked for.
-    fn look(&self) -> Look {
+    /// Returns the extent of the checks: if no rule can restrict the command, only protected files matter.
+    fn checks(&self) -> Checks {
         let mut restricting = self.rules.iter().filter(|rule| rule.restricts());
-        match self.leeway == Leeway::Everything && !restricting.any(|rule| self.could_restrict(rule)) {
-            true => Look::ForProtected,
-            false => Look::ForAll,
+        match self.default_policy == DefaultPolicy::Everything
+            && !restricting.any(|rule| self.could_restrict(rule))
+        {
+            true => Checks::ProtectedFiles,
+            false => Checks::All,
         }
     }
 
@@ -111,16 +117,16 @@ impl Judge<'_> {
         is_about_files || rule.is_about(self.call)
     }
 
-    fn segment(&mut self, segment: &Segment, script: &Script, look: Look, watch: &mut Watch) {
+    fn segment(&mut self, segment: &Segment, script: &Script, checks: Checks, watch: &mut RestrictedPaths) {
         for form in &segment.forms {
             self.restrict_command(form);
             self.restrict_words(form, &segment.folders, watch);
         }
-        // More segments than these are asked about as a whole.
-        if look != Look::ForAll || script.segments.len() > MAX_SEGMENTS {
+        // A command with more segments needs approval as a whole.
+        if checks != Checks::All || script.segments.len() > MAX_SEGMENTS {
             return;
         }
-        if self.leeway == Leeway::Everything {
+        if self.default_policy == DefaultPolicy::Everything {
             return self.check_obscure(segment);
         }
         let Some(outer) = segment.forms.first() else { return };
@@ -133,11 +139,12 @@ impl Judge<'_> {
         if segment.kind == SegmentKind::Carrier {
             return;
         }
-        let mut counted = segment.forms.iter().filter(|form| form.says == Says::All);
+        let mut counted = segment.forms.iter().filter(|form| form.coverage == Coverage::Segment);
         let mut objection = None;
         let is_fine = counted.any(|form| {
             let words = &form.words;
-            let reads = self.leeway == Leeway::Reading && self.reads_only(form, &segment.folders);
+            let reads =
+                self.default_policy == DefaultPolicy::Reading && self.reads_only(form, &segment.folders);
             objection = if reads { self.repository_objection(words) } else { None };
             self.is_allowed(words, &segment.folders)
                 || (reads && objection.is_none())
@@ -145,12 +152,12 @@ impl Judge<'_> {
         });
         if !is_fine {
             let what = line(&outer.words);
-            let reason = match self.leeway {
+            let reason = match self.default_policy {
                 _ if objection.is_some() => {
                     format!("`{what}` may run a program: {}", objection.unwrap_or_default())
                 }
-                _ if !self.is_here(&segment.folders) => format!("`{what}` runs after the folder was changed"),
-                Leeway::Reading => format!("`{what}` may change something"),
+                _ if !self.is_here(&segment.folders) => format!("`{what}` runs after a change of the folder"),
+                DefaultPolicy::Reading => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
             };
             let rule = suggest::command(self.call, segment).filter(|_| self.is_here(&segment.folders));
@@ -158,17 +165,17 @@ impl Judge<'_> {
         }
     }
 
-    /// Where a rule forbids some commands and all others run: those of which nobody can say what they run.
+    /// Asks about commands whose effect is unknown, for the case that a rule restricts some commands and all others run.
     fn check_obscure(&mut self, segment: &Segment) {
         let Some(outer) = segment.forms.first() else { return };
-        if let Some(name) = segment.variables.iter().find(|name| shell::is_steering_variable(name)) {
+        if let Some(name) = segment.variables.iter().find(|name| shell::is_exec_variable(name)) {
             let what = line(&outer.words);
             return self
                 .opinions
                 .ask(format!("`{what}` is given the variable `{name}`, which may change what it does"));
         }
-        let Some(reason) = segment.runs else { return };
-        let mut counted = segment.forms.iter().filter(|form| form.says == Says::All);
+        let Some(reason) = segment.opaque_reason else { return };
+        let mut counted = segment.forms.iter().filter(|form| form.coverage == Coverage::Segment);
         if !counted.any(|form| self.is_allowed(&form.words, &segment.folders)) {
             self.opinions.ask(format!("`{}` {reason}", super::judge::shown(&segment.source)));
         }
@@ -192,9 +199,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Words that are command lines themselves, and may be run by the program that is given them.
+    /// Applies rules to words that are command lines themselves and may be run by the program that gets them.
     fn restrict_hidden(&mut self, rules: &[Rule], form: &Form, left: usize) {
-        // Of these it is known which words they run; the others are messages.
+        // The words that these run are known; their other words are messages.
         let is_known = matches!(form.words.first().and_then(Word::program), Some("git" | "gh"));
         if left == 0 || is_known || form.reads_only {
             return;
@@ -225,7 +232,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A rule is about the working folder; in another one the same words may mean something else.
+    /// Returns true if a rule allows the command. Rules apply in the working folder: elsewhere the same words may mean something else.
     fn is_allowed(&self, words: &[Word], folders: &Folders) -> bool {
         self.is_here(folders)
             && self
@@ -235,8 +242,8 @@ impl Judge<'_> {
                 .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
     }
 
-    /// In another folder, git may find a configuration that runs programs. What a search finds is read by commands that are
-    /// judged by themselves.
+    /// Returns true if the command only reads. In another folder, git may find a configuration that runs programs. Commands that
+    /// `find` runs are judged separately.
     fn reads_only(&self, form: &Form, folders: &Folders) -> bool {
         let words = &form.words;
         let is_git = words.first().and_then(Word::program) == Some("git");
@@ -244,8 +251,8 @@ impl Judge<'_> {
         (form.reads_only && (!is_git || self.is_here(folders))) || shell::only_carries(words) || is_version
     }
 
-    /// Whether a file of the working folder, or above it, says which version of a language is run. Those of the home are the
-    /// person's own.
+    /// Returns true if a file in the working folder or above selects the version of a language that is run. Files in the home
+    /// folder are trusted.
     fn chooses_versions(&self, words: &[Word]) -> bool {
         let is_npm = words.first().and_then(Word::program) == Some("npm");
         let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
@@ -265,14 +272,14 @@ impl Judge<'_> {
             .map_or(true, |working| working.ancestors().take_while(is_project).any(chooses))
     }
 
-    /// Why git may run a program here, though its words say that it only reads.
+    /// Returns the reason why git may run a program here although the command only reads.
     fn repository_objection(&self, words: &[Word]) -> Option<&str> {
         let is_git = words.first().and_then(Word::program) == Some("git");
         let look = || git_repository::objection(self.bases.working);
         if is_git { self.repository.get_or_init(look).as_deref() } else { None }
     }
 
-    /// `cd` into a folder of the working folder does nothing by itself.
+    /// Returns true for `cd` into a folder below the working folder, which has no effect by itself.
     fn stays_inside(&self, words: &[Word], folders: &Folders) -> bool {
         let [program, target] = words else { return false };
         let Some(target) = target.text.as_deref().filter(|target| !target.starts_with('-')) else {
@@ -285,7 +292,7 @@ impl Judge<'_> {
         program.text.as_deref() == Some("cd") && !places.is_empty() && places.iter().all(is_inside)
     }
 
-    /// Whether it is the working folder for certain, under whatever name.
+    /// Returns true if these folders are certainly the working folder, under any name.
     fn is_here(&self, folders: &Folders) -> bool {
         if folders.is_here() {
             return true;
@@ -295,8 +302,8 @@ impl Judge<'_> {
         self.places(folders).is_some_and(|places| places.iter().all(is_same))
     }
 
-    /// Where these folders are: as shells write them, and where that may be another place, as links lead there. `None` where
-    /// that is not known.
+    /// Returns the absolute paths of these folders, with `..` both removed as shells do and resolved through links; `None` if they
+    /// are not known.
     pub(super) fn places(&self, folders: &Folders) -> Option<Vec<PathBuf>> {
         let Folders::Known(folders) = folders else { return None };
         let mut places = Vec::new();
@@ -315,30 +322,30 @@ impl Judge<'_> {
         Some(places)
     }
 
-    fn redirection(&mut self, file: &FileUse, look: Look, watch: &mut Watch) {
+    fn redirection(&mut self, file: &FileUse, checks: Checks, watch: &mut RestrictedPaths) {
         let Some(path) = &file.path else {
             let is_restricted = |rule: &Rule| rule.restricts() && rule.is_about_access(Access::Read);
             self.protect_unknown(file.access, &file.word);
-            let matters = match look {
-                Look::ForProtected => false,
-                _ if file.access == Access::Write || self.leeway != Leeway::Reading => true,
+            let matters = match checks {
+                Checks::ProtectedFiles => false,
+                _ if file.access == Access::Write || self.default_policy != DefaultPolicy::Reading => true,
                 _ => self.rules.iter().any(is_restricted),
             };
             return if matters {
-                self.opinions.ask(format!("it is not known which file `{}` is", file.source))
+                self.opinions.ask(format!("the file `{}` is not known", file.source))
             };
         };
         if is_harmless(file) {
             return;
         }
         if !watch.spend() {
-            return self.opinions.ask("it has too many words to look at each");
+            return self.opinions.ask("it has too many words to check");
         }
-        if path.starts_with("/dev/") && look == Look::ForAll {
-            return self.opinions.ask(format!("`{path}` is no ordinary file"));
+        if path.starts_with("/dev/") && checks == Checks::All {
+            return self.opinions.ask(format!("`{path}` is not a regular file"));
         }
-        if look == Look::ForAll && is_of_process(Path::new(path)) {
-            self.opinions.ask(format!("`{path}` leads elsewhere in each process"));
+        if checks == Checks::All && is_of_process(Path::new(path)) {
+            self.opinions.ask(format!("`{path}` is different in each process"));
         }
         if self.is_here(&file.folders) || path.starts_with(['/', '~']) {
             return self.path(file.access, path, Means::Shell);
@@ -346,13 +353,13 @@ impl Judge<'_> {
         for place in self.places(&file.folders).unwrap_or_default() {
             self.path(file.access, &place.join(path).to_string_lossy(), Means::Shell);
         }
-        if look == Look::ForAll {
-            self.opinions.ask(format!("it is not known where `{path}` is after the folder was changed"));
+        if checks == Checks::All {
+            self.opinions.ask(format!("the place of `{path}` is not known after a change of the folder"));
         }
     }
 }
 
-/// A command as a reason shows it.
+/// Formats a command for a reason.
 fn line(words: &[Word]) -> String {
     let words: Vec<&str> = words.iter().take(40).map(|word| word.text.as_deref().unwrap_or("…")).collect();
     super::judge::shown(&words.join(" "))

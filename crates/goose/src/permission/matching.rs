@@ -1,14 +1,14 @@
-//! Whether a rule's pattern means a command.
+//! Matching of commands against rules.
 //!
-//! A rule that allows must match for certain. A rule that restricts also counts where it may match: behind a variable,
-//! with options in between, under another path of the same program.
+//! An allow rule must match with certainty. A restricting rule also applies where it may match: behind a variable, with
+//! options in between, or under another path of the same program.
 
 use super::{
     glob::Glob,
     shell::{self, Form, Word},
 };
 
-/// How sure it is that something is meant.
+/// The certainty of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Certainty {
     No,
@@ -16,20 +16,20 @@ pub(super) enum Certainty {
     Yes,
 }
 
-/// The words of a command in a rule: `cargo test *`. A `*` at the end is any further words, also none.
+/// The words of a command in a rule: `cargo test *`. A `*` at the end matches any further words, also none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     words: Vec<Glob>,
     open: bool,
 }
 
-/// What a shell would not take as part of a plain command.
+/// Characters that end or change a plain command in a shell.
 const OPERATORS: &str = ";|&<>()$`\n\\";
 
 impl CommandPattern {
     /// # Errors
     ///
-    /// Says what a pattern may not hold.
+    /// Describes the invalid part of the pattern.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut words = split(text)?;
         let open = words.last().is_some_and(Glob::is_any) && words.len() > 1;
@@ -39,7 +39,7 @@ impl CommandPattern {
         if words.is_empty() { Err("there is no command".into()) } else { Ok(Self { words, open }) }
     }
 
-    /// Whether this command is what the rule allows.
+    /// Returns true if the rule allows this command.
     pub(super) fn allows(&self, words: &[Word]) -> bool {
         let enough =
             if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
@@ -49,20 +49,20 @@ impl CommandPattern {
                 .iter()
                 .zip(words)
                 .all(|(glob, word)| word.text.as_deref().is_some_and(|text| glob.matches(text)))
-            && !shell::is_steered(words, self.words.len())
+            && !shell::has_exec_option(words, self.words.len())
     }
 
-    /// Whether this command is what the rule restricts.
+    /// Matches a command against a restricting rule.
     pub(super) fn restricts(&self, form: &Form) -> Certainty {
         let words = &form.words;
         if let Some(certainty) = self.in_order(words) {
             return certainty;
         }
-        // From the first word that may be the program on; what begins later is a part of that.
-        let start = match Carries::of(form) {
-            Carries::Nothing => Some(0),
-            Carries::Commands => words.iter().position(|word| self.may_start_with(word)),
-            Carries::Perhaps => {
+        // The first word that may be the program is enough: a later match is a part of that one.
+        let start = match runs_arguments(form) {
+            Certainty::No => Some(0),
+            Certainty::Yes => words.iter().position(|word| self.may_start_with(word)),
+            Certainty::Maybe => {
                 words.iter().position(|word| word.text.is_some() && self.may_start_with(word))
             }
         };
@@ -77,7 +77,7 @@ impl CommandPattern {
         word.program().is_none_or(is_program)
     }
 
-    /// Word for word; `None` where a word differs.
+    /// Compares word for word; `None` if a word differs.
     fn in_order(&self, words: &[Word]) -> Option<Certainty> {
         for (index, glob) in self.words.iter().enumerate() {
             let word = words.get(index)?;
@@ -95,7 +95,7 @@ impl CommandPattern {
         }
     }
 
-    /// All words of the pattern, in order, with others in between.
+    /// Returns true if the command has all words of the pattern in order, with other words in between.
     fn is_scattered_in(&self, words: &[Word]) -> bool {
         let mut wanted = self.words.iter().enumerate().peekable();
         for word in words {
@@ -115,44 +115,34 @@ impl CommandPattern {
     }
 }
 
-/// A program under any path, and in any case, as some file systems have it.
+/// Compares a program's name, in any folder. Ignores case: some file systems do.
 fn is_program(glob: &Glob, name: &str, word: &Word) -> bool {
     glob.matches_any_case(name) || word.text.as_deref().is_some_and(|text| glob.matches_any_case(text))
 }
 
-/// Whether a program runs what stands among its arguments, in ways that are not looked into.
-enum Carries {
-    /// It is known not to.
-    Nothing,
-    /// It is not known.
-    Perhaps,
-    Commands,
-}
-
-impl Carries {
-    fn of(form: &Form) -> Self {
-        // Programs whose own commands are called as other programs are: `git rm`, `apt install make`.
-        const OTHERS: [&str; 20] = [
-            "apk", "apt", "apt-get", "aws", "brew", "cargo", "cp", "dnf", "gcloud", "gh", "git", "go",
-            "helm", "mkdir", "mv", "pip", "rustup", "touch", "yarn", "yum",
-        ];
-        match form.words.first().and_then(Word::program) {
-            None => Self::Nothing,
-            Some(program)
-                if shell::is_launcher(program) || matches!(program, "fd" | "find" | "npm" | "uv" | "ip") =>
-            {
-                Self::Commands
-            }
-            Some(program) if OTHERS.contains(&program) || form.reads_only => Self::Nothing,
-            Some(_) => Self::Perhaps,
+/// Estimates whether a program runs commands that are among its arguments, in ways that are not analysed.
+fn runs_arguments(form: &Form) -> Certainty {
+    // Programs with subcommands and operands that are also names of programs: `git rm`, `apt install make`.
+    const OTHERS: [&str; 20] = [
+        "apk", "apt", "apt-get", "aws", "brew", "cargo", "cp", "dnf", "gcloud", "gh", "git", "go", "helm",
+        "mkdir", "mv", "pip", "rustup", "touch", "yarn", "yum",
+    ];
+    match form.words.first().and_then(Word::program) {
+        None => Certainty::No,
+        Some(program)
+            if shell::is_launcher(program) || matches!(program, "fd" | "find" | "npm" | "uv" | "ip") =>
+        {
+            Certainty::Yes
         }
+        Some(program) if OTHERS.contains(&program) || form.reads_only => Certainty::No,
+        Some(_) => Certainty::Maybe,
     }
 }
 
-/// The words of a pattern. Quotes keep blanks and stars as they are.
+/// Splits a pattern into words. Blanks and `*` in quotes are literal.
 fn split(text: &str) -> Result<Vec<Glob>, String> {
     let (mut words, mut quote) = (Vec::new(), None);
-    // The pieces between the stars of the word that is being read.
+    // The pieces between the `*`s of the current word.
     let mut word: Vec<String> = Vec::new();
     for c in text.chars() {
         match (quote, c) {
@@ -187,6 +177,6 @@ fn push(word: &mut Vec<String>, text: &str) {
 
 fn end(words: &mut Vec<Glob>, word: &mut Vec<String>) {
     if !word.is_empty() {
-        words.push(Glob::of_pieces(std::mem::take(word)));
+        words.push(Glob::from_pieces(std::mem::take(word)));
     }
 }

@@ -1,12 +1,12 @@
-//! Who may do what: modes, rules, and answers that hold for exactly what was shown.
+//! Permission checks for tool calls: modes, rules, and approvals that are valid only for the call that was shown.
 //!
 //! A model's call passes, in this order: [`Toolset`](crate::agents::toolset::Toolset), argument validation, [`Permissions`],
-//! dispatch. [`Permissions::judge`] says whether it runs, does not run, or a person decides; right before it runs,
-//! [`Permissions::still_holds`] checks that it is still what was decided about.
+//! dispatch. [`Permissions::judge`] allows the call, denies it, or requires approval; right before it runs,
+//! [`Permissions::still_holds`] checks that it is still the call that was approved.
 //!
 //! # Rules
 //!
-//! They are kept in `permission.yaml` in the config folder. deny wins over ask, ask over allow, whatever the order.
+//! They are stored in `permission.yaml` in the config folder. deny wins over ask, and ask over allow, in any order.
 //!
 //! ```yaml
 //! user:                               # whole tools
@@ -16,49 +16,50 @@
 //! rules:
 //!   - allow: shell cargo test *       # any further words
 //!   - ask: shell git push *
-//!   - deny: write ~/.ssh/**           # files, by whatever tool, and by `>` in the shell
+//!   - deny: write ~/.ssh/**           # files, with any tool, and with `>` in the shell
 //!   - allow: write src/**             # relative to the working folder
 //!   - allow: github__create_issue owner=ada repo=*
-//!     tool: 6f1e…                     # the tool as it was then; goose writes this
+//!     tool: 6f1e…                     # fingerprint of the tool; written by goose
 //! ```
 //!
-//! A rule is a tool and, perhaps, a pattern:
+//! A rule is a tool and an optional pattern:
 //!
 //! ```text
 //! rule    = tool [pattern]
 //! tool    = name as the model sees it, with * | shell | read | write | bare name of a tool
-//! pattern = words of a command   for shell: * within a word; a * at the end is any further words; quotes keep blanks
-//!         | path                 for files: * within a name; ** any folders; ~/ is home; without / of the working folder
+//! pattern = words of a command   for shell: * within a word; a * at the end matches any further words; quotes keep blanks
+//!         | path                 for files: * within a name; ** any folders; ~/ is home; otherwise relative to the working folder
 //!         | name=value …         for other tools: arguments, with *
 //! ```
 //!
-//! A bare name allows only goose's own tools: any server may call a tool `shell`. Rules that ask or deny take it widely,
-//! and also count where they *may* be meant. A command is allowed when each of its segments is; what cannot be read asks.
-//! The `*` at the end of a rule that allows is no option that makes a program run another one, as `cargo build --config …`:
-//! that is written out in a rule, or asked. As in a shell, stars in a path of a rule that allows do not stand for a dot that
-//! a name begins with: `.github/**` is written out.
+//! In an allow rule, a bare name matches only goose's own tools: any server may call a tool `shell`. Rules that ask or deny
+//! match every tool of that name, and also apply where they only *may* match. A command is allowed if each of its segments is
+//! allowed; a command that cannot be parsed needs approval. The `*` at the end of an allow rule does not match options that
+//! make a program run another one, such as `cargo build --config …`: these must be written out in the rule. As in a shell,
+//! `*` in the path of an allow rule does not match a leading dot: write out `.github/**`.
 //!
 //! # Protected files
 //!
-//! A built-in list of rules asks in every mode, `auto` without any rule included: before goose's own folders, `.git`, what
-//! shells, editors and agents load, keys and credentials are written, and before secrets are read. People add to it with
-//! rules of their own, and take from it with rules that write a path out: `allow: read .env`, `allow: write .vscode/**`. Rules
-//! about commands cannot see all that a program does; they are a seat belt, and a sandbox is the wall.
+//! A built-in list of rules asks in every mode, including `auto` without any rules: before writing to goose's own folders, `.git`,
+//! the startup files of shells, editors and agents, keys and credentials, and before reading secrets. Users extend it with
+//! their own rules, and make exceptions with rules that write out a path: `allow: read .env`, `allow: write .vscode/**`. Rules
+//! about commands cannot see everything that a program does: they prevent accidents, and only a sandbox contains an attack.
 //!
-//! | where | what for |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mode.rs`, `permissions.rs`, `verdict.rs` | the modes; what is shared; what comes out |
-//! | `call.rs`, `judge.rs`, `judge_shell.rs`, `judge_words.rs` | a call, and how it is judged |
-//! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules, and what they mean |
+//! | `mode.rs`, `permissions.rs`, `verdict.rs` | modes; shared state; results |
+//! | `call.rs`, `judge.rs`, `judge_shell.rs`, `path_arguments.rs` | a call and how it is judged |
+//! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules and how they match |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
-//! | `protected.rs`, `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | the built-in list of files that are asked about in every mode |
-//! | `shell/` | what a command line would do |
-//! | `git_repository.rs` | whether a repository runs programs when git only reads it |
-//! | `suggest.rs`, `shown.rs`, `pin.rs` | "always"; what a yes is about; tools that change |
-//! | `explain.rs` | the verdict in each mode and what it rests on, for people |
-//! | `inspector.rs` | others who may object |
+//! | `protected.rs`, `protected_paths.rs`, `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | the built-in list of protected files |
+//! | `shell/` | parser and analysis of command lines |
+//! | `git_repository.rs` | repositories that make git run programs when it only reads |
+//! | `suggest.rs`, `approval_snapshot.rs`, `tool_fingerprint.rs` | the rule for "always"; the scope of an approval; changed tools |
+//! | `explain.rs` | the verdict in each mode with its reasons, for the user |
+//! | `inspector.rs` | additional checks that can object to a call |
 
 mod append;
+mod approval_snapshot;
 mod call;
 mod explain;
 mod git_repository;
@@ -68,26 +69,26 @@ mod judge;
 mod judge_computed;
 mod judge_protected;
 mod judge_shell;
-mod judge_words;
 mod matching;
 mod mode;
+mod path_arguments;
 mod paths;
 mod permissions;
-mod pin;
 mod protected;
+mod protected_paths;
 mod rule;
 mod rules_file;
 mod secrets_below;
 mod shell;
-mod shown;
 mod suggest;
+mod tool_fingerprint;
 mod verdict;
 
+pub use approval_snapshot::{ApprovalSnapshot, StaleApproval};
 pub use call::{CallToJudge, Origin};
 pub use explain::{ExplainedFile, ExplainedSegment, Explanation, ModeVerdict};
 pub use inspector::{Inspector, Objection};
 pub use mode::{Mode, UnknownMode};
 pub use permissions::{PermissionOptions, Permissions};
 pub use rule::{Effect, Rule};
-pub use shown::{Shown, Void};
 pub use verdict::{Judgement, Verdict};

@@ -1,26 +1,26 @@
-//! [`Mode`]: how much goose may do without asking.
+//! [`Mode`]: the calls that goose makes without asking.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// How much goose may do without asking. Later ones are stricter.
+/// The calls that goose makes without asking. Later modes are stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Mode {
-    /// Everything that no rule denies; what a rule wants asked is asked.
+    /// Runs every call, except where a rule denies it or asks.
     #[default]
     Auto,
-    /// What only reads runs; the rest is asked, unless a rule allows it.
+    /// Runs calls that only read; asks about the others unless a rule allows them.
     SmartApprove,
-    /// Every call is asked, unless a rule allows it.
+    /// Asks about every call unless a rule allows it.
     Approve,
     /// No tools at all.
     Chat,
 }
 
 impl Mode {
-    /// All modes, from the freest to the strictest.
+    /// All modes, from the most permissive to the strictest.
     pub const ALL: [Self; 4] = [Self::Auto, Self::SmartApprove, Self::Approve, Self::Chat];
 
     /// The mode's name in `GOOSE_MODE` and on the command line.
@@ -33,7 +33,7 @@ impl Mode {
         }
     }
 
-    /// The stricter of two.
+    /// Returns the stricter of two modes.
     pub fn stricter(self, other: Self) -> Self {
         self.max(other)
     }
@@ -59,15 +59,15 @@ impl TryFrom<String> for Mode {
     }
 }
 
-/// A word that is no mode.
+/// Error for a word that does not name a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no mode; use auto, smart_approve, approve or chat")]
+#[error("`{0}` is not a mode; use auto, smart_approve, approve or chat")]
 pub struct UnknownMode(String);
 
 impl FromStr for Mode {
     type Err = UnknownMode;
 
-    /// As people write them: `smart_approve`, `smart-approve`, `SmartApprove`, `AUTO`.
+    /// Accepts all common spellings: `smart_approve`, `smart-approve`, `SmartApprove`, `AUTO`.
     fn from_str(text: &str) -> Result<Self, UnknownMode> {
         let plain = |text: &str| text.trim().replace(['_', '-', ' '], "").to_ascii_lowercase();
         let wanted = plain(text);

@@ -1,7 +1,7 @@
-//! Where a path really leads, and whether a rule means it.
+//! Path resolution, and matching of paths against rules.
 //!
-//! Containment is by components after all links are resolved: `/work-evil` is not in `/work`, and `src/../../x` is where
-//! it is. What does not exist yet is resolved through the nearest folder that does.
+//! Containment is decided by path components after all links and `..` are resolved: `/work-evil` is not in `/work`. A path that
+//! does not exist yet is resolved through its nearest existing parent.
 
 use std::{
     fs::{self, Metadata},
@@ -19,25 +19,25 @@ pub(super) struct Bases<'a> {
 }
 
 impl Bases<'_> {
-    /// A path as somebody wrote it, made absolute; nothing is resolved.
+    /// Makes a path absolute without resolving links.
     pub(super) fn absolute(self, text: &str) -> Result<PathBuf, String> {
         if text.is_empty() || text.contains('\0') {
-            return Err(format!("{text:?} is no path"));
+            return Err(format!("{text:?} is not a path"));
         }
         if text == "~" || text.starts_with("~/") {
-            let home = self.home.ok_or_else(|| format!("it is not known where `{text}` is"))?;
+            let home = self.home.ok_or_else(|| format!("the home folder of `{text}` is not known"))?;
             return Ok(home.join(text[1..].trim_start_matches('/')));
         }
         Ok(self.working.join(text))
     }
 
-    /// Where a path as somebody wrote it really leads.
+    /// Makes a path absolute and resolves it.
     pub(super) fn resolve(self, text: &str) -> Result<PathBuf, String> {
         resolve(&self.absolute(text)?)
     }
 }
 
-/// Follows all links and `..`. What is not there is kept as it is written.
+/// Resolves all links and `..`. Missing components are kept as written.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
     if let Some((resolved, _)) = path.is_absolute().then(|| walk(Path::new("/"), path)).flatten() {
         return Ok(resolved);
@@ -48,7 +48,8 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// Goes on from a folder that is resolved, and says what is there; `None` where a link or `..` is on the way.
+/// Resolves a path below a resolved folder and returns its metadata; `None` if the path has a link or `..`. Much faster
+/// than [`resolve`].
 pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metadata>)> {
     let (mut place, mut metadata) = (folder.to_owned(), None);
     let mut is_there = true;
@@ -58,7 +59,7 @@ pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metada
             Component::RootDir | Component::CurDir => continue,
             Component::ParentDir | Component::Prefix(_) => return None,
         }
-        // What is in a folder that is not there is not there.
+        // A missing folder has no entries.
         if is_there {
             metadata = match fs::symlink_metadata(&place) {
                 Ok(metadata) if metadata.is_symlink() => return None,
@@ -78,7 +79,7 @@ fn unclear(path: &Path, reason: &str) -> String {
     format!("it is not clear where `{}` leads: {reason}", path.display())
 }
 
-/// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` stays within a component, `**` is any number of them.
+/// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` matches within a component, `**` any number of components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
     base: Base,
@@ -120,7 +121,7 @@ impl PatternPart {
 impl PathPattern {
     /// # Errors
     ///
-    /// Says what a pattern may not hold.
+    /// Describes the invalid part of the pattern.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (base, rest) = match text {
             "~" => (Base::Home, ""),
@@ -140,9 +141,8 @@ impl PathPattern {
         Ok(Self { base, components })
     }
 
-    /// Whether a rule that allows means this place. Only the base is resolved: a link that was put where the pattern has
-    /// a name leads somewhere else, and that was not allowed. As in a shell, stars do not stand for a dot that a name
-    /// begins with: what is hidden is allowed where it is written out.
+    /// Returns true if an allow rule with this pattern matches a path. Only the base is resolved: a link in place of a name of
+    /// the pattern leads to a place that was not allowed. As in a shell, `*` does not match a leading dot.
     pub(super) fn allows(&self, resolved: &Path, bases: Bases<'_>) -> bool {
         let Some(base) = self.base(bases).and_then(|base| resolve(&base).ok()) else { return false };
         let is_hidden = |name: &str| name.starts_with('.');
@@ -152,13 +152,13 @@ impl PathPattern {
         parts_match(&self.components, &names, same, |name| !is_hidden(name))
     }
 
-    /// Whether a rule that restricts means this place. See [`Places::certainty`].
+    /// Matches a path against a restricting rule with this pattern. See [`Places::certainty`].
     pub(super) fn restricts(&self, written: &Path, resolved: &Path, bases: Bases<'_>) -> Certainty {
         self.places(bases).map_or(Certainty::Maybe, |places| places.certainty(written, resolved))
     }
 
-    /// The places that a rule means which restricts, with the pattern's own links resolved and not; `None` where it is
-    /// not known what it is relative to.
+    /// Returns the places that a restricting rule matches, with the pattern's own links both resolved and unresolved; `None` if
+    /// the base of the pattern is not known.
     pub(super) fn places(&self, bases: Bases<'_>) -> Option<Places> {
         let base = self.base(bases)?;
         let real = |base: &Path| resolve(base).unwrap_or_else(|_| base.to_owned());
@@ -168,11 +168,11 @@ impl PathPattern {
         Some(Places { variants: variants.into_iter().map(Variant::new).collect() })
     }
 
-    /// The places that a rule means which restricts, as names from the root on, in lower case.
+    /// Returns the places that a restricting rule matches, as lower-case components from the root.
     pub(super) fn places_from_root(&self, bases: Bases<'_>) -> Option<Vec<Vec<PatternPart>>> {
         let place = |variant: &Variant| {
             let names = variant.base.components().filter_map(|part| match part {
-                Component::Normal(name) => Some(PatternPart::Name(Glob::literally(name.to_str()?))),
+                Component::Normal(name) => Some(PatternPart::Name(Glob::from_literal(name.to_str()?))),
                 _ => None,
             });
             let mut parts: Vec<PatternPart> = names.chain(variant.whole.iter().cloned()).collect();
@@ -192,7 +192,7 @@ impl PathPattern {
         }
     }
 
-    /// The names before the first star.
+    /// Returns the components before the first wildcard.
     fn literals(&self) -> Vec<&str> {
         self.components.iter().map_while(PatternPart::literal).collect()
     }
@@ -201,7 +201,7 @@ impl PathPattern {
         self.literals().iter().fold(base.to_owned(), |folder, name| folder.join(name))
     }
 
-    /// What is written out of it: the path up to the first name with a star.
+    /// Returns the path up to the first component with a wildcard.
     pub(super) fn written_out(&self, bases: Bases<'_>) -> Option<PathBuf> {
         Some(self.literal_folder(&self.base(bases)?))
     }
@@ -212,7 +212,8 @@ impl PathPattern {
         (resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
     }
 
-    /// Texts that name what is meant within other text: the whole path, the last two names of it, and names with a dot.
+    /// Returns texts that indicate the path within other text: the whole path, its last two components, and names with a
+    /// leading dot.
     pub(super) fn names(&self, bases: Bases<'_>) -> Vec<String> {
         let literals = self.literals();
         let mut names: Vec<String> = self
@@ -235,18 +236,18 @@ impl PathPattern {
         names
     }
 
-    /// Whether something below a folder can be meant.
+    /// Returns true if the pattern can match something below a folder.
     fn goes_on(&self, base: &Path, folder: &Path) -> bool {
         if base.starts_with(folder) {
             return true;
         }
         let Ok(rest) = folder.strip_prefix(base) else { return false };
-        // How much of the pattern may be used up by the names so far.
+        // Positions in the pattern that the components so far can have reached.
         let mut used: Vec<usize> = vec![0];
         for name in rest.components() {
             let mut next = Vec::new();
             for at in used {
-                // After any number of `**`, which may stand for nothing.
+                // Skip any number of `**`, which may match nothing.
                 let depth =
                     self.components[at..].iter().take_while(|part| **part == PatternPart::AnyDepth).count();
                 next.extend((0..depth).map(|skipped| at + skipped));
@@ -264,7 +265,7 @@ impl PathPattern {
     }
 }
 
-/// Whether a name stands in a text, with no letters around it that would make it another one.
+/// Returns true if a text contains a name that is not part of a longer one.
 pub(super) fn names(text: &str, name: &str) -> bool {
     let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-.".contains(c));
     text.match_indices(name).any(|(at, _)| {
@@ -272,12 +273,12 @@ pub(super) fn names(text: &str, name: &str) -> bool {
     })
 }
 
-/// The names between a folder and something in it.
+/// Returns the components of a path relative to a folder.
 fn names_below<'p>(folder: &Path, path: &'p Path) -> Option<Vec<&'p str>> {
     path.strip_prefix(folder).ok()?.components().map(|part| part.as_os_str().to_str()).collect()
 }
 
-/// Where a pattern leads, looked up once.
+/// The resolved places of a pattern.
 #[derive(Debug)]
 pub(super) struct Places {
     variants: Vec<Variant>,
@@ -288,9 +289,9 @@ pub(super) struct Places {
 struct Variant {
     base: PathBuf,
     pattern: PathPattern,
-    /// The pattern, and what is below: `/etc` means what is in it, too.
+    /// The pattern and everything below it: `/etc` includes its content.
     whole: Vec<PatternPart>,
-    /// The folder that it names before the first star.
+    /// The path before the first wildcard.
     folder: PathBuf,
 }
 
@@ -317,15 +318,15 @@ impl Variant {
 }
 
 impl Places {
-    /// Whether this place is meant: by its real path or the written one. A folder that holds what is meant, and a name
-    /// that differs in case only, may be meant.
+    /// Matches a path, by its resolved or its written form. A parent folder of the pattern, and a name that differs only in
+    /// case, are a possible match.
     pub(super) fn certainty(&self, written: &Path, resolved: &Path) -> Certainty {
         let paths = if written == resolved { &[written][..] } else { &[written, resolved] };
         let all = self.variants.iter().flat_map(|variant| paths.iter().map(|path| variant.certainty(path)));
         all.max().unwrap_or(Certainty::No)
     }
 
-    /// Whether something in this folder, or deeper, may be meant.
+    /// Returns true if the pattern may match something below a folder.
     pub(super) fn may_be_below(&self, written: &Path, resolved: &Path) -> bool {
         self.variants.iter().any(|variant| {
             [written, resolved].into_iter().any(|folder| variant.pattern.goes_on(&variant.base, folder))
@@ -333,8 +334,8 @@ impl Places {
     }
 }
 
-/// Whether names fit a pattern, with `same` for a name and `any` for those that `**` may stand for. Two pointers and one
-/// place to come back to, so that many `**` cost no more than one.
+/// Returns true if components match a pattern; `same` compares a component, and `any` accepts components for `**`. Greedy with a
+/// single backtracking point, so that many `**` cost no more than one.
 pub(super) fn parts_match<N>(
     pattern: &[PatternPart],
     names: &[N],

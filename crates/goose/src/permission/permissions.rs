@@ -1,4 +1,4 @@
-//! [`Permissions`]: the mode and the rules, shared by everything that runs below.
+//! [`Permissions`]: the mode and the rules of a session and its subtasks.
 
 use std::{
     collections::HashMap,
@@ -13,16 +13,16 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 
 use super::{
+    approval_snapshot::{ApprovalSnapshot, StaleApproval},
     call::CallToJudge,
     inspector::Inspector,
     judge::Judge,
     mode::Mode,
-    pin::ToolPin,
     protected::Protected,
     rule::Rule,
     rules_file::{RulesFile, Stamp},
     shell,
-    shown::{Shown, Void},
+    tool_fingerprint::ToolFingerprint,
     verdict::{Judgement, Verdict},
 };
 use crate::config::{ConfigError, Paths};
@@ -30,10 +30,10 @@ use crate::config::{ConfigError, Paths};
 /// The name of the file of rules.
 const FILE_NAME: &str = "permission.yaml";
 
-/// How many tools of others are watched for changes while goose runs.
+/// The largest number of external tools that are checked for changes while goose runs.
 const MAX_SEEN: usize = 4096;
 
-/// What permissions are made of.
+/// Options for [`Permissions::new`].
 #[derive(Default)]
 pub struct PermissionOptions {
     mode: Mode,
@@ -45,48 +45,48 @@ pub struct PermissionOptions {
 }
 
 impl PermissionOptions {
-    /// A mode, and no rules.
+    /// Creates options with a mode and no rules.
     pub fn new(mode: Mode) -> Self {
         Self { mode, ..Self::default() }
     }
 
-    /// Reads and keeps the rules where goose keeps its files.
+    /// Loads and stores rules in goose's config folder.
     pub fn with_paths(mut self, paths: &Paths) -> Self {
         self.paths = Some(paths.clone());
         self
     }
 
-    /// What `~` means.
+    /// Sets the folder that `~` stands for.
     pub fn with_home(mut self, home: impl Into<PathBuf>) -> Self {
         self.home = Some(home.into());
         self
     }
 
-    /// More rules, besides those of the file.
+    /// Adds rules to those in the file.
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.rules.extend(rules);
         self
     }
 
-    /// The shell that runs commands, by its name or path, where it is not `sh`. Only the language of `sh` and `bash` is
-    /// read here: a command for another shell is a doubt.
+    /// Sets the shell that runs commands, by name or path. The default is `sh`. Only `sh` and `bash` are supported: commands for
+    /// other shells need approval.
     pub fn with_shell(mut self, shell: impl Into<String>) -> Self {
         self.shell = Some(shell.into());
         self
     }
 
-    /// Somebody else who looks at every call.
+    /// Adds an additional check of every call.
     pub fn with_inspector(mut self, inspector: Arc<dyn Inspector>) -> Self {
         self.inspectors.push(inspector);
         self
     }
 }
 
-/// What may be done: the mode and the rules. Shared; what runs below gets [`narrowed`](Self::narrowed) ones, which follow
-/// every change above and are never freer.
+/// The mode and the rules. Subtasks get [`narrowed`](Self::narrowed) permissions, which follow every change of these and are
+/// never more permissive.
 pub struct Permissions {
     mode: RwLock<Mode>,
-    above: Option<Arc<Self>>,
+    parent: Option<Arc<Self>>,
     shared: Arc<Shared>,
 }
 
@@ -97,25 +97,25 @@ struct Shared {
     given: Vec<Rule>,
     protected: Protected,
     inspectors: Vec<Arc<dyn Inspector>>,
-    /// The shell, where its language is not read here.
-    odd_shell: Option<String>,
-    known: RwLock<Option<Known>>,
-    was_told: AtomicBool,
+    /// The shell, if its language is not supported.
+    unsupported_shell: Option<String>,
+    cached: RwLock<Option<CachedRules>>,
+    has_reported_problem: AtomicBool,
     has_checked_tools: AtomicBool,
-    /// The tools of others as they were first seen.
-    seen: Mutex<HashMap<String, Arc<ToolPin>>>,
+    /// The external tools as they were when first seen.
+    seen: Mutex<HashMap<String, Arc<ToolFingerprint>>>,
 }
 
-/// The rules as they were read.
+/// The rules as of the last read.
 #[derive(Clone)]
-struct Known {
+struct CachedRules {
     stamp: Stamp,
     rules: Result<Arc<[Rule]>, ConfigError>,
 }
 
 impl Permissions {
-    /// Permissions. A file of rules that cannot be read does not fail here: it means that everything is asked, and
-    /// [`problem`](Self::problem) says so.
+    /// Creates permissions. If the file of rules cannot be read, every call needs approval, and
+    /// [`problem`](Self::problem) reports it.
     pub fn new(options: PermissionOptions) -> Arc<Self> {
         let paths = options.paths.as_ref();
         let shared = Shared {
@@ -125,43 +125,43 @@ impl Permissions {
             home: options.home,
             given: options.rules,
             inspectors: options.inspectors,
-            odd_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_language_of(shell)),
-            known: RwLock::default(),
-            was_told: AtomicBool::new(false),
+            unsupported_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_supported(shell)),
+            cached: RwLock::default(),
+            has_reported_problem: AtomicBool::new(false),
             has_checked_tools: AtomicBool::new(false),
             seen: Mutex::default(),
         };
-        Arc::new(Self { mode: RwLock::new(options.mode), above: None, shared: Arc::new(shared) })
+        Arc::new(Self { mode: RwLock::new(options.mode), parent: None, shared: Arc::new(shared) })
     }
 
-    /// The mode that counts: the strictest from here up.
+    /// Returns the effective mode: the strictest of these permissions and their parents.
     pub fn mode(&self) -> Mode {
         let own = *self.mode.read();
-        self.above.as_ref().map_or(own, |above| own.stricter(above.mode()))
+        self.parent.as_ref().map_or(own, |parent| own.stricter(parent.mode()))
     }
 
-    /// Changes the mode of these permissions. Those above still hold.
+    /// Changes the mode of these permissions. The modes of the parents still apply.
     pub fn set_mode(&self, mode: Mode) {
         *self.mode.write() = mode;
     }
 
-    /// Permissions for something that runs below: the same rules, and this mode where it is stricter.
+    /// Creates permissions for a subtask: the same rules, and this mode if it is stricter.
     pub fn narrowed(self: &Arc<Self>, mode: Mode) -> Arc<Self> {
-        let (above, shared) = (Some(Arc::clone(self)), Arc::clone(&self.shared));
-        Arc::new(Self { mode: RwLock::new(mode), above, shared })
+        let (parent, shared) = (Some(Arc::clone(self)), Arc::clone(&self.shared));
+        Arc::new(Self { mode: RwLock::new(mode), parent, shared })
     }
 
-    /// The same rules in another mode, which may be a freer one. For explanations: nothing runs under it.
+    /// Returns the same rules in another mode, which may be more permissive. Only for explanations.
     pub(super) fn in_mode(&self, mode: Mode) -> Self {
-        Self { mode: RwLock::new(mode), above: None, shared: Arc::clone(&self.shared) }
+        Self { mode: RwLock::new(mode), parent: None, shared: Arc::clone(&self.shared) }
     }
 
-    /// Decides about a call. What goes wrong in here asks.
+    /// Decides about a call. If the check itself fails, the call needs approval.
     pub fn judge(&self, call: &CallToJudge<'_>) -> Verdict {
         self.judgement(call).verdict
     }
 
-    /// Decides about a call, and names the files that it may use then.
+    /// Decides about a call, and returns the files that it may use.
     pub fn judgement(&self, call: &CallToJudge<'_>) -> Judgement {
         let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call).judgement()));
         judged.unwrap_or_else(|_| {
@@ -171,20 +171,24 @@ impl Permissions {
         })
     }
 
-    /// What a person is asked about, or has just edited and sent.
-    pub fn shown(&self, call: &CallToJudge<'_>) -> Shown {
-        Shown::of(call, self.home())
+    /// Records a call that the user approves or has edited.
+    pub fn shown(&self, call: &CallToJudge<'_>) -> ApprovalSnapshot {
+        ApprovalSnapshot::new(call, self.home())
     }
 
-    /// Right before the call: whether the yes to what was shown still holds.
+    /// Checks right before a call that its approval is still valid.
     ///
     /// # Errors
     ///
-    /// Says what changed. Nothing may be run then.
-    pub fn still_holds(&self, shown: &Shown, call: &CallToJudge<'_>) -> Result<(), Void> {
-        shown.check(call, self.home())?;
+    /// Describes the change. The call must not run then.
+    pub fn still_holds(
+        &self,
+        snapshot: &ApprovalSnapshot,
+        call: &CallToJudge<'_>,
+    ) -> Result<(), StaleApproval> {
+        snapshot.check(call, self.home())?;
         match self.judge(call) {
-            Verdict::Deny { reason } => Err(Void::Denied(reason)),
+            Verdict::Deny { reason } => Err(StaleApproval::Denied(reason)),
             Verdict::Allow | Verdict::Ask { .. } => Ok(()),
         }
     }
@@ -193,34 +197,37 @@ impl Permissions {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, or the rule cannot be added without changing anything else. It is left as it is.
+    /// Fails if the file cannot be read, or the rule cannot be added without changing other text. The file is left unchanged.
     pub fn remember(&self, rule: &Rule) -> Result<(), ConfigError> {
         let Some(file) = &self.shared.file else { return Err(ConfigError::NoHome) };
         file.add(rule)?;
-        if let Some(pin) = rule.pin() {
-            pin.keep(&self.shared.approved_tools);
+        if let Some(tool) = rule.tool_fingerprint() {
+            tool.save(&self.shared.approved_tools);
         }
-        *self.shared.known.write() = None;
+        *self.shared.cached.write() = None;
         Ok(())
     }
 
-    /// What is wrong with the file of rules. Said once.
+    /// Returns the error in the file of rules, once.
     pub fn problem(&self) -> Option<String> {
         let error = self.rules().err()?;
-        let is_first = !self.shared.was_told.swap(true, Ordering::Relaxed);
-        is_first.then(|| format!("{error}. Until this is mended, every tool call is asked."))
+        let is_first = !self.shared.has_reported_problem.swap(true, Ordering::Relaxed);
+        is_first.then(|| format!("{error}. Until this is fixed, every tool call needs approval."))
     }
 
-    /// The rules that ask or deny and are about none of these tools, which are named as the model sees them. A misspelt rule
-    /// protects nothing.
+    /// Returns the restricting rules that match none of these tools, given by the names that the model sees. A misspelt
+    /// rule protects nothing.
     pub fn rules_about_no_tool<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> Vec<Rule> {
         let rules = self.rules().unwrap_or_default();
-        let is_void = |rule: &&Rule| rule.restricts() && !rule.is_about_any(tools.clone());
-        rules.iter().filter(is_void).cloned().collect()
+        let is_unmatched = |rule: &&Rule| rule.restricts() && !rule.is_about_any(tools.clone());
+        rules.iter().filter(is_unmatched).cloned().collect()
     }
 
-    /// A line about [rules about no tool](Self::rules_about_no_tool), where there are any. Said once.
-    pub(crate) fn void_rules<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+    /// Returns a warning about [rules that match no tool](Self::rules_about_no_tool), once.
+    pub(crate) fn unmatched_rules_warning<'n>(
+        &self,
+        tools: impl Iterator<Item = &'n str> + Clone,
+    ) -> Option<String> {
         let has_tools = tools.clone().next().is_some();
         if !has_tools || self.shared.has_checked_tools.swap(true, Ordering::Relaxed) {
             return None;
@@ -229,40 +236,41 @@ impl Permissions {
             self.rules_about_no_tool(tools).iter().map(|rule| format!("`{rule}`")).collect();
         (!rules.is_empty()).then(|| {
             let rules = rules.join(", ");
-            format!("These rules are about no tool of this session, so they protect nothing here: {rules}. Check the names.")
+            format!(
+                "These rules match no tool of this session, so they have no effect: {rules}. Check the names."
+            )
         })
     }
 
-    /// The rules as the file has them now, and those that were given.
+    /// Returns the current rules of the file and those of the options.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn rules(&self) -> Result<Arc<[Rule]>, ConfigError> {
         let shared = &self.shared;
         let Some(file) = &shared.file else { return Ok(shared.given.clone().into()) };
         let stamp = file.stamp();
-        let known = shared.known.read().clone();
-        if let Some(known) = known.filter(|known| known.stamp == stamp) {
-            return known.rules;
+        let cached = shared.cached.read().clone();
+        if let Some(cached) = cached.filter(|cached| cached.stamp == stamp) {
+            return cached.rules;
         }
         let rules = file.read().map(|rules| rules.into_iter().chain(shared.given.iter().cloned()).collect());
-        let known = Known { stamp, rules: rules.clone() };
-        *shared.known.write() = Some(known);
+        *shared.cached.write() = Some(CachedRules { stamp, rules: rules.clone() });
         rules
     }
 
-    /// Where the rules are kept.
+    /// Returns the path of the file of rules.
     pub fn file(&self) -> Option<&Path> {
         self.shared.file.as_ref().map(RulesFile::path)
     }
 
-    /// The rules that were given, which hold even where the file cannot be read.
+    /// Returns the rules of the options, which apply even if the file cannot be read.
     pub(super) fn given(&self) -> &[Rule] {
         &self.shared.given
     }
 
-    /// The built-in rules about protected files. They hold in every mode, besides those of people.
+    /// Returns the built-in rules about protected files. They apply in every mode, in addition to the user's rules.
     pub fn protected_files(&self) -> &[Rule] {
         self.shared.protected.rules()
     }
@@ -279,17 +287,17 @@ impl Permissions {
         &self.shared.inspectors
     }
 
-    /// The shell that runs commands, where its language is not read here.
-    pub(super) fn odd_shell(&self) -> Option<&str> {
-        self.shared.odd_shell.as_deref()
+    /// Returns the shell that runs commands, if its language is not supported.
+    pub(super) fn unsupported_shell(&self) -> Option<&str> {
+        self.shared.unsupported_shell.as_deref()
     }
 
     pub(super) fn approved_tools(&self) -> &Path {
         &self.shared.approved_tools
     }
 
-    /// The tool as it was when it was first seen.
-    pub(super) fn first_seen(&self, name: &str, now: &Arc<ToolPin>) -> Arc<ToolPin> {
+    /// Returns the tool as it was when first seen.
+    pub(super) fn first_seen(&self, name: &str, now: &Arc<ToolFingerprint>) -> Arc<ToolFingerprint> {
         let mut seen = self.shared.seen.lock();
         if let Some(first) = seen.get(name) {
             return Arc::clone(first);

@@ -1,8 +1,8 @@
-//! The built-in list of protected files: what runs programs later, and what holds secrets.
+//! The built-in list of protected files: files that make programs run later, and secrets.
 //!
-//! Each line is an ordinary rule that asks. They hold in every mode, and people add to them with rules of their own. They
-//! are kept apart from the rules of people because they do not make goose distrust what it cannot read: in `auto`, only a
-//! path that is on the list, or that looks like one, is asked about.
+//! Each entry is an ordinary ask rule that applies in every mode, in addition to the user's rules. They are separate from the
+//! user's rules because they do not make goose ask about commands that it cannot analyse: in `auto`, it asks only about
+//! paths that are on the list or look like one.
 
 use std::{
     borrow::Cow,
@@ -14,230 +14,20 @@ use std::{
 use super::{
     glob::Glob,
     paths::{Bases, PatternPart, parts_match},
+    protected_paths::{KEY_SUFFIXES, PROJECT_SECRETS, SECRETS, WRITES},
     rule::{Effect, Rule},
     shell::{Access, Word},
 };
 use crate::config::Paths;
 
-/// Files that goose, shells, editors, agents, git or the system run or obey, and keys.
-const WRITES: &[&str] = &[
-    // git and version control
-    "/**/.git/**",
-    "/**/.gitconfig",
-    "/**/.config/git/**",
-    "/**/.hg/hgrc",
-    "/**/.hgrc",
-    "/**/.jj/repo/config.toml",
-    // goose, other agents, and editors
-    "/**/.goose/**",
-    "/**/.mcp.json",
-    "/**/.claude/**",
-    "/**/.claude.json",
-    "/**/.codex/**",
-    "/**/.cursor/**",
-    "/**/.gemini/**",
-    "/**/.windsurf/**",
-    "/**/.vscode/**",
-    "/**/.vscode-server/**",
-    "/**/.idea/**",
-    "/**/.zed/**",
-    "/**/.devcontainer/**",
-    "/**/.config/nvim/**",
-    "/**/.config/zed/**",
-    "/**/.config/Code/**",
-    "/**/.vim/**",
-    "/**/.vimrc",
-    "/**/.nvimrc",
-    "/**/.exrc",
-    "/**/.emacs",
-    "/**/.emacs.d/**",
-    "/**/.dir-locals.el",
-    // shells and what they load
-    "/**/.bashrc",
-    "/**/.bash_profile",
-    "/**/.bash_login",
-    "/**/.bash_logout",
-    "/**/.bash_aliases",
-    "/**/.profile",
-    "/**/.inputrc",
-    "/**/.zshrc",
-    "/**/.zshenv",
-    "/**/.zprofile",
-    "/**/.zlogin",
-    "/**/.zlogout",
-    "/**/.kshrc",
-    "/**/.cshrc",
-    "/**/.tcshrc",
-    "/**/.login",
-    "/**/.logout",
-    "/**/.config/fish/**",
-    "/**/.config/nushell/**",
-    "/**/.envrc",
-    "/**/.config/direnv/**",
-    "/**/.pam_environment",
-    "/**/.config/environment.d/**",
-    "/**/.tmux.conf",
-    "/**/.screenrc",
-    "/**/.local/bin/**",
-    "~/bin/**",
-    // tools that run what their configuration says
-    "/**/.cargo/config*",
-    "/**/.cargo/bin/**",
-    "/**/.npmrc",
-    "/**/.yarnrc*",
-    "/**/.pnpmfile.cjs",
-    "/**/.pypirc",
-    "/**/pip.conf",
-    "/**/.pythonrc*",
-    "/**/.gdbinit",
-    "/**/.lldbinit",
-    "/**/.mise.toml",
-    "/**/.gemrc",
-    "/**/.irbrc",
-    "/**/.m2/settings.xml",
-    "/**/.gradle/init.gradle",
-    "/**/.gradle/init.d/**",
-    // started by the system or the desktop
-    "/**/.config/autostart/**",
-    "/**/.config/systemd/**",
-    "/**/.local/share/systemd/**",
-    "/**/.local/share/applications/**",
-    "/**/.xinitrc",
-    "/**/.xsession*",
-    "/**/.xprofile",
-    "/**/Library/LaunchAgents/**",
-    "/**/Library/LaunchDaemons/**",
-    "/etc/profile",
-    "/etc/profile.d/**",
-    "/etc/bash.bashrc",
-    "/etc/bashrc",
-    "/etc/zsh/**",
-    "/etc/environment",
-    "/etc/rc*/**",
-    "/etc/init.d/**",
-    "/etc/systemd/**",
-    "/etc/cron*/**",
-    "/etc/ld.so.preload",
-    "/etc/ld.so.conf*/**",
-    "/etc/pam.d/**",
-    "/etc/ssh/**",
-    "/etc/passwd",
-    "/etc/group",
-    "/etc/gitconfig",
-    "/var/spool/cron/**",
-];
-
-/// Files that hold secrets, of which writing is asked as well.
-const SECRETS: &[&str] = &[
-    "/**/.ssh/**",
-    "/**/.gnupg/**",
-    "/**/.password-store/**",
-    "/**/.local/share/keyrings/**",
-    "/**/Library/Keychains/**",
-    "/**/id_rsa",
-    "/**/id_dsa",
-    "/**/id_ecdsa",
-    "/**/id_ecdsa_sk",
-    "/**/id_ed25519",
-    "/**/id_ed25519_sk",
-    "/**/.netrc",
-    "/**/_netrc",
-    "/**/.authinfo*",
-    "/**/.git-credentials",
-    "/**/.config/git/credentials",
-    "/**/.config/gh/hosts.yml",
-    "/**/.config/glab-cli/**",
-    "/**/.config/hub",
-    "/**/.pypirc",
-    "/**/.cargo/credentials*",
-    "/**/.gem/credentials",
-    "/**/.m2/settings*.xml",
-    "/**/.gradle/gradle.properties",
-    "/**/.composer/auth.json",
-    "/**/.aws/**",
-    "/**/.azure/**",
-    "/**/.config/gcloud/**",
-    "/**/.kube/**",
-    "/**/.docker/config.json",
-    "/**/.config/containers/auth.json",
-    "/**/.config/doctl/**",
-    "/**/.config/rclone/**",
-    "/**/.terraformrc",
-    "/**/.terraform.d/credentials*",
-    "/**/.vault-token",
-    "/**/.pgpass",
-    "/**/.my.cnf",
-    "/**/.mylogin.cnf",
-    "/**/.s3cfg",
-    "/**/.boto",
-    "/**/.config/op/**",
-    "/**/.claude/.credentials.json",
-    "/**/.codex/auth.json",
-    // browsers
-    "/**/.mozilla/**",
-    "/**/.config/google-chrome/**",
-    "/**/.config/chromium/**",
-    "/**/.config/BraveSoftware/**",
-    "/**/.config/microsoft-edge/**",
-    "/**/Library/Application Support/Google/Chrome/**",
-    "/**/Library/Application Support/Firefox/**",
-    "/**/Library/Cookies/**",
-    // the system, other processes, and terminals
-    "/etc/shadow*",
-    "/etc/gshadow*",
-    "/etc/sudoers*",
-    "/etc/sudoers.d/**",
-    "/etc/ssl/private/**",
-    "/proc/**/environ",
-    "/proc/**/mem",
-    "/proc/**/fd/**",
-    "/proc/**/map_files/**",
-    "/proc/kcore",
-    "/dev/mem",
-    "/dev/kmem",
-    "/dev/tty*",
-    "/dev/pts/**",
-    "/dev/console",
-    "/dev/input/**",
-];
-
-/// Files with these endings are often keys. They are asked about where a call names them, not where a whole folder is searched.
-const SHAPES: &[&str] = &[
-    "/**/*.pem",
-    "/**/*.key",
-    "/**/*.p12",
-    "/**/*.pfx",
-    "/**/*.jks",
-    "/**/*.keystore",
-    "/**/*.kdbx",
-    "/**/*.ppk",
-];
-
-/// Files that hold secrets, and are written as any other.
-const SECRETS_OF_PROJECTS: &[&str] = &[
-    "/**/.npmrc",
-    "/**/.yarnrc.yml",
-    "/**/.env",
-    "/**/.env.local",
-    "/**/.env.*.local",
-    "/**/.env.dev",
-    "/**/.env.development",
-    "/**/.env.prod",
-    "/**/.env.production",
-    "/**/.env.staging",
-    "/**/.env.test",
-    "/**/.bash_history",
-    "/**/.zsh_history",
-];
-
-/// Names that many folders have: where the rest of a path is not known, these alone do not make it one of the list.
+/// Common names, which alone do not make a partly unknown path a protected one.
 const COMMON_NAMES: [&str; 6] = ["bin", "config", "etc", "fd", "repo", "share"];
 
-/// Stands for what is not known of a word.
+/// Placeholder for the unknown parts of a word.
 const UNKNOWN: char = '\0';
 
-/// What is the same for all homes, made once.
-static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::of_all(|text| !text.starts_with('~'), None));
+/// The entries that do not depend on the home folder.
+static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::load(|text| !text.starts_with('~'), None));
 
 /// The built-in list.
 #[derive(Debug)]
@@ -245,18 +35,18 @@ pub(super) struct Protected {
     rules: Vec<Rule>,
     /// What depends on where goose's folders and the home are.
     here: List,
-    /// The folders of goose.
+    /// goose's own folders.
     own: Vec<PathBuf>,
 }
 
-/// Rules, for fast look-ups.
+/// Rules, indexed for fast lookup.
 #[derive(Debug, Default)]
 struct List {
     entries: Vec<Entry>,
-    /// The entries by one of the names that their paths have.
+    /// The entries by the last literal name of their paths.
     by_name: HashMap<String, Vec<usize>>,
-    /// The entries without such a name, by the one name that they have: it has a dot in it.
-    by_shape: Vec<(Glob, usize)>,
+    /// The entries without a literal name, by their patterns, which contain a dot.
+    by_glob: Vec<(Glob, usize)>,
 }
 
 #[derive(Debug)]
@@ -264,43 +54,43 @@ struct Entry {
     rule: Rule,
     access: Access,
     kind: Kind,
-    /// The names from the root on, in lower case; several where links lead to it.
+    /// The components from the root, in lower case; several if links lead to the place.
     places: Vec<Vec<PatternPart>>,
-    /// Its last names, wherever they are.
+    /// The last components.
     tail: Vec<PatternPart>,
 }
 
-/// What is protected.
+/// The kind of a protected file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A file or folder of the person.
+    /// A file or folder of the user.
     Personal,
-    /// A file that projects have.
-    OfProject,
-    /// Files with some ending, which are often no secrets.
-    Shape,
+    /// A file of a project.
+    Project,
+    /// A file with the suffix of a key. Many are not secret.
+    KeySuffix,
 }
 
-/// Which protected files are looked for in folders that are gone through.
+/// The secrets to search for in folders that a command walks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum SecretScope {
     Personal,
-    PersonalAndOfProjects,
+    PersonalAndProject,
 }
 
 impl List {
-    /// The lines of the list that are meant.
-    fn of_all(is_meant: impl Fn(&str) -> bool, home: Option<&Path>) -> Self {
+    /// Creates a list from the patterns that satisfy `is_included`.
+    fn load(is_included: impl Fn(&str) -> bool, home: Option<&Path>) -> Self {
         let mut list = Self::default();
         for (access, kind, texts) in [
             (Access::Write, Kind::Personal, WRITES),
             (Access::Write, Kind::Personal, SECRETS),
-            (Access::Write, Kind::Shape, SHAPES),
+            (Access::Write, Kind::KeySuffix, KEY_SUFFIXES),
             (Access::Read, Kind::Personal, SECRETS),
-            (Access::Read, Kind::Shape, SHAPES),
-            (Access::Read, Kind::OfProject, SECRETS_OF_PROJECTS),
+            (Access::Read, Kind::KeySuffix, KEY_SUFFIXES),
+            (Access::Read, Kind::Project, PROJECT_SECRETS),
         ] {
-            texts.iter().filter(|text| is_meant(text)).for_each(|text| list.add(access, kind, text, home));
+            texts.iter().filter(|text| is_included(text)).for_each(|text| list.add(access, kind, text, home));
         }
         list
     }
@@ -315,7 +105,7 @@ impl List {
             match place.iter().filter_map(PatternPart::literal).next_back() {
                 Some(name) => self.by_name.entry(name.to_owned()).or_default().push(index),
                 None => self
-                    .by_shape
+                    .by_glob
                     .extend(place.iter().filter_map(PatternPart::glob).cloned().map(|glob| (glob, index))),
             }
         }
@@ -323,7 +113,7 @@ impl List {
         self.entries.push(Entry { rule, access, kind, places, tail });
     }
 
-    /// goose's own folders. Outputs of commands are below the state folder, and there to be read.
+    /// Adds goose's own folders. The state folder as a whole stays readable: it contains outputs of commands for the model.
     fn add_own(&mut self, paths: &Paths) {
         let read = ["history.txt", "logs", "trusted.yaml"].map(|name| paths.state.join(name));
         let logins = paths.logins();
@@ -339,14 +129,14 @@ impl List {
     fn find(&self, access: Access, names: &[&str]) -> Option<&Entry> {
         let named = names.iter().filter_map(|name| self.by_name.get(*name)).flatten();
         let dotted: Vec<&str> = names.iter().filter(|name| name.contains('.')).copied().collect();
-        let has_shape = |(glob, _): &&(Glob, usize)| dotted.iter().any(|name| glob.matches(name));
-        let by_shape = self.by_shape.iter().filter(has_shape).map(|(_, index)| index);
+        let has_match = |(glob, _): &&(Glob, usize)| dotted.iter().any(|name| glob.matches(name));
+        let by_glob = self.by_glob.iter().filter(has_match).map(|(_, index)| index);
         let is_meant = |entry: &&Entry| {
             let mut places = entry.places.iter();
             entry.access == access
                 && places.any(|place| parts_match(place, names, |glob, name| glob.matches(name), |_| true))
         };
-        named.chain(by_shape).map(|index| &self.entries[*index]).find(is_meant)
+        named.chain(by_glob).map(|index| &self.entries[*index]).find(is_meant)
     }
 }
 
@@ -356,7 +146,7 @@ fn own_folders(paths: &Paths) -> [&PathBuf; 4] {
 
 impl Protected {
     pub(super) fn new(paths: Option<&Paths>, home: Option<&Path>) -> Self {
-        let mut here = List::of_all(|text| text.starts_with('~'), home);
+        let mut here = List::load(|text| text.starts_with('~'), home);
         let mut own = Vec::new();
         if let Some(paths) = paths {
             here.add_own(paths);
@@ -374,7 +164,7 @@ impl Protected {
         &self.rules
     }
 
-    /// The rule that protects a file.
+    /// Returns the rule that protects a file.
     pub(super) fn find(&self, access: Access, written: &Path, resolved: &Path) -> Option<&Rule> {
         self.entry(access, written, resolved).map(|entry| &entry.rule)
     }
@@ -382,7 +172,7 @@ impl Protected {
     fn entry(&self, access: Access, written: &Path, resolved: &Path) -> Option<&Entry> {
         let find = |path: &Path| {
             let path = path.to_string_lossy().to_lowercase();
-            // Some file systems do not tell cases apart.
+            // Some file systems ignore case.
             let names: Vec<&str> = names_of(&path).collect();
             self.lists().into_iter().find_map(|list| list.find(access, &names))
         };
@@ -393,8 +183,8 @@ impl Protected {
         [&self.here, &EVERYWHERE]
     }
 
-    /// As [`find`](Self::find), for a word of a command. A name alone, as `.env` or `.data.key`, is often no file: what is
-    /// not there cannot be read, and no key is lost with it.
+    /// Like [`find`](Self::find), for a word of a command. A name without a folder, such as `.env` or `.data.key`, is often not a
+    /// file, so it counts only if the file exists.
     pub(super) fn find_word(
         &self,
         access: Access,
@@ -403,34 +193,34 @@ impl Protected {
         resolved: &Path,
     ) -> Option<&Rule> {
         let entry = self.entry(access, written, resolved)?;
-        let needs_file = !text.contains('/') && (access == Access::Read || entry.kind == Kind::Shape);
+        let needs_file = !text.contains('/') && (access == Access::Read || entry.kind == Kind::KeySuffix);
         (!needs_file || resolved.symlink_metadata().is_ok()).then_some(&entry.rule)
     }
 
-    /// The rule that protects a secret which was met in a folder, by the name of which it may be one.
-    pub(super) fn find_met(&self, path: &Path, within: Within) -> Option<&Rule> {
+    /// Returns the rule that protects a secret found in a folder.
+    pub(super) fn find_met(&self, path: &Path, within: SecretScope) -> Option<&Rule> {
         let entry = self.entry(Access::Read, path, path)?;
         let is_meant = match entry.kind {
             Kind::Personal => true,
-            Kind::OfProject => within == Within::PersonalAndOfProjects,
-            Kind::Shape => false,
+            Kind::Project => within == SecretScope::PersonalAndProject,
+            Kind::KeySuffix => false,
         };
         is_meant.then_some(&entry.rule)
     }
 
-    /// Whether this is a name that files of the list have. Quick, for folders with many files.
+    /// Returns true if an entry of the list has this name. Fast, for folders with many files.
     pub(super) fn has_name(&self, name: &str) -> bool {
         let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
         let name = if is_lower { Cow::Borrowed(name) } else { Cow::Owned(name.to_lowercase()) };
         self.lists().iter().any(|list| list.by_name.contains_key(&*name))
     }
 
-    /// Whether one of goose's own folders is this one, or in it.
+    /// Returns true if this folder is, or contains, one of goose's own folders.
     pub(super) fn has_own_below(&self, folder: &Path) -> bool {
         self.own.iter().any(|own| own.starts_with(folder))
     }
 
-    /// The rule that protects a file which a word may stand for, by what is known of the word.
+    /// Returns the rule that protects a file which a partly unknown word may name.
     pub(super) fn hinted(&self, access: Access, word: &Word, home: Option<&Path>) -> Option<&Rule> {
         if word.text.is_some() {
             return None;
@@ -457,7 +247,7 @@ impl Protected {
 }
 
 impl Entry {
-    /// Its last names, wherever they stand among others.
+    /// Returns a pattern for the last components at any place in a path.
     fn tail_anywhere(&self) -> Vec<PatternPart> {
         let mut pattern = vec![PatternPart::AnyDepth];
         pattern.extend(self.tail.iter().cloned());
@@ -466,41 +256,40 @@ impl Entry {
     }
 }
 
-/// What is known of a word, without the letters of choices such as `[ab]`.
+/// Returns the known parts of a word, without the letters of choices such as `[ab]`.
 pub(super) fn known_parts(word: &Word) -> Vec<&str> {
     let behind_choice = |piece: &'_ String| piece.rfind(']').map_or(0, |end| end + 1);
     let parts = word.pieces().iter().enumerate();
     parts.map(|(index, piece)| if index == 0 { piece } else { &piece[behind_choice(piece)..] }).collect()
 }
 
-/// The names of a path.
+/// Returns the components of a path.
 fn names_of(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !matches!(*name, "" | "." | ".."))
 }
 
-/// A name of which something may not be known.
+/// A name that may be partly unknown.
 struct HalfKnown<'n> {
     name: &'n str,
-    /// What is known of it.
+    /// The known part.
     known: String,
-    /// The names that it may be, where something is not known.
+    /// The possible names, if a part is unknown.
     glob: Option<Glob>,
 }
 
 impl<'n> HalfKnown<'n> {
     fn new(name: &'n str) -> Self {
-        let glob = || Glob::of_pieces(name.split(UNKNOWN).map(str::to_owned).collect());
+        let glob = || Glob::from_pieces(name.split(UNKNOWN).map(str::to_owned).collect());
         Self { name, known: name.replace(UNKNOWN, ""), glob: name.contains(UNKNOWN).then(glob) }
     }
 
-    /// Whether it says something about which file it is.
+    /// Returns true if the known part is specific enough to identify a file.
     fn is_telling(&self) -> bool {
         self.name.contains(|c: char| c.is_alphanumeric())
             && !COMMON_NAMES.contains(&self.name.trim_matches(UNKNOWN))
     }
 
-    /// Whether it may be one that a pattern has. A file with an ending that is known, as `$x.json`, is not taken for
-    /// `.mcp.json`.
+    /// Returns true if the name may match a pattern. A name with a known suffix, such as `$x.json`, does not match `.mcp.json`.
     fn fits(&self, pattern: &Glob) -> bool {
         match (&self.glob, pattern.literal()) {
             (Some(glob), Some(literal)) => {
@@ -508,14 +297,14 @@ impl<'n> HalfKnown<'n> {
                     self.name.starts_with("\0.") && literal.starts_with('.') && self.name[1..] != *literal;
                 !is_other && glob.matches(literal)
             }
-            // Nothing is known of it.
+            // The name is completely unknown.
             (Some(_), None) if self.known.is_empty() => true,
             _ => pattern.matches(&self.known),
         }
     }
 }
 
-/// The last two names of a pattern, or the one where only one has a text.
+/// Returns the last two components of a pattern before a final `**`.
 fn tail(place: &[PatternPart]) -> Vec<PatternPart> {
     let end = place.iter().rposition(|part| *part != PatternPart::AnyDepth).map_or(0, |at| at + 1);
     place[end.saturating_sub(2)..end].to_vec()
@@ -527,8 +316,8 @@ mod tests {
 
     #[test]
     fn files_without_a_known_name_have_a_dot() {
-        assert!(EVERYWHERE.by_shape.len() > SHAPES.len());
-        for (glob, index) in &EVERYWHERE.by_shape {
+        assert!(EVERYWHERE.by_glob.len() > KEY_SUFFIXES.len());
+        for (glob, index) in &EVERYWHERE.by_glob {
             let rule = &EVERYWHERE.entries[*index].rule;
             assert!(!glob.is_any() && !glob.matches(".") && rule.text().contains('.'), "{rule}");
         }

@@ -1,4 +1,4 @@
-//! [`Rule`]: one line about what may be done. The grammar is in the [module's page](super).
+//! [`Rule`]: one permission rule. The [module documentation](super) has the grammar.
 
 use std::{fmt, sync::Arc};
 
@@ -7,26 +7,26 @@ use super::{
     glob::Glob,
     matching::CommandPattern,
     paths::PathPattern,
-    pin::ToolPin,
     shell::Access,
+    tool_fingerprint::ToolFingerprint,
 };
 
 /// The longest rule.
 const MAX_RULE_BYTES: usize = 4096;
 
-/// What a rule does. Later ones win.
+/// The effect of a rule. Later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// A person is asked, whatever the mode.
+    /// The call needs approval in every mode.
     Ask,
-    /// It does not run.
+    /// The call does not run.
     Deny,
 }
 
 impl Effect {
-    /// The word in the file.
+    /// Returns the key in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -36,23 +36,23 @@ impl Effect {
     }
 }
 
-/// A rule: what it does, for which tool, and for which of its calls. Cheap to clone.
+/// A rule: its effect, the tool, and the calls of it. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Rule(Arc<Said>);
+pub struct Rule(Arc<RuleData>);
 
 #[derive(Debug, Clone)]
-struct Said {
+struct RuleData {
     effect: Effect,
-    /// The tool, as it is written: `shell`, `github__*`.
+    /// The tool as written: `shell`, `github__*`.
     subject: Glob,
     /// The whole text: tool and pattern.
     text: String,
     pattern: Option<Pattern>,
-    /// What the tool was when the rule was made.
-    pin: Option<Arc<ToolPin>>,
+    /// The tool as it was when the rule was stored.
+    fingerprint: Option<Arc<ToolFingerprint>>,
 }
 
-/// Which calls are meant. What it means depends on the tool, so it is read in every way that makes sense.
+/// The pattern of a rule. Its meaning depends on the tool, so it is parsed in every possible way.
 #[derive(Debug, Clone)]
 struct Pattern {
     command: Result<CommandPattern, String>,
@@ -60,7 +60,7 @@ struct Pattern {
     named: Option<Vec<(String, Glob)>>,
 }
 
-/// Two rules are the same where they say the same.
+/// Rules are equal if their texts and tools are.
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
         (self.0.effect, &self.0.text, self.fingerprint())
@@ -78,11 +78,11 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
-    /// A rule from what stands behind `allow:`, `ask:` or `deny:`.
+    /// Parses the text after `allow:`, `ask:` or `deny:`.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with it.
+    /// Describes the error in the text.
     pub fn parse(effect: Effect, text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.len() > MAX_RULE_BYTES || text.chars().any(char::is_control) {
@@ -92,7 +92,7 @@ impl Rule {
         let is_name = |c: char| c.is_alphanumeric() || "_-.*:/".contains(c);
         if subject.is_empty() || !subject.chars().all(is_name) {
             return Err(format!(
-                "`{subject}` is no tool; write `shell`, `write`, or a name such as `github__*`"
+                "`{subject}` is not a tool; write `shell`, `write`, or a name such as `github__*`"
             ));
         }
         let rest = rest.trim();
@@ -101,45 +101,45 @@ impl Rule {
             pattern.check(last_name(subject))?;
         }
         let (subject, text) = (Glob::new(subject), text.to_owned());
-        Ok(Self(Arc::new(Said { effect, subject, text, pattern, pin: None })))
+        Ok(Self(Arc::new(RuleData { effect, subject, text, pattern, fingerprint: None })))
     }
 
-    /// The same rule, for the tool as it is now.
-    pub(super) fn pinned(mut self, pin: Arc<ToolPin>) -> Self {
-        Arc::make_mut(&mut self.0).pin = Some(pin);
+    /// Limits the rule to the tool with this fingerprint.
+    pub(super) fn with_tool_fingerprint(mut self, fingerprint: Arc<ToolFingerprint>) -> Self {
+        Arc::make_mut(&mut self.0).fingerprint = Some(fingerprint);
         self
     }
 
-    /// What the rule does.
+    /// Returns the effect of the rule.
     pub fn effect(&self) -> Effect {
         self.0.effect
     }
 
-    /// What stands behind the effect.
+    /// Returns the tool and the pattern.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    pub(super) fn pin(&self) -> Option<&Arc<ToolPin>> {
-        self.0.pin.as_ref()
+    pub(super) fn tool_fingerprint(&self) -> Option<&Arc<ToolFingerprint>> {
+        self.0.fingerprint.as_ref()
     }
 
-    /// What the tool was when the rule was made, where that is kept.
+    /// Returns the stored fingerprint of the tool.
     pub fn fingerprint(&self) -> Option<&str> {
-        self.0.pin.as_deref().map(ToolPin::fingerprint)
+        self.0.fingerprint.as_deref().map(ToolFingerprint::digest)
     }
 
     pub(super) fn restricts(&self) -> bool {
         self.0.effect != Effect::Allow
     }
 
-    /// Whether it is about all calls of its tool.
+    /// Returns true if the rule matches all calls of its tool.
     pub(super) fn is_whole(&self) -> bool {
         self.0.pattern.is_none()
     }
 
-    /// Whether the tool of this call is meant. A bare name allows only what belongs to goose: any server may call a tool
-    /// `shell`.
+    /// Returns true if the rule matches the tool of this call. In an allow rule, a bare name matches only goose's own tools: any
+    /// server may call a tool `shell`.
     pub(super) fn is_about(&self, call: &CallToJudge<'_>) -> bool {
         if self.0.subject.matches(call.name()) {
             return true;
@@ -148,12 +148,12 @@ impl Rule {
         bare || call.access().is_some_and(|access| self.is_about_access(access))
     }
 
-    /// Returns true if one of these is a name that the rule's tool stands for.
+    /// Returns true if the rule's tool matches one of these names.
     pub(super) fn names_any<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> bool {
         names.into_iter().any(|name| self.0.subject.matches(name.as_ref()))
     }
 
-    /// Whether it can be about a tool with one of these names, as the model sees them.
+    /// Returns true if the rule can match a tool with one of these names, as the model sees them.
     pub(super) fn is_about_any<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         let is_about_files =
             [Access::Read, Access::Write].into_iter().any(|access| self.is_about_access(access));
@@ -161,7 +161,7 @@ impl Rule {
         is_about_files || names.any(|name| subject.matches(name) || subject.matches(last_name(name)))
     }
 
-    /// Whether it is about reading or writing files, by whatever means.
+    /// Returns true if the rule is about this kind of access to files, with any tool.
     pub(super) fn is_about_access(&self, access: Access) -> bool {
         let subject = self.0.text.split_whitespace().next().unwrap_or_default();
         let subject = if self.restricts() { last_name(subject) } else { subject };
@@ -171,17 +171,17 @@ impl Rule {
         }
     }
 
-    /// The pattern as one of a command; a restriction that is none may mean anything.
+    /// Returns the pattern as a command. A restricting rule whose pattern is none may match any command.
     pub(super) fn command(&self) -> Option<&CommandPattern> {
         self.0.pattern.as_ref()?.command.as_ref().ok()
     }
 
-    /// The pattern as one of a path.
+    /// Returns the pattern as a path.
     pub(super) fn path(&self) -> Option<&PathPattern> {
         self.0.pattern.as_ref()?.path.as_ref().ok()
     }
 
-    /// The pattern as one of arguments by name.
+    /// Returns the pattern as named arguments.
     pub(super) fn named(&self) -> Option<&[(String, Glob)]> {
         self.0.pattern.as_ref()?.named.as_deref()
     }
@@ -192,7 +192,7 @@ impl Pattern {
         Self { command: CommandPattern::parse(text), path: PathPattern::parse(text), named: named(text) }
     }
 
-    /// What can be told before it is used.
+    /// Checks the parts of the pattern that this tool uses.
     fn check(&self, tool: &str) -> Result<(), String> {
         match tool {
             "shell" => self.command.as_ref().map(drop).map_err(Clone::clone),
@@ -206,7 +206,7 @@ fn last_name(subject: &str) -> &str {
     subject.rsplit("__").next().unwrap_or(subject)
 }
 
-/// `owner=ada repo=*`.
+/// Parses named arguments: `owner=ada repo=*`.
 fn named(text: &str) -> Option<Vec<(String, Glob)>> {
     let word = |word: &str| {
         let (name, value) = word.split_once('=')?;

@@ -1,4 +1,4 @@
-//! `permission.yaml`: read with lines in every error, and added to without touching what people wrote.
+//! Reads `permission.yaml`, with positions in errors, and adds rules without changing existing text.
 
 use std::{
     fs::{self, File},
@@ -14,23 +14,23 @@ use serde_saphyr::Spanned;
 
 use super::{
     append,
-    pin::ToolPin,
     rule::{Effect, Rule},
+    tool_fingerprint::ToolFingerprint,
 };
 use crate::config::{ConfigError, Place};
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The longest wait for another process that adds a rule.
+/// The longest wait for another process that is adding a rule.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many rules a file may have.
+/// The largest number of rules in a file.
 const MAX_RULES: usize = 2000;
 
-/// What a new file begins with.
+/// Start of a new file.
 const HEADER: &str = "\
-# What goose may do without asking, must ask, or must not do. deny wins over ask, ask over allow.
+# Tool calls that goose allows, asks about or denies. deny wins over ask, and ask over allow.
 #   - allow: shell cargo test *
 #   - ask: shell git push *
 #   - deny: write ~/.ssh/**
@@ -41,13 +41,13 @@ const HEADER: &str = "\
 #[serde(deny_unknown_fields)]
 struct Document {
     user: Option<Lists>,
-    /// What other versions found out by themselves; not a person's word.
+    /// Decisions that other versions of goose derived themselves. Ignored: the user did not make them.
     #[serde(rename = "smart_approve")]
     _smart_approve: Option<serde::de::IgnoredAny>,
     rules: Option<Vec<Entry>>,
 }
 
-/// Whole tools, as goose has always kept them.
+/// Rules about whole tools, in the format of earlier versions.
 #[derive(Deserialize, Default)]
 struct Lists {
     always_allow: Option<Vec<Spanned<String>>>,
@@ -71,7 +71,7 @@ pub(super) struct RulesFile {
     path: PathBuf,
 }
 
-/// Tells whether a file is still the one that was read.
+/// Identifies the state of a file, to detect changes since it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp(Option<(Option<SystemTime>, u64, u64)>);
 
@@ -88,7 +88,7 @@ impl RulesFile {
         Stamp(fs::metadata(&self.path).ok().map(|it| (it.modified().ok(), it.len(), inode(&it))))
     }
 
-    /// The rules of the file; none where there is no file.
+    /// Returns the rules in the file; none if there is no file.
     pub(super) fn read(&self) -> Result<Vec<Rule>, ConfigError> {
         parse(&self.text()?, &self.path)
     }
@@ -96,7 +96,7 @@ impl RulesFile {
     fn text(&self) -> Result<String, ConfigError> {
         let unreadable =
             |error: io::Error| ConfigError::Unreadable { path: self.path.clone(), reason: error.to_string() };
-        // A pipe would be waited for without end.
+        // Reading from a pipe would block forever.
         if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(unreadable(io::Error::other(
                 "it is not a regular file; remove it, or put one there",
@@ -117,8 +117,8 @@ impl RulesFile {
         String::from_utf8(bytes).map_err(|_| malformed(&self.path, None, "this is not UTF-8 text"))
     }
 
-    /// Adds a rule at the end of the list. Everything else stays as it is, to the letter; where that is not possible,
-    /// the whole file does.
+    /// Adds a rule at the end of the list and leaves all other text unchanged. If that is not possible, the file is left
+    /// unchanged.
     pub(super) fn add(&self, rule: &Rule) -> Result<(), ConfigError> {
         let failed = |error: io::Error| ConfigError::Unreadable {
             path: self.path.clone(),
@@ -127,7 +127,7 @@ impl RulesFile {
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = path.parent().unwrap_or(Path::new("."));
         create_private_dir(folder).map_err(failed)?;
-        // Two programs that add at the same time do so one after the other.
+        // Serializes processes that add rules at the same time.
         let folder = File::open(folder).map_err(failed)?;
         let _lock = FileLock::wait(folder, LOCK_TIMEOUT).map_err(failed)?;
         let text = self.text()?;
@@ -196,10 +196,10 @@ impl Entry {
         let rule = rule(effect, &text, path)?;
         let Some(tool) = self.tool else { return Ok(rule) };
         let at = tool.referenced;
-        let pin = ToolPin::from_fingerprint(&tool.value).ok_or_else(|| {
+        let fingerprint = ToolFingerprint::from_digest(&tool.value).ok_or_else(|| {
             malformed(path, Some((at.line(), at.column())), "`tool` is the 64 digits that goose wrote there")
         })?;
-        Ok(rule.pinned(Arc::new(pin)))
+        Ok(rule.with_tool_fingerprint(Arc::new(fingerprint)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Secrets among the files that a command reads without naming each: in folders that it goes through, and behind stars.
+//! Search for secrets among files that a command reads without naming them: in folders that it walks, and behind wildcards.
 
 use std::{
     collections::VecDeque,
@@ -9,53 +9,53 @@ use std::{
 use super::{
     glob::Glob,
     paths,
-    protected::{Protected, Within},
+    protected::{Protected, SecretScope},
     rule::Rule,
 };
 
-/// How many files are looked at for one call: their names, which takes some 50 ms. Nothing is opened but folders.
+/// The largest number of directory entries that are checked for one call, which takes about 50 ms. Only names are read.
 pub(super) const MAX_ENTRIES: usize = 50_000;
 
-/// Opening a folder takes as long as looking at so many files.
+/// The cost of opening a folder, in entries.
 const FOLDER_COST: usize = 5;
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'p> {
+pub(super) enum SearchResult<'p> {
     Nothing,
     /// A secret, and the rule that protects it.
     Secret(PathBuf, &'p Rule),
-    /// There are more files than can be looked at.
+    /// There are more files than the limit.
     TooMany,
 }
 
-/// Which names are gone through.
+/// The names that a walk includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     All,
-    /// Those that do not begin with a dot.
+    /// Names without a leading dot.
     NotHidden,
 }
 
-/// Looks for secrets that are wanted, in a folder and all below, the nearest first. Links are looked at and not followed.
+/// Searches a folder for secrets that satisfy `is_wanted`, breadth first. Links are checked but not followed.
 pub(super) fn below<'p>(
     protected: &'p Protected,
     folder: &Path,
-    (names, within): (Names, Within),
+    (names, within): (Names, SecretScope),
     is_wanted: &dyn Fn(&Path) -> bool,
     left: &mut usize,
-) -> Found<'p> {
-    // With the rule that protects all that is in it.
+) -> SearchResult<'p> {
+    // Each folder with the rule that protects all of its content.
     let mut pending = VecDeque::from([(folder.to_owned(), None)]);
     while let Some((folder, rule)) = pending.pop_front() {
-        let Some(rest) = left.checked_sub(FOLDER_COST) else { return Found::TooMany };
+        let Some(rest) = left.checked_sub(FOLDER_COST) else { return SearchResult::TooMany };
         *left = rest;
-        // Any name in it may be one that only the folder makes a secret.
+        // A name may be protected only because of its folder.
         let is_named_folder =
             folder.file_name().is_some_and(|name| protected.has_name(&name.to_string_lossy()));
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if *left == 0 {
-                return Found::TooMany;
+                return SearchResult::TooMany;
             }
             *left -= 1;
             let name = entry.file_name();
@@ -74,18 +74,17 @@ pub(super) fn below<'p>(
                 if is_link { paths::resolve(&path).unwrap_or_else(|_| path.clone()) } else { path.clone() };
             let rule = rule.or_else(|| if is_named { protected.find_met(&place, within) } else { None });
             if let Some(rule) = rule.filter(|_| is_wanted(&path)) {
-                return Found::Secret(place, rule);
+                return SearchResult::Secret(place, rule);
             }
             if kind.is_dir() {
                 pending.push_back((path, rule));
             }
         }
     }
-    Found::Nothing
+    SearchResult::Nothing
 }
 
-/// The files that a pattern of a shell stands for, in a folder; `None` where there are too many. Stars do not stand for a
-/// dot that a name begins with.
+/// Expands a shell pattern in a folder; `None` if there are too many files. `*` does not match a leading dot.
 pub(super) fn expand(folder: &Path, pattern: &str, left: &mut usize) -> Option<Vec<PathBuf>> {
     let mut found = vec![folder.to_owned()];
     for part in pattern.split('/').filter(|part| !matches!(*part, "" | ".")) {

@@ -1,16 +1,16 @@
-//! The rule that "always" would store: narrow, and only where it is safe.
+//! The rule that "always" would store: narrow, and only if it is safe.
 
 use std::{path::Path, sync::Arc};
 
 use super::{
     call::{CallToJudge, Origin},
     paths::{self, Bases},
-    pin::ToolPin,
     rule::{Effect, Rule},
-    shell::{self, Access, Form, Says, Segment},
+    shell::{self, Access, Coverage, Form, Segment},
+    tool_fingerprint::ToolFingerprint,
 };
 
-/// Commands that are allowed with any further words. They build and test what the person works on, or only show something.
+/// Commands that "always" allows with any further words. They build and test the user's project, or only show something.
 const OPEN: [&str; 34] = [
     "cargo bench",
     "cargo build",
@@ -48,15 +48,15 @@ const OPEN: [&str; 34] = [
     "touch",
 ];
 
-/// Programs that run what they are given as wrappers do, or destroy: for these and for all
-/// [launchers](shell::is_launcher) there is no "always", not even word for word.
+/// Programs that run other commands or are destructive: for these and for all [launchers](shell::is_launcher) there is no
+/// "always", not even for the exact words.
 const NEVER: [&str; 30] = [
     "busybox", "chmod", "chown", "curl", "dd", "doas", "env", "exec", "ionice", "kill", "killall", "ln",
     "mkfs", "mount", "mv", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo",
     "tee", "toybox", "truncate", "unlink", "xargs",
 ];
 
-/// A rule for a command that was asked about: for what is left of it without what is wrapped around.
+/// Suggests a rule for a command, without its wrappers.
 pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule> {
     let starts_never = |form: &Form| {
         let start = form.words.iter().take(2).map(|word| word.text.as_deref()).collect::<Option<Vec<_>>>();
@@ -66,7 +66,7 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule>
     if segment.forms.iter().any(starts_never) {
         return None;
     }
-    let words = &segment.forms.iter().rfind(|form| form.says == Says::All)?.words;
+    let words = &segment.forms.iter().rfind(|form| form.coverage == Coverage::Segment)?.words;
     let texts: Option<Vec<&str>> = words.iter().map(|word| word.text.as_deref()).collect();
     let first_words = |count: usize| -> Option<String> {
         let texts: Option<Vec<&str>> = words.get(..count)?.iter().map(|word| word.text.as_deref()).collect();
@@ -84,8 +84,8 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule>
     rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
 }
 
-/// A rule for the files beside the one that was asked about: in a folder of the project, none that is hidden, and nothing
-/// below. It is shown as it would be stored.
+/// Suggests a rule for the files next to a file: only in a folder of the project, without hidden files, and not for
+/// subfolders.
 pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<Rule> {
     let working = paths::resolve(bases.working).ok()?;
     let folder = resolved.parent().filter(|folder| folder.starts_with(&working))?;
@@ -101,7 +101,7 @@ pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<
     rule.path().is_some_and(|pattern| !is_hidden && pattern.allows(resolved, bases)).then_some(rule)
 }
 
-/// A rule for all calls of a tool, as it describes itself now.
+/// Suggests a rule for all calls of a tool with its current definition.
 pub(super) fn tool(call: &CallToJudge<'_>) -> Option<Rule> {
     if call.may_destroy() { None } else { rule(call, call.name()) }
 }
@@ -110,7 +110,7 @@ fn rule(call: &CallToJudge<'_>, text: &str) -> Option<Rule> {
     let rule = Rule::parse(Effect::Allow, text).ok()?;
     Some(match call.origin {
         Origin::Own => rule,
-        Origin::Foreign => rule.pinned(Arc::new(ToolPin::of(call.tool))),
+        Origin::Foreign => rule.with_tool_fingerprint(Arc::new(ToolFingerprint::new(call.tool))),
     })
 }
 
@@ -121,7 +121,7 @@ fn subject<'a>(call: &CallToJudge<'a>) -> &'a str {
     }
 }
 
-/// A program by its name alone is looked up where programs are; one with a folder may be changed by the next call.
+/// Returns true if there is no "always" for a program. A program with a path is included: the next call may replace it.
 fn is_never(program: &str) -> bool {
     let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     program.contains('/')
@@ -131,7 +131,7 @@ fn is_never(program: &str) -> bool {
         || versioned.starts_with("mkfs")
 }
 
-/// A word as a pattern has it.
+/// Quotes a word for a pattern.
 fn quoted(text: &str) -> Option<String> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:=+,@%~".contains(c);
     match text {

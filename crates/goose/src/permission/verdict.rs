@@ -1,58 +1,58 @@
-//! [`Verdict`]: what becomes of a call, and how it is gathered from many reasons.
+//! [`Verdict`]: the decision about a call, collected from many reasons.
 
 use goose_extension::JudgedPath;
 
-use super::{rule::Rule, shown::Shown};
+use super::{approval_snapshot::ApprovalSnapshot, rule::Rule};
 
-/// How many reasons a person is shown.
+/// The largest number of reasons that are shown.
 const MAX_REASONS: usize = 8;
 
-/// How many reasons are kept; more are counted.
+/// The largest number of reasons that are kept; further ones are only counted.
 const MAX_KEPT: usize = 64;
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// It does not run.
+    /// The call does not run.
     Deny {
-        /// Why, for the model and the person.
+        /// The reason, for the model and the user.
         reason: String,
     },
-    /// A person decides.
+    /// The user decides.
     Ask {
-        /// Why a person is asked, one reason each.
+        /// The reasons for asking.
         reasons: Vec<String>,
-        /// The rule that "always" would store; `None` where none is safe.
+        /// The rule that "always" would store; `None` if no rule is safe.
         always: Option<Rule>,
-        /// What the answer is about. [`still_holds`](super::Permissions::still_holds) checks it right before the call.
-        shown: Shown,
+        /// The scope of the approval. [`still_holds`](super::Permissions::still_holds) checks it right before the call.
+        shown: ApprovalSnapshot,
     },
 }
 
 /// The outcome of judging a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// What becomes of it.
+    /// The decision.
     pub verdict: Verdict,
-    /// The files that it was judged by. The tool may use these and no others.
+    /// The files that the decision is based on. The tool may use no other files.
     pub files: Vec<JudgedPath>,
 }
 
-/// What speaks against a call, so far.
+/// Collects the objections to a call.
 #[derive(Debug, Default)]
 pub(super) struct Opinions {
     denied: Option<String>,
     asks: Vec<Ask>,
-    /// How many more there were.
+    /// The number of reasons beyond [`MAX_KEPT`].
     more: usize,
 }
 
 #[derive(Debug)]
 struct Ask {
     reason: String,
-    /// The rule that would have spared this question.
+    /// The rule that would make this question unnecessary.
     rule: Option<Rule>,
 }
 
@@ -65,7 +65,7 @@ impl Opinions {
         self.ask_unless(reason, None);
     }
 
-    /// Asks, and says which rule would make it unnecessary.
+    /// Adds a reason to ask, with the rule that would make the question unnecessary.
     pub(super) fn ask_unless(&mut self, reason: impl Into<String>, rule: Option<Rule>) {
         let reason = reason.into();
         match self.asks.len() < MAX_KEPT {
@@ -75,7 +75,7 @@ impl Opinions {
         }
     }
 
-    pub(super) fn verdict(self, shown: impl FnOnce() -> Shown) -> Verdict {
+    pub(super) fn verdict(self, shown: impl FnOnce() -> ApprovalSnapshot) -> Verdict {
         if let Some(reason) = self.denied {
             return Verdict::Deny { reason };
         }
@@ -92,7 +92,7 @@ impl Opinions {
         Verdict::Ask { reasons, always, shown: shown() }
     }
 
-    /// One rule that would answer everything.
+    /// Returns the rule that would answer all questions, if a single one does.
     fn always(&self) -> Option<Rule> {
         let first = self.asks.first()?.rule.as_ref().filter(|_| self.more == 0)?;
         self.asks.iter().all(|ask| ask.rule.as_ref() == Some(first)).then(|| first.clone())

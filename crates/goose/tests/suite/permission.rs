@@ -175,7 +175,7 @@ fn modes_are_read_as_people_write_them() {
         assert_eq!(serde_json::from_value::<Mode>(json!(text)).ok(), Some(mode), "{text}");
     }
     let error = "yolo".parse::<Mode>().map_err(|error| error.to_string());
-    assert_eq!(error, Err("`yolo` is no mode; use auto, smart_approve, approve or chat".to_owned()));
+    assert_eq!(error, Err("`yolo` is not a mode; use auto, smart_approve, approve or chat".to_owned()));
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn row_40_more_words_than_can_be_looked_up_are_asked() -> anyhow::Result<()> {
     ensure!(is_ask(&verdict) && reasons(&verdict).contains("too many words"), "{verdict:?}");
     let parts: Vec<String> = (0..3000).map(|index| format!("touch f{index}")).collect();
     let verdict = desk.shell(Mode::SmartApprove, &parts.join("; "));
-    ensure!(is_ask(&verdict) && reasons(&verdict).contains("too many to look at each"), "{verdict:?}");
+    ensure!(is_ask(&verdict) && reasons(&verdict).contains("too many to check"), "{verdict:?}");
     ensure!(always(&verdict).is_none());
     ensure!(is_deny(&desk.shell(Mode::SmartApprove, &format!("{}; rm x", parts.join("; ")))));
     Ok(())

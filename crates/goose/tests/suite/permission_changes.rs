@@ -3,14 +3,16 @@
 use std::{fs, sync::Arc};
 
 use anyhow::{Context as _, ensure};
-use goose::permission::{CallToJudge, Inspector, Mode, Objection, Permissions, Rule, Shown, Verdict, Void};
+use goose::permission::{
+    ApprovalSnapshot, CallToJudge, Inspector, Mode, Objection, Permissions, Rule, StaleApproval, Verdict,
+};
 use goose_extension::{JsonObject, Tool};
 use serde_json::{Value, json};
 
 use crate::permission::{Call, Desk, is_ask, is_deny, reasons};
 
-/// What was shown, and the rule that was offered.
-fn asked(verdict: Verdict) -> anyhow::Result<(Shown, Option<Rule>)> {
+/// Returns the snapshot for the approval, and the suggested rule.
+fn asked(verdict: Verdict) -> anyhow::Result<(ApprovalSnapshot, Option<Rule>)> {
     match verdict {
         Verdict::Ask { shown, always, .. } => Ok((shown, always)),
         other => anyhow::bail!("this is not asked: {other:?}"),
@@ -79,22 +81,24 @@ fn a_yes_holds_for_what_was_shown_and_for_nothing_else() -> anyhow::Result<()> {
     let desk = Desk::new()?;
     let (permissions, work) = (desk.permissions(Mode::Approve), desk.work());
     let call = Call::shell("make all");
-    let (shown, _) = asked(permissions.judge(&call.in_folder(&work)))?;
-    ensure!(permissions.still_holds(&shown, &call.in_folder(&work)) == Ok(()));
+    let (snapshot, _) = asked(permissions.judge(&call.in_folder(&work)))?;
+    ensure!(permissions.still_holds(&snapshot, &call.in_folder(&work)) == Ok(()));
     let other = Call::shell("make all; rm x");
-    ensure!(permissions.still_holds(&shown, &other.in_folder(&work)) == Err(Void::ArgumentsChanged));
+    ensure!(
+        permissions.still_holds(&snapshot, &other.in_folder(&work)) == Err(StaleApproval::ArgumentsChanged)
+    );
     let mut changed = Call::shell("make all");
     changed.tool = described(&changed, "Another.", Value::Object(JsonObject::new()))?;
-    let void = permissions.still_holds(&shown, &changed.in_folder(&work));
-    ensure!(matches!(void, Err(Void::ToolChanged(_))), "{void:?}");
+    let stale = permissions.still_holds(&snapshot, &changed.in_folder(&work));
+    ensure!(matches!(stale, Err(StaleApproval::ToolChanged(_))), "{stale:?}");
     let edited = permissions.shown(&other.in_folder(&work));
     ensure!(
         permissions.still_holds(&edited, &other.in_folder(&work)) == Ok(()),
         "a person has sent exactly this"
     );
     fs::write(desk.file(), "rules:\n  - deny: shell make *\n")?;
-    let void = permissions.still_holds(&shown, &call.in_folder(&work));
-    ensure!(matches!(void, Err(Void::Denied(_))), "{void:?}");
+    let stale = permissions.still_holds(&snapshot, &call.in_folder(&work));
+    ensure!(matches!(stale, Err(StaleApproval::Denied(_))), "{stale:?}");
     Ok(())
 }
 
@@ -121,11 +125,12 @@ fn row_21_a_working_folder_that_is_gone_or_replaced_is_refused() -> anyhow::Resu
         let desk = Desk::new()?;
         let (permissions, work) = (desk.permissions(Mode::Approve), desk.work());
         let call = Call::shell("make all");
-        let (shown, _) = asked(permissions.judge(&call.in_folder(&work)))?;
+        let (snapshot, _) = asked(permissions.judge(&call.in_folder(&work)))?;
         replace(&work)?;
-        let void = permissions.still_holds(&shown, &call.in_folder(&work));
-        let expected = if index == 0 { Void::FolderGone(work) } else { Void::FolderReplaced(work) };
-        ensure!(void == Err(expected), "{index}: {void:?}");
+        let stale = permissions.still_holds(&snapshot, &call.in_folder(&work));
+        let expected =
+            if index == 0 { StaleApproval::FolderGone(work) } else { StaleApproval::FolderReplaced(work) };
+        ensure!(stale == Err(expected), "{index}: {stale:?}");
     }
     Ok(())
 }
@@ -136,9 +141,9 @@ fn row_21_a_path_that_leads_elsewhere_by_now_is_refused() -> anyhow::Result<()> 
     let desk = Desk::new()?;
     let (permissions, work) = (desk.permissions(Mode::Approve), desk.work());
     let call = Call::write("src/a");
-    let (shown, _) = asked(permissions.judge(&call.in_folder(&work)))?;
+    let (snapshot, _) = asked(permissions.judge(&call.in_folder(&work)))?;
     std::os::unix::fs::symlink(desk.home(), work.join("src"))?;
-    ensure!(permissions.still_holds(&shown, &call.in_folder(&work)) == Err(Void::PathMoved));
+    ensure!(permissions.still_holds(&snapshot, &call.in_folder(&work)) == Err(StaleApproval::PathMoved));
     Ok(())
 }
 

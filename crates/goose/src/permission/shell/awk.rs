@@ -1,11 +1,11 @@
-//! Which programs of `awk` only compute and print.
+//! `awk` programs that only compute and print.
 
 use super::word::Word;
 
-/// Names and signs by which a program reads other files, runs commands, or calls what is not written.
+/// Names and characters by which a program reads other files, runs commands, or calls computed functions.
 const OTHERS: [&str; 6] = ["system", "getline", "ARGV", "ARGC", "@", "\\\n"];
 
-/// Whether `awk`, with these arguments, prints what it makes of its files and nothing else.
+/// Returns true if `awk` only prints with these arguments.
 pub(super) fn prints_only(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -18,7 +18,7 @@ pub(super) fn prints_only(rest: &[Word]) -> bool {
             }
             _ if text.starts_with("-F") => {}
             _ if text.starts_with('-') => return false,
-            // What follows are files; some versions take these for connections.
+            // The other words are files; some versions open connections for these.
             _ => {
                 let is_connection = |word: &Word| word.pieces().iter().any(|piece| piece.contains("inet"));
                 return is_plain(text) && !words.any(is_connection);
@@ -28,10 +28,10 @@ pub(super) fn prints_only(rest: &[Word]) -> bool {
     false
 }
 
-/// Strings and patterns are looked into as well: where they end is hard to tell.
+/// Returns true if a program only computes and prints. Strings and patterns are checked as well: their ends are hard to find.
 fn is_plain(program: &str) -> bool {
     let pipes = program.replace("||", "").contains('|');
-    // `>` writes only behind `print`; before the first one it compares.
+    // `>` writes only after `print`; otherwise it compares.
     let writes = program.find("print").is_some_and(|at| program[at..].contains('>'));
     !pipes && !writes && !OTHERS.iter().any(|other| program.contains(other))
 }

@@ -1,11 +1,11 @@
-//! Commands of the shell itself that evaluate their words once more, or change what later commands mean.
+//! Builtin commands of the shell that evaluate their words again, or change the meaning of later commands.
 
-use super::{assignments, word::Word};
+use super::{variables, word::Word};
 
-/// What is doubtful about a command, if it is one of the shell's own.
+/// Returns the doubt about a builtin command.
 pub(super) fn doubt(words: &[Word]) -> Option<&'static str> {
-    const CHANGES: &str = "changes what later commands mean";
-    const EVALUATES: &str = "may evaluate what it is given";
+    const CHANGES: &str = "changes the meaning of later commands";
+    const EVALUATES: &str = "may evaluate its arguments";
     let (program, rest) = (words.first().and_then(Word::program)?, &words[1..]);
     match program {
         "alias" | "bind" | "complete" | "compopt" | "enable" | "fc" | "hash" | "history" | "shopt"
@@ -23,17 +23,17 @@ pub(super) fn doubt(words: &[Word]) -> Option<&'static str> {
     }
 }
 
-/// Whether a shell takes it for a name and nothing else.
+/// Returns true if a shell parses the text as a name.
 fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `NAME`, `NAME=value`.
+/// Returns true for `NAME`, `NAME=value`.
 fn is_plain_setting(word: &Word) -> bool {
     let start = word.pieces().first().map_or("", String::as_str);
     match (start.split_once('='), &word.text) {
-        // Where it may become several words, some shells set all of them.
+        // If it may become several words, some shells set all of them.
         (Some((name, _)), _) => is_name(name) && !word.splits(),
         (None, Some(text)) => is_name(text) || text == "-p",
         (None, None) => false,
@@ -44,17 +44,17 @@ fn is_name_or_option(word: &Word) -> bool {
     word.text.as_deref().is_some_and(|text| is_name(text) || matches!(text, "-v" | "-f"))
 }
 
-/// `read -r line`, into variables that no program looks at.
+/// Returns true for `read -r line` with variables that no program reads.
 pub(super) fn is_plain_read(rest: &[Word]) -> bool {
     let names = match rest.first().and_then(|word| word.text.as_deref()) {
         Some("-r") => &rest[1..],
         _ => rest,
     };
-    let is_local = |text: &str| is_name(text) && assignments::is_local(text);
+    let is_local = |text: &str| is_name(text) && variables::is_local(text);
     !names.is_empty() && names.iter().all(|word| word.text.as_deref().is_some_and(is_local))
 }
 
-/// A format that is known, and does not store what was printed.
+/// Returns true for a known format that does not store the output.
 pub(super) fn is_plain_printf(rest: &[Word]) -> bool {
     let rest = match rest.first().and_then(|word| word.text.as_deref()) {
         Some("--") => &rest[1..],
@@ -67,7 +67,7 @@ pub(super) fn is_plain_printf(rest: &[Word]) -> bool {
     !format.starts_with('-') && !format.replace("%%", "").split('%').skip(1).any(stores)
 }
 
-/// `set -eu`, `set -o pipefail`: how errors are handled and what is shown.
+/// Returns true for `set -eu`, `set -o pipefail`, which affect only error handling and tracing.
 pub(super) fn is_plain_set(rest: &[Word]) -> bool {
     let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let mut words = known.as_deref().unwrap_or_default();
@@ -89,8 +89,8 @@ pub(super) fn is_plain_set(rest: &[Word]) -> bool {
     is_plain
 }
 
-/// A test in which the operator is written where it counts. Others may be the ones that look a variable up, which evaluates
-/// what stands in brackets.
+/// Returns true for a test whose operator is known. Unknown ones may look up a variable, which evaluates the text in its
+/// brackets.
 pub(super) fn is_plain_test(words: &[Word]) -> bool {
     const FILES: &str = "-b -c -d -e -f -g -h -k -L -n -p -r -s -S -t -u -w -x -z -O -G";
     const COMPARISONS: &str = "= == != -eq -ne -lt -le -gt -ge -nt -ot -ef";

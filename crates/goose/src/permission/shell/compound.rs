@@ -1,12 +1,12 @@
-//! Conditions, loops and branches: which commands they hold, and in which folders these may run.
+//! Conditions, loops and branches: their commands, and the folders that these may run in.
 
 use super::{
-    place::{Flow, Folders},
+    current_folders::{Flow, Folders},
     reader::{Reader, is_delimiter, is_name_start},
 };
 
 impl Reader<'_, '_> {
-    /// `if … then … elif … else … fi`
+    /// Parses `if … then … elif … else … fi`.
     pub(super) fn condition(&mut self, start: usize) -> Flow {
         let mut result: Option<Flow> = None;
         let mut with = |flow: Flow| result = Some(result.as_ref().map_or(flow.clone(), |all| all.or(&flow)));
@@ -29,7 +29,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `for x in a b; do … done`
+    /// Parses `for x in a b; do … done`.
     pub(super) fn for_loop(&mut self, start: usize) -> Flow {
         let (before, mark) = (self.folders.clone(), self.mark());
         self.blanks();
@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
                 self.loose_word(word);
             }
         } else {
-            self.unknown(from, "is not understood as a loop");
+            self.doubt_at(from, "is not understood as a loop");
             while self.words_go_on() {
                 self.word();
             }
@@ -59,13 +59,13 @@ impl Reader<'_, '_> {
         self.looped(before, mark)
     }
 
-    /// Whether another word stands in this line.
+    /// Returns true if there is another word in this line.
     fn words_go_on(&mut self) -> bool {
         self.blanks();
         self.byte(0).is_some_and(|byte| !is_delimiter(byte) && byte != b'#')
     }
 
-    /// `while …; do … done`
+    /// Parses `while …; do … done`.
     pub(super) fn while_loop(&mut self, start: usize) -> Flow {
         let (before, mark) = (self.folders.clone(), self.mark());
         self.list(&["do"], false);
@@ -79,13 +79,13 @@ impl Reader<'_, '_> {
         self.expect("done", start);
     }
 
-    /// How much was found so far.
+    /// Returns the numbers of moves, segments, files and loose words so far.
     fn mark(&self) -> (usize, usize, usize, usize) {
         let script = &self.script;
         (self.moves, script.segments.len(), script.files.len(), script.loose.len())
     }
 
-    /// After a loop. One that changes the folder may do so again and again.
+    /// Returns the flow after a loop. If the loop changes the folder, it may do so repeatedly.
     fn looped(&mut self, before: Folders, mark: (usize, usize, usize, usize)) -> Flow {
         let (moves, segments, files, loose) = mark;
         if self.moves == moves {
@@ -97,11 +97,11 @@ impl Reader<'_, '_> {
         Flow::stays(Folders::Unknown)
     }
 
-    /// `case x in a|b) …;; esac`
+    /// Parses `case x in a|b) …;; esac`.
     pub(super) fn case(&mut self, start: usize) -> Flow {
         let before = self.folders.clone();
         if self.substitutions > 0 {
-            self.unknown(start, "is in `$(…)`, where shells read it differently");
+            self.doubt_at(start, "is in `$(…)`, where shells parse it differently");
         }
         self.blanks();
         self.word();
@@ -109,13 +109,13 @@ impl Reader<'_, '_> {
         if self.starts("in") && self.byte(2).is_none_or(is_delimiter) {
             self.at += 2;
         } else {
-            self.unknown(start, "is not understood");
+            self.doubt_at(start, "is not understood");
         }
         let mut flow = Flow::stays(before.clone());
         loop {
             self.lines();
             if self.is_done() {
-                self.unknown(start, "has no end");
+                self.doubt_at(start, "has no end");
                 break;
             }
             if self.accept("esac") {
@@ -127,18 +127,18 @@ impl Reader<'_, '_> {
             if self.starts(";;") {
                 self.at += 2;
                 if self.byte(0) == Some(b'&') {
-                    self.unknown(self.at - 2, "means different things to different shells");
+                    self.doubt_at(self.at - 2, "means different things to different shells");
                     self.at += 1;
                 }
             } else if self.reserved() != Some("esac") {
-                self.unknown(start, "has no end");
+                self.doubt_at(start, "has no end");
                 break;
             }
         }
         flow
     }
 
-    /// The patterns of a branch, and the bracket behind them.
+    /// Parses the patterns of a branch, and the bracket after them.
     fn patterns(&mut self) {
         let start = self.at;
         if self.byte(0) == Some(b'(') {
@@ -157,7 +157,7 @@ impl Reader<'_, '_> {
                     return;
                 }
                 _ => {
-                    self.unknown(start, "is not understood as a branch");
+                    self.doubt_at(start, "is not understood as a branch");
                     if self.byte(0) == Some(b')') {
                         self.at += 1;
                     }

@@ -1,22 +1,22 @@
-//! What stands for other text in a word: `$name`, `${name:-word}`, `$(…)`, `$((…))`, and backquotes.
+//! Expansions in a word: `$name`, `${name:-word}`, `$(…)`, `$((…))`, and backquotes.
 
 use super::{
     reader::{Reader, is_name_start},
     word::{Word, WordBuilder},
 };
 
-/// Which quotes an expansion stands in.
+/// The quotes around an expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     None,
     Double,
 }
 impl Reader<'_, '_> {
-    /// `` `…` ``: what is in it is unescaped and read again, in ways that differ.
+    /// Parses `` `…` ``, whose content is unescaped and parsed again, which shells do differently.
     pub(super) fn backquoted(&mut self, word: &mut WordBuilder) {
         let start = self.at;
-        self.unknown(start, "has backquotes; write `$(…)`");
-        word.lose(true);
+        self.doubt_at(start, "has backquotes; write `$(…)`");
+        word.push_unknown(true);
         self.at += 1;
         let (mut inner, mut from) = (String::new(), self.at);
         while let Some(byte) = self.byte(0) {
@@ -35,11 +35,11 @@ impl Reader<'_, '_> {
                 _ => self.at += 1,
             }
         }
-        // Without an end, what stands behind it is read as if it were not there.
+        // Without an end, continue after the backquote.
         self.at = start + 1;
     }
 
-    /// Everything that begins with `$`.
+    /// Parses everything that starts with `$`.
     pub(super) fn dollar(&mut self, word: &mut WordBuilder, quotes: Quotes) {
         let start = self.at;
         let splits = quotes == Quotes::None;
@@ -47,39 +47,39 @@ impl Reader<'_, '_> {
             Some(byte) if is_name_start(byte) => {
                 self.at += 1;
                 self.name();
-                word.lose(splits);
+                word.push_unknown(splits);
             }
-            // Numbers, and what has neither blanks nor stars in it.
+            // Values without blanks and wildcards.
             Some(b'#' | b'?' | b'$' | b'!' | b'-') => {
                 self.at += 2;
-                word.lose(false);
+                word.push_unknown(false);
             }
             Some(b'@') => {
                 self.at += 2;
-                word.lose(true);
+                word.push_unknown(true);
             }
             Some(b'*' | b'0'..=b'9') => {
                 self.at += 2;
-                word.lose(splits);
+                word.push_unknown(splits);
             }
             Some(b'{') => self.braced(word, splits),
             Some(b'(') if self.byte(2) == Some(b'(') => self.calculated(word, splits),
             Some(b'(') => {
                 self.substituted("$(");
-                word.lose(splits);
+                word.push_unknown(splits);
             }
             Some(b'\'' | b'"') if quotes == Quotes::Double => {
                 word.push("$");
                 self.at += 1;
             }
             Some(b'\'' | b'"' | b'[' | b'`' | b'\\') => {
-                self.unknown(start, "means different things to different shells");
-                word.lose(true);
+                self.doubt_at(start, "means different things to different shells");
+                word.push_unknown(true);
                 self.at += 1;
             }
             Some(byte) if !byte.is_ascii() => {
-                self.unknown(start, "means different things to different shells");
-                word.lose(true);
+                self.doubt_at(start, "means different things to different shells");
+                word.push_unknown(true);
                 self.at += 1;
             }
             _ => {
@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A command within a word: `$(…)`, `<(…)`.
+    /// Parses a command within a word: `$(…)`, `<(…)`.
     pub(super) fn substituted(&mut self, open: &str) {
         let start = self.at;
         self.at += open.len();
@@ -97,13 +97,13 @@ impl Reader<'_, '_> {
         if self.enter() {
             self.substitutions += 1;
             if !self.heredocs.is_empty() {
-                self.unknown(start, "stands before a here-document");
+                self.doubt_at(start, "stands before a here-document");
             }
             self.list(&[], true);
             if self.byte(0) == Some(b')') {
                 self.at += 1;
             } else {
-                self.unknown(start, "has no end");
+                self.doubt_at(start, "has no end");
             }
             self.substitutions -= 1;
         }
@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
         (self.folders, self.moves) = (folders, moves);
     }
 
-    /// `$((…))`: shells evaluate what a variable holds once more when they calculate with it, so only numbers are known.
+    /// Parses `$((…))`. Shells evaluate the values of variables in it again, so only numbers are accepted.
     fn calculated(&mut self, word: &mut WordBuilder, splits: bool) {
         let body = &self.text.as_bytes()[self.at + 3..];
         let mut open = 0_usize;
@@ -121,18 +121,18 @@ impl Reader<'_, '_> {
                 b')' if open > 0 => open -= 1,
                 b')' if index > 0 && body.get(index + 1) == Some(&b')') => {
                     self.at += 3 + index + 2;
-                    return word.lose(false);
+                    return word.push_unknown(false);
                 }
                 b'0'..=b'9' | b' ' | b'+' | b'-' | b'*' | b'/' | b'%' => {}
                 _ => break,
             }
         }
-        self.unknown(self.at, "calculates with what is not known before");
-        word.lose(splits);
+        self.doubt_at(self.at, "calculates with values that are only known at run time");
+        word.push_unknown(splits);
         self.at += 1;
     }
 
-    /// `${…}`: a variable, what stands for it where it is not set, or it without its start or end.
+    /// Parses `${…}`: a variable, with a default or without a prefix or suffix.
     fn braced(&mut self, word: &mut WordBuilder, splits: bool) {
         let start = self.at;
         self.at += 2;
@@ -163,15 +163,15 @@ impl Reader<'_, '_> {
         if is_known && self.byte(0) == Some(b'}') {
             let splits = (splits && !counts) || self.text.as_bytes()[start + 2] == b'@';
             self.at += 1;
-            return word.lose(splits);
+            return word.push_unknown(splits);
         }
-        self.unknown(start, "is not understood");
-        word.lose(true);
-        // What stands behind it is read as if it were not there.
+        self.doubt_at(start, "is not understood");
+        word.push_unknown(true);
+        // Continue after the opening brace.
         self.at = start + 2;
     }
 
-    /// `:-word`, `%pattern` and the like, up to the brace.
+    /// Parses `:-word`, `%pattern` and similar operators up to the brace.
     fn alternative(&mut self) {
         const WORDS: [&str; 4] = [":-", ":+", "-", "+"];
         const PATTERNS: [&str; 4] = ["%%", "%", "##", "#"];
@@ -189,7 +189,7 @@ impl Reader<'_, '_> {
         while self.byte(0).is_some_and(is_plain) {
             self.at += 1;
         }
-        // What may stand for it is a word that counts: `${x:-/etc/passwd}`.
+        // The default value may be a path: `${x:-/etc/passwd}`.
         if more.is_empty() && self.at > from {
             let alternative = Word::literal(&self.text[from..self.at]);
             self.loose_word(alternative);

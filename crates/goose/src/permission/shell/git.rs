@@ -1,9 +1,8 @@
-//! What git only shows.
+//! git commands that only read.
 
 use super::{read_only::avoids, word::Word};
 
-/// Options of the commands that show differences and commits which write a file or run a program, or look into repositories
-/// within.
+/// Options of the commands that show differences and commits which write a file, run a program, or read submodules.
 const BAD_LONG: [&str; 10] = [
     "--batch-command",
     "--submodule",
@@ -17,7 +16,7 @@ const BAD_LONG: [&str; 10] = [
     "--contents",
 ];
 
-/// Whether git, with these arguments, changes nothing. Options before the command can change everything about it.
+/// Returns true if git changes nothing with these arguments. Options before the command can change its whole meaning.
 pub(super) fn is_read_only(rest: &[Word]) -> bool {
     let rest = match rest.first().and_then(|word| word.text.as_deref()) {
         Some("--no-pager") => &rest[1..],
@@ -46,7 +45,7 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
 
 const BRANCH_OPTIONS: [&str; 8] = ["-a", "-r", "-v", "-vv", "-av", "--all", "--remotes", "--show-current"];
 
-/// Commands that list without operands, and with them only after an option that says so.
+/// Returns true for commands that list without operands, or with operands and a listing option.
 fn lists(rest: &[Word], listing: &[&str], others: &[&str]) -> bool {
     let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let Some(words) = known else { return false };
@@ -61,7 +60,7 @@ fn is_one_of(rest: &[Word], forms: &[&[&str]]) -> bool {
     known.is_some_and(|words| forms.contains(&words.as_slice()))
 }
 
-/// `git config --get user.name`, `git config --list`.
+/// Returns true for `git config --get user.name`, `git config --list`.
 fn gets(rest: &[Word]) -> bool {
     let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     match known.as_deref() {

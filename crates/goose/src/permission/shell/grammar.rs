@@ -1,14 +1,15 @@
-//! Commands, and what holds them together: lists, pipelines, brackets, redirections.
+//! Commands, lists, pipelines, brackets and redirections.
 
 use super::{
-    Access, FileUse, MAX_PARTS, TOO_MANY_PARTS, assignments,
-    place::{Flow, Folders},
+    Access, FileUse, MAX_PARTS, TOO_MANY_PARTS,
+    current_folders::{Flow, Folders},
     reader::{Reader, is_delimiter, is_name, is_name_start},
+    variables,
     word::Word,
 };
 
 impl Reader<'_, '_> {
-    /// The whole text.
+    /// Parses the whole text.
     pub(super) fn whole(&mut self) -> Flow {
         let flow = self.list(&[], false);
         if !self.heredocs.is_empty() {
@@ -17,10 +18,10 @@ impl Reader<'_, '_> {
         flow
     }
 
-    /// Commands up to one of these reserved words, or to a bracket, or to `;;`. The end is left for the caller.
+    /// Parses commands up to one of these reserved words, a bracket, or `;;`. The caller parses the end.
     pub(super) fn list(&mut self, ends: &[&str], bracket: bool) -> Flow {
         let mut flow = Flow::stays(self.folders.clone());
-        // An empty script is a remark; an empty list within something is an error.
+        // An empty script is fine; an empty nested list is an error.
         let mut is_empty = bracket || !ends.is_empty();
         loop {
             self.lines();
@@ -41,7 +42,7 @@ impl Reader<'_, '_> {
                 _ => {}
             }
             if self.at == start {
-                self.unknown(start, "is not understood");
+                self.doubt_at(start, "is not understood");
                 self.at += self.text[start..].chars().next().map_or(1, char::len_utf8);
             }
         }
@@ -52,7 +53,7 @@ impl Reader<'_, '_> {
         flow
     }
 
-    /// Whether the list ends here. What ends nothing is a doubt, and passed over.
+    /// Returns true if the list ends here. An unexpected end is a doubt and skipped.
     fn is_at_end(&mut self, ends: &[&str], bracket: bool) -> bool {
         loop {
             match self.byte(0) {
@@ -60,7 +61,7 @@ impl Reader<'_, '_> {
                 Some(b')') if bracket => return true,
                 Some(b';') if self.starts(";;") && ends == [";;"] => return true,
                 Some(b')' | b';' | b'&' | b'|') => {
-                    self.unknown(self.at, "is out of place");
+                    self.doubt_at(self.at, "is out of place");
                     self.at += 1;
                     self.lines();
                 }
@@ -68,12 +69,12 @@ impl Reader<'_, '_> {
             }
         }
         let Some(word) = self.reserved() else { return false };
-        // In a branch of `case`, `esac` ends it as well.
+        // `esac` also ends a branch of `case`.
         if ends.contains(&word) || (ends == [";;"] && word == "esac") {
             return true;
         }
         if matches!(word, "}" | "do" | "done" | "elif" | "else" | "esac" | "fi" | "then") {
-            self.unknown(self.at, "is out of place");
+            self.doubt_at(self.at, "is out of place");
             self.at += word.len();
             self.lines();
             return self.is_at_end_again(ends, bracket);
@@ -81,7 +82,7 @@ impl Reader<'_, '_> {
         false
     }
 
-    /// Bounded by the depth: many words out of place are passed over one by one by the list itself.
+    /// Like [`is_at_end`](Self::is_at_end) but without recursion: the list skips further unexpected words one by one.
     fn is_at_end_again(&mut self, ends: &[&str], bracket: bool) -> bool {
         match self.byte(0) {
             None => true,
@@ -90,7 +91,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `a && b || c`
+    /// Parses `a && b || c`.
     fn and_or(&mut self) -> Flow {
         let mut flow = self.pipeline();
         loop {
@@ -110,13 +111,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `! a | b`: each part of several runs in a shell of its own.
+    /// Parses `! a | b`. Each part runs in its own shell.
     fn pipeline(&mut self) -> Flow {
         let (before, moves) = (self.folders.clone(), self.moves);
         let is_negated = self.accept("!");
         self.blanks();
         if is_negated && self.reserved() == Some("!") {
-            self.unknown(self.at, "is out of place");
+            self.doubt_at(self.at, "is out of place");
         }
         let mut flow = self.command();
         loop {
@@ -126,7 +127,7 @@ impl Reader<'_, '_> {
             }
             self.at += 1;
             if self.byte(0) == Some(b'&') {
-                self.unknown(self.at - 1, "means different things to different shells");
+                self.doubt_at(self.at - 1, "means different things to different shells");
                 self.at += 1;
             }
             self.lines();
@@ -136,7 +137,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// One command, whatever it is made of.
+    /// Parses a command of any kind.
     fn command(&mut self) -> Flow {
         let flow = if self.enter() { self.any_command() } else { Flow::stays(Folders::Unknown) };
         self.leave();
@@ -148,7 +149,7 @@ impl Reader<'_, '_> {
         let (start, before) = (self.at, self.folders.clone());
         if self.byte(0) == Some(b'(') {
             if self.byte(1) == Some(b'(') {
-                self.unknown(start, "means different things to different shells");
+                self.doubt_at(start, "means different things to different shells");
             }
             return self.subshell();
         }
@@ -165,7 +166,7 @@ impl Reader<'_, '_> {
             "while" | "until" => self.while_loop(start),
             "case" => self.case(start),
             "function" => {
-                self.unknown(start, "means different things to different shells");
+                self.doubt_at(start, "means different things to different shells");
                 self.blanks();
                 self.word();
                 self.blanks();
@@ -175,7 +176,7 @@ impl Reader<'_, '_> {
                 return self.function_body();
             }
             _ => {
-                self.unknown(start, "is not understood");
+                self.doubt_at(start, "is not understood");
                 return self.command();
             }
         };
@@ -183,7 +184,7 @@ impl Reader<'_, '_> {
         flow
     }
 
-    /// `( … )`
+    /// Parses `( … )`.
     fn subshell(&mut self) -> Flow {
         let (start, before, moves) = (self.at, self.folders.clone(), self.moves);
         self.at += 1;
@@ -191,14 +192,14 @@ impl Reader<'_, '_> {
         if self.byte(0) == Some(b')') {
             self.at += 1;
         } else {
-            self.unknown(start, "has no end");
+            self.doubt_at(start, "has no end");
         }
         self.moves = moves;
         self.redirections_behind(&before);
         Flow::stays(before)
     }
 
-    /// The commands of a function run later, wherever that is.
+    /// Parses the body of a function, which runs later in an unknown folder.
     fn function_body(&mut self) -> Flow {
         self.lines();
         self.folders = Folders::Unknown;
@@ -209,11 +210,11 @@ impl Reader<'_, '_> {
 
     pub(super) fn expect(&mut self, word: &str, start: usize) {
         if !self.accept(word) {
-            self.unknown(start, "has no end");
+            self.doubt_at(start, "has no end");
         }
     }
 
-    /// What may stand behind `}`, `)`, `fi` and `done`.
+    /// Parses the redirections after `}`, `)`, `fi` and `done`.
     fn redirections_behind(&mut self, folders: &Folders) {
         loop {
             self.blanks();
@@ -224,25 +225,25 @@ impl Reader<'_, '_> {
                     self.redirection(folders);
                 }
                 Some(b'&') if self.starts("&>") => {
-                    self.unknown(self.at, "means different things to different shells");
+                    self.doubt_at(self.at, "means different things to different shells");
                     return;
                 }
                 Some(b'#') if !digit => return self.comment(),
                 None => return,
                 Some(byte) if matches!(byte, b'\n' | b';' | b'&' | b'|' | b')') && !digit => return,
-                _ => return self.unknown(self.at, "is out of place"),
+                _ => return self.doubt_at(self.at, "is out of place"),
             }
         }
     }
 
-    /// A variable is set for what follows.
+    /// Records a variable that is set for the following commands.
     pub(super) fn set(&mut self, name: &str) {
-        if !assignments::is_local(name) && !self.script.set.iter().any(|set| set == name) {
+        if !variables::is_local(name) && !self.script.set.iter().any(|set| set == name) {
             self.script.set.push(name.to_owned());
         }
     }
 
-    /// Variables, words and redirections up to the end of the command.
+    /// Parses variables, words and redirections up to the end of the command.
     fn simple(&mut self) -> Flow {
         let (start, folders) = (self.at, self.folders.clone());
         let (mut words, mut variables, mut has_file) = (Vec::<Word>::new(), Vec::<String>::new(), false);
@@ -256,7 +257,7 @@ impl Reader<'_, '_> {
             match self.byte(0) {
                 None | Some(b'\n' | b';' | b'|' | b')') => break,
                 Some(b'&') if self.byte(1) == Some(b'>') => {
-                    self.unknown(from, "means different things to different shells");
+                    self.doubt_at(from, "means different things to different shells");
                     self.at += 1;
                 }
                 Some(b'&') => break,
@@ -265,7 +266,7 @@ impl Reader<'_, '_> {
                     break;
                 }
                 Some(b'(') => {
-                    self.unknown(start, "is not understood");
+                    self.doubt_at(start, "is not understood");
                     if !self.starts("()") || words.len() != 1 {
                         break;
                     }
@@ -280,7 +281,7 @@ impl Reader<'_, '_> {
                 Some(_) if words.is_empty() && self.is_assignment() => variables.push(self.assignment()),
                 Some(_) => {
                     if words.is_empty() && !variables.is_empty() && self.reserved().is_some() {
-                        self.unknown(from, "is out of place");
+                        self.doubt_at(from, "is out of place");
                     }
                     let word = self.word();
                     match self.is_descriptor(from) {
@@ -295,35 +296,35 @@ impl Reader<'_, '_> {
             end = self.at;
         }
         match (words.is_empty(), variables.is_empty()) {
-            (true, true) if !has_file => self.unknown(start, "is empty where a command should be"),
+            (true, true) if !has_file => self.doubt_at(start, "is empty where a command should be"),
             (true, _) => variables.iter().for_each(|name| self.set(name)),
             (false, _) => return self.segment(words, variables, start, end),
         }
         Flow::stays(folders)
     }
 
-    /// Whether the word from here is the number of a redirection that follows it at once.
+    /// Returns true if the word is the file descriptor of a redirection directly after it.
     fn is_descriptor(&mut self, from: usize) -> bool {
         let text = &self.text[from..self.at];
         if !matches!(self.byte(0), Some(b'<' | b'>')) || self.byte(1) == Some(b'(') {
             return false;
         }
         if text.starts_with('{') || (text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit())) {
-            self.unknown(from, "means different things to different shells");
+            self.doubt_at(from, "means different things to different shells");
         }
         text.len() == 1 && text.as_bytes()[0].is_ascii_digit()
     }
 
-    /// `<(…)`: the file that another command writes or reads. A shell that does not know it runs nothing at all.
+    /// Parses `<(…)`: a file that another command writes or reads. A shell without it reports an error and runs nothing.
     fn process(&mut self) -> Word {
         self.substituted("<(");
         if self.byte(0).is_some_and(|byte| !is_delimiter(byte)) {
-            self.unknown(self.at, "stands in the middle of a word");
+            self.doubt_at(self.at, "stands in the middle of a word");
         }
         Word::below("/dev/fd/")
     }
 
-    /// `name=` begins here.
+    /// Returns true if an assignment starts here.
     fn is_assignment(&self) -> bool {
         let rest = &self.text.as_bytes()[self.at..];
         let length = rest.iter().take_while(|byte| is_name(**byte)).count();
@@ -331,29 +332,29 @@ impl Reader<'_, '_> {
             && (rest.get(length) == Some(&b'=') || rest[length..].starts_with(b"+="))
     }
 
-    /// `name=value`; returns the name.
+    /// Parses `name=value` and returns the name.
     fn assignment(&mut self) -> String {
         let start = self.at;
         let name = self.name().to_owned();
         if self.byte(0) == Some(b'+') {
-            self.unknown(start, "means different things to different shells");
+            self.doubt_at(start, "means different things to different shells");
             self.at += 1;
         }
         self.at += 1;
         let value = self.word();
         if self.byte(0) == Some(b'(') {
-            self.unknown(start, "means different things to different shells");
+            self.doubt_at(start, "means different things to different shells");
         }
         self.loose_word(value);
         name
     }
 
-    /// A redirection, at its sign.
+    /// Parses a redirection at its operator.
     fn redirection(&mut self, folders: &Folders) {
         let start = self.at;
         let access = match () {
             () if self.starts("<<<") => {
-                self.unknown(start, "means different things to different shells");
+                self.doubt_at(start, "means different things to different shells");
                 self.at += 3;
                 self.blanks();
                 self.word();
@@ -370,17 +371,17 @@ impl Reader<'_, '_> {
                     && self.byte(1).is_none_or(is_delimiter);
                 if is_plain {
                     self.at += 1;
-                    // `2>&1<x` has no number in front of its `<`.
+                    // `2>&1<x` has no number before its `<`.
                     if matches!(self.byte(0), Some(b'<' | b'>')) {
-                        self.unknown(start, "is not understood");
+                        self.doubt_at(start, "is not understood");
                     }
                     return;
                 }
-                self.unknown(start, "means different things to different shells");
+                self.doubt_at(start, "means different things to different shells");
                 Access::Write
             }
             () if self.starts("<>") => {
-                self.unknown(start, "is not understood");
+                self.doubt_at(start, "is not understood");
                 self.at += 2;
                 Access::Write
             }
@@ -399,23 +400,23 @@ impl Reader<'_, '_> {
         };
         self.blanks();
         if matches!(self.byte(0), Some(b'<' | b'>')) && self.byte(1) == Some(b'(') {
-            self.unknown(start, "is not understood");
+            self.doubt_at(start, "is not understood");
             self.substituted("<(");
             return;
         }
         let from = self.at;
         let word = self.word();
         if from == self.at {
-            return self.unknown(start, "names no file");
+            return self.doubt_at(start, "names no file");
         }
         if matches!(self.byte(0), Some(b'<' | b'>'))
             && self.text[from..self.at].bytes().all(|byte| byte.is_ascii_digit())
         {
-            self.unknown(start, "is not understood");
+            self.doubt_at(start, "is not understood");
         }
         let path = word.path().map(str::to_owned);
         let source = self.text[from..self.at].to_owned();
-        let at = self.place(from);
+        let at = self.source_position(from);
         self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
     }
 }

@@ -1,21 +1,21 @@
-//! Here-documents: the word that ends one, and the text up to it.
+//! Here-documents: the delimiter, and the text up to it.
 
 use super::{expansions::Quotes, reader::Reader, word::WordBuilder};
 
-/// How many here-documents one line may have.
+/// The largest number of here-documents in one line.
 const MAX_HEREDOCS: usize = 8;
 
-/// A here-document whose text has not begun yet.
+/// A here-document whose text has not started yet.
 #[derive(Debug)]
 pub(super) struct Heredoc {
     delimiter: String,
-    /// Whether its text is taken as it is.
+    /// True if the text is not expanded.
     is_raw: bool,
     strips_tabs: bool,
 }
 
 impl Reader<'_, '_> {
-    /// `<<WORD`, behind the two signs.
+    /// Parses `<<WORD` after the operator.
     pub(super) fn heredoc(&mut self) {
         let strips_tabs = self.byte(0) == Some(b'-');
         if strips_tabs {
@@ -38,8 +38,8 @@ impl Reader<'_, '_> {
         }
         let is_word = self.byte(0).is_none_or(super::reader::is_delimiter);
         if delimiter.is_empty() || !is_closed || !is_word || self.heredocs.len() >= MAX_HEREDOCS {
-            self.unknown(start, "is not understood as the end of a here-document");
-            // Gets past what is there in any case.
+            self.doubt_at(start, "is not understood as the end of a here-document");
+            // Skip whatever is there.
             self.word();
             return;
         }
@@ -49,7 +49,7 @@ impl Reader<'_, '_> {
         self.heredocs.push(Heredoc { delimiter, is_raw: quote.is_some(), strips_tabs });
     }
 
-    /// The texts of the here-documents that the last line had.
+    /// Parses the texts of the here-documents of the last line.
     pub(super) fn heredoc_bodies(&mut self) {
         for heredoc in std::mem::take(&mut self.heredocs) {
             if self.is_unended {
@@ -61,7 +61,7 @@ impl Reader<'_, '_> {
                 Some(end) => self.evaluated(start, end),
                 None => {
                     self.doubt(format!("the here-document up to `{}` has no end", heredoc.delimiter));
-                    // It may be none; then these are commands.
+                    // It may not be a here-document; then the lines are commands.
                     self.is_unended = true;
                     self.at = start;
                     return;
@@ -70,7 +70,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Goes behind a here-document, and says where its text ends.
+    /// Skips a here-document and returns the end of its text.
     fn end_of(&mut self, heredoc: &Heredoc) -> Option<usize> {
         let start = self.at;
         for line in self.text[start..].split('\n') {
@@ -80,22 +80,22 @@ impl Reader<'_, '_> {
             if plain == heredoc.delimiter {
                 return Some(from);
             }
-            // To a person it looks as if it ended here.
+            // To the user it looks as if it ended here.
             if line.trim() == heredoc.delimiter {
-                self.unknown(from, "is not the end of a here-document");
+                self.doubt_at(from, "is not the end of a here-document");
             }
         }
         None
     }
 
-    /// A text in which shells still look for `$`, and for backslashes at the ends of lines.
+    /// Parses a text that the shell expands.
     fn evaluated(&mut self, start: usize, end: usize) {
         let body = &self.text[start..end];
         if !body.contains(['$', '`', '\\']) {
             return;
         }
-        self.unknown(start, "is in a here-document that is evaluated; put its word into quotes");
-        let origin = Some(self.place(self.at));
+        self.doubt_at(start, "is in a here-document that is expanded; quote its delimiter");
+        let origin = Some(self.source_position(self.at));
         let mut reader = Reader {
             text: body,
             at: 0,

@@ -1,11 +1,11 @@
-//! Programs that run what they are given, or code that is not looked into: interpreters, launchers, editors, build tools.
+//! Programs that run commands or code that is not analysed: interpreters, launchers, editors, build tools.
 //!
-//! Whether such a program does what a rule forbids cannot be told from its words.
+//! Their words do not show whether they do something that a rule denies.
 
-use super::{Form, Says, word::Word};
+use super::{Coverage, Form, word::Word};
 
 #[rustfmt::skip]
-/// Programs that run other programs, or code in a language of their own.
+/// Programs that run other programs, or code in their own language.
 const LAUNCHERS: [&str; 276] = [
     ".", "R", "Rscript", "ansible", "ansible-playbook", "arch", "asdf", "ash", "at", "awk", "aws-vault", "bash",
     "batch", "box64", "bpython", "bun", "bunx", "bwrap", "caffeinate", "capsh", "catatonit", "catchsegv", "cgexec",
@@ -36,13 +36,13 @@ const LAUNCHERS: [&str; 276] = [
 ];
 
 #[rustfmt::skip]
-/// Programs that run what the files of a project say.
+/// Programs that run commands from the files of a project.
 const BUILDERS: [&str; 25] = [
     "ant", "bazel", "bmake", "buck", "cmake", "ctest", "doit", "fab", "gmake", "gradle", "gradlew", "just", "make",
     "meson", "mvn", "mvnw", "ninja", "nox", "pdflatex", "rake", "samu", "scons", "task", "tox", "xelatex",
 ];
 
-/// Programs that run something with certain words among their arguments: commands, and options as they begin.
+/// Programs that run something if one of these is among their arguments: commands, and options.
 const WITH_WORDS: [(&str, &[&str]); 28] = [
     ("bundle", &["exec"]),
     ("cargo", &["--config", "-Z"]),
@@ -88,7 +88,7 @@ const WITH_WORDS: [(&str, &[&str]); 28] = [
     ("zip", &["-TT", "--unzip-command"]),
 ];
 
-/// Programs of [`LAUNCHERS`] that run something only with one of these among their words.
+/// Programs of [`LAUNCHERS`] that run something only if one of these is among their words.
 const ONLY_WITH: [(&str, &[&str]); 4] = [
     ("docker", CONTAINER),
     ("podman", CONTAINER),
@@ -99,35 +99,35 @@ const ONLY_WITH: [(&str, &[&str]); 4] = [
 const CONTAINER: &[&str] =
     &["run", "exec", "compose", "build", "buildx", "create", "container", "service", "stack", "plugin"];
 
-/// Folders in which the system keeps its programs.
+/// Folders with programs of the system.
 const SYSTEM: [&str; 7] =
     ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/libexec/", "/opt/homebrew/bin/"];
 
-const RUNS_CODE: &str = "runs code that is not looked into";
+const RUNS_CODE: &str = "runs code that is not checked";
 
-/// Whether a program, by its name, is a launcher. Versions count: `python3.12`.
+/// Returns true if a program is a launcher, by its name with or without a version: `python3.12`.
 pub(in crate::permission) fn is_launcher(program: &str) -> bool {
     is_one_of(program, &LAUNCHERS)
         || ["ld-linux", "ld-musl", "ld64", "qemu-"].iter().any(|name| program.starts_with(name))
 }
 
-/// By name, with or without a version, in a sorted list.
+/// Searches a sorted list for a name, with or without a version.
 fn is_one_of(program: &str, all: &[&str]) -> bool {
     let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
     all.binary_search(&program).is_ok() || all.binary_search(&versioned).is_ok()
 }
 
-/// The reason why it is not known what a command runs in the end, which does not only read.
-pub(super) fn runs(words: &[Word]) -> Option<&'static str> {
+/// Returns the reason why the code that a command runs is not known, for a command that does not only read.
+pub(super) fn opaque_reason(words: &[Word]) -> Option<&'static str> {
     let first = words.first()?.text.as_deref()?;
     let (program, rest) = (words.first()?.program()?, &words[1..]);
     if first.contains('/') && !SYSTEM.iter().any(|folder| first.strip_prefix(folder) == Some(program)) {
-        return Some("is a program of a folder, which may do anything");
+        return Some("is not a program of the system and may do anything");
     }
     if let Some((_, needed)) = ONLY_WITH.iter().find(|(name, _)| *name == program) {
         return has_one_of(rest, needed).then_some(RUNS_CODE);
     }
-    // Its first word is a bundle of letters, with a dash or without.
+    // The first word of `tar` is a bundle of letters, with or without a dash.
     let bundle = rest.first().and_then(|word| word.text.as_deref()).filter(|_| program == "tar");
     if bundle.is_some_and(|letters| !letters.starts_with('-') && letters.contains(['I', 'F', 'P'])) {
         return Some(RUNS_CODE);
@@ -137,7 +137,7 @@ pub(super) fn runs(words: &[Word]) -> Option<&'static str> {
     (has_words || is_git || is_launcher(program) || is_one_of(program, &BUILDERS)).then_some(RUNS_CODE)
 }
 
-/// Whether one of these stands among the words. Options count as they begin, letters in bundles, and in shorter forms.
+/// Returns true if one of these is among the words. Abbreviated options and letters in bundles count.
 fn has_one_of(rest: &[Word], wanted: &[&str]) -> bool {
     rest.iter()
         .filter_map(|word| word.text.as_deref())
@@ -157,7 +157,7 @@ fn is_word(text: &str, wanted: &str) -> bool {
     }
 }
 
-/// The commands of git that are its own and not an alias.
+/// The built-in commands of git. Others may be aliases.
 #[rustfmt::skip]
 const GIT: [&str; 74] = [
     "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore",
@@ -170,7 +170,7 @@ const GIT: [&str; 74] = [
     "worktree",
 ];
 
-/// Whether git runs another program because of its words: configuration, aliases, commands for each commit.
+/// Returns true if git runs another program because of its words: configuration, aliases, commands for each commit.
 fn git_runs(rest: &[Word]) -> bool {
     const PLAIN: [&str; 4] = ["--no-pager", "--version", "--no-optional-locks", "--literal-pathspecs"];
     let mut rest = rest;
@@ -206,7 +206,7 @@ fn git_runs(rest: &[Word]) -> bool {
         || rest.iter().any(|word| word.pieces().iter().any(|piece| piece.contains("ext::")))
 }
 
-/// `git-push` and `git send-pack` are `git push`.
+/// Returns the usual form of a git command: `git push` for `git-push` and `git send-pack`.
 pub(super) fn git_by_other_name(words: &[Word]) -> Option<Form> {
     let program = words.first()?.program()?;
     let is_push = |name: &str| matches!(name, "push" | "send-pack" | "http-push");
@@ -223,7 +223,7 @@ pub(super) fn git_by_other_name(words: &[Word]) -> Option<Form> {
     let command = if is_push(command) { "push" } else { command };
     let mut same = vec![Word::literal("git"), Word::literal(command)];
     same.extend(rest.iter().cloned());
-    Some(Form::new(same, Says::Nothing))
+    Some(Form::new(same, Coverage::Nothing))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What is known to change nothing: programs, and which of their options are left out because they write or run something.
+//! Commands that are known to change nothing: programs, without the options that write or run something.
 //!
-//! Whoever adds a program here has read all of its options. What is not here is asked.
+//! Before adding a program, read all of its options. Programs that are not listed need approval.
 
-use super::{assignments, awk, builtins, git, sed, word::Word};
+use super::{awk, builtins, git, sed, variables, word::Word};
 
-/// How a program's arguments are looked at.
+/// The check of a program's arguments.
 enum Check {
     /// No option writes a file or starts a program.
     Anything,
-    /// None of these options may be there: short letters, and long names, of which shorter forms count as well.
+    /// None of these options may be present: short letters, and long names, also abbreviated.
     Without { short: &'static str, long: &'static [&'static str] },
-    /// The rest has a rule of its own.
+    /// A function checks the arguments.
     Own(fn(&[Word]) -> bool),
 }
 
@@ -64,10 +64,10 @@ fn check_of(program: &str) -> Option<Check> {
     })
 }
 
-/// Whether a command is known to change nothing.
+/// Returns true if a command is known to change nothing.
 pub(in crate::permission) fn is_read_only(words: &[Word]) -> bool {
     let Some((program, rest)) = words.split_first() else { return false };
-    // By its name alone: what is in a folder may be anything.
+    // Only by its bare name: a program with a path may be anything.
     let Some(program) = program.text.as_deref() else { return false };
     if is_version(rest) && ["bash", "clang", "docker", "gcc", "git", "make"].contains(&program) {
         return true;
@@ -85,23 +85,23 @@ pub(in crate::permission) fn is_read_only(words: &[Word]) -> bool {
     }
 }
 
-/// Whether these variables change nothing about what a command does.
+/// Returns the first of these variables that may change the effect of a command as an error.
 pub(in crate::permission) fn has_harmless_variables(
     words: &[Word],
     variables: &[String],
 ) -> Result<(), String> {
-    // Where `read` splits a line is its own affair.
+    // `IFS` only tells `read` where to split a line.
     let is_read = words.first().and_then(|word| word.text.as_deref()) == Some("read");
-    let is_fine = |name: &&String| assignments::is_harmless(name) || (is_read && *name == "IFS");
+    let is_fine = |name: &&String| variables::is_harmless(name) || (is_read && *name == "IFS");
     variables.iter().find(|name| !is_fine(name)).map_or(Ok(()), |name| Err(name.clone()))
 }
 
-/// Whether every way to call a program changes nothing, so that a rule may allow it whole.
+/// Returns true if a program changes nothing with any arguments, so that a rule may allow all of them.
 pub(in crate::permission) fn is_always_read_only(program: &str) -> bool {
     matches!(check_of(program), Some(Anything))
 }
 
-/// Whether an option is known and none of these.
+/// Returns true if an option is known and is none of these.
 pub(super) fn avoids(word: &Word, short: &str, long: &[&str]) -> bool {
     let Some(text) = word.text.as_deref() else { return false };
     if text.starts_with("--") {
@@ -115,7 +115,8 @@ fn is_version(rest: &[Word]) -> bool {
     matches!(rest, [one] if one.text.as_deref() == Some("--version"))
 }
 
-/// `node --version`, `pip list`: changes nothing, unless a file of the folder makes it another program, as rustup, pyenv and others do.
+/// Returns true for `node --version`, `pip list`. They change nothing, unless a file in the folder selects another program, as
+/// with rustup or pyenv.
 pub(in crate::permission) fn asks_version(words: &[Word]) -> bool {
     const PROGRAMS: [&str; 8] = ["cargo", "java", "node", "npm", "python", "python3", "ruby", "rustc"];
     let program = words.first().and_then(|word| word.text.as_deref());
@@ -132,7 +133,7 @@ pub(in crate::permission) fn asks_version(words: &[Word]) -> bool {
     lists_packages || (is_one && (is_short || is_version(&words[1..])))
 }
 
-/// What a search does besides running other commands, which are judged by themselves.
+/// Returns true for a search that does nothing but run other commands, which are judged separately.
 pub(in crate::permission) fn only_carries(words: &[Word]) -> bool {
     let is_find = words.first().and_then(|word| word.text.as_deref()) == Some("find");
     is_find && find_without(&words[1..], &[])
@@ -142,7 +143,7 @@ fn is_plain_find(rest: &[Word]) -> bool {
     find_without(rest, &["-exec", "-execdir"])
 }
 
-/// Without these, without what changes something, and without files whose names stand elsewhere.
+/// Returns true for a search without these options, without options that change something, and without a list of files.
 fn find_without(rest: &[Word], others: &[&str]) -> bool {
     const BAD: [&str; 8] =
         ["-ok", "-okdir", "-delete", "-files0-from", "-fprint", "-fprint0", "-fprintf", "-fls"];
@@ -152,7 +153,7 @@ fn find_without(rest: &[Word], others: &[&str]) -> bool {
     })
 }
 
-/// `jq '.a' x.json`: with a filter that is known, and takes nothing from other files.
+/// Returns true for `jq '.a' x.json` with a known filter that reads no other files.
 fn filters_json(rest: &[Word]) -> bool {
     let is_plain = |word: &Word| match word.text.as_deref() {
         Some(text) if text.starts_with('-') => avoids(word, "fL", &["--from-file", "--library-path"]),
@@ -168,7 +169,7 @@ fn filters_json(rest: &[Word]) -> bool {
     is_known && rest.iter().all(is_plain)
 }
 
-/// `exit`, `exit 1`, `exit $?`.
+/// Returns true for the arguments of `exit`, `exit 1`, `exit $?`.
 fn is_number_or_none(rest: &[Word]) -> bool {
     match rest {
         [] => true,
@@ -180,20 +181,20 @@ fn is_number_or_none(rest: &[Word]) -> bool {
     }
 }
 
-/// Containers, images and what they wrote, of the machine's own service.
+/// Returns true for docker commands that list containers, images and logs of the local service.
 fn lists_containers(rest: &[Word]) -> bool {
     let Some((command, options)) = rest.split_first() else { return false };
     matches!(command.text.as_deref(), Some("ps" | "images" | "logs" | "version"))
         && options.iter().all(|word| word.text.is_some())
 }
 
-/// `man -k socket`: lists pages, and starts no program to show one.
+/// Returns true for `man -k socket`, which lists pages and starts no pager.
 fn searches_titles(rest: &[Word]) -> bool {
     let Some((option, titles)) = rest.split_first() else { return false };
     option.text.as_deref() == Some("-k") && titles.iter().all(|word| !word.may_be_option())
 }
 
-/// What runs in a cluster, by name and state. Whole descriptions may hold secrets.
+/// Returns true for kubectl commands that list resources by name and state. Full descriptions may contain secrets.
 fn lists_resources(rest: &[Word]) -> bool {
     const KINDS: [&str; 12] = [
         "deploy",
@@ -226,17 +227,17 @@ fn lists_resources(rest: &[Word]) -> bool {
     KINDS.contains(kind)
 }
 
-/// `top -b -n 1`: nobody can give it commands then.
+/// Returns true for `top -b -n 1`, which accepts no commands.
 fn shows_processes_once(rest: &[Word]) -> bool {
     let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     matches!(words.as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
 }
 
-/// `ps e` shows the variables of all processes.
+/// Returns false for `ps e`, which shows the variables of all processes.
 fn shows_no_environment(rest: &[Word]) -> bool {
     rest.iter().all(|word| {
         word.text.as_deref().is_some_and(|text| match text.strip_prefix('-') {
-            // Together with letters of the other kind, `e` is of that kind.
+            // Combined with BSD letters, `e` is the BSD option.
             Some(letters) => {
                 let is_mixed = letters.contains('e') && letters.contains(['a', 'u', 'x']);
                 !is_mixed && !letters.contains('E') && !text.contains("env")
@@ -246,7 +247,7 @@ fn shows_no_environment(rest: &[Word]) -> bool {
     })
 }
 
-/// The second file of `xxd` is written.
+/// Returns true if `xxd` has at most one file: the second one is written.
 fn dumps(rest: &[Word]) -> bool {
     let (mut words, mut files) = (rest.iter(), 0);
     while let Some(word) = words.next() {
@@ -269,7 +270,7 @@ fn is_offset(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x+-".contains(&byte))
 }
 
-/// The second file of `uniq` is written.
+/// Returns true if `uniq` has at most one file: the second one is written.
 fn has_one_operand(rest: &[Word]) -> bool {
     let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let is_flag = |text: &&str| {
@@ -280,7 +281,7 @@ fn has_one_operand(rest: &[Word]) -> bool {
     others.len() <= 1 && others.iter().all(|text| !text.starts_with('-'))
 }
 
-/// A date that stands alone would be set.
+/// Returns true if `date` shows a date. An argument without an option sets it.
 fn shows_date(rest: &[Word]) -> bool {
     rest.iter().all(|word| {
         word.text.as_deref().is_some_and(|text| {

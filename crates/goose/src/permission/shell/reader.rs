@@ -1,57 +1,57 @@
-//! [`Reader`]: characters and words of a command line.
+//! [`Reader`]: parses the characters and words of a command line.
 //!
-//! It knows a small language that dash and all versions of bash read alike, in POSIX mode too. Whatever is outside of it is
-//! a doubt, and reading goes on behind it as well as it can, so that a denied command in plain sight is found all the same.
-//! Every byte is looked at once, and nesting is bounded.
+//! It supports a subset of the syntax that dash and all versions of bash parse alike, also in POSIX mode. Everything else is a
+//! doubt, and parsing continues after it as well as possible, so that a denied command is still found. Every byte is read
+//! once, and nesting is limited.
 
 use super::{
     Doubt, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
+    current_folders::{Flow, Folders},
     expansions::Quotes,
     heredoc::Heredoc,
-    place::{Flow, Folders},
     word::{Word, WordBuilder},
 };
 
-/// How many brackets, loops and quotes within each other are looked into.
+/// The largest nesting of brackets, loops and quotes.
 const MAX_DEPTH: usize = 48;
 
-/// How many doubts are kept: one is enough to ask.
+/// The largest number of doubts that are kept: one is enough to ask.
 const MAX_DOUBTS: usize = 32;
 
-/// How much of the source a doubt shows.
+/// The largest number of characters of the source that a doubt shows.
 const SHOWN_CHARS: usize = 60;
 
-/// The words that a shell takes for its own where a command could begin.
+/// The reserved words of shells, which are recognized at the start of a command.
 pub(super) const RESERVED: [&str; 19] = [
     "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
     "if", "select", "then", "until", "while",
 ];
 
-/// Where a reader is in a command line.
+/// A parser and its position in a command line.
 pub(super) struct Reader<'t, 's> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     pub(super) script: &'s mut Script,
-    /// Where the text stands in the whole source, as far as that can be told.
+    /// The position of the text in the whole source, if it is a part of it.
     pub(super) origin: Option<usize>,
-    /// How many shells in shells this is.
+    /// The nesting of shells.
     pub(super) nesting: usize,
-    /// How many brackets and loops are open.
+    /// The number of open brackets and loops.
     pub(super) depth: usize,
-    /// How many `$(` are open.
+    /// The number of open `$(`.
     pub(super) substitutions: usize,
-    /// The here-documents that begin with the next line.
+    /// The here-documents that start in the next line.
     pub(super) heredocs: Vec<Heredoc>,
-    /// The folders in which the next command may run.
+    /// The folders that the next command may run in.
     pub(super) folders: Folders,
-    /// How often the folder of the shell itself was changed so far.
+    /// The number of changes of the shell's own folder so far.
     pub(super) moves: usize,
-    /// Whether a here-document had no end; others are not looked for then.
+    /// True if a here-document had no end; further ones are not parsed then.
     pub(super) is_unended: bool,
 }
 
 impl Reader<'_, '_> {
-    /// Reads a whole script in these folders, and says in which it ends.
+    /// Parses a whole script in these folders, and returns the folders afterwards.
     pub(super) fn read(
         script: &mut Script,
         text: &str,
@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
             return reader.leave_unread("it starts shells in shells");
         }
         if text.len() > MAX_COMMAND_BYTES {
-            return reader.leave_unread("it is too long to be looked into");
+            return reader.leave_unread("it is too long to check");
         }
         if text.bytes().any(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
             && text.chars().any(is_strange)
@@ -86,14 +86,14 @@ impl Reader<'_, '_> {
         reader.whole()
     }
 
-    /// Reads a text that a shell evaluates once more, which is a part of this one.
+    /// Parses a part of this text that a shell evaluates again.
     pub(super) fn nested(&mut self, text: &str) -> Flow {
-        let origin = Some(self.place(self.at));
+        let origin = Some(self.source_position(self.at));
         Reader::read(self.script, text, origin, self.nesting + 1, self.folders.clone())
     }
 
-    /// Where a byte of this text stands in the whole source.
-    pub(super) fn place(&self, at: usize) -> usize {
+    /// Returns the position of a byte of this text in the whole source.
+    pub(super) fn source_position(&self, at: usize) -> usize {
         self.origin.unwrap_or(at)
     }
 
@@ -109,35 +109,35 @@ impl Reader<'_, '_> {
         self.at >= self.text.len()
     }
 
-    /// The rest is not read. That is asked about in every mode: anything may be in it.
+    /// Stops parsing. The command needs approval in every mode, because the rest may contain anything.
     pub(super) fn leave_unread(&mut self, reason: &'static str) -> Flow {
         self.script.unread = Some(reason);
         self.at = self.text.len();
         Flow::stays(Folders::Unknown)
     }
 
-    /// Counts commands and words; `false` where there are too many.
+    /// Counts commands and words; returns false if there are too many.
     pub(super) fn spend(&mut self, parts: usize) -> bool {
         self.script.parts = self.script.parts.saturating_add(parts);
         self.script.parts <= MAX_PARTS
     }
 
-    /// Something that is not understood.
+    /// Adds a doubt.
     pub(super) fn doubt(&mut self, reason: impl Into<String>) {
         if self.script.doubts.len() < MAX_DOUBTS {
             self.script.doubts.push(Doubt { reason: reason.into() });
         }
     }
 
-    /// What stands here is not understood.
-    pub(super) fn unknown(&mut self, from: usize, reason: &str) {
+    /// Adds a doubt about the text at a position.
+    pub(super) fn doubt_at(&mut self, from: usize, reason: &str) {
         if self.script.doubts.len() < MAX_DOUBTS {
             let shown = shown(&self.text[from..]);
             self.doubt(format!("`{shown}` {reason}"));
         }
     }
 
-    /// Goes one level deeper; `false` where that is too deep, and the rest is left unread.
+    /// Enters a nested part; returns false if the nesting is too deep, and stops parsing.
     pub(super) fn enter(&mut self) -> bool {
         self.depth += 1;
         let is_fine = self.depth <= MAX_DEPTH;
@@ -151,7 +151,7 @@ impl Reader<'_, '_> {
         self.depth -= 1;
     }
 
-    /// Skips blanks within a line, and lines that are continued where a word could begin.
+    /// Skips blanks within a line, and line continuations between words.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.byte(0) {
@@ -160,7 +160,7 @@ impl Reader<'_, '_> {
                     let before = self.at.checked_sub(1).map(|at| self.text.as_bytes()[at]);
                     self.at += 2;
                     if !matches!(before, None | Some(b' ' | b'\t' | b'\n')) || self.byte(0) == Some(b'#') {
-                        self.unknown(self.at - 2, "is a line that goes on in the middle of something");
+                        self.doubt_at(self.at - 2, "is a line that goes on in the middle of something");
                     }
                     if !self.heredocs.is_empty() {
                         self.doubt("a line goes on before its here-document");
@@ -171,7 +171,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Skips blanks, ends of lines and remarks between commands.
+    /// Skips blanks, line ends and comments between commands.
     pub(super) fn lines(&mut self) {
         loop {
             self.blanks();
@@ -190,24 +190,24 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A remark up to the end of its line.
+    /// Skips a comment.
     pub(super) fn comment(&mut self) {
         let end = self.text[self.at..].find('\n').map_or(self.text.len(), |length| self.at + length);
         if self.substitutions > 0 || self.text[self.at..end].ends_with('\\') {
-            self.unknown(self.at, "may not be a remark");
+            self.doubt_at(self.at, "may not be a comment");
         }
         self.at = end;
     }
 
-    /// The word that a shell takes for its own, if one stands here.
+    /// Returns the reserved word at this position.
     pub(super) fn reserved(&self) -> Option<&'static str> {
-        // One byte more than the longest has.
+        // One byte more than the longest reserved word.
         let rest = self.text.as_bytes()[self.at..].chunks(9).next()?;
         let word = rest.split(|byte| is_delimiter(*byte)).next()?;
         RESERVED.into_iter().find(|reserved| reserved.as_bytes() == word)
     }
 
-    /// Skips a reserved word if it is the next.
+    /// Skips a reserved word if it is next.
     pub(super) fn accept(&mut self, word: &str) -> bool {
         let is_next = self.reserved() == Some(word);
         if is_next {
@@ -216,7 +216,7 @@ impl Reader<'_, '_> {
         is_next
     }
 
-    /// A word. Stands still where none begins.
+    /// Parses a word. Does not advance if there is none.
     pub(super) fn word(&mut self) -> Word {
         let start = self.at;
         let (mut word, mut has_brace) = (WordBuilder::new(), false);
@@ -227,7 +227,7 @@ impl Reader<'_, '_> {
         while let Some(byte) = self.byte(0) {
             match byte {
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
-                    self.unknown(self.at, "stands in the middle of a word");
+                    self.doubt_at(self.at, "stands in the middle of a word");
                     break;
                 }
                 _ if is_delimiter(byte) => break,
@@ -235,7 +235,7 @@ impl Reader<'_, '_> {
                 b'"' => self.quoted(&mut word),
                 b'\\' if self.byte(1) == Some(b'\n') => {
                     if !self.byte(2).is_none_or(|byte| matches!(byte, b' ' | b'\t')) {
-                        self.unknown(start, "goes on in the next line");
+                        self.doubt_at(start, "goes on in the next line");
                     }
                     self.at += 2;
                 }
@@ -256,7 +256,7 @@ impl Reader<'_, '_> {
         word.finish(&self.text[start..self.at], has_brace)
     }
 
-    /// One character as it is, and those behind it that mean nothing else anywhere.
+    /// Parses a literal character and the ordinary characters after it.
     fn plain(&mut self, word: &mut WordBuilder) {
         let Some(c) = self.text[self.at..].chars().next() else { return };
         let is_always_plain = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-./".contains(byte);
@@ -269,12 +269,12 @@ impl Reader<'_, '_> {
         self.at = end;
     }
 
-    /// Some shells on some systems take the bytes 0x85 and 0xA0 for blanks, and in other encodings a letter may swallow
-    /// the backslash behind it.
+    /// Adds a doubt about characters that shells parse differently: some treat the bytes 0x85 and 0xA0 as blanks, and in other
+    /// encodings a character may include the backslash after it.
     fn check_foreign(&mut self, end: usize) {
         let has_blank = self.text.as_bytes()[self.at..end].iter().any(|byte| matches!(byte, 0x85 | 0xa0));
         if has_blank || self.text.as_bytes().get(end) == Some(&b'\\') {
-            self.unknown(self.at, "has letters that shells read differently; put them into quotes");
+            self.doubt_at(self.at, "has characters that shells parse differently; quote them");
         }
     }
 
@@ -284,7 +284,7 @@ impl Reader<'_, '_> {
         self.at += 1;
         let rest = &self.text[self.at..];
         let end = rest.find('\'').unwrap_or_else(|| {
-            self.unknown(start, "has no end");
+            self.doubt_at(start, "has no end");
             rest.len()
         });
         self.lines_within(&rest[..end]);
@@ -292,7 +292,7 @@ impl Reader<'_, '_> {
         self.at = (self.at + end + 1).min(self.text.len());
     }
 
-    /// A here-document begins with the next line; what if that line is within something else?
+    /// Adds a doubt if a here-document would start within quotes.
     fn lines_within(&mut self, text: &str) {
         if !self.heredocs.is_empty() && text.contains('\n') {
             self.doubt("a line ends in quotes before its here-document");
@@ -315,7 +315,7 @@ impl Reader<'_, '_> {
                         self.at += 2;
                     }
                     Some(b'\n') => {
-                        self.unknown(start, "has a line that goes on in quotes");
+                        self.doubt_at(start, "has a line that goes on in quotes");
                         self.at += 2;
                     }
                     _ => self.plain(word),
@@ -330,7 +330,7 @@ impl Reader<'_, '_> {
                 _ => self.foreign_in_quotes(word),
             }
         }
-        self.unknown(start, "has no end");
+        self.doubt_at(start, "has no end");
     }
 
     fn foreign_in_quotes(&mut self, word: &mut WordBuilder) {
@@ -343,7 +343,7 @@ impl Reader<'_, '_> {
         self.at = end;
     }
 
-    /// `\x` outside of quotes.
+    /// Parses `\x` outside of quotes.
     fn escaped(&mut self, word: &mut WordBuilder) {
         self.at += 1;
         match self.text[self.at..].chars().next() {
@@ -356,18 +356,18 @@ impl Reader<'_, '_> {
                 self.at = end;
             }
             None => {
-                self.unknown(self.at - 1, "ends with a backslash");
-                word.lose(true);
+                self.doubt_at(self.at - 1, "ends with a backslash");
+                word.push_unknown(true);
             }
         }
     }
 
-    /// A word that belongs to no command: the value of a variable, what a loop goes through.
+    /// Adds a word that belongs to no command: the value of a variable, or an item of a loop.
     pub(super) fn loose_word(&mut self, word: Word) {
         self.script.loose.push((word, self.folders.clone()));
     }
 
-    /// The name of a variable.
+    /// Parses the name of a variable.
     pub(super) fn name(&mut self) -> &str {
         let start = self.at;
         while self.byte(0).is_some_and(is_name) {
@@ -385,19 +385,19 @@ pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// What ends a word.
+/// Returns true if a byte ends a word.
 pub(super) fn is_delimiter(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
-/// Characters that shells read differently, that change how a text looks, or that are hardly ever written.
+/// Returns true for characters that shells parse differently, that change how a text looks, or that are rarely used.
 fn is_strange(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || (c.is_whitespace() && !" \n\t".contains(c))
         || matches!(c, '\u{feff}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// As much of a text as a doubt shows.
+/// Shortens a text for a doubt.
 pub(super) fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let mut shown: String = line.chars().take(SHOWN_CHARS).collect();

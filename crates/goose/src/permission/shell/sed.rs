@@ -1,14 +1,14 @@
-//! Which scripts of `sed` only print: lines by number or by what is in them, with other text put in.
+//! `sed` scripts that only print: lines by number or pattern, with substitutions.
 
 use super::word::Word;
 
-/// Whether `sed`, with these arguments, prints and nothing else.
+/// Returns true if `sed` only prints with these arguments.
 pub(super) fn prints_only(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     let mut has_script = false;
     while let Some(word) = words.next() {
         let Some(text) = word.text.as_deref() else {
-            // A file, unless it may become something else.
+            // A file, unless it may become an option.
             if !has_script || word.may_be_option() {
                 return false;
             }
@@ -34,7 +34,7 @@ pub(super) fn prints_only(rest: &[Word]) -> bool {
     has_script
 }
 
-/// Commands with nothing between them but `;`.
+/// Returns true for plain commands separated by `;`.
 fn is_plain_script(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -50,7 +50,7 @@ fn is_plain_script(script: &str) -> bool {
     }
 }
 
-/// `3`, `$`, `/x/`, `1,5`, `/a/,/b/`, and nothing; what is left behind it.
+/// Skips an address: `3`, `$`, `/x/`, `1,5`, `/a/,/b/`, or none. Returns the rest.
 fn address(text: &str) -> Option<&str> {
     let rest = one_address(text)?;
     let rest = match rest.strip_prefix(',') {
@@ -72,7 +72,7 @@ fn one_address(text: &str) -> Option<&str> {
     }
 }
 
-/// `p`, `d`, `q`, `=`, `s/x/y/g`; what is left behind it.
+/// Skips a command: `p`, `d`, `q`, `=`, `s/x/y/g`. Returns the rest.
 fn command(text: &str) -> Option<&str> {
     match text.as_bytes().first()? {
         b'p' | b'd' | b'q' | b'=' => Some(&text[1..]),
@@ -80,7 +80,7 @@ fn command(text: &str) -> Option<&str> {
             let delimiter = text[1..].chars().next().filter(|c| "/|#,:@!".contains(*c))?;
             let mut parts = text[2..].splitn(3, delimiter);
             let (pattern, with, rest) = (parts.next()?, parts.next()?, parts.next()?);
-            // `e` would run what comes out, `w` write it to a file.
+            // `e` would run the result, `w` write it to a file.
             let is_plain = is_plain_pattern(pattern) && is_plain_text(with);
             is_plain.then(|| rest.trim_start_matches(|c: char| c.is_ascii_digit() || "gpI".contains(c)))
         }
@@ -88,7 +88,7 @@ fn command(text: &str) -> Option<&str> {
     }
 }
 
-/// To some versions of sed, what stands in `[…]` does not end a pattern: each must end within it.
+/// Returns true if each `[…]` ends within the pattern: for some versions of sed, a delimiter in it does not end the pattern.
 fn is_plain_pattern(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, choice)) = rest.split_once('[') {
@@ -98,10 +98,10 @@ fn is_plain_pattern(text: &str) -> bool {
     is_plain_text(text)
 }
 
-/// The text behind the bracket that ends a choice; classes such as `[:space:]` have brackets of their own.
+/// Returns the text after the end of a bracket expression; classes such as `[:space:]` have their own brackets.
 fn behind_choice(choice: &str) -> Option<&str> {
     let choice = choice.strip_prefix('^').unwrap_or(choice);
-    // The first one may be a bracket itself.
+    // The first character may be a bracket itself.
     let mut rest = choice.strip_prefix(']').unwrap_or(choice);
     loop {
         let at = rest.find(['[', ']'])?;
@@ -112,7 +112,7 @@ fn behind_choice(choice: &str) -> Option<&str> {
     }
 }
 
-/// Where the delimiter is in the text itself, versions of sed differ; a backslash before it ends with `\`.
+/// Returns true if the text has no escaped delimiter, which versions of sed parse differently: it would end in `\`.
 fn is_plain_text(text: &str) -> bool {
     !text.ends_with('\\') && !text.contains('\n')
 }

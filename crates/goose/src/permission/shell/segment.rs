@@ -1,34 +1,35 @@
-//! From the words of a command to a [`Segment`]: what it runs, and where the shell is afterwards.
+//! From the words of a command to a [`Segment`]: the commands that it runs, and the shell's folder afterwards.
 
 use super::{
-    Form, Says, Segment, SegmentKind, TOO_MANY_PARTS, builtins, launchers,
-    place::{Flow, Folders},
+    Coverage, Form, Segment, SegmentKind, TOO_MANY_PARTS, builtins,
+    current_folders::{Flow, Folders},
+    launchers,
     reader::{RESERVED, Reader},
     word::Word,
     wrappers::{self, Unwrapped},
 };
 
-/// How many wrappers around a command are taken off.
+/// The largest number of wrappers around a command.
 const MAX_WRAPPERS: usize = 8;
 
-/// How much of the source of a command is kept.
+/// The largest part of a command's source that is kept.
 const MAX_SOURCE_BYTES: usize = 2000;
 
 /// A script that a command runs.
 struct Inner {
     text: String,
-    /// Whether it runs in the same shell, as that of `eval` does.
+    /// True if it runs in the same shell, as the script of `eval` does.
     is_same_shell: bool,
 }
 
-/// A reserved word, or a variable that is set.
+/// Returns true for a reserved word or an assignment.
 fn is_syntax(text: &str) -> bool {
     let name = text.split('=').next().unwrap_or_default();
     RESERVED.contains(&text) || (name.len() < text.len() && !name.contains('/'))
 }
 
 impl Reader<'_, '_> {
-    /// A command that stands between these two places.
+    /// Adds the command between two positions.
     pub(super) fn segment(
         &mut self,
         words: Vec<Word>,
@@ -56,23 +57,24 @@ impl Reader<'_, '_> {
             return self.leave_unread(TOO_MANY_PARTS);
         }
         let (forms, inner) = self.forms(words, &mut variables, start);
-        let is_carrier = inner.is_some() && forms.iter().all(|form| form.says == Says::All);
-        let runs = match inner {
+        let is_carrier = inner.is_some() && forms.iter().all(|form| form.coverage == Coverage::Segment);
+        let opaque_reason = match inner {
             Some(_) => None,
-            None => {
-                forms.iter().filter(|form| !form.reads_only).find_map(|form| launchers::runs(&form.words))
-            }
+            None => forms
+                .iter()
+                .filter(|form| !form.reads_only)
+                .find_map(|form| launchers::opaque_reason(&form.words)),
         };
         let carried = forms.iter().flat_map(|form| wrappers::carried(&form.words)).collect::<Vec<_>>();
         let flow = self.moved(&forms, &folders);
-        let at = self.place(start);
+        let at = self.source_position(start);
         self.script.segments.push(Segment {
             forms,
             variables,
-            // What stands behind `sudo` needs more than to be allowed without it.
+            // A command behind `sudo` must be allowed with `sudo`.
             kind: if is_carrier { SegmentKind::Carrier } else { SegmentKind::Own },
             folders: folders.clone(),
-            runs,
+            opaque_reason,
             source: source.clone(),
             at,
         });
@@ -89,30 +91,30 @@ impl Reader<'_, '_> {
         after
     }
 
-    /// The command, what is left of it as wrappers are taken off, and the script that it runs in the end.
+    /// Returns the command, the commands inside its wrappers, and the script that it finally runs.
     fn forms(
         &mut self,
         words: Vec<Word>,
         variables: &mut Vec<String>,
         start: usize,
     ) -> (Vec<Form>, Option<Inner>) {
-        let (mut forms, mut inner) = (vec![Form::new(words, Says::All)], None);
-        while let Some(Form { words, says, .. }) = forms.last() {
+        let (mut forms, mut inner) = (vec![Form::new(words, Coverage::Segment)], None);
+        while let Some(Form { words, coverage, .. }) = forms.last() {
             if words.first().is_none_or(|word| word.text.as_ref().is_none_or(String::is_empty)) {
-                self.unknown(start, "runs what is not known before");
+                self.doubt_at(start, "runs a command that is only known at run time");
             }
-            // Behind `time`, some shells still know their own words, and `sudo` sets variables.
+            // After `time`, some shells still recognize reserved words, and `sudo` sets variables.
             if forms.len() > 1 && words.first().and_then(|word| word.text.as_deref()).is_some_and(is_syntax) {
-                self.unknown(start, "runs a command in a way that is not understood");
+                self.doubt_at(start, "runs a command in a way that is not understood");
             }
             if let Some(reason) = builtins::doubt(words) {
-                self.unknown(start, reason);
+                self.doubt_at(start, reason);
             }
             let next = match wrappers::unwrap(words) {
                 Unwrapped::Plain => break,
-                Unwrapped::Inner { words, variables: more, says: inner } => {
+                Unwrapped::Inner { words, variables: more, coverage: inner } => {
                     variables.extend(more);
-                    Form::new(words, if *says == Says::Nothing { Says::Nothing } else { inner })
+                    Form::new(words, if *coverage == Coverage::Nothing { Coverage::Nothing } else { inner })
                 }
                 Unwrapped::Script(text) => {
                     let is_same_shell = words.first().and_then(Word::program) == Some("eval");
@@ -120,7 +122,7 @@ impl Reader<'_, '_> {
                     break;
                 }
                 Unwrapped::Opaque(reason) => {
-                    self.unknown(start, reason);
+                    self.doubt_at(start, reason);
                     break;
                 }
             };
@@ -136,10 +138,10 @@ impl Reader<'_, '_> {
         (forms, inner)
     }
 
-    /// The folders after a command.
+    /// Returns the folders after a command.
     fn moved(&mut self, forms: &[Form], folders: &Folders) -> Flow {
         let programs = || forms.iter().filter_map(|form| form.words.first()?.program());
-        // A new link may be the way to any folder.
+        // A new link may lead to any folder.
         const MOVES: [&str; 7] = [".", "source", "cd", "pushd", "popd", "ln", "link"];
         if !programs().any(|program| MOVES.contains(&program)) {
             return Flow::stays(folders.clone());

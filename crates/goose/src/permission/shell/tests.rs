@@ -1,13 +1,13 @@
-//! What is read of command lines: their parts in order, the folders of each, and what is a doubt.
+//! Parsing of command lines: their parts in order, the folders of each, and doubts.
 
 use super::{Folders, read};
 
-/// The sources of all segments.
+/// Returns the sources of all segments.
 fn sources(command: &str) -> Vec<String> {
     read(command).segments.into_iter().map(|segment| segment.source).collect()
 }
 
-/// The folders of the last segment, `?` where they are not known.
+/// Returns the folders of the last segment, `?` if they are not known.
 fn folders(command: &str) -> String {
     match read(command).segments.last().map(|segment| segment.folders.clone()) {
         Some(Folders::Known(folders)) => folders.join("|"),

@@ -1,28 +1,28 @@
-//! [`Word`]: a word of a command as the shell would see it after removing quotes, as far as that is known beforehand.
+//! [`Word`]: a word of a command after quote removal, as far as it is known before the command runs.
 
-/// A word.
+/// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::permission) struct Word {
-    /// Its text; `None` where it is not known before the command runs.
+    /// Its text; `None` if it is only known at run time.
     pub(in crate::permission) text: Option<String>,
-    /// The texts around what is not known of it; none where all is known.
+    /// The known texts around the unknown parts; empty if all is known.
     pieces: Vec<String>,
-    /// Whether it may become several words, or none.
+    /// True if it may become several words, or none.
     splits: bool,
-    /// Whether all that is not known are names of files that a shell looks up: `src/*.rs`.
+    /// True if all unknown parts are wildcards: `src/*.rs`.
     only_names: bool,
-    /// Whether it begins with a `~` that stands for a home.
+    /// True if it starts with a `~` that stands for a home folder.
     tilde: bool,
 }
 
-/// Which files a word may stand for.
+/// The files that a word may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::permission) enum Reach<'w> {
-    /// What it says.
+    /// This path.
     Exactly(&'w str),
-    /// Something in this folder, or deeper.
-    Within(&'w str),
-    /// Anything.
+    /// A file in this folder, at any depth.
+    SecretScope(&'w str),
+    /// Any file.
     Anywhere,
 }
 
@@ -32,30 +32,30 @@ impl Word {
         Self { text, pieces: Vec::new(), splits: false, only_names: true, tilde: false }
     }
 
-    /// Any words, also none.
+    /// Creates a placeholder for any words, also none.
     pub(super) fn anything() -> Self {
         let pieces = vec![String::new(); 2];
         Self { text: None, pieces, splits: true, only_names: false, tilde: false }
     }
 
-    /// Some file in this folder.
+    /// Creates a placeholder for a file in this folder.
     pub(super) fn below(folder: &str) -> Self {
         let pieces = vec![folder.to_owned(), String::new()];
         Self { text: None, pieces, splits: false, only_names: false, tilde: false }
     }
 
-    /// What it begins with, as far as that is known.
+    /// Returns the known start.
     fn prefix(&self) -> &str {
         self.pieces().first().map_or("", String::as_str)
     }
 
-    /// The name of the program that this word starts, without its folder.
+    /// Returns the name of the program that this word starts, without its folder.
     pub(in crate::permission) fn program(&self) -> Option<&str> {
         let text = self.text.as_deref()?;
         text.rsplit('/').next()
     }
 
-    /// Whether it is, or may become, an option.
+    /// Returns true if it is, or may become, an option.
     pub(in crate::permission) fn may_be_option(&self) -> bool {
         match &self.text {
             Some(text) => text.starts_with('-'),
@@ -63,54 +63,54 @@ impl Word {
         }
     }
 
-    /// Whether it may become several words, or none.
+    /// Returns true if it may become several words, or none.
     pub(super) fn splits(&self) -> bool {
         self.splits || (self.text.is_none() && self.only_names)
     }
 
-    /// Whether this text may be in it.
+    /// Returns true if it may contain this text.
     pub(super) fn may_hold(&self, text: &str) -> bool {
         self.text.as_ref().is_none_or(|own| own.contains(text))
     }
 
-    /// The texts that are known of it.
+    /// Returns the known texts.
     pub(in crate::permission) fn pieces(&self) -> &[String] {
         self.text.as_ref().map_or(&self.pieces, std::slice::from_ref)
     }
 
-    /// The path that it is, where it is known. In quotes, `~` is a name and no home.
+    /// Returns the path, if it is known. A quoted `~` is a name, not a home folder.
     pub(super) fn path(&self) -> Option<&str> {
         self.text.as_deref().filter(|text| !text.starts_with('~') || self.tilde)
     }
 
-    /// Whether all that is not known of it are names of files that a shell looks up: `../*.rs`.
+    /// Returns true if all unknown parts are wildcards: `../*.rs`.
     pub(in crate::permission) fn is_pattern(&self) -> bool {
         self.text.is_none() && self.only_names && !self.splits
     }
 
-    /// Which files it may stand for.
+    /// Returns the files that it may name.
     pub(in crate::permission) fn reach(&self) -> Reach<'_> {
         if let Some(text) = &self.text {
             return Reach::Exactly(text);
         }
-        // `.*` may be `..`, which leads out again.
+        // `.*` may match `..`, which leads out of the folder.
         let leads_out = self.pieces.iter().any(|piece| piece.contains("..") || piece.ends_with('.'));
         if self.splits || !self.only_names || leads_out {
             return Reach::Anywhere;
         }
         match self.prefix().rfind('/') {
-            Some(end) => Reach::Within(&self.prefix()[..=end]),
-            None => Reach::Within("."),
+            Some(end) => Reach::SecretScope(&self.prefix()[..=end]),
+            None => Reach::SecretScope("."),
         }
     }
 }
 
-/// Puts a word together while it is read.
+/// Builds a word while it is parsed.
 #[derive(Debug)]
 pub(super) struct WordBuilder {
-    /// The texts before each part that is not known.
+    /// The texts before each unknown part.
     pieces: Vec<String>,
-    /// The text behind all of these.
+    /// The text after all of these.
     last: String,
     splits: bool,
     only_names: bool,
@@ -126,44 +126,44 @@ impl WordBuilder {
         self.last.push_str(text);
     }
 
-    /// A `*`, `?` or `[`: names that a shell looks up.
+    /// Adds a wildcard: `*`, `?` or `[`.
     pub(super) fn glob(&mut self) {
         self.pieces.push(std::mem::take(&mut self.last));
     }
 
-    /// A `~` at the start. That of another user is not known.
+    /// Adds a `~` at the start. The home folder of another user is not known.
     pub(super) fn tilde(&mut self, is_own_home: bool) {
         self.tilde = true;
         self.push("~");
         if !is_own_home {
-            self.lose(false);
+            self.push_unknown(false);
         }
     }
 
-    /// Something that is not known before the command runs.
-    pub(super) fn lose(&mut self, splits: bool) {
+    /// Adds a part that is only known at run time.
+    pub(super) fn push_unknown(&mut self, splits: bool) {
         self.glob();
         self.splits |= splits;
         self.only_names = false;
     }
 
-    /// From the first brace on nothing is known: some shells make several words of `{a,b}`.
-    fn lose_from_brace(&mut self) {
-        self.lose(true);
+    /// Makes everything from the first brace on unknown: some shells make several words of `{a,b}`.
+    fn forget_from_brace(&mut self) {
+        self.push_unknown(true);
         if let Some(at) = self.pieces.iter().position(|piece| piece.contains('{')) {
             self.pieces.truncate(at + 1);
             self.pieces[at] = self.pieces[at].split('{').next().unwrap_or_default().to_owned();
         }
     }
 
-    /// The word that has this source.
+    /// Returns the word with this source.
     pub(super) fn finish(mut self, source: &str, has_brace: bool) -> Word {
-        // Alone it is a program.
+        // A single `[` is a program.
         if source == "[" {
             return Word::literal("[");
         }
         if has_brace && (source.contains(',') || source.contains("..")) {
-            self.lose_from_brace();
+            self.forget_from_brace();
         }
         let Self { mut pieces, last, splits, only_names, tilde } = self;
         let text = match pieces.is_empty() {

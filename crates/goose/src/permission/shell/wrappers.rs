@@ -1,16 +1,16 @@
-//! Commands that run other commands: what is left when they are taken off.
+//! Commands that run other commands, and the commands inside them.
 
-use super::{Says, word::Word};
+use super::{Coverage, word::Word};
 
-/// What a command runs.
+/// The commands that a command runs.
 pub(super) enum Unwrapped {
     /// Only itself.
     Plain,
     /// Another command.
-    Inner { words: Vec<Word>, variables: Vec<String>, says: Says },
-    /// A script that is known.
+    Inner { words: Vec<Word>, variables: Vec<String>, coverage: Coverage },
+    /// A known script.
     Script(String),
-    /// Something that is not known; the words go behind the command's own text.
+    /// Something unknown; the reason follows the command's text in a doubt.
     Opaque(&'static str),
 }
 
@@ -18,9 +18,9 @@ pub(super) enum Unwrapped {
 struct Options {
     /// Without a value.
     flags: &'static [&'static str],
-    /// With a value in the next word. In the same word, everything that begins so is one as well.
+    /// With a value, in the next word or in the same one.
     valued: &'static [&'static str],
-    /// How many words belong to the wrapper before the command begins.
+    /// The number of the wrapper's own words before the command.
     operands: usize,
 }
 
@@ -30,19 +30,19 @@ const UNCLEAR: Unwrapped = Unwrapped::Opaque("runs a command in a way that is no
 
 const ODD_SHELL: &str = "starts a shell in a way that is not understood";
 
-/// Takes the outermost wrapper off.
+/// Removes the outermost wrapper.
 pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     let Some(program) = words.first().and_then(Word::program) else { return Unwrapped::Plain };
     let rest = &words[1..];
     match program {
         "env" => environment(rest),
         "command" | "builtin" | "exec" => shell_builtin(program, rest),
-        "nohup" | "busybox" | "toybox" => inner(rest, &NONE, Says::All),
-        "time" => inner(rest, &Options { flags: &["-p"], ..NONE }, Says::All),
-        "nice" => inner(rest, &Options { valued: &["-n", "--adjustment"], ..NONE }, Says::All),
-        "ionice" => inner(rest, &Options { valued: &["-c", "-n"], ..NONE }, Says::All),
-        "setsid" => inner(rest, &Options { flags: &["-w", "-f", "-c"], ..NONE }, Says::All),
-        "stdbuf" => inner(rest, &Options { valued: &["-i", "-o", "-e"], ..NONE }, Says::All),
+        "nohup" | "busybox" | "toybox" => inner(rest, &NONE, Coverage::Segment),
+        "time" => inner(rest, &Options { flags: &["-p"], ..NONE }, Coverage::Segment),
+        "nice" => inner(rest, &Options { valued: &["-n", "--adjustment"], ..NONE }, Coverage::Segment),
+        "ionice" => inner(rest, &Options { valued: &["-c", "-n"], ..NONE }, Coverage::Segment),
+        "setsid" => inner(rest, &Options { flags: &["-w", "-f", "-c"], ..NONE }, Coverage::Segment),
+        "stdbuf" => inner(rest, &Options { valued: &["-i", "-o", "-e"], ..NONE }, Coverage::Segment),
         "timeout" => inner(
             rest,
             &Options {
@@ -50,7 +50,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
                 valued: &["-k", "--kill-after", "-s", "--signal"],
                 operands: 1,
             },
-            Says::All,
+            Coverage::Segment,
         ),
         "sudo" | "doas" => inner(
             rest,
@@ -59,7 +59,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
                 valued: &["-u", "-g"],
                 operands: 0,
             },
-            Says::Nothing,
+            Coverage::Nothing,
         ),
         "xargs" => xargs(rest),
         "sh" | "bash" | "dash" | "ash" => shell(rest),
@@ -69,14 +69,14 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     }
 }
 
-/// A command that a program runs besides itself.
+/// A command that a program runs in addition to its own work.
 pub(super) struct Carried {
     pub(super) words: Vec<Word>,
-    /// Whether it runs in the folder of what was found.
+    /// True if it runs in the folder of the file that was found.
     pub(super) is_elsewhere: bool,
 }
 
-/// Commands that a program runs besides itself: what stands behind `find -exec`.
+/// Returns the commands that a program runs in addition to its own work: those after `find -exec`.
 pub(super) fn carried(words: &[Word]) -> Vec<Carried> {
     let is_end = |word: &Word| matches!(word.text.as_deref(), Some(";" | "+"));
     let program = words.first().and_then(Word::program);
@@ -89,7 +89,7 @@ pub(super) fn carried(words: &[Word]) -> Vec<Carried> {
         let text = word.text.as_deref().unwrap_or_default();
         let Some(first) = starts_command(text, program) else { continue };
         let glued = (!first.is_empty()).then(|| Word::literal(first));
-        // Up to the next one at most: each word is looked at once.
+        // At most up to the next one, so that each word is read once.
         let rest = words[index + 1..].iter().take_while(|word| !is_end(word) && !starts(word)).cloned();
         // `find` has `{}`, `fd` has `{/}` and others.
         let mut inner = with_input(glued.into_iter().chain(rest), &["{"]);
@@ -100,7 +100,7 @@ pub(super) fn carried(words: &[Word]) -> Vec<Carried> {
     carried
 }
 
-/// What is glued to an option that a command follows; `None` where it is no such option.
+/// Returns the text attached to an option that starts a command; `None` if it is another option.
 fn starts_command<'t>(text: &'t str, program: Option<&str>) -> Option<&'t str> {
     const OF_FIND: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
     if program == Some("find") {
@@ -116,30 +116,30 @@ fn starts_command<'t>(text: &'t str, program: Option<&str>) -> Option<&'t str> {
     }
 }
 
-/// Words into which a program puts what it reads or finds: where the placeholder stands, anything may be.
+/// Returns the words with everything unknown that contains a placeholder for input.
 fn with_input(words: impl IntoIterator<Item = Word>, placeholders: &[&str]) -> Vec<Word> {
     let is_filled = |word: &Word| placeholders.iter().any(|placeholder| word.may_hold(placeholder));
     let filled = |word: Word| if is_filled(&word) { Word::anything() } else { word };
     words.into_iter().map(filled).collect()
 }
 
-/// The command behind a wrapper's own options.
-fn inner(rest: &[Word], options: &Options, says: Says) -> Unwrapped {
+/// Returns the command after a wrapper's own options.
+fn inner(rest: &[Word], options: &Options, coverage: Coverage) -> Unwrapped {
     match skip(rest, options) {
         Some([]) => Unwrapped::Plain,
-        Some(words) => Unwrapped::Inner { words: words.to_vec(), variables: Vec::new(), says },
+        Some(words) => Unwrapped::Inner { words: words.to_vec(), variables: Vec::new(), coverage },
         None => UNCLEAR,
     }
 }
 
-/// The words after the options; `None` where one is not known.
+/// Returns the words after the options; `None` if one is unknown.
 fn skip<'w>(mut words: &'w [Word], options: &Options) -> Option<&'w [Word]> {
     while let Some((first, rest)) = words.split_first().filter(|(first, _)| first.may_be_option()) {
         let text = first.text.as_deref()?;
         words = match text {
             "--" => return rest.get(options.operands..),
             _ if options.flags.contains(&text) => rest,
-            // A value that may become several words may bring the command along.
+            // A value that may become several words may contain the command.
             _ if options.valued.contains(&text) => {
                 rest.split_first().filter(|(value, _)| value.text.is_some())?.1
             }
@@ -148,18 +148,18 @@ fn skip<'w>(mut words: &'w [Word], options: &Options) -> Option<&'w [Word]> {
             _ => return None,
         };
     }
-    // Where the wrapper's own words may become several, it is not known where the command begins.
+    // If the wrapper's own words may become several, the start of the command is not known.
     let own = words.get(..options.operands.min(words.len()))?;
     own.iter().all(|word| word.text.is_some()).then(|| words.get(options.operands..).unwrap_or_default())
 }
 
-/// `-n5`, `--signal=KILL`.
+/// Returns true for `-n5`, `--signal=KILL`.
 fn has_value(text: &str, option: &str) -> bool {
     text.strip_prefix(option)
         .is_some_and(|value| !value.is_empty() && (!option.starts_with("--") || value.starts_with('=')))
 }
 
-/// `nice -10`.
+/// Returns true for `-10`, as in `nice -10`.
 fn is_number(text: &str) -> bool {
     text.len() > 1 && text[1..].bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -177,19 +177,19 @@ fn environment(rest: &[Word]) -> Unwrapped {
     }
     match words {
         [] => Unwrapped::Plain,
-        _ => Unwrapped::Inner { words: words.to_vec(), variables, says: Says::All },
+        _ => Unwrapped::Inner { words: words.to_vec(), variables, coverage: Coverage::Segment },
     }
 }
 
 fn shell_builtin(program: &str, rest: &[Word]) -> Unwrapped {
     match (program, rest.first().and_then(|word| word.text.as_deref())) {
-        // Says where a command is.
+        // Prints the path of a command.
         ("command", Some("-v" | "-V")) => Unwrapped::Plain,
-        ("command", _) => inner(rest, &Options { flags: &["-p"], ..NONE }, Says::All),
+        ("command", _) => inner(rest, &Options { flags: &["-p"], ..NONE }, Coverage::Segment),
         ("exec", _) => {
-            inner(rest, &Options { flags: &["-c", "-l"], valued: &["-a"], operands: 0 }, Says::All)
+            inner(rest, &Options { flags: &["-c", "-l"], valued: &["-a"], operands: 0 }, Coverage::Segment)
         }
-        _ => inner(rest, &NONE, Says::All),
+        _ => inner(rest, &NONE, Coverage::Segment),
     }
 }
 
@@ -205,14 +205,14 @@ fn xargs(rest: &[Word]) -> Unwrapped {
             let own = &rest[..rest.len() - words.len()];
             let mut words = with_input(words.to_vec(), &placeholders(own));
             words.push(Word::anything());
-            Unwrapped::Inner { words, variables: Vec::new(), says: Says::All }
+            Unwrapped::Inner { words, variables: Vec::new(), coverage: Coverage::Segment }
         }
         None => UNCLEAR,
     }
 }
 
-/// What `xargs -I` may replace by its input, also within words: any of its own words might be the value of this option.
-/// Other ways to say so are not understood by [`xargs`].
+/// Returns the texts that `xargs -I` may replace by its input, also within words: any of its own words may be the value of this
+/// option. [`xargs`] rejects other forms of the option.
 fn placeholders(own: &[Word]) -> Vec<&str> {
     let texts = || own.iter().filter_map(|word| word.text.as_deref());
     match texts().any(|text| text.starts_with("-I")) {
@@ -223,15 +223,15 @@ fn placeholders(own: &[Word]) -> Vec<&str> {
     }
 }
 
-/// `bash -c '…'`: the script is read; `bash script.sh` is a program of its own.
+/// Returns the script of `bash -c '…'`; `bash script.sh` is a program of its own.
 fn shell(rest: &[Word]) -> Unwrapped {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let Some(text) = word.text.as_deref() else {
-            return Unwrapped::Opaque("starts a shell with what is not known before");
+            return Unwrapped::Opaque("starts a shell with words that are only known at run time");
         };
         match text.strip_prefix('-') {
-            // `+x` takes an option back.
+            // `+x` unsets an option.
             None if text.starts_with('+') => match &text[1..] {
                 "o" if words.next().is_some_and(is_harmless_setting) => {}
                 letters if !letters.is_empty() && letters.bytes().all(|byte| b"euxlv".contains(&byte)) => {}
@@ -251,7 +251,7 @@ fn shell(rest: &[Word]) -> Unwrapped {
     Unwrapped::Opaque("starts a shell that reads commands")
 }
 
-/// `-o pipefail` and others that change nothing about how a script is read.
+/// Returns true for `-o pipefail` and others that do not affect parsing.
 fn is_harmless_setting(name: &Word) -> bool {
     const NAMES: [&str; 6] = ["errexit", "noglob", "nounset", "pipefail", "posix", "xtrace"];
     name.text.as_deref().is_some_and(|name| NAMES.contains(&name))
@@ -261,7 +261,7 @@ fn script(words: &[Word]) -> Unwrapped {
     match words {
         [first, ..] if !first.may_be_option() => match &first.text {
             Some(text) => Unwrapped::Script(text.clone()),
-            None => Unwrapped::Opaque("starts a shell with what is not known before"),
+            None => Unwrapped::Opaque("starts a shell with words that are only known at run time"),
         },
         _ => Unwrapped::Opaque(ODD_SHELL),
     }
@@ -278,9 +278,9 @@ fn another_shell(rest: &[Word]) -> Unwrapped {
 fn evaluated(rest: &[Word]) -> Unwrapped {
     let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     match words {
-        // Some shells take `--` for the end of options, others for a command.
+        // For some shells `--` ends the options, for others it is a command.
         Some(words) if words.first().is_some_and(|word| word.starts_with('-')) => UNCLEAR,
         Some(words) => Unwrapped::Script(words.join(" ")),
-        None => Unwrapped::Opaque("evaluates what is not known before"),
+        None => Unwrapped::Opaque("evaluates words that are only known at run time"),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-/// How many folders are told apart.
+/// The largest number of possible folders.
 const MAX_FOLDERS: usize = 8;
 
-/// The longest folder that is followed.
+/// The longest path of a folder.
 const MAX_BYTES: usize = 1024;
 
-/// The folders that a command may run in, as a script writes them one behind the other: `` for the working folder, `a/../b`,
-/// `/x`, `~/x`.
+/// The folders that a command may run in, as joined from the `cd` commands of a script: an empty text for the working folder,
+/// `a/../b`, `/x`, `~/x`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::permission) enum Folders {
     /// One of these.
@@ -19,17 +19,17 @@ pub(in crate::permission) enum Folders {
 }
 
 impl Folders {
-    /// The working folder.
+    /// Returns the working folder.
     pub(super) fn here() -> Self {
         Self::Known(Arc::from([String::new()]))
     }
 
-    /// Whether it is the working folder for certain.
+    /// Returns true if it is certainly the working folder.
     pub(in crate::permission) fn is_here(&self) -> bool {
         matches!(self, Self::Known(folders) if folders.iter().all(String::is_empty))
     }
 
-    /// The folders that `target` may be when it is written in one of these.
+    /// Returns the folders that `target` may be, relative to one of these.
     pub(in crate::permission) fn join(&self, target: &str) -> Self {
         let Self::Known(folders) = self else {
             return match target.starts_with(['/', '~']) {
@@ -42,19 +42,21 @@ impl Folders {
             "" => target.to_owned(),
             folder => format!("{folder}/{target}"),
         };
-        Self::of(folders.iter().map(joined).collect())
+        Self::from_paths(folders.iter().map(joined).collect())
     }
 
-    /// These folders or those.
+    /// Returns the union of two sets of folders.
     pub(super) fn or(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Known(one), Self::Known(two)) if one == two => self.clone(),
-            (Self::Known(one), Self::Known(two)) => Self::of(one.iter().chain(two.iter()).cloned().collect()),
+            (Self::Known(one), Self::Known(two)) => {
+                Self::from_paths(one.iter().chain(two.iter()).cloned().collect())
+            }
             _ => Self::Unknown,
         }
     }
 
-    fn of(mut folders: Vec<String>) -> Self {
+    fn from_paths(mut folders: Vec<String>) -> Self {
         folders.sort_unstable();
         folders.dedup();
         let is_small = folders.len() <= MAX_FOLDERS && folders.iter().all(|folder| folder.len() <= MAX_BYTES);
@@ -62,7 +64,7 @@ impl Folders {
     }
 }
 
-/// The folders after a command, by whether it succeeded.
+/// The folders after a command that succeeded, and after one that failed.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     pub(super) success: Folders,
@@ -70,12 +72,12 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The same folders whatever comes out.
+    /// Creates a flow with the same folders for both results.
     pub(super) fn stays(folders: Folders) -> Self {
         Self { failure: folders.clone(), success: folders }
     }
 
-    /// The folders when it is not known what came out.
+    /// Returns the folders if the result is not known.
     pub(super) fn either(&self) -> Folders {
         self.success.or(&self.failure)
     }
@@ -84,7 +86,7 @@ impl Flow {
         Self { success: self.failure, failure: self.success }
     }
 
-    /// One of two ways was taken.
+    /// Returns the flow after one of two branches.
     pub(super) fn or(&self, other: &Self) -> Self {
         Self { success: self.success.or(&other.success), failure: self.failure.or(&other.failure) }
     }

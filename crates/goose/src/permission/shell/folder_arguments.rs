@@ -1,4 +1,4 @@
-//! Which folders a command looks into: below those that it names, and the one that it means when it names none.
+//! The folders that a command uses: those that it names or walks, and the default one if it names none.
 
 use super::{
     read_only::is_read_only,
@@ -6,16 +6,16 @@ use super::{
 };
 use crate::permission::{glob::Glob, protected::known_parts, secrets_below::Names};
 
-/// Programs that go through whole folders.
+/// Programs that walk folders.
 const WALKERS: [&str; 16] = [
     "ack", "ag", "cp", "du", "fd", "fdfind", "find", "mv", "rg", "rsync", "scp", "tar", "tree", "zip", "7z",
     "git",
 ];
 
-/// Letters of options that stand alone in all programs that search.
+/// Letters of options that take no value in any search program.
 const PLAIN_LETTERS: &str = "rRniIlLcHhosvwxEFPaqb";
 
-/// Whether it looks into all that is in a folder.
+/// Returns true if a command uses everything below a folder.
 pub(in crate::permission) fn looks_below(words: &[Word]) -> bool {
     let Some(program) = words.first().and_then(Word::program) else { return true };
     match program {
@@ -27,7 +27,7 @@ pub(in crate::permission) fn looks_below(words: &[Word]) -> bool {
     }
 }
 
-/// Whether it shows names, sizes and the like of files, and nothing of what is in them.
+/// Returns true if a command shows names, sizes and other metadata of files but not their content.
 pub(in crate::permission) fn shows_names_only(words: &[Word]) -> bool {
     const PROGRAMS: [&str; 8] = ["du", "file", "find", "ls", "readlink", "realpath", "stat", "tree"];
     let reads_names =
@@ -39,19 +39,19 @@ pub(in crate::permission) fn shows_names_only(words: &[Word]) -> bool {
             .all(|word| word.text.as_deref().is_none_or(|text| !reads_names(text) && !text.starts_with("-f")))
 }
 
-/// Which names in a folder it goes through to show what is in the files; `None` where it shows nothing of them.
+/// Returns the names in a folder that a command walks to show the content of files; `None` if it shows none.
 pub(in crate::permission) fn shows_below(words: &[Word]) -> Option<Names> {
     let program = words.first().and_then(Word::program)?;
     if !matches!(program, "grep" | "egrep" | "fgrep" | "diff" | "git" | "rg") {
         return None;
     }
-    // Files that `xargs` adds are no options.
+    // Files that `xargs` adds are not options.
     let known: Vec<Word> = words.iter().filter(|word| word.text.is_some()).cloned().collect();
     let shows_all = match program {
         "diff" => has_letter(&known, "r") || has_long(&known, &["--rec"]),
         "git" => has_long(&known, &["--no-index", "--unt"]),
         "rg" if has_letter(&known, "u.") || has_long(&known, &["--hid", "--unr", "--no-ig"]) => true,
-        // What a glob names is read though it is hidden.
+        // Files that match a glob are read even if they are hidden.
         "rg" if !globs_of_rg(words).is_empty() => true,
         "rg" => return Some(Names::NotHidden),
         _ => looks_below(&known),
@@ -59,7 +59,7 @@ pub(in crate::permission) fn shows_below(words: &[Word]) -> Option<Names> {
     shows_all.then_some(Names::All)
 }
 
-/// Which names a command shows that lists files.
+/// Returns the names that a command shows when it lists files.
 pub(in crate::permission) fn listed_names(words: &[Word]) -> Names {
     let shows_hidden = match words.first().and_then(Word::program) {
         Some("ls") => has_letter(words, "aAf") || has_long(words, &["--a"]),
@@ -69,7 +69,7 @@ pub(in crate::permission) fn listed_names(words: &[Word]) -> Names {
     if shows_hidden { Names::All } else { Names::NotHidden }
 }
 
-/// The names of the files that `grep --include=…` reads; none where it may read others.
+/// Returns the names of the files that `grep --include=…` reads; none if it may read others.
 pub(in crate::permission) fn included_names(words: &[Word]) -> Vec<Glob> {
     let program = words.first().and_then(Word::program);
     if program == Some("rg") {
@@ -86,8 +86,8 @@ pub(in crate::permission) fn included_names(words: &[Word]) -> Vec<Glob> {
     for word in words.iter().skip(1).filter(|word| is_grep && word.may_be_option()) {
         let text = match word.reach() {
             Reach::Exactly(text) => text.to_owned(),
-            // Whatever files it stands for, their names match it.
-            Reach::Within(_) => known_parts(word).join("*"),
+            // The names of all files that it may stand for match it.
+            Reach::SecretScope(_) => known_parts(word).join("*"),
             Reach::Anywhere => return Vec::new(),
         };
         match text.strip_prefix("--include=") {
@@ -101,7 +101,7 @@ pub(in crate::permission) fn included_names(words: &[Word]) -> Vec<Glob> {
     names
 }
 
-/// The globs that files must match which `rg` reads.
+/// Returns the globs of the files that `rg` reads.
 fn globs_of_rg(words: &[Word]) -> Vec<String> {
     let mut globs = Vec::new();
     for (index, word) in words.iter().enumerate() {
@@ -118,7 +118,7 @@ fn globs_of_rg(words: &[Word]) -> Vec<String> {
     globs
 }
 
-/// Whether it moves, replaces or removes whole folders, or puts something into them.
+/// Returns true if a command moves, replaces or removes whole folders, or writes into them.
 pub(in crate::permission) fn handles_folders(words: &[Word]) -> bool {
     const HANDLERS: [&str; 18] = [
         "chattr", "chgrp", "chmod", "chown", "cp", "docker", "find", "install", "ln", "mount", "mv",
@@ -127,7 +127,7 @@ pub(in crate::permission) fn handles_folders(words: &[Word]) -> bool {
     words.first().and_then(Word::program).is_none_or(|program| HANDLERS.contains(&program))
 }
 
-/// The folder that is meant though it is not written.
+/// Returns the folder that a command uses by default, if it names none.
 pub(in crate::permission) fn unnamed(words: &[Word]) -> Option<&'static str> {
     let (program, rest) = (words.first().and_then(Word::program)?, &words[1..]);
     let is_meant = match program {
@@ -142,7 +142,7 @@ pub(in crate::permission) fn unnamed(words: &[Word]) -> Option<&'static str> {
     is_meant.then_some(".")
 }
 
-/// Programs whose words are no files.
+/// Returns true unless the words of a program are never files.
 pub(in crate::permission) fn takes_files(words: &[Word]) -> bool {
     const OTHERS: [&str; 25] = [
         ":", "[", "basename", "break", "cd", "continue", "declare", "dirname", "echo", "exit", "export",
@@ -152,7 +152,7 @@ pub(in crate::permission) fn takes_files(words: &[Word]) -> bool {
     !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
 }
 
-/// The folders in which a program is told to work: `git -C x`, `tar --directory=x`. `None` stands for one that is not known.
+/// Returns the folders that options select: `git -C x`, `tar --directory=x`. `None` stands for an unknown one.
 pub(in crate::permission) fn chosen(words: &[Word]) -> Vec<Option<String>> {
     const LONG: [&str; 8] =
         ["--directory", "--chdir", "--cwd", "--prefix", "--work-tree", "--git-dir", "--root", "--project"];
@@ -178,7 +178,7 @@ pub(in crate::permission) fn chosen(words: &[Word]) -> Vec<Option<String>> {
     chosen
 }
 
-/// What is searched for and where, with no option in between that might take one of the two as its value.
+/// Returns true if a search names both a pattern and a place, without options that may take one of them as a value.
 fn names_where(rest: &[Word]) -> bool {
     let is_plain = |word: &Word| {
         word.text.as_deref().is_some_and(|text| match text.strip_prefix("--") {
@@ -190,7 +190,7 @@ fn names_where(rest: &[Word]) -> bool {
     options.into_iter().all(is_plain) && operands.len() >= 2
 }
 
-/// A word that is neither an option nor, perhaps, the value of one.
+/// Returns true if a word is neither an option nor possibly the value of one.
 fn has_operand(rest: &[Word]) -> bool {
     let mut after_option = false;
     rest.iter().any(|word| {
@@ -200,7 +200,7 @@ fn has_operand(rest: &[Word]) -> bool {
     })
 }
 
-/// `git grep` and `git diff` show what is in files of the whole folder, unless they are told which.
+/// Returns true for `git grep` and `git diff` without paths, which show the content of all files.
 fn git_means_all(rest: &[Word]) -> bool {
     let text = |word: &Word| word.text.clone().unwrap_or_default();
     let searches = rest.iter().any(|word| matches!(text(word).as_str(), "grep" | "diff"));

@@ -1,4 +1,4 @@
-//! [`ToolPin`]: what a tool was when somebody allowed it. A tool that describes itself differently later is another one.
+//! [`ToolFingerprint`]: a tool's definition at the time it was allowed. A tool whose definition changes counts as another one.
 
 use std::{
     fmt::Write as _,
@@ -11,66 +11,69 @@ use goose_fs::{AtomicFile, create_private_dir, head_chars};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// How many lines that are gone, and how many new ones, are shown.
+/// The largest number of removed, and of added, lines that are shown.
 const MAX_SHOWN_LINES: usize = 10;
 
-/// How much of a line is shown.
+/// The largest number of characters of a line that are shown.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// The longest description, with its schema, that is kept to show what changed.
-const MAX_KEPT_BYTES: usize = 256 * 1024;
+/// The largest definition that is stored to show later changes.
+const MAX_STORED_BYTES: usize = 256 * 1024;
 
-/// A tool as it described itself at some time.
+/// A tool's definition at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ToolPin {
-    fingerprint: String,
-    /// The description and the schema, line by line; not known where only the fingerprint was kept.
-    text: Option<String>,
+pub(super) struct ToolFingerprint {
+    digest: String,
+    /// The description and the schema; `None` if only the digest is known.
+    definition: Option<String>,
 }
 
-impl ToolPin {
-    pub(super) fn of(tool: &Tool) -> Self {
+impl ToolFingerprint {
+    pub(super) fn new(tool: &Tool) -> Self {
         let mut schema = Value::Object(tool.input_schema().clone());
         schema.sort_all_objects();
         let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
-        let text = format!("{}\n{schema}", tool.description());
+        let definition = format!("{}\n{schema}", tool.description());
         let mut hash = Sha256::new();
-        for part in [tool.name(), text.as_str()] {
+        for part in [tool.name(), definition.as_str()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        Self { fingerprint: hex(&hash.finalize()), text: Some(text) }
+        Self { digest: hex(&hash.finalize()), definition: Some(definition) }
     }
 
-    /// Of which only the fingerprint is known.
-    pub(super) fn from_fingerprint(text: &str) -> Option<Self> {
+    /// Creates a fingerprint from a stored digest.
+    pub(super) fn from_digest(text: &str) -> Option<Self> {
         let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hash.then(|| Self { fingerprint: text.to_ascii_lowercase(), text: None })
+        is_hash.then(|| Self { digest: text.to_ascii_lowercase(), definition: None })
     }
 
-    pub(super) fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
     }
 
-    /// Keeps the text in a folder, so that a later change can be shown. Losing it costs only that.
-    pub(super) fn keep(&self, folder: &Path) {
-        let Some(text) = self.text.as_ref().filter(|text| text.len() <= MAX_KEPT_BYTES) else { return };
+    /// Stores the definition in a folder, to show later changes. Errors are only logged: the check itself needs the digest alone.
+    pub(super) fn save(&self, folder: &Path) {
+        let Some(text) = self.definition.as_ref().filter(|text| text.len() <= MAX_STORED_BYTES) else {
+            return;
+        };
         let write = || AtomicFile::new(&self.file(folder)).write(text.as_bytes());
         if let Err(error) = create_private_dir(folder).and_then(|()| write()) {
-            tracing::debug!(%error, "a tool's description is not kept");
+            tracing::debug!(%error, "a tool's definition could not be stored");
         }
     }
 
     fn file(&self, folder: &Path) -> PathBuf {
-        folder.join(format!("{}.txt", self.fingerprint))
+        folder.join(format!("{}.txt", self.digest))
     }
 
-    /// What changed from this to `now`, for a person; one line each.
+    /// Returns the changes from this definition to `now`, line by line.
     pub(super) fn difference(&self, now: &Self, folder: &Path) -> String {
-        let kept = || fs::read_to_string(self.file(folder)).ok().filter(|text| text.len() <= MAX_KEPT_BYTES);
-        match (self.text.clone().or_else(kept), &now.text) {
+        let stored =
+            || fs::read_to_string(self.file(folder)).ok().filter(|text| text.len() <= MAX_STORED_BYTES);
+        match (self.definition.clone().or_else(stored), &now.definition) {
             (Some(before), Some(after)) => line_difference(&before, after),
-            _ => "what it was is not known any more".to_owned(),
+            _ => "the earlier definition is not available".to_owned(),
         }
     }
 }
@@ -82,7 +85,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The lines that are gone and the lines that are new, around what stayed at both ends.
+/// Returns the removed and added lines between the common start and the common end.
 fn line_difference(before: &str, after: &str) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! [`Shown`]: what exactly a person was asked about. A yes holds for that and for nothing else.
+//! [`ApprovalSnapshot`]: the exact call that the user was asked about. The approval is valid for nothing else.
 
 use std::{
     fs,
@@ -11,83 +11,83 @@ use sha2::{Digest as _, Sha256};
 use super::{
     call::CallToJudge,
     paths::{self, Bases},
-    pin::{ToolPin, hex},
+    tool_fingerprint::{ToolFingerprint, hex},
 };
 
-/// What a person was asked about: the tool as it described itself, its exact arguments, the folder, and where the paths
-/// led.
+/// The call that the user was asked about: the definition of the tool, the exact arguments, the folder, and the resolved
+/// paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ApprovalSnapshot {
     tool: String,
     arguments: String,
     folder: Option<Folder>,
     paths: Vec<Option<PathBuf>>,
 }
 
-/// A folder as it was: where it is, and which one it is.
+/// The path and identity of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
     path: PathBuf,
     identity: Option<(u64, u64)>,
 }
 
-/// Why a yes no longer holds.
+/// The reason why an approval is no longer valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Void {
-    /// The working folder is not there.
-    #[error("the working folder `{0}` is gone; nothing was run")]
+pub enum StaleApproval {
+    /// The working folder no longer exists.
+    #[error("the working folder `{0}` no longer exists; nothing was run")]
     FolderGone(PathBuf),
-    /// It is another one now.
+    /// The working folder was replaced.
     #[error("the working folder `{0}` was replaced since this was approved; nothing was run")]
     FolderReplaced(PathBuf),
-    /// The tool describes itself differently.
+    /// The definition of the tool changed.
     #[error("the tool `{0}` changed its description since this was approved; nothing was run")]
     ToolChanged(String),
-    /// The arguments are others.
+    /// The arguments differ.
     #[error("these are not the arguments that were approved; nothing was run")]
     ArgumentsChanged,
-    /// A link was changed.
-    #[error("a path leads somewhere else since this was approved; nothing was run")]
+    /// A path resolves to another place.
+    #[error("a path leads to another place since this was approved; nothing was run")]
     PathMoved,
-    /// A rule denies it now.
+    /// A rule denies the call now.
     #[error("{0}")]
     Denied(String),
 }
 
-impl Shown {
-    pub(super) fn of(call: &CallToJudge<'_>, home: Option<&Path>) -> Self {
+impl ApprovalSnapshot {
+    pub(super) fn new(call: &CallToJudge<'_>, home: Option<&Path>) -> Self {
         let bases = Bases { working: call.working_dir, home };
         let paths = call.paths().unwrap_or_default();
         Self {
-            tool: ToolPin::of(call.tool).fingerprint().to_owned(),
+            tool: ToolFingerprint::new(call.tool).digest().to_owned(),
             arguments: digest(call),
-            folder: Folder::of(call.working_dir),
+            folder: Folder::open(call.working_dir),
             paths: paths.into_iter().map(|path| bases.resolve(path).ok()).collect(),
         }
     }
 
-    /// Compares with the call that is about to be made.
-    pub(super) fn check(&self, call: &CallToJudge<'_>, home: Option<&Path>) -> Result<(), Void> {
-        let now = Self::of(call, home);
+    /// Compares the snapshot with the call that is about to run.
+    pub(super) fn check(&self, call: &CallToJudge<'_>, home: Option<&Path>) -> Result<(), StaleApproval> {
+        let now = Self::new(call, home);
         let folder = || call.working_dir.to_owned();
         match (&self.folder, &now.folder) {
-            (_, None) => return Err(Void::FolderGone(folder())),
-            (before, after) if before != after => return Err(Void::FolderReplaced(folder())),
+            (_, None) => return Err(StaleApproval::FolderGone(folder())),
+            (before, after) if before != after => return Err(StaleApproval::FolderReplaced(folder())),
             _ => {}
         }
         if now.tool != self.tool {
-            return Err(Void::ToolChanged(call.name().to_owned()));
+            return Err(StaleApproval::ToolChanged(call.name().to_owned()));
         }
         if now.arguments != self.arguments {
-            return Err(Void::ArgumentsChanged);
+            return Err(StaleApproval::ArgumentsChanged);
         }
-        if now.paths == self.paths { Ok(()) } else { Err(Void::PathMoved) }
+        if now.paths == self.paths { Ok(()) } else { Err(StaleApproval::PathMoved) }
     }
 }
 
 impl Folder {
-    fn of(path: &Path) -> Option<Self> {
+    fn open(path: &Path) -> Option<Self> {
         let path = paths::resolve(path).ok()?;
         let metadata = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_dir)?;
         Some(Self { identity: identity(&metadata), path })
@@ -105,7 +105,7 @@ fn identity(_: &fs::Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// The tool's name and its arguments, whatever order they come in.
+/// Returns a digest of the tool's name and its arguments, in any order.
 fn digest(call: &CallToJudge<'_>) -> String {
     let mut arguments = Value::Object(call.arguments.clone());
     arguments.sort_all_objects();

@@ -1,6 +1,6 @@
-//! Which variables change nothing about what programs do.
+//! Environment variables, by their effect on programs.
 
-/// Variables that only concern how much is said, and in which language and colour.
+/// Variables that affect only verbosity, language and colour.
 const HARMLESS: [&str; 22] = [
     "CARGO_TERM_COLOR",
     "CI",
@@ -26,19 +26,19 @@ const HARMLESS: [&str; 22] = [
     "VERBOSE",
 ];
 
-/// Whether a variable can be set for a program without changing what it does.
+/// Returns true if setting a variable does not change the effect of a program.
 pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 
-/// Whether a variable of the script itself is likely to be none that programs look at: lower case, and no proxy.
+/// Returns true if programs are unlikely to read a variable: its name is lower case and does not configure a proxy.
 pub(super) fn is_local(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     is_harmless(name) || (plain && !name.contains("proxy"))
 }
 
-/// Whether a variable makes shells and well-known programs run other programs, or look for them elsewhere.
-pub(in crate::permission) fn is_steering(name: &str) -> bool {
+/// Returns true if a variable makes shells and well-known programs run other programs, or search for them elsewhere.
+pub(in crate::permission) fn is_exec_variable(name: &str) -> bool {
     const NAMES: [&str; 26] = [
         "BASHOPTS",
         "BROWSER",

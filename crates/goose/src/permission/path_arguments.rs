@@ -1,4 +1,4 @@
-//! The judge's work on the words of a command: which of them may be files that a rule protects.
+//! Judges the words of a command that may be paths which a rule restricts.
 
 use std::{
     collections::HashSet,
@@ -17,68 +17,68 @@ use super::{
     shell::{self, Access, Folders, Form, Reach, Word},
 };
 
-/// How many paths of one command line are looked up; one with more is asked about.
+/// The largest number of paths that are resolved for one command line. Longer ones need approval.
 const MAX_PATHS: usize = 2000;
 
-/// How many folders a command may be told to work in.
+/// The largest number of folders that the options of a command select.
 const MAX_CHOSEN: usize = 8;
 
-/// What stands between the parts of a word that may be paths: `--file=x`, `@x`, `HEAD:x`, `a,b`.
+/// Separators of possible paths within a word: `--file=x`, `@x`, `HEAD:x`, `a,b`.
 const JOINTS: [char; 4] = ['=', '@', ':', ','];
 
-/// The files that are watched, looked up once for a command line.
-pub(super) struct Watch {
-    rules: Vec<Watched>,
+/// The restricted paths, resolved once for a command line.
+pub(super) struct RestrictedPaths {
+    rules: Vec<RestrictedPath>,
     left: usize,
-    /// The folders that were looked up last.
+    /// The folders that were resolved last.
     last: Option<(Folders, Option<Vec<PathBuf>>)>,
 }
 
-impl Watch {
-    /// Counts a path; `false` where there were too many.
+impl RestrictedPaths {
+    /// Counts a path; returns false if there were too many.
     pub(super) fn spend(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left > 0
     }
 }
 
-struct Watched {
+struct RestrictedPath {
     rule: Rule,
     access: Access,
-    /// `None` where it is not known.
+    /// `None` if the base of the pattern is not known.
     places: Option<Places>,
-    /// Texts that name the protected files within other text.
+    /// Texts that indicate the restricted files within other text.
     names: Vec<String>,
 }
 
-/// What a word may be, where it is known: in each folder that it may be relative to.
+/// A possible path, resolved in each folder that it may be relative to.
 struct Candidate {
     text: String,
-    found: Vec<Found>,
+    found: Vec<ResolvedPath>,
 }
 
-struct Found {
+struct ResolvedPath {
     written: PathBuf,
     resolved: PathBuf,
     depth: Depth,
-    /// Whether it is a file with other names (hard links), any of which may be watched.
+    /// True if the file has other names (hard links), any of which may be restricted.
     has_other_names: bool,
-    /// Whether it leads elsewhere in another process, or it cannot be told where.
+    /// True if the path is different in another process, or cannot be resolved.
     is_unclear: bool,
 }
 
-/// How much of a folder is meant.
+/// The part of a folder that a command uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// The folder in which a command runs, which may or may not use what is in it.
+    /// The folder that the command runs in and may use.
     Around,
     Itself,
     AllBelow,
 }
 
 impl Judge<'_> {
-    /// The rules that protect files.
-    pub(super) fn watch(&self) -> Watch {
+    /// Returns the rules that restrict files.
+    pub(super) fn watch(&self) -> RestrictedPaths {
         let rules = [Access::Read, Access::Write]
             .into_iter()
             .flat_map(|access| self.rules.iter().map(move |rule| (rule, access)))
@@ -86,23 +86,23 @@ impl Judge<'_> {
             .filter_map(|(rule, access)| {
                 let pattern = rule.path()?;
                 let (places, names) = (pattern.places(self.bases), pattern.names(self.bases));
-                Some(Watched { rule: rule.clone(), access, places, names })
+                Some(RestrictedPath { rule: rule.clone(), access, places, names })
             })
             .collect();
-        Watch { rules, left: MAX_PATHS, last: None }
+        RestrictedPaths { rules, left: MAX_PATHS, last: None }
     }
 
-    /// Words that are, or may be, paths which a rule protects. What the command does with them is not known, so this asks;
-    /// where the command only reads, and reading is denied, it is.
-    pub(super) fn restrict_words(&mut self, form: &Form, folders: &Folders, watch: &mut Watch) {
+    /// Checks words that are, or may be, restricted paths. It is not known how the command uses them, so this asks; a command that
+    /// only reads is denied if reading is.
+    pub(super) fn restrict_words(&mut self, form: &Form, folders: &Folders, watch: &mut RestrictedPaths) {
         let reads = form.reads_only;
-        // What only reads writes nothing.
-        let is_used = |watched: &Watched| !reads || watched.access == Access::Read;
+        // A command that only reads writes nothing.
+        let is_used = |watched: &RestrictedPath| !reads || watched.access == Access::Read;
         let is_move = form.words.first().and_then(Word::program) == Some("cd");
         if is_move {
             return;
         }
-        let uses = Uses::of(form);
+        let uses = Uses::new(form);
         let places = self.working_places(form, folders, watch);
         let mut seen = HashSet::new();
         for candidate in self.candidates(form, folders, places.as_deref(), &mut watch.left) {
@@ -111,7 +111,7 @@ impl Judge<'_> {
                 let certainty = if reads { certainty } else { certainty.min(Certainty::Maybe) };
                 self.restriction(&watched.rule, certainty, &candidate.text);
             }
-            for Found { written, resolved, depth, .. } in &candidate.found {
+            for ResolvedPath { written, resolved, depth, .. } in &candidate.found {
                 self.protect_path(uses, &candidate.text, written, resolved);
                 if *depth != Depth::Around && seen.insert(resolved.clone()) {
                     self.protect_below_path(uses, form, &candidate.text, resolved);
@@ -119,7 +119,7 @@ impl Judge<'_> {
             }
         }
         if watch.left == 0 {
-            self.opinions.ask("it has too many words to look at each");
+            self.opinions.ask("it has too many words to check");
         }
         self.protect_unknown_words(form, uses, places.as_deref());
         if !shell::takes_files(&form.words) {
@@ -136,19 +136,25 @@ impl Judge<'_> {
         }
         if places.is_none() {
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
-                self.restriction(&watched.rule, Certainty::Maybe, "… in a folder that is not known");
+                self.restriction(&watched.rule, Certainty::Maybe, "… in an unknown folder");
             }
         }
     }
 
-    /// A word of no command, which some command may get.
-    pub(super) fn restrict_loose(&mut self, word: &Word, folders: &Folders, reads: bool, watch: &mut Watch) {
-        let is_used = |watched: &&Watched| !reads || watched.access == Access::Read;
-        let form = Form::new(vec![Word::clone(word), Word::clone(word)], shell::Says::Nothing);
+    /// Checks a word that belongs to no command but may be passed to one.
+    pub(super) fn restrict_loose(
+        &mut self,
+        word: &Word,
+        folders: &Folders,
+        reads: bool,
+        watch: &mut RestrictedPaths,
+    ) {
+        let is_used = |watched: &&RestrictedPath| !reads || watched.access == Access::Read;
+        let form = Form::new(vec![Word::clone(word), Word::clone(word)], shell::Coverage::Nothing);
         let places = self.places(folders);
         let candidates = self.candidates(&form, folders, places.as_deref(), &mut watch.left);
         if watch.left == 0 {
-            self.opinions.ask("it has too many words to look at each");
+            self.opinions.ask("it has too many words to check");
         }
         if word.is_pattern() {
             for place in places.iter().flatten() {
@@ -156,7 +162,8 @@ impl Judge<'_> {
                 self.protect_expanded(Uses::READING, bases, word);
             }
         }
-        for Found { written, resolved, .. } in candidates.iter().flat_map(|candidate| &candidate.found) {
+        for ResolvedPath { written, resolved, .. } in candidates.iter().flat_map(|candidate| &candidate.found)
+        {
             self.protect_loose(word, written, resolved, reads);
         }
         for watched in watch.rules.iter().filter(is_used) {
@@ -167,8 +174,13 @@ impl Judge<'_> {
         }
     }
 
-    /// The folders that the words of a command may be relative to.
-    fn working_places(&self, form: &Form, folders: &Folders, watch: &mut Watch) -> Option<Vec<PathBuf>> {
+    /// Returns the folders that the words of a command may be relative to.
+    fn working_places(
+        &self,
+        form: &Form,
+        folders: &Folders,
+        watch: &mut RestrictedPaths,
+    ) -> Option<Vec<PathBuf>> {
         let known = watch.last.as_ref().filter(|(last, _)| last == folders).map(|(_, places)| places.clone());
         let places = known.unwrap_or_else(|| self.places(folders));
         watch.last = Some((folders.clone(), places.clone()));
@@ -188,7 +200,7 @@ impl Judge<'_> {
         Some(places)
     }
 
-    /// Where a folder really is, looked up once.
+    /// Resolves a folder, with a cache.
     fn real_folder(&self, folder: &Path) -> Option<PathBuf> {
         let mut known = self.real_folders.borrow_mut();
         if let Some(real) = known.get(folder) {
@@ -203,7 +215,7 @@ impl Judge<'_> {
         Bases { working: folder, home: self.bases.home }
     }
 
-    /// What the words of a command are, or may be, as far as that is known.
+    /// Returns the possible paths in the words of a command.
     fn candidates(
         &self,
         form: &Form,
@@ -216,7 +228,7 @@ impl Judge<'_> {
         let around = (!folders.is_here()).then_some((".", Depth::Around));
         let written = form.words.iter().skip(1).flat_map(|word| match word.reach() {
             Reach::Exactly(text) => path_parts(text).into_iter().map(|part| (part, depth)).collect(),
-            Reach::Within(folder) => vec![(folder, Depth::AllBelow)],
+            Reach::SecretScope(folder) => vec![(folder, Depth::AllBelow)],
             Reach::Anywhere => Vec::new(),
         });
         let mut candidates = Vec::new();
@@ -246,12 +258,12 @@ impl Judge<'_> {
                     Some((resolved, metadata))
                 });
                 let is_unclear = found_there.is_none() || is_of_process(&written);
-                // Where a link cannot be read, as those of other processes, the written path counts.
+                // If a link cannot be read, as those of other processes, the written path counts.
                 let (resolved, metadata) = found_there.unwrap_or_else(|| (written.clone(), None));
                 let may_be_folder = is_unclear || metadata.as_ref().is_some_and(Metadata::is_dir);
                 let depth = if depth == Depth::AllBelow && !may_be_folder { Depth::Itself } else { depth };
                 let has_other_names = metadata.is_some_and(|metadata| !HardLinks::Refused.permit(&metadata));
-                found.push(Found { written, resolved, depth, has_other_names, is_unclear });
+                found.push(ResolvedPath { written, resolved, depth, has_other_names, is_unclear });
             }
             if !found.is_empty() {
                 candidates.push(Candidate { text: text.to_owned(), found });
@@ -260,7 +272,7 @@ impl Judge<'_> {
         candidates
     }
 
-    /// The working folder, then the folders that words may be relative to.
+    /// Returns the working folder, then the folders that words may be relative to.
     fn places_of_links(&self, form: &Form, places: Option<&[PathBuf]>) -> Vec<PathBuf> {
         let mut all = vec![self.bases.working.to_owned()];
         all.extend(places.unwrap_or_default().iter().cloned());
@@ -276,11 +288,11 @@ impl Judge<'_> {
     }
 }
 
-impl Watched {
-    /// How sure it is that a word is meant: where it is relative to one of several folders, only if all of them say so.
+impl RestrictedPath {
+    /// Matches a possible path. It matches with certainty only if it does so in each of its folders.
     fn certainty(&self, candidate: &Candidate) -> Certainty {
         let Some(places) = &self.places else { return Certainty::Maybe };
-        let of = |found: &Found| {
+        let of = |found: &ResolvedPath| {
             let (written, resolved) = (&found.written, &found.resolved);
             let certainty = places.certainty(written, resolved);
             match found.depth {
@@ -298,20 +310,20 @@ impl Watched {
         }
     }
 
-    /// Whether a protected file is named within a word: in a script, behind an option.
+    /// Returns true if a word contains the name of a restricted file: in a script, behind an option.
     fn is_named_in(&self, word: &Word) -> bool {
         word.pieces().iter().any(|piece| self.names.iter().any(|name| paths::names(piece, name)))
     }
 }
 
-/// Whether a word leads to files that are written elsewhere, or in another way: `--files-from=x`, `file:///%65tc`.
+/// Returns true if a word refers to files indirectly: `--files-from=x`, `file:///%65tc`.
 fn lists_files(text: &str) -> bool {
     text.starts_with("--files")
         || text.starts_with("-files0-from")
         || (text.contains("file:") && text.contains(['%', '{', '[']))
 }
 
-/// Whether a path leads elsewhere in each process: `/proc/self/cwd`, `/dev/fd/3/x`.
+/// Returns true if a path is different in each process: `/proc/self/cwd`, `/dev/fd/3/x`.
 pub(super) fn is_of_process(path: &Path) -> bool {
     let path = without_dots(path);
     let parts: Vec<&str> = path.iter().skip(1).filter_map(|part| part.to_str()).take(3).collect();
@@ -324,7 +336,7 @@ pub(super) fn is_of_process(path: &Path) -> bool {
     }
 }
 
-/// A path without `.` and `..`, as a shell shortens it that does not look at links.
+/// Removes `.` and `..` from a path without resolving links, as shells do.
 pub(super) fn without_dots(path: &Path) -> PathBuf {
     let mut short = PathBuf::new();
     for part in path.components() {
@@ -337,7 +349,7 @@ pub(super) fn without_dots(path: &Path) -> PathBuf {
     short
 }
 
-/// A word, and what may be a path within it: behind an option's letters, and between the joints.
+/// Returns a word and the possible paths within it: after the letters of an option, and between separators.
 fn path_parts(word: &str) -> Vec<&str> {
     let mut parts = vec![word];
     if word.starts_with('-') && !word.starts_with("--") {

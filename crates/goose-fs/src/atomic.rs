@@ -101,7 +101,7 @@ impl<'a> AtomicFile<'a> {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written; the old one is unchanged then.
+    /// Fails if the file cannot be written; the old one is unchanged then.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let mut draft = self.create()?;
         draft.write_all(bytes)?;
@@ -118,7 +118,7 @@ impl<'a> AtomicFile<'a> {
     ///
     /// # Errors
     ///
-    /// Where the folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn create(&self) -> io::Result<Draft> {
         let target = self.name.ok_or(Errno::INVAL)?.to_owned();
         let folder = match self.folder {
@@ -160,7 +160,7 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// Where the target cannot be replaced; the draft is removed then.
+    /// Fails if the target cannot be replaced; the draft is removed then.
     pub fn commit(mut self) -> io::Result<()> {
         if let Some(name) = &self.name {
             renameat(&self.folder, name, &self.folder, &self.target)?;
@@ -201,7 +201,7 @@ impl Write for Draft {
 ///
 /// # Errors
 ///
-/// Where it cannot be created.
+/// Fails if it cannot be created.
 pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(folder)
 }
@@ -211,7 +211,7 @@ pub fn create_private_dir(folder: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Where it cannot be opened.
+/// Fails if it cannot be opened.
 pub fn open_private_file(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(true).write(true).mode(PRIVATE_FILE.bits()).open(path)
 }
@@ -221,7 +221,7 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Where the folder cannot be flushed.
+/// Fails if the folder cannot be flushed.
 pub fn sync_dir(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

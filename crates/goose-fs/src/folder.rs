@@ -42,7 +42,7 @@ const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXE
 ///
 /// # Errors
 ///
-/// Where the links form a circle, a file stands where a folder should be, or the system refuses to look.
+/// Fails if the links form a cycle, a parent is not a folder, or the system denies access.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut pending = parts(&std::path::absolute(path)?)?;
     pending.reverse();
@@ -86,7 +86,7 @@ fn parts(path: &Path) -> io::Result<Vec<OsString>> {
 ///
 /// # Errors
 ///
-/// Where it cannot be opened, or a part of the path is a link.
+/// Fails if it cannot be opened, or a part of the path is a link.
 pub fn open_file(path: &Path) -> io::Result<File> {
     Folder::root()?.open_file(path)
 }
@@ -109,7 +109,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it cannot be opened, is not a folder, or a part of the path is a link.
+    /// Fails if it cannot be opened, is not a folder, or a part of the path is a link.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::root()?.folder(path)
     }
@@ -153,7 +153,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it cannot be opened, or a part of the path is a link.
+    /// Fails if it cannot be opened, or a part of the path is a link.
     pub fn open_file(&self, path: &Path) -> io::Result<File> {
         Ok(open_below(self.as_fd(), path, FILE | OFlags::RDONLY)?.into())
     }
@@ -171,7 +171,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it cannot be removed.
+    /// Fails if it cannot be removed.
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::empty())?)
     }
@@ -180,7 +180,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where there is nothing, or a folder in the path is a link.
+    /// Fails if the file does not exist, or a folder in the path is a link.
     pub fn stat(&self, path: &Path) -> io::Result<Stat> {
         let (folder, name) = self.parent_of(path)?;
         Ok(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)
@@ -190,7 +190,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it is not a link, or a folder in the path is one.
+    /// Fails if it is not a link, or a folder in the path is one.
     pub fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
         let (folder, name) = self.parent_of(path)?;
         Ok(OsString::from_vec(readlinkat(folder, name, Vec::new())?.into_bytes()).into())
@@ -200,7 +200,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Where it cannot be read.
+    /// Fails if it cannot be read.
     pub fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
         let readable =
             openat(self, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;

@@ -28,7 +28,7 @@ impl FileLock {
     ///
     /// # Errors
     ///
-    /// Where the system cannot lock it.
+    /// Fails if the system cannot lock it.
     pub fn try_new(file: File) -> io::Result<Result<Self, File>> {
         match file.try_lock() {
             Ok(()) => Ok(Ok(Self { file, is_held: true })),
@@ -74,7 +74,7 @@ impl FileLock {
 ///
 /// # Errors
 ///
-/// Where it cannot be opened.
+/// Fails if it cannot be opened.
 pub fn open_lock_file(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
 }

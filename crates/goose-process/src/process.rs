@@ -156,10 +156,10 @@ impl Process {
         Ok(self.status)
     }
 
-    /// Waits until the program itself has ended, and lets go of what it has left running: that goes on until goose
-    /// ends, when the watcher ends it. Costs no look at the process table.
+    /// Waits until the program itself has ended, and releases the processes that it left running: they continue until goose
+    /// exits, when the watcher ends them. Does not read the process table.
     ///
-    /// When this is dropped before its end, all are killed.
+    /// If the future is dropped early, all processes are killed.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Process {
     /// Ends the program and everything it started. It gets `grace` to end by itself (its input should be closed by
     /// now); then all are asked to end, and a second later they are killed. When this returns, nothing of them is left.
     ///
-    /// When this is dropped before its end, all are killed.
+    /// If the future is dropped early, all processes are killed.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ pub(crate) struct Entry {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) group: u32,
-    /// When it started, in ticks since the machine did; 0 where that is not known.
+    /// Start time in ticks since boot; 0 if it is not known.
     pub(crate) started: u64,
     /// True if it carries the mark.
     pub(crate) is_marked: bool,
@@ -29,7 +29,7 @@ pub(crate) fn newest(mark: &str) -> Vec<u32> {
     if HAS_PROC { proc::newest(&wanted) } else { Vec::new() }
 }
 
-/// When a living process started; `None` where it has ended.
+/// Returns the start time of a running process; `None` if it has ended.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     if HAS_PROC { Some(proc::entry(pid)?.started) } else { ps::is_alive(pid).then_some(0) }
 }

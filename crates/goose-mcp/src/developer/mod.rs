@@ -57,7 +57,7 @@ fn declare(tool: ToolDef<Developer>, action: ToolAction) -> ToolDef<Developer> {
 pub struct Developer {
     plans: Plans,
     shell: Shell,
-    /// Whose turn it is to change a file.
+    /// Held while a file is changed, so that edits do not overlap.
     changes: Arc<Mutex<()>>,
     /// The folder that `~` stands for.
     home: Option<PathBuf>,

@@ -299,12 +299,12 @@ impl fmt::Display for Category {
     }
 }
 
-/// Which categories a call is about.
+/// The categories that a call selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Selection {
-    /// This one.
+    /// A single category.
     One(Category),
-    /// All of a folder, written `*`.
+    /// All categories of a folder, written `*`.
     All,
 }
 

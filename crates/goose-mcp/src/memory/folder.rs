@@ -34,11 +34,11 @@ pub(super) const MAX_CATEGORIES: usize = 500;
 /// Maximum number of names that are read to find them.
 const MAX_NAMES_READ: usize = 10_000;
 
-/// Whose memory it is.
+/// The scope of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Scope {
-    /// The person's, in every project.
+    /// The user's, in every project.
     Global,
     /// The project's.
     Project,

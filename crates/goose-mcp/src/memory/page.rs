@@ -28,16 +28,16 @@ pub(super) struct Found {
     pub(super) entry: Entry,
 }
 
-/// Memories, and how many there are beyond them.
+/// A page of memories, and the number of further ones.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Page {
     /// The memories, best or oldest first.
     memories: Vec<Shown>,
-    /// How many there are in all.
+    /// Total number of memories.
     pub(super) total: usize,
-    /// How many come after these.
+    /// Number of memories after these.
     pub(super) more: usize,
-    /// What else there is to know, and what to do next.
+    /// Hint about the result, and what to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -49,7 +49,7 @@ struct Shown {
     category: String,
     tags: Vec<String>,
     data: String,
-    /// How many bytes of `data` are not shown.
+    /// Number of bytes of `data` that are not shown.
     #[serde(skip_serializing_if = "is_zero")]
     bytes_left_out: usize,
 }

@@ -18,7 +18,7 @@ use super::{call, server, start};
 struct Page {
     /// The tools that are not made by counting.
     named: Vec<Value>,
-    /// Which tools of the list are on the page; those beyond `named` are made by counting.
+    /// The tools on the page, by index; those beyond `named` have generated names.
     range: Range<u64>,
     next: Option<String>,
     wire: Wire,

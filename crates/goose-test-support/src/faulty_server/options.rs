@@ -35,7 +35,7 @@ impl Options {
     }
 }
 
-/// Which protocol is spoken.
+/// The protocol version that the server uses.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     /// 2025-11-25, with `initialize`.

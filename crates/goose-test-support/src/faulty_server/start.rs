@@ -82,7 +82,7 @@ fn dies_this_time(start: &Start) -> anyhow::Result<bool> {
     Ok(count(state)? <= first)
 }
 
-/// Which start this is, from 1 on.
+/// Returns the number of this start, counted from 1.
 fn count(state: &Path) -> anyhow::Result<u64> {
     let earlier = std::fs::read_to_string(state).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let number = earlier.unwrap_or(0) + 1;

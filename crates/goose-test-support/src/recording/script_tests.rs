@@ -1,4 +1,4 @@
-//! Which request a recorded message belongs to.
+//! Assignment of recorded messages to requests.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which shell runs a command, and in which surroundings.
+//! The shell that runs commands, and its environment.
 
 use std::{
     collections::BTreeMap,

@@ -247,7 +247,7 @@ impl<'a> LiveOutput<'a> {
         }
     }
 
-    /// When there is something to tell: from when on.
+    /// Returns the time of the next report, if there are new lines.
     pub(super) fn due(&self) -> Option<Instant> {
         (self.lines > self.told_lines).then(|| self.last + PAUSE)
     }

@@ -41,7 +41,7 @@ struct Range {
 }
 
 impl Range {
-    fn of(schema: &Value, least: &str, most: &str) -> Self {
+    fn from_schema(schema: &Value, least: &str, most: &str) -> Self {
         Self { least: schema[least].as_f64(), most: schema[most].as_f64() }
     }
 
@@ -62,7 +62,7 @@ impl Range {
 
 impl Field {
     /// Reads a field from its JSON schema.
-    pub(crate) fn of(name: &str, schema: &Value, required: bool) -> Self {
+    pub(crate) fn from_schema(name: &str, schema: &Value, required: bool) -> Self {
         let text = |key: &str| schema[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         Self {
             name: name.to_owned(),
@@ -70,7 +70,7 @@ impl Field {
             description: text("description"),
             required,
             default: Some(schema["default"].clone()).filter(|default| !default.is_null()),
-            kind: Kind::of(schema),
+            kind: Kind::from_schema(schema),
         }
     }
 
@@ -142,21 +142,21 @@ impl Field {
 }
 
 impl Kind {
-    fn of(schema: &Value) -> Self {
+    fn from_schema(schema: &Value) -> Self {
         let single = choices(schema, "oneOf");
         if !single.is_empty() {
             return Self::Choice(single);
         }
         match schema["type"].as_str() {
-            Some("integer") => Self::Integer(Range::of(schema, "minimum", "maximum")),
-            Some("number") => Self::Number(Range::of(schema, "minimum", "maximum")),
+            Some("integer") => Self::Integer(Range::from_schema(schema, "minimum", "maximum")),
+            Some("number") => Self::Number(Range::from_schema(schema, "minimum", "maximum")),
             Some("boolean") => Self::Boolean,
             Some("array") => Self::Choices {
                 among: choices(&schema["items"], "anyOf"),
-                count: Range::of(schema, "minItems", "maxItems"),
+                count: Range::from_schema(schema, "minItems", "maxItems"),
             },
             _ => Self::Text {
-                length: Range::of(schema, "minLength", "maxLength"),
+                length: Range::from_schema(schema, "minLength", "maxLength"),
                 format: schema["format"].as_str().map(str::to_owned),
             },
         }

@@ -148,7 +148,7 @@ fn fields(schema: &ElicitationSchema) -> Vec<Field> {
     let required = schema.required.as_deref().unwrap_or_default();
     let field = |name: &String| {
         let definition = json!(schema.properties.get(name)?);
-        Some(Field::of(name, &definition, required.contains(name)))
+        Some(Field::from_schema(name, &definition, required.contains(name)))
     };
     names.iter().filter_map(field).collect()
 }

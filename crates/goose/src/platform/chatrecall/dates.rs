@@ -55,7 +55,7 @@ fn moment(name: &str, text: &str, is_end: bool) -> ToolResult<Timestamp> {
 mod tests {
     use super::*;
 
-    fn of(after: &str, before: &str) -> ToolResult<(String, String)> {
+    fn span_of(after: &str, before: &str) -> ToolResult<(String, String)> {
         let (after, before) = span(Some(after.to_owned()), Some(before.to_owned()))?;
         let shown = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
         Ok((shown(after), shown(before)))
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn a_day_is_included_as_a_whole() -> ToolResult<()> {
         let day = ("2026-11-15T00:00:00Z".to_owned(), "2026-11-16T00:00:00Z".to_owned());
-        assert_eq!(of("2026-11-15", "2026-11-15")?, day);
-        assert_eq!(of(" 2026-11-15T00:00:00Z ", "2026-11-16T01:00:00+01:00")?, day);
-        assert_eq!(of("2026-11-15T00:00", "2026-11-16T00:00:00")?, day);
+        assert_eq!(span_of("2026-11-15", "2026-11-15")?, day);
+        assert_eq!(span_of(" 2026-11-15T00:00:00Z ", "2026-11-16T01:00:00+01:00")?, day);
+        assert_eq!(span_of("2026-11-15T00:00", "2026-11-16T00:00:00")?, day);
         Ok(())
     }
 
@@ -79,7 +79,7 @@ mod tests {
             ("2026-11-15", "9999-12-31\u{202e}"),
             ("", "x"),
         ] {
-            let error = of(after, before).expect_err(after).to_string();
+            let error = span_of(after, before).expect_err(after).to_string();
             assert!(error.contains("2026-11-15") || error.contains("Swap"), "{error}");
             assert!(!error.contains('\u{202e}'));
         }

@@ -55,9 +55,9 @@ enum Command {
     #[cfg(feature = "local")]
     #[command(after_help = models::args::EXAMPLES)]
     Models(models::args::ModelsArgs),
-    /// Choose the model, its key, extensions and modes, step by step or by flags
+    /// Configure the model, API key, extensions and modes, interactively or with flags
     Configure(configure::ConfigureArgs),
-    /// Show the permission rules, and explain what becomes of a command
+    /// Show permission rules, and explain whether a command is allowed
     #[command(after_help = permissions::args::EXAMPLES)]
     Permissions(permissions::args::PermissionsArgs),
     /// Show version, configuration and folders

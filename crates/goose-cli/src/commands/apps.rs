@@ -41,7 +41,7 @@ pub(crate) struct AppsArgs {
 pub(crate) enum AppsCommand {
     /// Create an app
     New {
-        /// The purpose of the app, and what it shows and does
+        /// Description of the app: its purpose, content and behaviour
         #[arg(value_name = "TEXT")]
         text: String,
         #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) enum AppsCommand {
     Change {
         /// Name of the app
         name: String,
-        /// The changes
+        /// Changes to make
         #[arg(value_name = "TEXT")]
         text: String,
         #[command(flatten)]
@@ -76,7 +76,7 @@ pub(crate) enum AppsCommand {
     Export {
         /// Name of the app
         name: String,
-        /// The file
+        /// Output file
         file: PathBuf,
     },
     /// Delete an app with all its versions

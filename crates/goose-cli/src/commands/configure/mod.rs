@@ -1,4 +1,4 @@
-//! `goose configure`: choosing the model, keys, extensions and modes, step by step or by flags.
+//! `goose configure`: configures the model, keys, extensions and modes, interactively or with flags.
 //!
 //! - `args`: arguments; `flags`, `set_get`: changes given on the command line; `guided`, `asking`: step by step;
 //! - `choices`: providers and modes; `keys`: storage of keys; `trust`: consent to a project's files.

@@ -56,7 +56,7 @@ pub(crate) enum PermissionsCommand {
     /// List the rules, the protected files, and rules that name no known tool
     #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Explain what becomes of a shell command in each mode, and why
+    /// Explain the verdict about a shell command in each mode
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(CommandArgs),
     /// Print the verdict about a shell command in each mode
@@ -70,7 +70,7 @@ pub(crate) struct PlaceArgs {
     /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
-    /// Folder in which it would run, instead of the current one
+    /// Working folder; the current one by default
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `goose permissions explain` and `test`: one command, and what becomes of it.
+//! `goose permissions explain` and `test`: the verdict about a command.
 
 use std::{
     collections::BTreeMap,

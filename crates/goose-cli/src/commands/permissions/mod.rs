@@ -1,4 +1,4 @@
-//! `goose permissions`: the rules, and what becomes of a command under them. Nothing is run or started.
+//! `goose permissions`: the rules, and the verdict about a command. Nothing is run or started.
 //!
 //! - `args`: arguments; `list`: the rules; `explain`: one command.
 

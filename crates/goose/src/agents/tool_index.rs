@@ -36,7 +36,7 @@ pub struct ToolHandle {
     pub extension: String,
     /// Its name within the extension.
     pub bare_name: String,
-    /// Whether it is a part of goose.
+    /// Tells whether it is part of goose.
     pub origin: Origin,
     /// The class of its extension.
     pub class: ExtensionClass,

@@ -72,7 +72,7 @@ impl Toolset {
     ///
     /// # Errors
     ///
-    /// Where the set has no such tool.
+    /// Fails if the set has no such tool.
     pub fn resolve(&self, name: &str) -> Result<Arc<ToolHandle>, UnknownTool> {
         if self.is_closed() {
             return Err(UnknownTool::new(name, "In the mode `chat` there are no tools; answer with words."));
@@ -80,7 +80,7 @@ impl Toolset {
         self.index().find(name).cloned()
     }
 
-    /// Whether there are no tools because the permissions say `chat`.
+    /// Returns true if the permission mode `chat` disables all tools.
     fn is_closed(&self) -> bool {
         self.permissions.as_ref().is_some_and(|permissions| permissions.mode() == Mode::Chat)
     }

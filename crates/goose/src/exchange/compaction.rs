@@ -228,7 +228,7 @@ impl ContextUsage {
         self.in_vain = Some(used);
     }
 
-    /// Whether another compaction would fail as well.
+    /// Returns true if another compaction would fail as well.
     pub(super) fn is_in_vain(&self, used: u64) -> bool {
         self.in_vain.is_some_and(|before| used < before.saturating_add(before / GROWTH))
     }

@@ -1,5 +1,5 @@
-//! What extensions ask and show: questions are put to the user as events and answered by id, and what an extension shows
-//! outside of its calls is an event as well.
+//! Questions and messages of extensions: questions are sent to the user as events and answered by id, and messages outside
+//! of calls are events as well.
 
 use std::sync::{Arc, Weak};
 
@@ -45,7 +45,7 @@ impl Notifier for SessionNotifier {
 }
 
 impl EventSink {
-    /// Whether the user can answer such a question.
+    /// Returns true if the user can answer such a question.
     pub(super) fn can_answer(&self, kind: QuestionKind) -> bool {
         kind != QuestionKind::Roots && self.is_attended()
     }
@@ -55,7 +55,7 @@ impl EventSink {
     ///
     /// # Errors
     ///
-    /// Where there is no user interface, or the user does not consent.
+    /// Fails if there is no user interface, or the user does not consent.
     pub(super) async fn ask_user(
         &self,
         call: &str,

@@ -1,10 +1,10 @@
-//! What a person reads is the last answer, once.
+//! The user sees the last answer, once.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a person has before their eyes after these events.
+/// Returns the text on the screen after these events.
 fn read(events: &[Event]) -> Vec<(Kind, String)> {
     let mut shown = StreamDedup::default();
     for event in events {

@@ -38,7 +38,7 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the configuration has that cannot be used. Reported with the first request.
+    /// Problems in the configuration, reported with the first request.
     notices: Vec<String>,
     content: Content,
 }
@@ -63,13 +63,13 @@ struct Version {
     bytes: u64,
 }
 
-/// What a request gets.
+/// The additions to a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopOfMindText {
     /// The text for the model, if there is any.
     pub text: Option<String>,
-    /// What could not be used, for the user. Each problem is reported once.
+    /// Problems for the user. Each is reported once.
     pub notices: Vec<String>,
 }
 

@@ -92,8 +92,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where the tool's definition is not the one of the handle any more. Nothing was run then: the call has to be
-    /// checked again.
+    /// Fails if the tool's definition no longer matches the handle. Nothing was run then: the call must be checked again.
     pub(crate) async fn dispatch(
         &self,
         handle: &ToolHandle,

@@ -36,7 +36,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is no extension of that name.
+    /// Fails if there is no extension of that name.
     pub async fn list_resources(&self, extension: Option<&str>) -> ToolResult<Partial<Resource>> {
         let wanted = |features: Features| features.resources;
         self.inner.gather(extension, wanted, async |extension| extension.list_resources().await).await
@@ -46,7 +46,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is no extension of that name.
+    /// Fails if there is no extension of that name.
     pub async fn list_resource_templates(
         &self,
         extension: Option<&str>,
@@ -75,7 +75,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where the extension or the resource is not there.
+    /// Fails if the extension or the resource does not exist.
     pub async fn subscribe(&self, extension: &str, uri: &str) -> ToolResult<()> {
         let bound = self.inner.named(extension)?;
         let _in_use = bound.in_use();
@@ -86,7 +86,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where the extension is not there.
+    /// Fails if the extension does not exist.
     pub async fn unsubscribe(&self, extension: &str, uri: &str) -> ToolResult<()> {
         let bound = self.inner.named(extension)?;
         let _in_use = bound.in_use();
@@ -97,7 +97,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where the extension, the prompt or the template is not there.
+    /// Fails if the extension, the prompt or the template does not exist.
     pub async fn complete(
         &self,
         extension: &str,
@@ -113,7 +113,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is no extension of that name.
+    /// Fails if there is no extension of that name.
     pub async fn list_prompts(&self, extension: Option<&str>) -> ToolResult<Partial<Prompt>> {
         let wanted = |features: Features| features.prompts;
         self.inner.gather(extension, wanted, async |extension| extension.list_prompts().await).await

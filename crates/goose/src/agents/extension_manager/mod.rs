@@ -46,9 +46,9 @@ pub enum ManagerError {
     /// No extension has the name.
     #[error("There is no extension `{name}`. There are: {known}.")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// There is no place for goose's files.
@@ -87,7 +87,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where two of them have the same name.
+    /// Fails if two of them have the same name.
     pub async fn new(
         configs: Vec<ExtensionConfig>,
         cancellation_token: CancellationToken,
@@ -128,7 +128,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is one of that name already.
+    /// Fails if the name is already in use.
     pub fn add(&self, config: &ExtensionConfig) -> Result<(), ManagerError> {
         self.inner.add(self.inner.bind(config))
     }
@@ -137,7 +137,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is one of that name already.
+    /// Fails if the name is already in use.
     pub fn add_extension(&self, extension: Arc<dyn Extension>) -> Result<(), ManagerError> {
         let name = extension.name().to_owned();
         let binding = self.inner.pool.bind_launch(&name, Launch::in_process(extension), None);
@@ -148,7 +148,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where the manager was cancelled.
+    /// Fails if the manager was cancelled.
     pub async fn replace(&self, config: &ExtensionConfig) -> Result<(), ManagerError> {
         let bound = self.inner.bind(config);
         let mut replaced = None;
@@ -171,7 +171,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is none of that name.
+    /// Fails if there is none of that name.
     pub async fn remove(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
         self.inner.change(|services| {
@@ -186,7 +186,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is none of that name.
+    /// Fails if there is none of that name.
     pub async fn restart(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
         match bound.config().filter(|config| !Arc::ptr_eq(&self.inner.bind(config).service, &bound.service)) {
@@ -245,7 +245,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Where there is none of that name.
+    /// Fails if there is none of that name.
     pub fn service(&self, name: &str) -> Result<Arc<Service>, ManagerError> {
         Ok(Arc::clone(&self.inner.find(name)?.service))
     }

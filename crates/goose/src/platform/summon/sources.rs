@@ -1,4 +1,4 @@
-//! What can be loaded by name: skills, recipes and agents of the project, the user and goose.
+//! Sources that can be loaded by name: skills, recipes and agents of the project, the user and goose.
 //!
 //! | kind | the project's, where trusted | the user's, in the config folder |
 //! | --- | --- | --- |

@@ -59,11 +59,11 @@ pub(super) struct Sql {
     pub(super) matches: &'static str,
     /// Reads texts. Parameter: ids as a JSON array. Columns: `id`, `text`.
     pub(super) texts: &'static str,
-    /// What a removal does first, within its transaction: deleted content must not stay in the file.
+    /// First statement of a removal, within its transaction: deleted content must not stay in the file.
     pub(super) begin_removal: &'static str,
     /// Removes a session from the search index. Parameter: session.
     pub(super) unindex: &'static str,
-    /// What a removal does last, within its transaction.
+    /// Last statement of a removal, within its transaction.
     pub(super) end_removal: &'static str,
     /// Erases what was removed from the database's log.
     pub(super) purge_log: &'static str,

@@ -36,7 +36,7 @@ pub enum EngineError {
          Q5_K_M, Q6_K or Q8_0"
     )]
     UnsupportedType {
-        /// Whose weights they are.
+        /// The tensor with the weights.
         tensor: String,
         /// The name of the type, or its number.
         kind: String,

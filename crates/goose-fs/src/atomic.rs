@@ -127,7 +127,7 @@ impl<'a> AtomicFile<'a> {
         };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..MAX_NAMES_TRIED {
-            // Each state hashes differently: names that nobody can know before.
+            // Each state hashes differently, so the names are unpredictable.
             let random = RandomState::new().hash_one(&target);
             let name = OsString::from(format!("{}{random:016x}{}", self.prefix, self.suffix));
             match openat(&folder, &name, flags, self.mode) {

@@ -93,7 +93,7 @@ async fn cycle(options: &ManagerOptions, faulty_server: &str, rounds: usize) -> 
     Ok(())
 }
 
-/// What was dropped ends in the background, so this waits until nothing changes any more.
+/// Waits until nothing changes any more, because dropped services end in the background.
 async fn report() -> anyhow::Result<()> {
     let (mut last, mut calm) = (count()?, 0);
     for _ in 0..1000 {

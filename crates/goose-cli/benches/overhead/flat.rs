@@ -1,4 +1,4 @@
-//! Whether a late turn costs as much as an early one.
+//! Comparison of the cost of late and early turns.
 
 use std::{
     sync::{
@@ -20,12 +20,12 @@ use crate::{
     rounds::milliseconds,
 };
 
-/// How many turns a run has.
+/// Number of turns of a run.
 const TURNS: usize = 1_010;
 /// The early turns, and the late ones.
 const EARLY: std::ops::Range<usize> = 5..25;
 const LATE: std::ops::Range<usize> = 985..1_005;
-/// What a late turn may cost more than an early one, in milliseconds: the noise of this measurement.
+/// Permitted additional cost of a late turn, in milliseconds: the noise of this measurement.
 const NOISE: f64 = 0.15;
 
 pub(crate) fn measure(programs: &[Program], report: &mut Report) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, thread, time::Duration};
 
 use crate::program::Running;
 
-/// How often it is looked at.
+/// Interval of the samples.
 const INTERVAL: Duration = Duration::from_millis(3);
 
 /// Waits for the program and tells the largest sum seen.

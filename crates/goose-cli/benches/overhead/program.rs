@@ -15,7 +15,7 @@ use goose_test_support::{
 use serde_json::json;
 use tempfile::TempDir;
 
-/// How a program is started.
+/// The way to start a program.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) path: PathBuf,

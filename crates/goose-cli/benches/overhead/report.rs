@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::ensure;
 
-/// What a figure is counted in.
+/// The unit of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Milliseconds,

@@ -16,7 +16,7 @@ const CALLS: usize = 20;
 /// How many rounds memory is watched in.
 const MEMORY_ROUNDS: usize = 3;
 
-/// What one program showed.
+/// The results of one program.
 #[derive(Default)]
 struct Figures {
     first: Vec<f64>,

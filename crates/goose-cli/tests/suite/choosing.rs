@@ -1,4 +1,4 @@
-//! Which model works where nobody has chosen one.
+//! The model that is used if none is configured.
 
 use std::process::Command;
 

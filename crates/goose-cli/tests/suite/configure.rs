@@ -333,7 +333,7 @@ fn a_key_is_changed_where_it_counts() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What cannot be done is seen before anything is.
+/// An impossible change is detected before anything is changed.
 #[test]
 fn flags_that_cannot_all_be_followed_change_nothing() -> anyhow::Result<()> {
     let home = home("GOOSE_MODEL: m\n")?;

@@ -1,4 +1,4 @@
-//! What a person answers where a tool wants to run: always, and with other arguments.
+//! Answers to approval questions: "always", and with other arguments.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -62,7 +62,7 @@ fn always_is_remembered_where_a_person_can_read_it() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the person makes of the arguments is what runs, and the model is told.
+/// The edited arguments are used, and the model is told.
 #[test]
 fn an_edited_call_runs_as_it_was_edited() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -108,7 +108,7 @@ fn an_edit_that_makes_no_sense_is_asked_about_again() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the person has an editor, they edit there.
+/// The user's editor is used if there is one.
 #[test]
 fn a_call_is_edited_in_the_persons_own_editor() -> anyhow::Result<()> {
     let home = Home::new()?;

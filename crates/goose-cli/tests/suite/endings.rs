@@ -11,10 +11,10 @@ use goose_test_support::is_alive;
 
 use crate::support::{Home, program, wait_for_end, wait_until};
 
-/// How long something may take that should happen at once.
+/// Time limit for something that should happen at once.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a start may take on a busy machine.
+/// Time limit for a start on a busy machine.
 const START: Duration = Duration::from_secs(20);
 
 const FOR_LONG: &str = r#"{"seconds": 600}"#;

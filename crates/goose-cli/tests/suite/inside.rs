@@ -65,7 +65,7 @@ fn service_and_model_are_written_together_or_not_at_all() -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What it is good for is said where people look, and a file that cannot run is broken.
+/// The purpose of the model is shown to the user, and a file that cannot run is reported as broken.
 #[test]
 fn doctor_opens_the_file_and_names_who_did_not_answer() -> anyhow::Result<()> {
     let home = Home::new()?;

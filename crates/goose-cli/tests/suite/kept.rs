@@ -1,4 +1,4 @@
-//! What is kept of a conversation, looked at from outside: what was shown is stored, and what is sent is valid.
+//! Stored conversations, inspected from outside: everything that was shown is stored, and everything that is sent is valid.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) fn store(home: &Home) -> PathBuf {
     home.path().join("data/sessions/goose.db")
 }
 
-/// What SQLite finds wrong with the store.
+/// Returns the problems that SQLite finds in the store.
 pub(crate) fn integrity(file: &Path) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -30,22 +30,22 @@ use crate::{
     talk::at_terminal,
 };
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The calls of each turn.
 const TURNS: [&[&str]; 3] = [&["one"], &["two", "three"], &["four"]];
 
-/// What the model says in the end.
+/// The model's last answer.
 const DONE: &str = "All is done.";
 
 /// The words for a call that was under way.
 const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a result.";
 
-/// How many points are tried at the same time.
+/// The number of points that are tried at the same time.
 const AT_ONCE: usize = 4;
 
-/// How many writes are tried.
+/// The number of writes that are tried.
 const WRITES: u64 = 24;
 
 /// At least so many lengths of the session must be seen after these, or they are not spread over the run.
@@ -85,7 +85,7 @@ fn next(asked: &Asked) -> Turn {
     }
 }
 
-/// What came of a run that was killed.
+/// The result of a run that was killed.
 struct Killed {
     /// All that it had shown.
     lines: Vec<Value>,
@@ -171,7 +171,7 @@ fn limited(command: &Command, blocks: u64) -> Command {
     limited
 }
 
-/// How often each call was carried out.
+/// Returns how often each call was run.
 fn times(home: &Home, call: &str) -> usize {
     let ran = std::fs::read_to_string(home.path().join("ran")).unwrap_or_default();
     ran.lines().filter(|line| *line == call).count()
@@ -219,7 +219,7 @@ fn goes_on(home: &Home, before: Option<&[Value]>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many steps there were.
+/// Returns the number of steps.
 fn survives(point: Point) -> anyhow::Result<usize> {
     let home = Home::new()?;
     let Killed { lines, status } = Run::new(&home, point).killed()?;

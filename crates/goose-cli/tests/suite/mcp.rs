@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::support::{Home, wait_until};
 
-/// How long a server may take to end.
+/// Time limit for a server to end.
 const LIMIT: Duration = Duration::from_secs(5);
 
 fn memory(home: &Home) -> ProcessSpec {

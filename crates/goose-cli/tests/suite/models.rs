@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, NOBODY_THERE, Run, wait_until};
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A file of a model, of which only the header makes sense.

@@ -137,7 +137,7 @@ fn extension_commands_take_another_file() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where nothing is configured, a conversation has the developer's tools; so it is listed as on.
+/// Without a configuration, a conversation has the developer's tools, so the extension is listed as enabled.
 #[test]
 fn the_default_extension_is_on_where_nothing_is_configured() -> anyhow::Result<()> {
     let home = Home::new()?;

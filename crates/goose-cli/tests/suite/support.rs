@@ -12,7 +12,7 @@ use goose_test_support::{binary, is_alive};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How often a condition is looked at.
+/// Interval of checks of a condition.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Where models are looked for that nobody has chosen, and where they come from: nobody listens there.
@@ -28,7 +28,7 @@ pub(crate) struct Home {
     folder: TempDir,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,

@@ -54,7 +54,7 @@ pub(crate) struct LoginServer {
     pub(crate) streams: usize,
     /// The announced address of the login page, if it is not the login server's.
     pub(crate) page: Option<String>,
-    /// Which token has which scopes.
+    /// The scopes of each token.
     pub(crate) tokens: BTreeMap<String, BTreeSet<String>>,
     pub(crate) refresh_tokens: BTreeSet<String>,
     pub(crate) lasts: Option<u64>,

@@ -93,7 +93,7 @@ pub enum SetupError {
     NoAnswer {
         /// The missing setting.
         missing: Box<SetupError>,
-        /// Which place does not answer, and what to do.
+        /// The store that does not answer, and what to do.
         reason: String,
     },
 }

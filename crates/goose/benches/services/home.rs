@@ -1,4 +1,4 @@
-//! Where pools keep their files, and how their servers are started.
+//! The folders of pools, and the start of their servers.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Home {
     }
 }
 
-/// What servers see: the search path of this process, and nothing else.
+/// The environment of servers: only the search path of this process.
 pub(crate) fn context() -> BindingContext {
     let path = std::env::vars().filter(|(name, _)| name == "PATH");
     BindingContext::new(&Paths::under("/nonexistent"), path)

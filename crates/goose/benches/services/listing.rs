@@ -19,7 +19,7 @@ use crate::{
 const SERVICES: usize = 100;
 const TOOLS: usize = 50;
 
-/// How many milliseconds a list may take when nothing changed.
+/// Limit for listing without changes, in milliseconds.
 const BAR: f64 = 1.0;
 
 const ROUNDS: usize = 1000;

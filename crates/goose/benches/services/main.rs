@@ -41,7 +41,7 @@ use report::Report;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-/// How thorough to be.
+/// The thoroughness of a measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     is_quick: bool,

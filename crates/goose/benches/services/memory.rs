@@ -1,4 +1,4 @@
-//! What a service costs that is part of this process, was started and waits.
+//! Memory of an idle service in this process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
 
 const SERVICES: u64 = 1000;
 
-/// How many kilobytes a service may cost.
+/// Limit of a service's memory in kilobytes.
 const BAR: f64 = 100.0;
 
 const BYTES_PER_KILOBYTE: f64 = 1000.0;
@@ -49,10 +49,10 @@ impl BuildService for Smalls {
     }
 }
 
-/// What a number of services took.
+/// The memory of a number of services.
 struct Cost {
     heap: f64,
-    /// What the operating system sees, where it tells.
+    /// The memory that the operating system reports, if it does.
     resident: Option<f64>,
 }
 

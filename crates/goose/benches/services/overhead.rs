@@ -1,4 +1,4 @@
-//! What the way through the manager adds to a call.
+//! The overhead of the manager for a call.
 
 use std::{sync::Arc, time::Instant};
 
@@ -12,7 +12,7 @@ use crate::{
     report::{Bar, Report, median},
 };
 
-/// How many microseconds it may add.
+/// Limit of the overhead in microseconds.
 const BAR: f64 = 5.0;
 
 const ROUNDS: usize = 100;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
 
-/// What a figure has to be.
+/// The limit of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     Below(f64),

@@ -17,13 +17,13 @@ use crate::{
 
 const SERVERS: usize = 10;
 
-/// How long each of them says nothing, in seconds.
+/// Delay of each server's first answer, in seconds.
 const SILENCE: f64 = 2.0;
 
-/// How many seconds all of them may take.
+/// Time limit for all of them, in seconds.
 const BAR: f64 = 3.0;
 
-/// How often the ready server is called before the others start.
+/// Number of calls to the ready server before the others start.
 const CALLS: usize = 200;
 
 /// Between two calls of the ready server.
@@ -66,7 +66,7 @@ fn add_slow(manager: &ExtensionManager) -> anyhow::Result<Vec<Arc<Service>>> {
     (0..SERVERS).map(add).collect()
 }
 
-/// When the last of them answered.
+/// Returns the time of the last answer.
 async fn all_ready(services: Vec<Arc<Service>>) -> anyhow::Result<Instant> {
     try_join_all(services.iter().map(|service| service.ready())).await?;
     Ok(Instant::now())

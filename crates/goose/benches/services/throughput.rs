@@ -23,7 +23,7 @@ use crate::{
 
 const CALLERS: usize = 16;
 
-/// How often each caller calls in a round.
+/// Number of calls by each caller in a round.
 const CALLS: usize = 200;
 
 const ROUNDS: usize = 60;

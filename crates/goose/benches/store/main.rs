@@ -31,7 +31,7 @@ use goose::session::{NewSession, Session, SessionStore, Step};
 use goose_extension::{Message, ToolOutput};
 use report::{Bar, Report, median};
 
-/// How far along a long session is.
+/// The length of a long session.
 const MANY_STEPS: usize = 20_000;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +66,7 @@ async fn main() -> anyhow::Result<()> {
     std::process::exit(i32::from(!report.bars_are_met()));
 }
 
-/// Where stores are made, gone with the value.
+/// The folder of stores, removed on drop.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {

@@ -15,7 +15,7 @@ use crate::{
 /// The argument with which this program is the one that opens; the file follows.
 pub(crate) const CHILD: &str = "be-opener";
 
-/// How many steps others have left in the log.
+/// Number of steps that others have left in the log.
 const STEPS_IN_LOG: usize = 100;
 
 pub(crate) async fn be_child(file: &Path) -> anyhow::Result<()> {

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{person::Person, visitor::Visitor};
 
-/// How long a call may take.
+/// Time limit of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The document that describes this client, as the suite expects it.

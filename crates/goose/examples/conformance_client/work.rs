@@ -1,4 +1,4 @@
-//! What to do with a server: use everything it offers.
+//! Uses everything that a server offers.
 
 use anyhow::{bail, ensure};
 use futures::future::try_join_all;

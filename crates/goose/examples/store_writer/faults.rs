@@ -41,12 +41,12 @@ pub(crate) fn disarm() {
     KIND.store(NONE, SeqCst);
 }
 
-/// How many writes there were.
+/// The number of writes so far.
 pub(crate) fn writes() -> u64 {
     WRITES.load(SeqCst)
 }
 
-/// What to do with a write.
+/// The treatment of a write.
 enum Fate {
     Happens,
     IsTorn,

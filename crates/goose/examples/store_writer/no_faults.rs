@@ -1,4 +1,4 @@
-//! Where nothing stands between SQLite and the system, nothing can be made to fail.
+//! Without a layer between SQLite and the system, no faults can be injected.
 
 pub(crate) fn arm(fault: &str) -> anyhow::Result<()> {
     anyhow::bail!("there is no way to {fault} on this system")

@@ -1,4 +1,4 @@
-//! What servers ask: the person of that very call, the model with consent, the folder of the call.
+//! Questions of servers: to the user of the call, to the model with consent, and for the folder of the call.
 #![cfg(target_os = "linux")]
 
 use std::sync::{
@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::support::{World, bounded};
 
-/// How often two sessions ask at the same time.
+/// Number of questions that two sessions ask at the same time.
 const ROUNDS: usize = 20;
 
 /// A person who says their name.
@@ -44,7 +44,7 @@ fn context_of(name: &'static str) -> CallContext {
     CallContext::new().with_caller(Arc::new(Person(name))).with_session_id(name)
 }
 
-/// What a tool says at last, well or not.
+/// Returns the final text of a tool, successful or not.
 async fn said(manager: &ExtensionManager, tool: &str, context: &CallContext) -> anyhow::Result<String> {
     let outcome = bounded(manager.call_tool_with(tool, json!({}), context)).await?;
     Ok(match outcome {

@@ -62,7 +62,7 @@ impl Scratch {
     }
 }
 
-/// What a change makes of a text.
+/// Returns the text after a change.
 fn edited(text: &str, change: impl FnOnce(&ConfigEditor) -> Result<bool, ConfigError>) -> Result<String> {
     let scratch = Scratch::new(text)?;
     change(&scratch.editor())?;
@@ -281,7 +281,7 @@ fn changes_at_the_same_time_are_all_made() -> Result<()> {
     Ok(())
 }
 
-/// What could follow a key and its colon.
+/// Texts that can follow a key and its colon.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -369,7 +369,7 @@ proptest! {
     }
 }
 
-/// What the file says, read through the public door.
+/// Reads the file through the public interface.
 #[expect(clippy::expect_used, reason = "a test fails by panicking")]
 fn said(scratch: &Scratch) -> Value {
     let file = ConfigFile::load(&scratch.path).expect("it can be read");

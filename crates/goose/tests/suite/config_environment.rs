@@ -1,4 +1,4 @@
-//! What a child process and a remote server are given.
+//! The environment of child processes and the headers of remote servers.
 
 use std::{collections::BTreeMap, ffi::OsString};
 

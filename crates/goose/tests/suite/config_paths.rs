@@ -1,4 +1,4 @@
-//! Where goose's folders are.
+//! goose's folders.
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path};
 

@@ -1,4 +1,4 @@
-//! Where secrets are found, and that they are not seen.
+//! Lookup of secrets, and that they are not shown.
 
 use std::fs;
 

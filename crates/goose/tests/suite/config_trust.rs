@@ -1,4 +1,4 @@
-//! Whether a project's file may be used.
+//! Trust in a project's file.
 
 use std::{
     fs,

@@ -82,7 +82,7 @@ async fn a_server_that_dies_between_calls_shows_and_is_back_at_its_next_use() ->
     Ok(())
 }
 
-/// What a service goes through that works until it is called, five times.
+/// The states of a service that crashes on each of five calls.
 fn five_deaths() -> Vec<Phase> {
     let mut phases = vec![Phase::Starting, Phase::Ready];
     for _ in 0..4 {

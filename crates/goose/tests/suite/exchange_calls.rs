@@ -1,4 +1,4 @@
-//! What a model asks for and what becomes of it: bad calls, bad results, dead servers, people who say no.
+//! Tool calls of a model and their results: bad calls, bad results, dead servers, declined approvals.
 
 use std::{
     sync::{Arc, Mutex},
@@ -313,7 +313,7 @@ impl Inspector for Threads {
     }
 }
 
-/// What takes long to judge must not hold up the thread that shows what happens and hears a cancel.
+/// A slow permission check must not block the thread that shows events and handles cancellation.
 #[tokio::test]
 async fn long_commands_are_judged_on_another_thread() -> anyhow::Result<()> {
     let long = |first: &str| json!({ "command": format!("{first}\necho {}", "more ".repeat(3_000)) });

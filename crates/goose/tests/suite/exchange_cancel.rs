@@ -15,7 +15,7 @@ use crate::{
     support::bounded,
 };
 
-/// How long a cancel may take, on a busy machine.
+/// Time limit for a cancellation on a busy machine.
 const A_MOMENT: Duration = Duration::from_secs(5);
 
 async fn cancelled(reply: Reply) -> anyhow::Result<Vec<Event>> {

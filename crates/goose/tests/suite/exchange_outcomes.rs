@@ -1,4 +1,4 @@
-//! How replies end: every ending is defined and visible.
+//! Outcomes of replies: every outcome is defined and visible.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ fn too_long(wire: Wire) -> Turn {
     Turn::raw(400, "application/json", body.to_string())
 }
 
-/// Whether the model is asked for a summary, which is asked without tools.
+/// Returns true if the model is asked for a summary, which has no tools.
 fn is_summary(asked: &Asked) -> bool {
     asked.tool_names().is_empty()
 }
@@ -263,7 +263,7 @@ async fn moderated(model: &ModelServer, moderator: Moderator) -> anyhow::Result<
     Ok((world, exchange))
 }
 
-/// Where what has to stay is nearly too long by itself, no summary is bought at each turn, and the one that was is booked.
+/// If the part to keep is nearly too long by itself, not every turn pays for a summary, and the one that was made is booked.
 #[tokio::test]
 async fn room_is_not_made_in_vain_again_and_again() -> anyhow::Result<()> {
     let mut calls = 0;

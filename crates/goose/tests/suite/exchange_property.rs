@@ -38,7 +38,7 @@ impl Fates {
     }
 }
 
-/// What a turn of the model is.
+/// A turn of the model.
 #[derive(Debug, Clone)]
 enum Move {
     Say,

@@ -160,7 +160,7 @@ async fn thoughts_are_shown_and_kept() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a person has read of an answer that never came to its end stays in the conversation.
+/// The shown part of an interrupted answer stays in the conversation.
 #[tokio::test]
 async fn what_was_read_of_a_failed_answer_is_kept() -> anyhow::Result<()> {
     let cut = || Turn::text("Once upon ").and_text("a time").cut_after(4);
@@ -197,7 +197,7 @@ impl Provider for Endless {
     }
 }
 
-/// Where no person is there to cancel it, an answer has a limit; it is not asked for again.
+/// Without a user who can cancel it, an answer has a limit and is not requested again.
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_end_is_ended_where_nobody_is_there() -> anyhow::Result<()> {
     let world = World::new()?;

@@ -1,4 +1,4 @@
-//! What the tests of the loop share: an exchange in a folder of its own, with a scripted model behind a real wire.
+//! Support for tests of the loop: an exchange in its own folder, with a scripted model behind a real connection.
 
 use std::{sync::Arc, time::Duration};
 
@@ -150,7 +150,7 @@ pub(crate) async fn until_event(
     }
 }
 
-/// How a reply ended.
+/// Returns the outcome of a reply.
 pub(crate) fn outcome(events: &[Event]) -> anyhow::Result<&Outcome> {
     match events.last() {
         Some(Event::Finished(outcome)) => Ok(outcome),
@@ -199,7 +199,7 @@ fn short(message: &Message) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What a person reads in the end: the text since the last restart of each question.
+/// Returns the final text on the screen: the text since the last restart of each question.
 pub(crate) fn read(events: &[Event]) -> String {
     let (mut read, mut since_asking) = (String::new(), String::new());
     for event in events {

@@ -46,7 +46,7 @@ impl Site {
         ExtensionConfig::streamable_http(name, &self.url)
     }
 
-    /// How many messages were sent to it.
+    /// Returns the number of messages that were sent to it.
     fn posts(&self) -> anyhow::Result<usize> {
         Ok(read(&self.log)?.lines().filter(|line| *line == "POST").count())
     }

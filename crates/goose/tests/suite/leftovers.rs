@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::support::{World, bounded, is_alive, pid, text, within};
 
-/// How long descendants may live on after their owner.
+/// Time limit for descendants to end after their owner.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// The ways in which a server and what it started can refuse to end.

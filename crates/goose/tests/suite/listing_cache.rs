@@ -1,4 +1,4 @@
-//! What is known without asking: lists kept on disk, and lists that change.
+//! Cached tool lists: on disk, and after changes.
 #![cfg(target_os = "linux")]
 
 use std::time::Duration;

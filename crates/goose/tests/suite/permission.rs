@@ -1,4 +1,4 @@
-//! Who may do what: the modes, and what the tests of permissions share.
+//! Permission modes, and support for the tests of permissions.
 
 use std::{
     fs,
@@ -61,18 +61,18 @@ impl Desk {
         Permissions::new(self.options(mode))
     }
 
-    /// What becomes of a command.
+    /// Returns the verdict about a command.
     pub(crate) fn shell(&self, mode: Mode, command: &str) -> Verdict {
         let call = Call::shell(command);
         self.permissions(mode).judge(&call.in_folder(&self.work()))
     }
 
-    /// What becomes of a command that runs at home.
+    /// Returns the verdict about a command in the home folder.
     pub(crate) fn shell_at_home(&self, mode: Mode, command: &str) -> Verdict {
         self.permissions(mode).judge(&Call::shell(command).in_folder(self.home()))
     }
 
-    /// What becomes of a call.
+    /// Returns the verdict about a call.
     pub(crate) fn judge(&self, mode: Mode, call: &Call) -> Verdict {
         self.permissions(mode).judge(&call.in_folder(&self.work()))
     }
@@ -151,7 +151,7 @@ pub(crate) fn always(verdict: &Verdict) -> Option<String> {
     }
 }
 
-/// What a person is told.
+/// Returns the reasons that the user is shown.
 pub(crate) fn reasons(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Ask { reasons, .. } => reasons.join("\n"),

@@ -161,7 +161,7 @@ fn row_40_the_folder_that_is_meant_by_none_counts() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where all rules are about other tools, a command must not take them away either.
+/// A command must not remove rules, even if all of them are about other tools.
 #[test]
 fn row_40_no_command_changes_the_rules_unasked() -> anyhow::Result<()> {
     let desk = Desk::with_rules(&["deny: github__*"])?;
@@ -189,7 +189,7 @@ fn row_40_no_command_changes_the_rules_unasked() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is read here is the language of `sh` and `bash`; in others the same text may mean something else.
+/// The parser supports `sh` and `bash`; in other shells the same text may mean something else.
 #[test]
 fn row_40_a_command_for_another_shell_is_a_doubt() -> anyhow::Result<()> {
     let desk = Desk::with_rules(&["deny: shell rm *", "allow: shell ls *"])?;

@@ -1,4 +1,4 @@
-//! What was approved and is another thing now: tools, folders, arguments, links; and inspectors that fail.
+//! Changes after an approval: tools, folders, arguments, links; and inspectors that fail.
 
 use std::{fs, sync::Arc};
 

@@ -143,7 +143,7 @@ fn a_new_file_is_for_the_person_alone_and_an_old_one_keeps_its_place_and_rights(
     Ok(())
 }
 
-/// What a person changes in the file holds from the next call on, and what another goose adds does, too.
+/// Changes of the file by the user or by another goose apply from the next call on.
 #[test]
 fn changes_of_the_file_hold_at_once() -> anyhow::Result<()> {
     let desk = Desk::new()?;

@@ -204,7 +204,7 @@ fn no_program_of_a_repository_runs_unasked() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What does not run a program today, and is asked all the same: the list is of what is known to be harmless.
+/// Settings that do not run a program today but still ask: only settings that are known to be harmless are listed.
 #[test]
 fn settings_that_are_not_known_ask_and_are_named() -> anyhow::Result<()> {
     for (key, value) in [

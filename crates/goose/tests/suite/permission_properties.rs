@@ -167,13 +167,13 @@ fn programs(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where a program of the system is.
+/// Returns the path of a system program.
 fn place(name: &str) -> Option<PathBuf> {
     let places = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(name));
     places.into_iter().find(|place| place.exists())
 }
 
-/// Whether `bad` was run.
+/// Returns true if `bad` was run.
 fn runs_bad(shell: &str, script: &str) -> std::io::Result<bool> {
     let folder = tempfile::tempdir()?;
     programs(folder.path())?;

@@ -35,7 +35,7 @@ fn desk() -> anyhow::Result<Desk> {
 
 const MODES: [Mode; 3] = [Mode::Auto, Mode::SmartApprove, Mode::Approve];
 
-/// What is not read to its end may write anything.
+/// A command that is not parsed to its end may write anything.
 #[test]
 fn commands_that_are_too_long_or_too_deep_ask_in_every_mode() -> anyhow::Result<()> {
     let desk = desk()?;

@@ -261,7 +261,7 @@ fn bad(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a real shell runs `bad`.
+/// Returns true if a real shell runs `bad`.
 fn runs(shell: &[&str], script: &str) -> anyhow::Result<bool> {
     let folder = tempfile::tempdir()?;
     bad(folder.path())?;
@@ -315,7 +315,7 @@ fn the_hidden_commands_are_run_by_real_shells() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What people write every day is in the language, and runs unasked where it only reads.
+/// Everyday commands are supported, and run without approval if they only read.
 const EVERYDAY: &[&str] = &[
     "ls -la src | head -20",
     "cat Cargo.toml 2>/dev/null | grep -n version",

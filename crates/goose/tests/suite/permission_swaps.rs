@@ -89,7 +89,7 @@ impl Attacker {
         Self { is_over, thread: Some(thread) }
     }
 
-    /// What is in the project and a link out of it change places. Where a write has replaced the link, there is a new one.
+    /// Swaps a file of the project with a link out of it. If a write has replaced the link, a new one is made.
     fn on(slot: PathBuf, target: PathBuf) -> Self {
         let beside = slot.with_extension("beside");
         Self::start(move || {

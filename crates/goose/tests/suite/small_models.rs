@@ -1,4 +1,4 @@
-//! What the loop does for a model that is small: a short prompt, and the files' names with each question.
+//! The loop with a small model: a short prompt, and the names of files with each question.
 
 use std::{fs, sync::Arc};
 

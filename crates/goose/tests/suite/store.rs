@@ -316,7 +316,7 @@ async fn what_is_removed_leaves_nothing_in_the_files() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where a word is in the files of a store, in small letters or with a large one, and what stands around it.
+/// Returns the occurrences of a word in the files of a store, in lower case or capitalized, with their context.
 fn traces(store: &Path, word: &[u8]) -> Vec<String> {
     const AROUND: usize = 12;
     let mut found = Vec::new();

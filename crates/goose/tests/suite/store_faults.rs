@@ -18,7 +18,7 @@ pub(crate) async fn raw(file: &Path) -> anyhow::Result<SqliteConnection> {
         .await?)
 }
 
-/// What SQLite finds wrong with a file.
+/// Returns the problems that SQLite finds in a file.
 pub(crate) async fn integrity(file: &Path) -> anyhow::Result<String> {
     let row = raw(file).await?.fetch_one("PRAGMA integrity_check").await?;
     Ok(row.try_get(0)?)
@@ -181,7 +181,7 @@ async fn a_damaged_page_costs_its_steps() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many steps a session has can be damaged too: only those that are there are looked up.
+/// The stored number of steps can be damaged too: only existing steps are read.
 #[tokio::test]
 async fn a_damaged_number_of_steps_is_not_counted_to() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;

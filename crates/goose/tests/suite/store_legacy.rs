@@ -1,4 +1,4 @@
-//! What goose 1.x has left can be gone on with, and is not touched.
+//! Sessions of goose 1.x can be resumed, and their files are not changed.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ async fn old_folder(folder: &Path) -> anyhow::Result<(PathBuf, SqliteConnection)
     Ok((file, database))
 }
 
-/// What happened, in short.
+/// Returns a summary of the events.
 fn outline(steps: &[StoredStep]) -> Vec<String> {
     let outline = |message: &Message| {
         let parts = message.content.iter().map(|part| match part {

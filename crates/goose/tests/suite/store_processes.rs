@@ -17,11 +17,11 @@ use goose_test_support::example;
 
 use super::{store::search_all, store_faults::integrity};
 
-/// How many processes write at once, and how much each.
+/// The number of concurrent writers, and of their writes.
 const WRITERS: usize = 8;
 const WRITES: usize = 200;
 
-/// How many faults are tried at the same time.
+/// The number of faults that are tried at the same time.
 const AT_ONCE: usize = 4;
 
 fn writer() -> anyhow::Result<PathBuf> {
@@ -146,7 +146,7 @@ async fn a_full_disk_is_told_and_survived() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many errors the program has seen.
+/// Returns the number of errors that the program has seen.
 async fn full_once(program: PathBuf, fault: String) -> anyhow::Result<usize> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("goose.db");

@@ -1,4 +1,4 @@
-//! What the tests of services share: a home with a pool of its own, faulty servers, and looks at processes.
+//! Support for tests of services: a home with its own pool, faulty servers, and inspection of processes.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
 use tokio_util::sync::CancellationToken;
 
-/// How long something that has to happen may take, on a busy machine.
+/// Time limit for an expected event on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder of its own, and a pool that knows no other.
@@ -114,7 +114,7 @@ impl World {
         Ok(AgentManager::new(self.settings()?).with_pool(Arc::clone(&self.pool)))
     }
 
-    /// What happens from now on.
+    /// Returns the events from now on.
     pub(crate) fn events(&self) -> Events {
         Events(self.pool.events())
     }

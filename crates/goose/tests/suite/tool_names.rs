@@ -1,4 +1,4 @@
-//! What tools are called, and which of them may be used.
+//! Names of tools, and the tools that may be used.
 #![cfg(target_os = "linux")]
 
 use std::sync::Arc;

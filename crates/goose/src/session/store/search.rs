@@ -43,7 +43,7 @@ const FREQUENT_SHARE: f64 = 0.25;
 /// The time that one search spends on making more sessions searchable.
 const INDEX_BUDGET: Duration = Duration::from_millis(150);
 
-/// The time that a search waits for others that write before it goes on with what is searchable.
+/// The time that a search waits for writers before it continues with what is searchable.
 const MAX_INDEX_WAIT: Duration = Duration::from_secs(2);
 
 /// The length of a snippet unless the query says otherwise.

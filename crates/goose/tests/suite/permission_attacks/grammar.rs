@@ -174,11 +174,11 @@ const OPERATOR: char = '\u{e004}';
 /// Makes one script.
 pub(super) struct Grammar {
     dice: Dice,
-    /// How many more nested parts there may be.
+    /// The remaining depth of nesting.
     fuel: usize,
-    /// Whether the marker may stand where it is plainly a command.
+    /// True if the marker may be a plain command.
     is_plain: bool,
-    /// Whether to use only what most scripts use. Such scripts are allowed more often, and damage then counts for more.
+    /// True to use only common syntax. Such scripts are allowed more often, so that damage counts for more.
     is_mild: bool,
 }
 
@@ -227,7 +227,7 @@ fn with_paths(script: &[char]) -> String {
     text
 }
 
-/// Whether an expansion has begun and only its name stands so far.
+/// Returns true if an expansion has started and only its name is written so far.
 fn ends_with_name(text: &str) -> bool {
     let name = text.rsplit_once("${").map(|(_, name)| name);
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "@*#?$!-/".contains(c)))

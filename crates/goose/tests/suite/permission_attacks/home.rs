@@ -89,7 +89,7 @@ impl Home {
         Permissions::new(options.with_home(self.path()))
     }
 
-    /// What a command finds in its environment, as far as it matters here.
+    /// The relevant environment variables of a command.
     fn variables(&self) -> Vec<(OsString, OsString)> {
         let fixed = [
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),

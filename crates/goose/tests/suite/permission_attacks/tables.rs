@@ -23,7 +23,7 @@ use super::{
 };
 use crate::permission::Call;
 
-/// What an attempt wants to bring about.
+/// The goal of an attempt.
 #[derive(Debug, Clone, Copy)]
 enum Effect {
     /// Anything in the home is changed.
@@ -238,7 +238,7 @@ fn attempts(files: &[&str]) -> anyhow::Result<Vec<String>> {
     Ok(attempts)
 }
 
-/// Whether the program that a command begins with is there.
+/// Returns true if the program of a command is installed.
 fn is_installed(command: &str) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -38,6 +38,10 @@ bench-overhead *ARGS:
 bench-permission *ARGS:
     cargo bench -p goose --bench permission -- {{ARGS}}
 
+# How well requests find their agents, on a set that the router has not learned from
+eval-routing *ARGS:
+    cargo bench -p goose --bench routing -- {{ARGS}}
+
 # How fast the small local model's engine is; with --peer against llama.cpp (from PyPI, installed under target)
 bench-engine *ARGS:
     cargo bench -p goose-engine --bench engine -- {{ARGS}}

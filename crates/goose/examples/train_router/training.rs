@@ -6,14 +6,15 @@ use anyhow::{Context as _, ensure};
 
 use crate::router::{
     classifier::{COUNT, LABELS, STEP, softmax},
-    features::features,
+    features::{features, scale},
     words::words,
 };
 
 /// A request whose mode is known.
 pub(crate) struct Example {
     pub(crate) label: usize,
-    pub(crate) features: Vec<u32>,
+    /// The hash and the value of each feature.
+    pub(crate) features: Vec<(u32, f32)>,
 }
 
 /// Parameters of the training.
@@ -32,7 +33,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { epochs: 30, rate: 0.5, decay: 0.0001, smoothing: 0.0, balance: 0.5, most_features: 8_000 }
+        Self { epochs: 30, rate: 0.5, decay: 0.000_03, smoothing: 0.0, balance: 0.5, most_features: 9_000 }
     }
 }
 
@@ -45,7 +46,12 @@ fn example(line: &str) -> anyhow::Result<Example> {
     let (name, text) = line.split_once('\t').with_context(|| format!("no tab in the line '{line}'"))?;
     let label = label(name).with_context(|| format!("there is no mode '{name}'"))?;
     ensure!(!text.trim().is_empty(), "no text in the line '{line}'");
-    Ok(Example { label, features: features(&words(text)).iter().map(|feature| feature.hash).collect() })
+    let features = features(&words(text));
+    let scale = scale(&features);
+    Ok(Example {
+        label,
+        features: features.iter().map(|feature| (feature.hash, feature.value * scale)).collect(),
+    })
 }
 
 /// The place of a label.
@@ -70,8 +76,9 @@ pub(crate) fn train(examples: &[Example], options: &Options) -> Vec<u8> {
             hashes.len() - 1
         })
     };
-    let rows_of: Vec<Vec<usize>> =
-        examples.iter().map(|example| example.features.iter().map(|hash| place(*hash)).collect()).collect();
+    let placed =
+        |example: &Example| example.features.iter().map(|(hash, value)| (place(*hash), *value)).collect();
+    let rows_of: Vec<Vec<(usize, f32)>> = examples.iter().map(placed).collect();
     let mut rows = vec![Row { weights: [0.0; COUNT], squares: [1e-6; COUNT] }; hashes.len()];
     let mut bias = [0.0; COUNT];
     let importance = importance(examples, options.balance);
@@ -99,16 +106,15 @@ fn importance(examples: &[Example], balance: f32) -> [f32; COUNT] {
 fn step(
     rows: &mut [Row],
     bias: &mut [f32; COUNT],
-    places: &[usize],
+    places: &[(usize, f32)],
     label: usize,
     importance: f32,
     options: &Options,
 ) {
-    let scale = 1.0 / (places.len().max(1) as f32).sqrt();
     let mut logits = *bias;
-    for &place in places {
-        for (logit, weight) in logits.iter_mut().zip(&rows[place].weights) {
-            *logit += weight * scale;
+    for (place, value) in places {
+        for (logit, weight) in logits.iter_mut().zip(&rows[*place].weights) {
+            *logit += weight * value;
         }
     }
     let mut errors = softmax(logits);
@@ -120,10 +126,10 @@ fn step(
     for (bias, error) in bias.iter_mut().zip(&errors) {
         *bias -= 0.02 * error;
     }
-    for &place in places {
-        let Row { weights, squares } = &mut rows[place];
+    for (place, value) in places {
+        let Row { weights, squares } = &mut rows[*place];
         for at in 0..COUNT {
-            let gradient = errors[at] * scale + options.decay * weights[at];
+            let gradient = errors[at] * value + options.decay * weights[at];
             squares[at] += gradient * gradient;
             weights[at] -= options.rate * gradient / squares[at].sqrt();
         }

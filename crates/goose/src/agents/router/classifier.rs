@@ -3,7 +3,10 @@
 //! The weights are a file that `cargo run -p goose --example train_router` makes out of `training.tsv`. They are looked up where
 //! they lie, so that nothing is read or kept before the first request.
 
-use super::{features::features, words::Word};
+use super::{
+    features::{features, scale},
+    words::Word,
+};
 
 /// The modes that the classifier knows, in the order of the weights.
 pub(crate) const LABELS: [(&str, &str); 15] = [
@@ -23,6 +26,16 @@ pub(crate) const LABELS: [(&str, &str); 15] = [
     ("coding-agent", "devsecops"),
     ("orchestrator", "orchestrator"),
 ];
+
+/// Returns true for the labels of small apps.
+pub(crate) fn is_app(label: usize) -> bool {
+    LABELS.get(label).is_some_and(|(_, mode)| mode.starts_with("app_"))
+}
+
+/// Returns true for the labels of code, in front or behind.
+pub(crate) fn is_code(label: usize) -> bool {
+    LABELS.get(label).is_some_and(|(_, mode)| matches!(*mode, "frontend" | "backend"))
+}
 
 /// The place of the default mode.
 pub(crate) const DEFAULT: usize = 0;
@@ -73,13 +86,13 @@ impl<'a> Weights<'a> {
         let features = features(words);
         let mut logits = [0.0; COUNT];
         let mut by_word = vec![[0.0; COUNT]; words.len()];
-        let scale = 1.0 / (features.len().max(1) as f32).sqrt();
+        let scale = scale(&features);
         add(&mut logits, self.bias, 1.0);
         for feature in &features {
             let Some(weights) = self.of(feature.hash) else { continue };
-            add(&mut logits, weights, scale);
+            add(&mut logits, weights, scale * feature.value);
             if let Some(word) = feature.word.and_then(|word| by_word.get_mut(word)) {
-                add(word, weights, scale);
+                add(word, weights, scale * feature.value);
             }
         }
         Scores { probabilities: softmax(logits), by_word }

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The confidence below which a request goes to the default agent.
-pub const SURE: f32 = 0.3;
+pub const SURE: f32 = 0.2;
 
 /// The most words that a reason names.
 const MAX_REASON_WORDS: usize = 4;
@@ -31,6 +31,8 @@ pub(crate) struct Decision {
     pub(crate) confidence: f32,
     /// The highest probability of a mode other than the default one.
     pub(crate) strongest: f32,
+    /// The probability of each label.
+    pub(crate) probabilities: [f32; COUNT],
     pub(crate) reason: String,
 }
 
@@ -51,13 +53,14 @@ pub(crate) fn decide(
 }
 
 fn among(abilities: &[Ability; COUNT], words: &[Word], scores: &Scores) -> Decision {
+    let probability = |at: usize| scores.probabilities[at];
+    let of_editors: f32 = (1..COUNT).filter(|at| abilities[*at] == Ability::Edits).map(probability).sum();
     let open: [bool; COUNT] = std::array::from_fn(|at| match abilities[at] {
         Ability::Absent => false,
-        Ability::ReadsOnly => !intent::asks_for_change(words, LABELS[at].1),
+        Ability::ReadsOnly => !intent::is_change_of_code(words, LABELS[at].1, of_editors),
         Ability::Edits => true,
     });
     let is_open = |at: &usize| open[*at];
-    let probability = |at: usize| scores.probabilities[at];
     let specialist =
         (1..COUNT).filter(is_open).max_by(|one, two| probability(*one).total_cmp(&probability(*two)));
     let (label, strongest) = specialist.map_or((DEFAULT, 0.0), |at| (at, probability(at)));
@@ -68,7 +71,13 @@ fn among(abilities: &[Ability; COUNT], words: &[Word], scores: &Scores) -> Decis
     let named = quoted(&scores.words_for(label, words, MAX_REASON_WORDS));
     if strongest > of_default && strongest >= SURE {
         let reason = format!("{named} speaks for {agent}/{mode}");
-        return Decision { label, confidence: strongest, strongest, reason };
+        return Decision {
+            label,
+            confidence: strongest,
+            strongest,
+            probabilities: scores.probabilities,
+            reason,
+        };
     }
     let for_default = scores.words_for(DEFAULT, words, MAX_REASON_WORDS);
     let reason = if strongest > of_default {
@@ -78,11 +87,11 @@ fn among(abilities: &[Ability; COUNT], words: &[Word], scores: &Scores) -> Decis
     } else {
         format!("{} speaks for the default agent", quoted(&for_default))
     };
-    Decision { strongest, ..default(of_default, reason) }
+    Decision { strongest, probabilities: scores.probabilities, ..default(of_default, reason) }
 }
 
 fn default(confidence: f32, reason: String) -> Decision {
-    Decision { label: DEFAULT, confidence, strongest: 0.0, reason }
+    Decision { label: DEFAULT, confidence, strongest: 0.0, probabilities: [0.0; COUNT], reason }
 }
 
 /// Words in quotes, for a reason.

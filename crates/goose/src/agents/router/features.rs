@@ -7,13 +7,18 @@ use super::{lexicon, words::Word};
 /// The words after a word with which it forms a pair of classes.
 const PAIR_WINDOW: usize = 5;
 
+/// The letters of a long word that stand for its family.
+const BEGINNING: usize = 5;
+
 /// The most features of one request.
 const MAX_FEATURES: usize = 3_000;
 
 /// A feature: a hash, and the word of the request that it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Feature {
     pub(crate) hash: u32,
+    /// Its weight among the features of the request.
+    pub(crate) value: f32,
     pub(crate) word: Option<usize>,
 }
 
@@ -23,6 +28,9 @@ pub(crate) fn features(words: &[Word]) -> Vec<Feature> {
     let classes: Vec<u64> = words.iter().map(|word| lexicon::classes(&word.stem)).collect();
     for (at, word) in words.iter().enumerate() {
         found.add(&["w", &word.stem], Some(at));
+        if let Some(beginning) = word.stem.get(..BEGINNING).filter(|_| word.stem.len() > BEGINNING) {
+            found.add(&["x", beginning], Some(at));
+        }
         if let Some(next) = words.get(at + 1) {
             found.add(&["b", &word.stem, &next.stem], Some(at));
         }
@@ -67,7 +75,11 @@ impl Found {
     fn add(&mut self, parts: &[&str], word: Option<usize>) {
         let hash = hash(parts);
         if self.list.len() < MAX_FEATURES && self.seen.insert(hash) {
-            self.list.push(Feature { hash, word });
+            let value = match parts.first() {
+                Some(&"x" | &"p") => 0.5,
+                _ => 1.0,
+            };
+            self.list.push(Feature { hash, value, word });
         }
     }
 }
@@ -86,4 +98,10 @@ fn hash(parts: &[&str]) -> u32 {
         }
     }
     hash
+}
+
+/// The factor that gives all requests the same length, whatever the number of their features.
+pub(crate) fn scale(features: &[Feature]) -> f32 {
+    let squares: f32 = features.iter().map(|feature| feature.value * feature.value).sum();
+    1.0 / squares.max(1.0).sqrt()
 }

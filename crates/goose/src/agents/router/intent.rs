@@ -48,9 +48,19 @@ const PRODUCTS: &[(&str, &[&str])] = &[
     ("orchestrator", &["extension", "subagent", "history"]),
 ];
 
-/// Returns true if the words ask for a change of code, seen from a mode that cannot edit every file: a verb of change as a command,
+/// The probability of the modes that edit code from which a command to change something is about code.
+const MAYBE_CODE: f32 = 0.1;
+
+/// Returns true if the words ask for a change of code, for a mode that cannot edit every file. `of_editors` is the probability of the
+/// modes that can. A mode that makes things of its own may get a command to change something that is no code.
+pub(crate) fn is_change_of_code(words: &[Word], mode: &str, of_editors: f32) -> bool {
+    let makes_things = PRODUCTS.iter().any(|(name, _)| *name == mode);
+    asks_for_change(words, mode) && (!makes_things || of_editors > MAYBE_CODE)
+}
+
+/// Returns true if the words ask for a change, seen from a mode that cannot edit every file: a verb of change as a command,
 /// and nothing that the mode makes as its object.
-pub(crate) fn asks_for_change(words: &[Word], mode: &str) -> bool {
+fn asks_for_change(words: &[Word], mode: &str) -> bool {
     let change = lexicon::bit("change");
     let products = PRODUCTS.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, classes)| classes);
     let products = products.iter().fold(0, |bits, class| bits | lexicon::bit(class));

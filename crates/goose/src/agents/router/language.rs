@@ -1,6 +1,6 @@
 //! Tells requests in English from others. The training examples are in English, so others go to the default agent.
 
-use super::words::Word;
+use super::{lexicon, words::Word};
 
 /// Frequent short words of English.
 const ENGLISH: &str = " the a an is are was were be been to of in on at for from with and or but not it its this that these those i you he she we they my your our me us them \
@@ -15,7 +15,7 @@ const OTHERS: &str = " der das und ist nicht ein eine einen einem einer ich du w
     el los las una unos unas y es no por para con sin sobre mi mis tu tus su sus nuestro nuestra este esta estos estas ese eso que qué cómo cuándo dónde cuál quién hay del al lo se yo \
     puedes haz hazme escribe crea añade favor porfa muy pero también solo \
     o os as um uma e é não em no na nos nas do da dos das para pra por com sem meu minha nosso nossa esse essa isso você eu qual quais como quando onde porque faz faça está mais \
-    il lo gli un'  uno e è non di del della dello dei delle per con su sul nel nella mio mia nostro nostra questo questa quello che chi cosa come quando dove perché sono fai fammi scrivi mi ci si più \
+    il lo gli un'  uno e è non di del della dello dei delle per con su sul nel nella mio mia nostro nostra questo questa quello che chi cosa come quando dove perché sono fai fammi scrivi più \
     de het een en niet ik jij je wij we jullie zij mijn ons onze deze dit dat die wat hoe waarom wanneer waar voor met op van naar uit bij als maar ook nog kun kan maak schrijf zet \
     jest nie to na w z do się że i oraz dla po od ten ta te tego mi mój moja nasz nasza co jak kiedy gdzie dlaczego kto czy proszę napisz zrób jest są \
     ve bir bu şu için ile ne nasıl neden kim nerede mi mı mu mü değil çok daha var yok bana benim bizim lütfen yap yaz \
@@ -49,13 +49,15 @@ pub(crate) fn is_foreign(text: &str, words: &[Word], is_known: impl Fn(&Word) ->
             (false, true) => foreign += 1.0,
             (true, true) => {}
             (false, false) if !word.shown.is_ascii() => foreign += 0.7,
+            // Names of techniques are the same in all languages.
+            (false, false) if lexicon::classes(&word.stem) & lexicon::technical() != 0 => {}
             (false, false) if is_known(word) => english += 0.6,
-            (false, false) if word.shown.bytes().all(|byte| byte.is_ascii_alphabetic()) => foreign += 0.1,
+            (false, false) if word.shown.bytes().all(|byte| byte.is_ascii_alphabetic()) => foreign += 0.3,
             (false, false) => {}
         }
     }
-    let _ = marked;
-    foreign > english * 1.2 && foreign >= 0.7
+    let is_marked = marked * 12 > latin;
+    foreign > english && (foreign >= 0.8 || is_marked)
 }
 
 fn holds(list: &str, word: &str) -> bool {

@@ -45,3 +45,16 @@ pub(crate) fn classes(stem: &str) -> u64 {
 pub(crate) fn bit(class: &str) -> u64 {
     names().iter().position(|name| *name == class).map_or(0, |at| 1 << at)
 }
+
+/// Returns true for a verb or question word that requests begin with.
+pub(crate) fn is_verb(stem: &str) -> bool {
+    let verbs = ["change", "make", "write", "look", "do", "plan", "ask"];
+    classes(stem) & verbs.iter().fold(0, |bits, class| bits | bit(class)) != 0
+}
+
+/// The classes of names that are the same in all languages.
+pub(crate) fn technical() -> u64 {
+    ["front_tech", "back_tech", "lang", "infra", "test_tool", "ops", "git"]
+        .iter()
+        .fold(0, |bits, class| bits | bit(class))
+}

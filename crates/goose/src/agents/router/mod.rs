@@ -6,6 +6,7 @@
 //! the order.
 
 mod classifier;
+mod cuts;
 mod decision;
 mod features;
 mod intent;
@@ -13,6 +14,7 @@ mod language;
 mod lexicon;
 mod needs;
 mod own_agents;
+mod phrases;
 mod pieces;
 mod splitter;
 mod words;
@@ -25,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::decision::SURE;
 use self::{
     classifier::{COUNT, DEFAULT, LABELS, Weights},
-    decision::{Ability, decide, quoted},
+    decision::{Ability, Decision, decide, quoted},
     splitter::{Choice, split},
     words::words,
 };
@@ -107,7 +109,7 @@ pub struct Router<'a> {
 struct Chosen<'a> {
     agent: &'a str,
     mode: &'a str,
-    confidence: f32,
+    choice: Choice,
     reason: String,
 }
 
@@ -120,7 +122,7 @@ impl<'a> Router<'a> {
     /// The route of a request.
     pub fn route(&self, text: &str) -> Route {
         let abilities = self.abilities();
-        let parts = split(text, |piece| choice(&self.choose(&abilities, piece)));
+        let parts = split(text, |piece| self.choose(&abilities, piece).choice);
         let chosen: Vec<Chosen<'_>> = parts.iter().map(|part| self.choose(&abilities, part.text)).collect();
         let tasks = parts.iter().zip(&chosen).enumerate().map(|(at, (part, chosen))| RoutedTask {
             id: (at + 1).to_string(),
@@ -130,7 +132,7 @@ impl<'a> Router<'a> {
             needs: part.needs.iter().map(|needed| (needed + 1).to_string()).collect(),
         });
         let tasks: Vec<RoutedTask> = tasks.collect();
-        let confidence = chosen.iter().map(|chosen| chosen.confidence).fold(1.0, f32::min);
+        let confidence = chosen.iter().map(|chosen| chosen.choice.confidence).fold(1.0, f32::min);
         let reasons: Vec<String> = chosen.iter().map(|chosen| chosen.reason.clone()).collect();
         let (agent, mode) = chosen
             .first()
@@ -160,24 +162,22 @@ impl<'a> Router<'a> {
 
     fn choose(&self, abilities: &[Ability; COUNT], text: &str) -> Chosen<'a> {
         let words = words(text);
-        let decision = decide(&Weights::new(WEIGHTS), abilities, text, &words);
+        let Decision { label, confidence, strongest, probabilities, reason } =
+            decide(&Weights::new(WEIGHTS), abilities, text, &words);
         match own_agents::best(self.catalog, &words) {
-            Some(own) if own.confidence >= decision.strongest && own.confidence >= own_agents::SURE => {
+            Some(own) if own.confidence >= strongest => {
                 let reason = format!("{} matches the purpose of {}", quoted(&own.words), own.agent);
-                Chosen { agent: own.agent, mode: own.mode, confidence: own.confidence, reason }
+                let mode = COUNT + own.place;
+                let choice = Choice { mode, confidence: own.confidence, probabilities, is_default: false };
+                Chosen { agent: own.agent, mode: own.mode, choice, reason }
             }
             _ => {
-                let (agent, mode) = LABELS[decision.label];
-                Chosen { agent, mode, confidence: decision.confidence, reason: decision.reason }
+                let (agent, mode) = LABELS[label];
+                let choice = Choice { mode: label, confidence, probabilities, is_default: label == DEFAULT };
+                Chosen { agent, mode, choice, reason }
             }
         }
     }
-}
-
-fn choice(chosen: &Chosen<'_>) -> Choice {
-    let is_default = (chosen.agent, chosen.mode) == LABELS[DEFAULT];
-    let mode = features::word_hash(&[chosen.agent, chosen.mode].join("/")) as usize;
-    Choice { mode, confidence: chosen.confidence, is_default }
 }
 
 /// Returns true if a mode may edit any file.

@@ -6,84 +6,99 @@ use super::{
     lexicon,
     words::{Word, words},
 };
-use crate::agents::catalog::{AgentCatalog, AgentOrigin};
+use crate::agents::{
+    catalog::{AgentCatalog, AgentOrigin},
+    manifest::{AgentManifest, AgentMode},
+};
 
 /// The confidence that a match must have.
-pub(crate) const SURE: f32 = 0.5;
+const SURE: f32 = 0.5;
 
-/// Matching words of a request weigh up to this much together when one of two more would hardly add.
-const ENOUGH: f32 = 3.0;
+/// The highest confidence of a match: words alone do not make certain.
+const MOST: f32 = 0.95;
 
-/// A mode of an agent that does not come with goose, and how well a request matches it.
+/// Weight of words from a description; those from a name, a capability and `when_to_use` weigh 1.
+const OF_DESCRIPTION: f32 = 0.8;
+
+/// The most words of an agent's texts that are compared.
+const MAX_WORDS: usize = 400;
+
+/// A mode of an agent that does not come with goose, for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OwnMatch<'a> {
     pub(crate) agent: &'a str,
     pub(crate) mode: &'a str,
+    /// Its place among all such modes.
+    pub(crate) place: usize,
     pub(crate) confidence: f32,
     /// The words that matched.
     pub(crate) words: Vec<String>,
 }
 
-/// The best match among the agents that do not come with goose.
+/// The best match among the agents that do not come with goose, if it is sure enough.
 pub(crate) fn best<'a>(catalog: &'a AgentCatalog, request: &[Word]) -> Option<OwnMatch<'a>> {
     let own = catalog.agents.iter().filter(|entry| entry.origin != AgentOrigin::Builtin);
-    let modes = own.flat_map(|entry| entry.manifest.modes.iter().map(move |mode| (entry, mode)));
-    let matches = modes.map(|(entry, mode)| {
-        let manifest = &entry.manifest;
-        let mut about: HashMap<String, f32> = HashMap::new();
-        let mut add = |text: &str, weight: f32| {
-            for word in words(text) {
-                let known = about.entry(word.stem).or_default();
-                *known = known.max(weight);
-            }
-        };
-        add(&manifest.name, 1.0);
-        add(&mode.slug, 1.0);
-        add(&manifest.description, 0.8);
-        add(&mode.description, 0.8);
-        for capability in &manifest.metadata.capabilities {
-            add(&capability.name, 1.0);
-            add(&capability.description, 0.8);
-        }
-        add(&mode.when_to_use, 1.0);
-        let mut matched: Vec<String> = Vec::new();
-        let mut sum = 0.0;
-        for word in request {
-            let weight = about.remove(&word.stem).unwrap_or_default() * importance(word);
-            if weight > 0.0 {
-                sum += weight;
-                matched.push(word.shown.clone());
-            }
-        }
-        let confidence = 0.97 * (1.0 - (-sum * ENOUGH / 2.5_f32).exp());
-        OwnMatch { agent: &manifest.name, mode: &mode.slug, confidence, words: matched }
+    let modes = own.flat_map(|entry| entry.manifest.modes.iter().map(|mode| (&*entry.manifest, mode)));
+    let matches = modes.enumerate().map(|(place, (manifest, mode))| {
+        let (confidence, words) = compare(texts(manifest, mode), request);
+        OwnMatch { agent: &manifest.name, mode: &mode.slug, place, confidence, words }
     });
-    matches.max_by(|one, two| one.confidence.total_cmp(&two.confidence))
+    matches.filter(|own| own.confidence >= SURE).max_by(|one, two| one.confidence.total_cmp(&two.confidence))
 }
 
-/// The weight of a word: names and rare words say most, words that stand in every request nothing.
+/// The texts that say what a mode is for, each with its weight.
+fn texts<'a>(manifest: &'a AgentManifest, mode: &'a AgentMode) -> Vec<(&'a str, f32)> {
+    let mut texts = vec![
+        (mode.when_to_use.as_str(), 1.0),
+        (manifest.name.as_str(), 1.0),
+        (mode.slug.as_str(), 1.0),
+        (manifest.description.as_str(), OF_DESCRIPTION),
+        (mode.description.as_str(), OF_DESCRIPTION),
+    ];
+    for capability in &manifest.metadata.capabilities {
+        texts.extend([(capability.name.as_str(), 1.0), (capability.description.as_str(), OF_DESCRIPTION)]);
+    }
+    texts
+}
+
+/// The confidence that a request is for a mode, and the words that both have.
+fn compare(texts: Vec<(&str, f32)>, request: &[Word]) -> (f32, Vec<String>) {
+    let mut about: HashMap<String, f32> = HashMap::new();
+    for (text, weight) in texts {
+        for word in words(text).into_iter().take(MAX_WORDS) {
+            let known = about.entry(word.stem).or_default();
+            *known = known.max(weight);
+        }
+    }
+    let (mut sum, mut shared) = (0.0, Vec::new());
+    for word in request {
+        // Each word counts once.
+        let weight = about.remove(&word.stem).unwrap_or_default() * importance(word);
+        if weight > 0.0 {
+            sum += weight;
+            shared.push(word.shown.clone());
+        }
+    }
+    (MOST * (1.0 - (-sum).exp()), shared)
+}
+
+/// The weight of a word: two words that few requests have are enough, words that many requests have say little.
 fn importance(word: &Word) -> f32 {
-    let frequent = lexicon::bit("polite")
-        | lexicon::bit("ask")
-        | lexicon::bit("negated")
-        | lexicon::bit("do")
-        | lexicon::bit("make")
-        | lexicon::bit("write")
-        | lexicon::bit("change")
-        | lexicon::bit("look")
-        | lexicon::bit("mine");
+    const COMMON: [&str; 9] = ["polite", "ask", "negated", "do", "make", "write", "change", "look", "mine"];
     let classes = lexicon::classes(&word.stem);
+    let common = COMMON.iter().fold(0, |bits, class| bits | lexicon::bit(class));
     if word.stem.starts_with('<') || word.shown.len() < 3 || FILLERS.contains(&word.shown.as_str()) {
         0.0
-    } else if classes & frequent != 0 {
+    } else if classes & common != 0 {
         0.05
     } else if classes != 0 {
         0.4
     } else {
-        0.7
+        0.85
     }
 }
 
+/// Words that say nothing about what an agent is for.
 const FILLERS: &[&str] = &[
     "the",
     "and",
@@ -144,4 +159,27 @@ const FILLERS: &[&str] = &[
     "question",
     "tasks",
     "task",
+    "main",
+    "his",
+    "her",
+    "very",
+    "only",
+    "each",
+    "every",
+    "between",
+    "over",
+    "under",
+    "after",
+    "before",
+    "just",
+    "now",
+    "main",
+    "anything",
+    "everything",
+    "something",
+    "people",
+    "person",
+    "time",
+    "way",
+    "good",
 ];

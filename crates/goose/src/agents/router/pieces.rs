@@ -2,11 +2,16 @@
 
 use std::ops::Range;
 
+use super::{cuts::cuts, phrases};
+
 /// The longest request that is cut, in bytes. In a longer one most is pasted.
 const MAX_TEXT_BYTES: usize = 4_000;
 
 /// The most pieces that are looked at.
 const MAX_PIECES: usize = 40;
+
+/// The fewest words of a clause after "once" that names work.
+const LEAST_WORK_WORDS: usize = 4;
 
 /// The link between a piece and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,170 +37,37 @@ pub(crate) struct Piece {
     pub(crate) whole: Range<usize>,
     /// Its place without them.
     pub(crate) core: Range<usize>,
+    /// The start of its main clause, after a clause such as "from the roadmap,".
+    pub(crate) main: usize,
     /// The link to the piece before.
     pub(crate) join: Join,
+    /// The link that its first words speak for, where it is an item.
+    pub(crate) spoken: Join,
 }
-
-/// Words that begin a piece and say that it comes after the one before. Longer ones first.
-const THEN: &[&str] = &[
-    "and after that's done",
-    "and once that's done",
-    "and when that's done",
-    "once that's done",
-    "once that is done",
-    "once it's done",
-    "once it is done",
-    "when that's done",
-    "when that is done",
-    "when it's done",
-    "when you're done",
-    "when done",
-    "once done",
-    "once you're done",
-    "once you have that",
-    "once that's in",
-    "once that works",
-    "once it works",
-    "once finished",
-    "when finished",
-    "when that works",
-    "after that's done",
-    "and after that",
-    "after that",
-    "and afterwards",
-    "afterwards",
-    "afterward",
-    "and then",
-    "then",
-    "and finally",
-    "finally",
-    "lastly",
-    "and lastly",
-    "next",
-    "and next",
-    "subsequently",
-    "and subsequently",
-    "after which",
-    "followed by",
-    "based on that",
-    "based on this",
-    "based on the result",
-    "based on the results",
-    "with that",
-    "from that",
-    "using that",
-    "and based on that",
-    "and once you know",
-    "and after you know",
-    "and when you have it",
-    "and based on this",
-    "following that",
-    "thereafter",
-    "second",
-    "third",
-    "and last",
-    "as a last step",
-    "to finish",
-    "as a next step",
-    "after this",
-    "and after this",
-    "if so",
-    "and if so",
-    "step two",
-    "step three",
-];
-
-/// Words that begin a piece and say that it is separate.
-const ALSO: &[&str] = &[
-    "and separately",
-    "separately",
-    "and also",
-    "also",
-    "and meanwhile",
-    "meanwhile",
-    "in the meantime",
-    "and in the meantime",
-    "and in parallel",
-    "in parallel",
-    "at the same time",
-    "and at the same time",
-    "unrelated",
-    "unrelatedly",
-    "on another note",
-    "on a different note",
-    "on a separate note",
-    "independently",
-    "and independently",
-    "independent of that",
-    "independently of that",
-    "besides",
-    "besides that",
-    "apart from that",
-    "additionally",
-    "and additionally",
-    "in addition",
-    "another thing",
-    "one more thing",
-    "oh and",
-    "oh, and",
-    "btw",
-    "and btw",
-    "by the way",
-    "and by the way",
-    "plus",
-    "and plus",
-    "while you're at it",
-    "while you are at it",
-    "as a separate task",
-    "as a separate thing",
-    "other thing",
-    "the other thing",
-    "secondly",
-    "thirdly",
-    "furthermore",
-    "moreover",
-    "too",
-    "while that runs",
-    "while that's running",
-    "on the side",
-    "and on the side",
-    "aside from that",
-    "different topic",
-    "new topic",
-    "different thing",
-    "something else",
-    "and one more thing",
-    "two",
-    "three",
-    "and, separately",
-    "and unrelated",
-    "completely unrelated",
-    "not related",
-];
-
-/// Words that begin the first piece and say that more follows.
-const FIRST: &[&str] = &["first of all", "firstly", "first", "to start", "to begin", "step one", "one"];
 
 /// Cuts a text at every place where a task could end.
 pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     if text.len() > MAX_TEXT_BYTES {
         return vec![whole(text)];
     }
-    let cuts = cuts(text);
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    let mut join = Join::First;
-    let ends = cuts.iter().copied().chain([Cut { end: text.len(), start: text.len(), join: Join::First }]);
-    for cut in ends {
-        if let Some(piece) = piece(text, start..cut.end, join) {
-            pieces.push(piece);
+    let mut pieces: Vec<Piece> = Vec::new();
+    let (mut start, mut join) = (0, Join::First);
+    for cut in cuts(text) {
+        let found = piece(text, start..cut.end, join);
+        (start, join) = (cut.start, cut.join);
+        match found {
+            // Words such as "after that," stand alone before a comma: they join what follows.
+            Some(piece) if piece.core.is_empty() => {
+                join = if cut.join == Join::Item { Join::Item } else { piece.spoken };
+            }
+            Some(piece) => pieces.push(piece),
+            None => {}
         }
-        start = cut.start;
-        join = cut.join;
     }
     pieces.truncate(MAX_PIECES);
-    if let Some(first) = pieces.first_mut() {
-        first.join = if first.join == Join::Item { Join::Item } else { Join::First };
+    join_leads(text, &mut pieces);
+    if let Some(first) = pieces.first_mut().filter(|first| first.join != Join::Item) {
+        first.join = Join::First;
     }
     if let Some(last) = pieces.last_mut() {
         let end = text.trim_end().len();
@@ -206,15 +78,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece> {
 }
 
 fn whole(text: &str) -> Piece {
-    Piece { whole: 0..text.len(), core: 0..text.len(), join: Join::First }
-}
-
-/// A place where a text could be cut: the end of a piece, and the start of the next.
-#[derive(Debug, Clone, Copy)]
-struct Cut {
-    end: usize,
-    start: usize,
-    join: Join,
+    Piece { whole: 0..text.len(), core: 0..text.len(), main: 0, join: Join::First, spoken: Join::First }
 }
 
 fn piece(text: &str, range: Range<usize>, join: Join) -> Option<Piece> {
@@ -223,207 +87,100 @@ fn piece(text: &str, range: Range<usize>, join: Join) -> Option<Piece> {
     if !inner.contains(char::is_alphanumeric) {
         return None;
     }
-    let (join, skipped) = leading_words(inner, join);
+    let (spoken, skipped) = leading_words(inner, join);
     let core = trimmed(text, whole.start + skipped..whole.end);
-    Some(Piece { whole, core, join })
+    // An item stays one, whatever its words.
+    let join = if join == Join::Item { join } else { spoken };
+    Some(Piece { whole, main: core.start, core, join, spoken })
 }
 
 /// The join that the first words of a piece speak for, and the length of these words.
 fn leading_words(piece: &str, join: Join) -> (Join, usize) {
     let lower = piece.to_ascii_lowercase();
-    for (words, spoken) in [(THEN, Join::Then), (ALSO, Join::Also), (FIRST, join)] {
-        let longest =
-            words.iter().filter(|words| begins_with_words(&lower, words)).max_by_key(|words| words.len());
-        if let Some(words) = longest {
-            let rest = piece.get(words.len()..).unwrap_or_default();
-            let skipped =
-                rest.len() - rest.trim_start_matches([',', ':', ' ', '-', '.', '—', '–', ')']).len();
-            if words.len() + skipped < piece.len() {
-                // An item of a list says with its words in which order it is done.
-                return (spoken, words.len() + skipped);
-            }
+    let signs = |length: usize| {
+        let rest = piece.get(length..).unwrap_or_default();
+        rest.len() - rest.trim_start_matches([',', ':', ' ', '-', '.', '—', '–', ')']).len()
+    };
+    let lists = [("then", Join::Then), ("also", Join::Also), ("first", join)];
+    let begun = lists
+        .into_iter()
+        .filter_map(|(name, spoken)| Some((phrases::beginning(name, &lower)?.len(), spoken)));
+    if let Some((length, spoken)) = begun.max_by_key(|(length, _)| *length) {
+        return (spoken, length + signs(length));
+    }
+    for name in ["counted", "tag"] {
+        let length = phrases::beginning(name, &lower).map_or(0, str::len);
+        if length > 0 && piece.get(length..).is_some_and(|rest| rest.starts_with([':', ')'])) {
+            let spoken = if join == Join::First { join } else { Join::Also };
+            return (spoken, length + signs(length));
         }
+    }
+    let end = lower.trim_end_matches(['.', '!']);
+    if phrases::list("ends_then")
+        .iter()
+        .any(|phrase| end.strip_suffix(phrase).is_some_and(|rest| rest.ends_with(' ')))
+    {
+        return (Join::Then, 0);
     }
     let skipped =
         ["and ", "& ", "+ "].iter().find(|word| lower.starts_with(**word)).map_or(0, |word| word.len());
     (join, skipped)
 }
 
-/// Returns true if a text in lower case begins with words, and a word ends there.
-pub(crate) fn begins_with_words(lower: &str, words: &str) -> bool {
-    lower.strip_prefix(words).is_some_and(|rest| {
-        !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '_' | '-'))
-    })
-}
-
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let Some(inner) = text.get(range.clone()) else { return range };
-    let start = range.start
-        + (inner.len()
-            - inner.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';')).len());
-    let end =
-        range.start + inner.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';')).len();
+    let is_edge = |c: char| c.is_whitespace() || matches!(c, ',' | ';');
+    let start = range.start + (inner.len() - inner.trim_start_matches(is_edge).len());
+    let end = range.start + inner.trim_end_matches(is_edge).len();
     start.min(end)..end
 }
 
-/// All places where the text could be cut, in order.
-fn cuts(text: &str) -> Vec<Cut> {
-    let shielded = shielded(text);
-    let mut cuts = Vec::new();
-    let mut lists = Lists::default();
-    for (at, c) in text.char_indices() {
-        if shielded.get(at).copied().unwrap_or(false) {
+/// Joins clauses such as "in the timer app," to what follows them. What follows "once X is done," comes after X.
+fn join_leads(text: &str, pieces: &mut Vec<Piece>) {
+    let mut at = 0;
+    while at + 1 < pieces.len() {
+        let (lead, next) = (pieces[at].clone(), pieces[at + 1].clone());
+        let lower = text.get(lead.core.clone()).unwrap_or_default().to_ascii_lowercase();
+        let between = text.get(lead.whole.end..next.whole.start).unwrap_or_default();
+        let is_lead = between.starts_with(',') && phrases::beginning("lead", &lower).is_some();
+        let is_empty = phrases::list("interjection").contains(&lower.trim_end_matches(['!', '.', ':']));
+        if is_lead && next.join == Join::Clause && work_after(&lower).is_some() {
+            let content = work_after(&lower).unwrap_or_default();
+            pieces[at].core.start = lead.core.end - content.len();
+            pieces[at].main = pieces[at].core.start;
+            pieces[at + 1].join = Join::Then;
+        } else if is_empty && next.join != Join::Item {
+            let join = if matches!(next.join, Join::Then | Join::Also) { next.join } else { lead.join };
+            let join = if lower.contains("oh") { Join::Also } else { join };
+            pieces[at + 1] = Piece { whole: lead.whole.start..next.whole.end, join, ..next };
+            pieces.remove(at);
             continue;
+        } else if is_lead && next.join == Join::Clause && lead.join != Join::Item {
+            let join = lead_join(&lower, lead.join);
+            let (whole, core) = (lead.whole.start..next.whole.end, lead.core.start..next.core.end);
+            let main = if join == lead.join { core.start } else { next.core.start };
+            pieces[at + 1] = Piece { whole, core, main, join, spoken: join };
+            pieces.remove(at);
         }
-        let rest = text.get(at..).unwrap_or_default();
-        let before = text.get(..at).unwrap_or_default();
-        let at_line_start = before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty());
-        if let Some(length) = lists.item(rest, before, at_line_start) {
-            cuts.push(Cut { end: at, start: at + length, join: Join::Item });
-            continue;
-        }
-        let after = at + c.len_utf8();
-        let next = text.get(after..).unwrap_or_default();
-        match c {
-            '\n' => cuts.push(Cut { end: at, start: after, join: Join::Sentence }),
-            ';' => cuts.push(Cut { end: at, start: after, join: Join::Sentence }),
-            '.' | '!' | '?' if next.starts_with(char::is_whitespace) && !is_abbreviation(before) => {
-                cuts.push(Cut { end: after, start: after, join: Join::Sentence });
-            }
-            ',' if next.starts_with(' ') => cuts.push(Cut { end: at, start: after, join: Join::Clause }),
-            ' ' if [" and ", " & ", " + ", " plus ", " then ", " while ", " but "]
-                .iter()
-                .any(|word| starts_with_ignoring_case(rest, word)) =>
-            {
-                cuts.push(Cut { end: at, start: after, join: Join::Clause });
-            }
-            ' ' if [" - ", " – ", " — "].iter().any(|dash| rest.starts_with(dash)) => {
-                cuts.push(Cut {
-                    end: at,
-                    start: at + rest.chars().take(3).map(char::len_utf8).sum::<usize>(),
-                    join: Join::Clause,
-                });
-            }
-            _ => {}
-        }
-    }
-    if lists.count < 2 {
-        for cut in &mut cuts {
-            if cut.join == Join::Item {
-                cut.join = Join::Sentence;
-            }
-        }
-    }
-    cuts
-}
-
-fn starts_with_ignoring_case(text: &str, lower: &str) -> bool {
-    text.get(..lower.len()).is_some_and(|start| start.eq_ignore_ascii_case(lower))
-}
-
-fn is_abbreviation(before: &str) -> bool {
-    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let word = word.trim_start_matches('(').to_ascii_lowercase();
-    matches!(
-        word.as_str(),
-        "e.g"
-            | "i.e"
-            | "vs"
-            | "etc"
-            | "approx"
-            | "no"
-            | "nr"
-            | "dr"
-            | "mr"
-            | "mrs"
-            | "ms"
-            | "st"
-            | "resp"
-            | "incl"
-    ) || word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Items of lists: each begins with the number or letter after the one before, or with the same bullet.
-#[derive(Default)]
-struct Lists {
-    count: usize,
-}
-
-impl Lists {
-    /// The length of the sign that begins an item here.
-    fn item(&mut self, rest: &str, before: &str, at_line_start: bool) -> Option<usize> {
-        if !(before.is_empty() || before.ends_with(char::is_whitespace)) {
-            return None;
-        }
-        let length = match at_line_start {
-            true => bullet(rest).or_else(|| numbered(rest, None)),
-            false => numbered(rest, Some(self.count + 1)),
-        }?;
-        self.count += 1;
-        Some(length)
+        at += 1;
     }
 }
 
-fn bullet(rest: &str) -> Option<usize> {
-    let sign =
-        ["- [ ] ", "* [ ] ", "- ", "* ", "• ", "– ", "+ "].iter().find(|sign| rest.starts_with(**sign))?;
-    Some(sign.len())
-}
-
-/// The length of a number or letter with a sign after it, such as `2.`, `(2)`, `b)`. Inside of a line, it must be the expected one.
-fn numbered(rest: &str, expected: Option<usize>) -> Option<usize> {
-    let opened = usize::from(rest.starts_with('('));
-    let rest = rest.get(opened..)?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let (value, length) = match digits {
-        0 => {
-            let letter = rest.bytes().next().filter(u8::is_ascii_lowercase)?;
-            (usize::from(letter - b'a') + 1, 1)
-        }
-        1 | 2 => (rest.get(..digits)?.parse().ok()?, digits),
-        _ => return None,
-    };
-    let sign = rest.get(length..)?.chars().next()?;
-    let is_sign =
-        sign == ')' || (sign == '.' && digits > 0) || (sign == ':' && digits > 0 && expected.is_none());
-    let has_space = rest.get(length + 1..)?.starts_with(' ');
-    let fits = expected.is_none_or(|expected| expected == value);
-    (is_sign && has_space && fits && value > 0).then_some(opened + length + 1)
-}
-
-/// Places that are never cut: in quotes, in brackets, in code.
-fn shielded(text: &str) -> Vec<bool> {
-    let mut shielded = vec![false; text.len()];
-    let mut open: Option<(usize, char)> = None;
-    let mut last = ' ';
-    for (at, c) in text.char_indices() {
-        match open {
-            Some((start, close)) if c == close => {
-                shielded.get_mut(start..at).into_iter().flatten().for_each(|place| *place = true);
-                open = None;
-            }
-            Some((start, _)) if at - start > 1_500 => open = None,
-            Some(_) => {}
-            None => {
-                let begins = !last.is_alphanumeric();
-                open = match c {
-                    '"' => Some((at, '"')),
-                    '“' => Some((at, '”')),
-                    '`' => Some((at, '`')),
-                    '(' if begins && is_long_bracket(text, at) => Some((at, ')')),
-                    '[' => Some((at, ']')),
-                    '{' => Some((at, '}')),
-                    '\'' if begins => Some((at, '\'')),
-                    _ => None,
-                };
-            }
-        }
-        last = c;
+/// The join of a task that begins with a clause of its own.
+fn lead_join(lower: &str, join: Join) -> Join {
+    match join {
+        Join::Sentence | Join::Clause if phrases::beginning("lead_then", lower).is_some() => Join::Then,
+        Join::Sentence | Join::Clause if phrases::beginning("lead_also", lower).is_some() => Join::Also,
+        join => join,
     }
-    shielded
 }
 
-/// Returns true for a bracket that holds words, not the number of an item.
-fn is_long_bracket(text: &str, at: usize) -> bool {
-    text.get(at + 1..).and_then(|rest| rest.find(')')).is_some_and(|length| length > 2)
+/// The clause after "once" or "as soon as" if it names work, unlike "that is done".
+fn work_after(lower: &str) -> Option<&str> {
+    let word = phrases::beginning("before", lower)?;
+    let clause = lower.get(word.len()..)?.trim_start();
+    let first = clause.split_whitespace().next()?;
+    let is_pronoun = phrases::has("continues", first)
+        || matches!(first, "that's" | "it's" | "you" | "you're" | "you've" | "done" | "i" | "we");
+    (!is_pronoun && clause.split_whitespace().count() >= LEAST_WORK_WORDS).then_some(clause)
 }

@@ -1,19 +1,41 @@
-use super::*;
+use std::{path::PathBuf, sync::Arc};
 
-fn builtin() -> AgentCatalog {
-    AgentCatalog::builtin()
+use super::*;
+use crate::agents::{
+    catalog::CatalogEntry,
+    manifest::{AgentManifest, Capability},
+};
+
+const TRAINING: &str = include_str!("training.tsv");
+
+fn route(text: &str) -> Route {
+    Router::new(&AgentCatalog::builtin()).route(text)
 }
 
 fn mode_of(text: &str) -> String {
-    let catalog = builtin();
-    let route = Router::new(&catalog).route(text);
+    let route = route(text);
     format!("{}/{}", route.agent, route.mode)
+}
+
+/// The modes and needs of the tasks of a request.
+fn tasks_of(text: &str) -> Vec<(String, Vec<String>)> {
+    route(text).tasks.into_iter().map(|task| (task.mode, task.needs)).collect()
+}
+
+fn own_agent(name: &str, when_to_use: &str, capability: &str) -> AgentCatalog {
+    let mode =
+        AgentMode { slug: "main".to_owned(), when_to_use: when_to_use.to_owned(), ..AgentMode::default() };
+    let mut manifest = AgentManifest { name: name.to_owned(), modes: vec![mode], ..AgentManifest::default() };
+    manifest.metadata.capabilities = vec![Capability::from(capability)];
+    let mut catalog = AgentCatalog::builtin();
+    let origin = AgentOrigin::User(PathBuf::from("own.yaml"));
+    catalog.agents.push(CatalogEntry { manifest: Arc::new(manifest), origin });
+    catalog
 }
 
 #[test]
 fn reason_names_words_of_the_request() {
-    let catalog = builtin();
-    let route = Router::new(&catalog).route("write playwright tests for the checkout");
+    let route = route("write playwright tests for the checkout");
     assert_eq!((route.agent.as_str(), route.mode.as_str()), ("coding-agent", "qa"));
     assert!(
         route.reason.contains("\"tests\"") || route.reason.contains("\"playwright\""),
@@ -23,19 +45,186 @@ fn reason_names_words_of_the_request() {
 }
 
 #[test]
-fn hostile_texts_go_to_the_default_agent() {
-    for text in [
-        "",
-        "   \n\t ",
-        "🦆🦆🦆 🎉",
-        "\u{0}\u{1}\u{7f}\u{1b}[31m",
-        "\u{202e}\u{200f}אבג שלום",
-        "((((((",
-        "- \n- \n- ",
-    ] {
-        assert_eq!(mode_of(text), "goose-agent/assistant", "{text:?}");
+fn plain_questions_stay_with_the_default_agent() {
+    for text in ["what is the capital of Peru?", "hi", "thanks!", "rename the photos in this folder by date"]
+    {
+        assert_eq!(mode_of(text), "goose-agent/assistant", "{text}");
     }
-    let long = "ä1 - b. and then 2) ".repeat(60_000);
-    let route = Router::new(&builtin()).route(&long).tasks.len();
-    assert_eq!(route, 1);
+}
+
+#[test]
+fn requests_find_their_modes() {
+    for (text, mode) in [
+        ("the login button overlaps the logo on small screens, fix the css", "coding-agent/frontend"),
+        ("add a DELETE endpoint for invoices to the API", "coding-agent/backend"),
+        ("are there any hard coded credentials in this repository?", "coding-agent/security"),
+        ("write an ADR about choosing Kafka over RabbitMQ", "coding-agent/architect"),
+        ("draft user stories with acceptance criteria for the shopping cart", "coding-agent/pm"),
+        ("pods are in CrashLoopBackOff since the last rollout, find out why", "coding-agent/sre"),
+        ("set up a GitHub Actions workflow that builds the Docker image", "coding-agent/devsecops"),
+        ("make me a little app that counts down to my birthday", "goose-agent/app_maker"),
+        ("turn this conversation into a recipe", "goose-agent/recipe_maker"),
+        ("write a plan for the migration, don't change anything yet", "goose-agent/planner"),
+    ] {
+        assert_eq!(mode_of(text), mode, "{text}");
+    }
+}
+
+#[test]
+fn hostile_texts_go_to_the_default_agent() {
+    let controls = "\u{0}\u{1}\u{7f}\u{1b}[31m";
+    for text in
+        ["", "   \n\t ", "🦆🦆🦆 🎉", controls, "\u{202e}\u{200f}אבג שלום", "((((((", "- \n- \n- ", "\"'`[{"]
+    {
+        assert_eq!(mode_of(text), "goose-agent/assistant", "{text:?}");
+        assert_eq!(route(text).tasks.len(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn a_megabyte_is_one_task_with_all_its_words() {
+    let long = "ä1 - b. and then 2) ".repeat(50_000);
+    let tasks = route(&long).tasks;
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0].text, long);
+}
+
+/// A mode that cannot edit every file never gets a request that the examples give to one that can.
+#[test]
+fn requests_to_change_code_never_reach_a_mode_that_cannot() {
+    let catalog = AgentCatalog::builtin();
+    let router = Router::new(&catalog);
+    let abilities = router.abilities();
+    let label =
+        |name: &str| LABELS.iter().position(|(agent, mode)| name.split_once('/') == Some((agent, mode)));
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for (name, text) in TRAINING.lines().filter_map(|line| line.split_once('\t')) {
+        let wanted = label(name).unwrap();
+        if wanted != DEFAULT && abilities[wanted] == Ability::Edits {
+            let chosen = router.choose(&abilities, text);
+            let found = label(&format!("{}/{}", chosen.agent, chosen.mode)).unwrap();
+            checked += 1;
+            if abilities[found] != Ability::Edits {
+                wrong.push(text);
+            }
+        }
+    }
+    assert!(checked > 500, "{checked}");
+    assert_eq!(wrong, Vec::<&str>::new());
+}
+
+#[test]
+fn findings_that_are_to_be_fixed_are_for_a_mode_that_edits() {
+    for text in [
+        "review the upload handler for vulnerabilities and fix them",
+        "fix the XSS in the comment template",
+        "close the SQL injection in search.php",
+        "patch the path traversal in the download endpoint",
+    ] {
+        let route = route(text);
+        assert_ne!(route.mode, "security", "{text}");
+    }
+}
+
+#[test]
+fn the_specialist_mode_is_never_chosen() {
+    let texts = [
+        "a part of a larger task that can be done on its own",
+        "be a specialist",
+        "one task of another agent",
+    ];
+    for text in texts {
+        assert_ne!(route(text).mode, goose_agent::SPECIALIST, "{text}");
+    }
+}
+
+#[test]
+fn requests_for_subagents_without_an_orchestrator_go_to_the_default_agent() {
+    let mut catalog = AgentCatalog::builtin();
+    catalog.agents.retain(|entry| entry.manifest.name != "orchestrator");
+    let route = Router::new(&catalog).route("use two subagents to compare the libraries");
+    assert_eq!((route.agent.as_str(), route.mode.as_str()), ("goose-agent", "assistant"));
+}
+
+#[test]
+fn other_languages_go_to_the_default_agent() {
+    for text in [
+        "Schreib bitte Tests für das Modul mit den Rechnungen",
+        "corrige el error en el formulario de registro",
+        "ログイン画面のバグを直してください",
+        "сделай ревью безопасности модуля авторизации",
+    ] {
+        assert_eq!(mode_of(text), "goose-agent/assistant", "{text}");
+    }
+}
+
+#[test]
+fn own_agents_are_found_by_what_they_are_for() {
+    let catalog = own_agent("tax-helper", "Tax returns, deductions, payroll and VAT filings.", "bookkeeping");
+    let router = Router::new(&catalog);
+    let found = router.route("prepare the VAT filings and payroll for March");
+    assert_eq!(found.agent, "tax-helper");
+    assert!(found.reason.contains("\"payroll\""), "{}", found.reason);
+    assert_eq!(router.route("do my bookkeeping and the deductions").agent, "tax-helper");
+    assert_eq!(router.route("what is the capital of Peru?").agent, "goose-agent");
+    assert_eq!(router.route("fix the null pointer in OrderService.java").agent, "coding-agent");
+}
+
+#[test]
+fn unsure_means_the_default_agent() {
+    let route = route("quux frobnicate blarg");
+    assert_eq!((route.agent.as_str(), route.mode.as_str()), ("goose-agent", "assistant"));
+}
+
+#[test]
+fn a_chain_keeps_its_order() {
+    let tasks = tasks_of("fix the crash in parser.rs and then write a regression test for it");
+    assert_eq!(tasks, [("backend".to_owned(), vec![]), ("qa".to_owned(), vec!["1".to_owned()])]);
+}
+
+#[test]
+fn list_items_for_different_modes_are_tasks() {
+    let tasks = tasks_of(
+        "1. add a Dockerfile for the worker\n2. draft the release notes for 2.0\n3. what does EPIPE mean?",
+    );
+    let modes: Vec<&str> = tasks.iter().map(|(mode, _)| mode.as_str()).collect();
+    assert_eq!(modes, ["devsecops", "pm", "assistant"]);
+    assert!(tasks.iter().all(|(_, needs)| needs.is_empty()), "{tasks:?}");
+}
+
+#[test]
+fn work_after_once_needs_the_work_before() {
+    let tasks = tasks_of("once the /export endpoint streams its rows, hook the progress bar in the UI to it");
+    assert_eq!(tasks, [("backend".to_owned(), vec![]), ("frontend".to_owned(), vec!["1".to_owned()])]);
+}
+
+#[test]
+fn separate_work_needs_nothing() {
+    let tasks = tasks_of("Make the login button blue. Also our Dockerfile runs as root, change that.");
+    assert_eq!(tasks, [("frontend".to_owned(), vec![]), ("devsecops".to_owned(), vec![])]);
+}
+
+#[test]
+fn steps_of_one_job_stay_whole() {
+    for text in [
+        "read notes.md and summarize it",
+        "find and fix the off-by-one in pager.c and list.c",
+        "add a phone field to the customer model, the form and the api docs",
+        "the button should be 1) blue 2) rounded 3) disabled while loading",
+        "Thanks for earlier, that was great. Now, about the parser: it should skip blank lines.",
+        "translate this: \"First build it. Then write tests for it.\"",
+    ] {
+        assert_eq!(route(text).tasks.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn needs_name_earlier_tasks_only() {
+    for line in TRAINING.lines().step_by(7) {
+        let text = line.replace('\t', ". Then ");
+        for (at, task) in route(&text).tasks.iter().enumerate() {
+            assert_eq!(task.id, (at + 1).to_string());
+            assert!(task.needs.iter().all(|id| id.parse::<usize>().is_ok_and(|id| id <= at)), "{text}");
+        }
+    }
 }

@@ -159,7 +159,7 @@ impl Limit {
     /// The limit `key = value`.
     pub(crate) fn new(key: &Ident, value: Expr) -> syn::Result<Self> {
         let kind = KINDS.iter().find(|kind| key == kind.key);
-        let kind = kind.ok_or_else(|| syn::Error::new(key.span(), "this is no limit"))?;
+        let kind = kind.ok_or_else(|| syn::Error::new(key.span(), "this is not a limit"))?;
         kind.given.check(&value)?;
         Ok(Self { key: key.clone(), kind, value })
     }

@@ -342,7 +342,7 @@ impl KitchenSink {
         self.entered() >= 1000
     }
 
-    /// Records many things at once, without giving anybody time to read them.
+    /// Records many entries at once, faster than they can be read.
     #[tool]
     fn chatter(&self, times: u32, context: &CallContext) {
         self.enter();

@@ -163,7 +163,7 @@ impl Drop for Terminal {
 /// Shows on the screen what the program writes, until it closes the terminal.
 fn follow(pty: &Pty, screen: &Mutex<Parser>) {
     let mut bytes = [0; 4096];
-    // A pseudo-terminal that nobody holds gives an error.
+    // Reading from a pseudo-terminal without a holder is an error.
     let mut output = pty;
     while let Ok(read) = output.read(&mut bytes) {
         if read == 0 {

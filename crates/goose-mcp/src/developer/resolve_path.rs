@@ -82,7 +82,7 @@ fn absolute(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<PathB
     }
     if given.is_empty() || given.len() > MAX_PATH_BYTES {
         return Err(ToolError::ExecutionError(format!(
-            "This is no path: {:?}. Give the path of a file or folder, relative to the working folder or absolute.",
+            "This is not a path: {:?}. Give the path of a file or folder, relative to the working folder or absolute.",
             given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
         )));
     }

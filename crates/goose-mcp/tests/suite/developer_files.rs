@@ -61,7 +61,7 @@ async fn what_is_there_instead_is_said() {
     assert!(desk.err("read", json!({ "path": "src" })).await.contains("Use `tree`"));
     let message = desk.err("read", json!({ "path": "src/lib.rs/x" })).await;
     assert!(message.contains("not a folder"), "{message}");
-    assert!(desk.err("read", json!({ "path": "" })).await.contains("no path"));
+    assert!(desk.err("read", json!({ "path": "" })).await.contains("not a path"));
 }
 
 #[tokio::test]

@@ -86,11 +86,11 @@ async fn places_that_do_not_fit_are_explained() {
         ("source/main.rs", &["read", "edit", "tree", "search", "analyze"], "has no `source`"),
         ("program", &["read"], "is not text"),
         ("program", &["edit"], "not a text file"),
-        ("program", &["analyze"], "no code that can be analyzed"),
+        ("program", &["analyze"], "cannot be analyzed"),
         ("large", &["read", "edit"], "is too large"),
         ("src\nmain.rs", &["read", "write", "edit", "tree", "search", "analyze"], "Give one path"),
         ("~/none", &["read", "edit", "tree", "search", "analyze"], "There is no"),
-        ("", &["read", "write", "edit", "tree", "search", "analyze"], "no path"),
+        ("", &["read", "write", "edit", "tree", "search", "analyze"], "not a path"),
     ];
     let begin = Instant::now();
     for (path, tools, expected) in table {
@@ -111,7 +111,7 @@ async fn a_named_file_is_searched_whatever_it_is() {
     let desk = furnished();
     let search = |path: &str| json!({ "pattern": "honk", "path": path });
     assert_eq!(desk.ok("search", search("wide.txt")).await, "wide.txt\n1:honk");
-    assert!(desk.ok("search", search("unmarked.txt")).await.contains("It is no text"));
+    assert!(desk.ok("search", search("unmarked.txt")).await.contains("It is not text"));
     assert_eq!(desk.ok("search", search("link.rs")).await, "No match in it.");
     let found = desk.ok("search", json!({ "pattern": "main", "path": "link.rs" })).await;
     assert_eq!(found, "link.rs\n1:fn main() {}");

@@ -68,7 +68,7 @@ impl Server {
         }
     }
 
-    /// Notes that nobody waits for a request any more.
+    /// Records that a request was cancelled.
     pub(super) fn cancel(&self, id: Value) {
         self.listeners.remove(&id);
         self.cancelled.note(id);
@@ -199,7 +199,7 @@ impl Listeners {
         listeners.retain(|listener| listener.subscription.as_ref() != Some(subscription));
     }
 
-    /// Says that the tools have changed; forgets those who are gone. Nobody is kept out while a slow one is told.
+    /// Announces that the tools have changed, and drops closed listeners. A slow listener does not block others.
     pub(super) fn tools_changed(&self) {
         let listeners = self.0.lock().clone();
         for gone in listeners.iter().filter(|listener| listener.tell().is_err()) {
@@ -226,7 +226,7 @@ impl Server {
         let granted = if wanted { json!({ "toolsListChanged": true }) } else { json!({}) };
         let params = json!({ "_meta": { SUBSCRIPTION_KEY: request.id }, "notifications": granted });
         let acknowledged = notification("notifications/subscriptions/acknowledged", params);
-        // Whoever has read that it is listening is told of the next change; nothing is told before.
+        // A listener gets changes only after it has read that it is subscribed.
         let _ = request.outlet.send(&mut |output| {
             if wanted {
                 self.listeners.add(Arc::clone(&request.outlet), Some(request.id.clone()));

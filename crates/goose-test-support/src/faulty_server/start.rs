@@ -42,7 +42,7 @@ pub(super) fn begin(options: &Options, arguments: &[String]) -> anyhow::Result<V
     if start.grandchildren { leave_grandchildren() } else { Ok(Vec::new()) }
 }
 
-/// Writes a line to standard error, where somebody may or may not read it.
+/// Writes a line to standard error, and ignores a failure.
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

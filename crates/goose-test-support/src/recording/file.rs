@@ -76,7 +76,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Writes the file as a whole: nobody ever sees a part of it.
+    /// Replaces the file atomically.
     pub(super) fn save(&self, file: &Path) -> ToolResult<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

@@ -76,6 +76,6 @@ impl Developer {
 fn not_understood(path: &str) -> ToolError {
     let languages = Grammar::names();
     ToolError::ExecutionError(format!(
-        "`{path}` is no code that can be analyzed (that is {languages}, up to 1 MiB, and not too broken). Use `read` or `search`."
+        "`{path}` cannot be analyzed (supported: {languages}, up to 1 MiB, without too many syntax errors). Use `read` or `search`."
     ))
 }

@@ -52,7 +52,7 @@ pub(super) struct Call {
 }
 
 impl Symbols {
-    /// Reads a file; nothing where it is no code that is understood, too large, or not fit for its parser.
+    /// Reads a file; returns nothing if its language is not supported, it is too large, or its parser rejects it.
     pub(super) fn from_file(root: &Root, file: &Path) -> Option<Self> {
         let grammar = Grammar::for_file(file)?;
         Self::from_code(grammar, &sanitize(grammar.name, &bytes(root, file)?)?)

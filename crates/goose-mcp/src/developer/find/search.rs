@@ -218,7 +218,7 @@ impl Hunt {
                 .to_owned()
         });
         if self.met_binary.load(Ordering::Relaxed) && self.root.folder().is_none() {
-            shown.push_str("[It is no text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
+            shown.push_str("[It is not text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
         } else if found.is_empty() && self.root.folder().is_none() {
             shown.push_str("No match in it.\n");
         } else if found.is_empty() {

@@ -35,7 +35,7 @@ impl Developer {
             let root = Root::open(&place, walk)?;
             let Some(folder) = root.folder() else {
                 return Err(ToolError::ExecutionError(format!(
-                    "`{}` is no folder. Use `read` to see what is in a file.",
+                    "`{}` is not a folder. Use `read` to see what is in a file.",
                     place.given
                 )));
             };

@@ -8,9 +8,9 @@ use crate::{escape, output::FAINT, stderr};
 
 /// Verbosity of messages about automatic choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub(crate) enum Verbosity {
     /// A line on standard error.
-    Aloud,
+    Normal,
     /// No messages: output is for programs, or only the answer is wanted.
     Quiet,
 }
@@ -33,9 +33,9 @@ pub(crate) async fn choose_if_unset(settings: &Settings) -> Option<Choice> {
 /// # Errors
 ///
 /// Fails if there is none; the error lists the ways to get one.
-pub(crate) async fn chosen(settings: &Settings, voice: Voice) -> anyhow::Result<ModelRef> {
+pub(crate) async fn chosen(settings: &Settings, verbosity: Verbosity) -> anyhow::Result<ModelRef> {
     let choice = choose(settings).await.ok_or_else(no_model)?;
-    if voice == Voice::Aloud {
+    if verbosity == Verbosity::Normal {
         stderr::line(format_args!("{FAINT}Using {}.{FAINT:#}", escape::line(&choice.to_string())));
     }
     Ok(choice.model)

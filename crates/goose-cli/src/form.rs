@@ -218,7 +218,7 @@ fn wanted_format(format: &str) -> String {
         "date" => "2026-07-28",
         _ => "2026-07-28T12:00:00Z",
     };
-    format!("That is no {format}. Give one like {example}.")
+    format!("That is not a valid {format}. Give one like {example}.")
 }
 
 fn is_date(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! The `goose` command. `cli` parses the command line, `commands` implements it.
 //!
 //! - `args`: arguments that commands share; `settings`: configuration for read-only commands; `selection`: the extensions
-//!   that a command works on; `supervise`: running and ending them;
+//!   that a command works on; `runtime`: running and ending them;
 //! - `choice`: the model if none is configured; `local`: local models;
 //! - `output`: standard output; `stderr`: standard error; `escape`: escaping of untrusted text; `wrap`: line breaks;
 //! - `terminal_caller`: the caller at the terminal; `prompts`: questions of servers; `form`: their fields;
@@ -18,11 +18,11 @@ mod form;
 mod local;
 mod output;
 mod prompts;
+mod runtime;
 mod selection;
 mod settings;
 mod signals;
 mod stderr;
-mod supervise;
 mod terminal;
 mod terminal_caller;
 mod wrap;

@@ -15,13 +15,13 @@ use url::Url;
 
 use crate::{escape, form::Field, stderr};
 
-/// What a person types to cancel the whole call.
+/// The answer that cancels the whole call.
 const CANCEL: &str = "!cancel";
 
 /// The longest answer that is read.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
-/// Where the person answers.
+/// The place where the user answers.
 #[async_trait]
 pub(crate) trait Keyboard: Send + Sync {
     /// Waits for it. Nobody else asks before the conversation is dropped.
@@ -90,7 +90,7 @@ async fn read_line() -> Option<String> {
     receiver.await.ok().flatten()
 }
 
-/// How a question ended before it was answered.
+/// The reason why a question was not answered.
 enum Ended {
     Declined,
     Cancelled,
@@ -168,7 +168,7 @@ async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, 
             return Ok(field.default.clone());
         }
         match field.read(&answer) {
-            Ok(_) if answer.is_empty() => with.tell("  An answer is needed."),
+            Ok(_) if answer.is_empty() => with.tell("  An answer is required."),
             Ok(value) => return Ok(Some(value)),
             Err(problem) => with.tell(&format!("  {}", escape::line(&problem))),
         }
@@ -179,7 +179,7 @@ async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -
     introduce(with, extension, message);
     with.tell(&format!("  {}", escape::line(url)));
     let Some(page) = web_page(url) else {
-        with.tell("That is no address of a web page, and so it is not opened.");
+        with.tell("That is not the address of a web page, so it is not opened.");
         return Err(Ended::Declined);
     };
     let prompt = format!("Open it in the browser? (yes or no, {CANCEL} cancels the call): ");

@@ -88,7 +88,7 @@ async fn a_form_is_asked_field_by_field() -> serde_json::Result<()> {
          (Ctrl-D declines, !cancel cancels the call)\n\
          \u{20} As friends say it\n\
          Your name (text): \n\
-         \u{20} An answer is needed.\n\
+         \u{20} An answer is required.\n\
          Your name (text): Ada\n\
          age (whole number from 1 to 150): old\n\
          \u{20} Give a whole number from 1 to 150.\n\

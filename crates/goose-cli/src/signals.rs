@@ -9,7 +9,7 @@ const BY_SIGNAL: u8 = 128;
 
 /// A signal that asks to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ExitSignal {
     /// Ctrl-C: cancels the current work.
     Interrupt,
     /// Ends the process.
@@ -18,7 +18,7 @@ pub(crate) enum Asked {
     HangUp,
 }
 
-impl Asked {
+impl ExitSignal {
     /// Returns the exit code for this signal.
     pub(crate) fn code(self) -> ExitCode {
         let number = match self {
@@ -62,11 +62,11 @@ impl Signals {
     /// # Errors
     ///
     /// Fails if signals can no longer be received.
-    pub(crate) async fn next(&mut self) -> io::Result<Asked> {
+    pub(crate) async fn next(&mut self) -> io::Result<ExitSignal> {
         let (received, asked) = tokio::select! {
-            received = self.interrupt.recv() => (received, Asked::Interrupt),
-            received = self.terminate.recv() => (received, Asked::Terminate),
-            received = self.hang_up.recv() => (received, Asked::HangUp),
+            received = self.interrupt.recv() => (received, ExitSignal::Interrupt),
+            received = self.terminate.recv() => (received, ExitSignal::Terminate),
+            received = self.hang_up.recv() => (received, ExitSignal::HangUp),
         };
         received.map(|()| asked).ok_or_else(|| io::Error::other("signals can no longer be received"))
     }
@@ -76,10 +76,10 @@ impl Signals {
     /// # Errors
     ///
     /// Fails if signals can no longer be received.
-    pub(crate) async fn unless_asked<T>(
+    pub(crate) async fn unless_signalled<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> io::Result<Result<T, Asked>> {
+    ) -> io::Result<Result<T, ExitSignal>> {
         tokio::select! {
             done = work => Ok(Ok(done)),
             asked = self.next() => asked.map(Err),
@@ -93,6 +93,6 @@ impl Signals {
 /// # Errors
 ///
 /// Fails if signals cannot be received.
-pub(crate) async fn asked_to_end() -> io::Result<ExitCode> {
+pub(crate) async fn wait_for_exit_signal() -> io::Result<ExitCode> {
     Ok(Signals::listen()?.next().await?.code())
 }

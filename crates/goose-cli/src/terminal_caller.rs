@@ -86,7 +86,7 @@ impl Caller for TerminalCaller {
                 let turn = self.keyboard.turn().await;
                 Ok(Answer::Elicited(prompts::elicit(&*turn, extension, question).await))
             }
-            _ => Err(ToolError::Denied("There is nobody at a terminal who could answer this.".to_owned())),
+            _ => Err(ToolError::Denied("There is no terminal to ask the user.".to_owned())),
         }
     }
 

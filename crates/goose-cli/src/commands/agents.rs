@@ -27,9 +27,9 @@ use crate::{
     args::JsonArgs,
     escape,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    runtime::{agent_manager, run_to_end},
     settings::{self, ConfigArgs},
     stderr,
-    supervise::{agent_manager, run_to_end},
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -75,7 +75,7 @@ pub(crate) enum AgentsCommand {
     Show {
         /// Name of the agent, such as 'coding-agent' or 'coding-agent/backend'
         agent: String,
-        /// Print the manifest as the Agent Communication Protocol has it
+        /// Print the manifest in the format of the Agent Communication Protocol
         #[arg(long)]
         acp: bool,
         #[command(flatten)]
@@ -85,7 +85,7 @@ pub(crate) enum AgentsCommand {
     Tools {
         /// Name of the agent
         agent: String,
-        /// Name of the mode; the first one without it
+        /// Name of the mode; the first one by default
         mode: Option<String>,
         #[command(flatten)]
         form: JsonArgs,
@@ -97,9 +97,9 @@ pub(crate) enum AgentsCommand {
         #[command(flatten)]
         form: JsonArgs,
     },
-    /// Check files with agents
+    /// Check agent files
     Validate {
-        /// The files
+        /// Files to check
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },

@@ -17,7 +17,7 @@ use crate::{
     args::{JsonArgs, ModelArgs},
     escape,
     output::{FAINT, NAME, Output},
-    supervise::run_to_end,
+    runtime::run_to_end,
 };
 
 pub(crate) const EXAMPLES: &str = "\

@@ -22,12 +22,12 @@ use serde_json::Value;
 use super::{explained, project, session::LoggedEntries};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
-    choice::{self, Voice},
+    choice::{self, Verbosity},
     escape,
     local::{self, Fetching},
     output::WARNING,
+    runtime::agent_manager,
     selection, stderr,
-    supervise::agent_manager,
     terminal::input::Input,
 };
 
@@ -41,7 +41,7 @@ pub(crate) const LEAVE_TIME: Duration = Duration::from_secs(2);
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 
 /// The conversation that the command line asks for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct SetupOptions<'a> {
     pub(crate) model: &'a ModelArgs,
     pub(crate) conversation: &'a ConversationArgs,
     pub(crate) which: &'a ExtensionArgs,
@@ -51,7 +51,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) schema: Option<&'a Path>,
     pub(crate) keep: Keep,
     /// Says whether the person is told what goose chooses.
-    pub(crate) voice: Voice,
+    pub(crate) verbosity: Verbosity,
 }
 
 /// Says whether the conversation is kept.
@@ -66,12 +66,12 @@ pub(crate) struct Assembled {
     pub(crate) exchange: Exchange,
     pub(crate) permissions: Arc<Permissions>,
     /// The earlier conversation, if it is resumed.
-    pub(crate) before: Option<Before>,
+    pub(crate) before: Option<EarlierSession>,
     agents: AgentManager,
 }
 
 /// The conversation as it was.
-pub(crate) struct Before {
+pub(crate) struct EarlierSession {
     pub(crate) summary: goose::session::SessionSummary,
     pub(crate) unfinished: bool,
     /// The number of steps that cannot be read.
@@ -102,7 +102,7 @@ impl Assembled {
 ///
 /// Returns an error that says what is missing or wrong, and what to do about it.
 pub(crate) async fn assemble(
-    wanted: Wanted<'_>,
+    setup: SetupOptions<'_>,
     paths: &Paths,
     input: &Arc<Input>,
 ) -> anyhow::Result<Assembled> {
@@ -110,9 +110,9 @@ pub(crate) async fn assemble(
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
     let store = SessionStore::at(SessionStore::file(paths));
     let (session, settings) =
-        tokio::join!(session(&store, &folder, &wanted), settings(paths, &folder, &wanted, input));
+        tokio::join!(session(&store, &folder, &setup), settings(paths, &folder, &setup, input));
     let (session, settings) = (session?, settings?);
-    let profile = profile(&settings, &wanted).await?;
+    let profile = profile(&settings, &setup).await?;
     let agents = agent_manager(settings).with_store(store);
     let options = OpenOptions::new(profile).with_working_dir(&folder);
     let (mut options, before) = match session {
@@ -124,13 +124,13 @@ pub(crate) async fn assemble(
         Kept::Not => (options.with_session(Session::unsaved()), None),
     };
     let last = before.as_ref().and_then(|before| before.summary.agent.as_deref());
-    if let Some((manifest, mode)) = agent(&wanted, last, paths, &folder, input).await? {
-        options = match wanted.conversation.agent {
+    if let Some((manifest, mode)) = agent(&setup, last, paths, &folder, input).await? {
+        options = match setup.conversation.agent {
             Some(_) => options.with_agent(manifest, mode),
             None => options.with_last_agent(manifest, mode),
         };
     }
-    let exchange = agents.open(said(options, &wanted)?).await.map_err(with_hint)?;
+    let exchange = agents.open(said(options, &setup)?).await.map_err(with_hint)?;
     exchange.set_attended(stderr::can_ask());
     let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {
@@ -150,13 +150,13 @@ pub(crate) fn with_hint(error: impl Into<OpenError>) -> anyhow::Error {
 
 /// The agent that the command line names, else the one that the session was last used with. None is the default one.
 async fn agent(
-    wanted: &Wanted<'_>,
+    setup: &SetupOptions<'_>,
     last: Option<&str>,
     paths: &Paths,
     folder: &Path,
     input: &Arc<Input>,
 ) -> anyhow::Result<Option<(Arc<AgentManifest>, AgentMode)>> {
-    let Some(name) = wanted.conversation.agent.as_deref() else {
+    let Some(name) = setup.conversation.agent.as_deref() else {
         let Some(name) = last else { return Ok(None) };
         return Ok(match AgentCatalog::load(paths, folder).find(name) {
             Ok(found) => Some(found),
@@ -172,7 +172,7 @@ async fn agent(
         Ok(found) => return Ok(Some(found)),
         Err(error) => error,
     };
-    let consent = Consent::new(wanted.model.trust_project, project::TRUST_PROJECT);
+    let consent = Consent::new(setup.model.trust_project, project::TRUST_PROJECT);
     let (store, asked) = (TrustStore::new(paths), stderr::can_ask().then_some(input));
     for file in &catalog.untrusted {
         if !project::agreed(&store, file, consent, asked).await? {
@@ -183,31 +183,31 @@ async fn agent(
 }
 
 /// The profile, with a model in any case.
-async fn profile(settings: &Settings, wanted: &Wanted<'_>) -> anyhow::Result<Profile> {
-    let mut profile = settings.profile(wanted.model.profile.as_deref())?;
-    if wanted.which.no_profile {
+async fn profile(settings: &Settings, setup: &SetupOptions<'_>) -> anyhow::Result<Profile> {
+    let mut profile = settings.profile(setup.model.profile.as_deref())?;
+    if setup.which.no_profile {
         profile.extensions.clear();
         profile.adds_dependencies = false;
     }
     if profile.processor.is_none() {
-        profile.processor = Some(choice::chosen(settings, wanted.voice).await?);
+        profile.processor = Some(choice::chosen(settings, setup.verbosity).await?);
     }
     Ok(profile)
 }
 
 /// Adds the other options of the command line.
-fn said(mut options: OpenOptions, wanted: &Wanted<'_>) -> anyhow::Result<OpenOptions> {
-    options = options.with_extensions(selection::flags(wanted.which)?);
-    if let Some(system) = wanted.system {
+fn said(mut options: OpenOptions, setup: &SetupOptions<'_>) -> anyhow::Result<OpenOptions> {
+    options = options.with_extensions(selection::flags(setup.which)?);
+    if let Some(system) = setup.system {
         options = options.with_instructions(system);
     }
-    if let Some(file) = wanted.schema {
+    if let Some(file) = setup.schema {
         options = options.with_response_schema(schema(file)?);
     }
-    if let Some(turns) = wanted.conversation.max_turns {
+    if let Some(turns) = setup.conversation.max_turns {
         options = options.with_max_turns(turns);
     }
-    if let Some(repetitions) = wanted.conversation.max_tool_repetitions {
+    if let Some(repetitions) = setup.conversation.max_tool_repetitions {
         options = options.with_max_repetitions(repetitions);
     }
     Ok(options)
@@ -216,14 +216,14 @@ fn said(mut options: OpenOptions, wanted: &Wanted<'_>) -> anyhow::Result<OpenOpt
 async fn settings(
     paths: &Paths,
     folder: &Path,
-    wanted: &Wanted<'_>,
+    setup: &SetupOptions<'_>,
     input: &Arc<Input>,
 ) -> anyhow::Result<Settings> {
-    let (args, asked) = (wanted.model, stderr::can_ask().then_some(input));
+    let (args, asked) = (setup.model, stderr::can_ask().then_some(input));
     let consent = Consent::new(args.trust_project, project::TRUST_PROJECT);
     let project = project::trusted(paths, folder, consent, asked).await?;
     let consent = Consent::new(args.yes, local::YES);
-    let fetching = Fetching { consent, voice: wanted.voice, input: Arc::clone(input) };
+    let fetching = Fetching { consent, verbosity: setup.verbosity, input: Arc::clone(input) };
     let source = SettingsSource::of_this_process(paths.clone())
         .with_project(project)
         .with_config_file(args.config.clone())
@@ -237,18 +237,18 @@ async fn settings(
 /// The session that the conversation is kept in.
 enum Kept {
     New(PendingSession),
-    Resumed(Box<(LoadedSession, Before)>),
+    Resumed(Box<(LoadedSession, EarlierSession)>),
     Not,
 }
 
-async fn session(store: &SessionStore, folder: &Path, wanted: &Wanted<'_>) -> anyhow::Result<Kept> {
-    if wanted.keep == Keep::Unsaved {
+async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) -> anyhow::Result<Kept> {
+    if setup.keep == Keep::Unsaved {
         return Ok(Kept::Not);
     }
-    let args = wanted.conversation;
+    let args = setup.conversation;
     if args.resume || args.session_id.is_some() || args.fork {
         let opened = resume(store, folder, args).await?;
-        let before = Before {
+        let before = EarlierSession {
             summary: opened.summary.clone(),
             unfinished: opened.unfinished,
             skipped: opened.skipped.len(),
@@ -285,8 +285,8 @@ async fn resume(
 async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<goose::session::SessionSummary> {
     store.latest(Some(folder)).await.map_err(explained)?.ok_or_else(|| {
         anyhow!(
-            "There is no session of this folder to go on with. `goose session list` shows those of others; name one \
-             with --session-id."
+            "There is no session in this folder to resume. `goose session list` shows the sessions \
+             of other folders; choose one with --session-id."
         )
     })
 }

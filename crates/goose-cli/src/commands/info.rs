@@ -19,8 +19,8 @@ use crate::{
     args::JsonArgs,
     choice, escape,
     output::{BAD, FAINT, NAME, Output, WARNING, byte_size},
+    runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
-    supervise::runtime,
 };
 
 const EXAMPLES: &str = "\
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let here = settings::look(&paths, &args.config);
     let choice = match &here.settings {
-        Ok(settings) => runtime()?.block_on(choice::choose_if_unset(settings)),
+        Ok(settings) => new_runtime()?.block_on(choice::choose_if_unset(settings)),
         Err(_) => None,
     };
     let report = Report::new(&paths, &here, &args.config, choice.as_ref());

@@ -25,8 +25,9 @@ use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    runtime,
     settings::{self, ConfigArgs},
-    signals, stderr, supervise,
+    signals, stderr,
 };
 
 /// Arguments of `goose mcp`.
@@ -46,7 +47,7 @@ pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let folder = env::current_dir().context("the working folder does not exist; change to one that does")?;
     let extension = extension(name, &paths, &folder)?;
     greet_user(name);
-    let runtime = supervise::runtime()?;
+    let runtime = runtime::new_runtime()?;
     let ended = runtime.block_on(serve(Serve::shared(extension)));
     runtime.shutdown_timeout(END_TIME);
     ended
@@ -70,7 +71,7 @@ fn extension(name: &str, paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn
         return Ok(service);
     }
     let settings = settings::look_in(paths, &ConfigArgs::default(), Some(folder)).settings?;
-    let extension = supervise::agent_manager(settings).standalone(name, folder);
+    let extension = runtime::agent_manager(settings).standalone(name, folder);
     extension.ok_or_else(|| anyhow!("`{name}` works only in a session of goose."))
 }
 
@@ -79,7 +80,7 @@ async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
     let mut serving = std::pin::pin!(serve.with_cancellation(stop.clone()).stdio());
     tokio::select! {
         ended = &mut serving => ended.map(|()| ExitCode::SUCCESS),
-        signal = signals::asked_to_end() => {
+        signal = signals::wait_for_exit_signal() => {
             signal?;
             stop.cancel();
             // The server was asked to stop, so its outcome does not matter.

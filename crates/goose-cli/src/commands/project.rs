@@ -12,7 +12,7 @@ use crate::{
     escape,
     output::{FAINT, NAME, WARNING},
     stderr,
-    terminal::input::{Input, Typed},
+    terminal::input::{Input, InputEvent},
 };
 
 /// Variable that trusts projects without asking.
@@ -96,7 +96,7 @@ async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
     }
     stderr::line("It can start programs, choose where your messages go, and tell the model what to do.");
     let typed = turn.answer("Trust it in this form? (y/n) ").await;
-    matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes"))
+    matches!(typed, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes"))
 }
 
 /// Returns the names of its extensions.

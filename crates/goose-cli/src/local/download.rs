@@ -12,11 +12,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Fetching, GOOD_FOR};
 use crate::{
     args::Consent,
-    choice::Voice,
+    choice::Verbosity,
     escape,
     output::{FAINT, NAME, byte_size},
     stderr,
-    terminal::{input::Typed, status::seconds},
+    terminal::{input::InputEvent, status::seconds},
 };
 
 /// Minimum time between two drawings of the bar.
@@ -54,17 +54,17 @@ impl Downloads for Fetching {
         stderr::line(format_args!("  from     {}", escape::line(&sources.join(", else "))));
         stderr::line(format_args!("  to       {}", escape::line(&store.folder().display().to_string())));
         match turn.answer("Download it now? (y/n) ").await {
-            Typed::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
+            InputEvent::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
             _ => Err("Nothing was downloaded.".to_owned()),
         }
     }
 
     fn begin(&self) -> Box<dyn DownloadProgress> {
-        Box::new(Progress::new(self.voice))
+        Box::new(Progress::new(self.verbosity))
     }
 
     fn ready(&self, model: &str) {
-        if self.voice == Voice::Aloud && stderr::is_seen() {
+        if self.verbosity == Verbosity::Normal && stderr::is_seen() {
             stderr::line(format_args!("{FAINT}{}: {GOOD_FOR}{FAINT:#}", escape::line(model)));
         }
     }
@@ -105,11 +105,11 @@ struct ProgressState {
 }
 
 impl Progress {
-    fn new(voice: Voice) -> Self {
-        let view = match (voice, stderr::is_seen()) {
-            (Voice::Quiet, _) => View::Nothing,
-            (Voice::Aloud, true) => View::Bar,
-            (Voice::Aloud, false) => View::Lines,
+    fn new(verbosity: Verbosity) -> Self {
+        let view = match (verbosity, stderr::is_seen()) {
+            (Verbosity::Quiet, _) => View::Nothing,
+            (Verbosity::Normal, true) => View::Bar,
+            (Verbosity::Normal, false) => View::Lines,
         };
         let now = Instant::now();
         let state = ProgressState { since: now, from: 0, bytes: 0, drawn: None, step: None, is_over: false };
@@ -268,7 +268,7 @@ mod tests {
     /// An unfinished download of another program is lost if it is stopped.
     #[test]
     fn only_bytes_on_disk_count_as_kept() {
-        let progress = Progress::new(Voice::Quiet);
+        let progress = Progress::new(Verbosity::Quiet);
         progress.event(&Event::Bytes { bytes: 10, total: 100 });
         progress.event(&Event::Coming { bytes: 60, total: 100 });
         assert_eq!(progress.state().bytes, 10);

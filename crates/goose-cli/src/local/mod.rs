@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "local")]
 pub(crate) use self::enabled::{factory, forget_session, status, store};
-use crate::{args::Consent, choice::Voice, terminal::input::Input};
+use crate::{args::Consent, choice::Verbosity, terminal::input::Input};
 
 /// The provider's name.
 pub(crate) const PROVIDER: &str = "local";
@@ -23,19 +23,16 @@ pub(crate) const GOOD_FOR: &str = "small local model: fine for simple tasks; dou
 
 /// The consent to downloads, and who is asked for it and told about them.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "a goose without a model inside fetches none"))]
+#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "unused without local models"))]
 pub(crate) struct Fetching {
     pub(crate) consent: Consent,
-    pub(crate) voice: Voice,
+    pub(crate) verbosity: Verbosity,
     pub(crate) input: Arc<Input>,
 }
 
 /// The state of a model's file, for people who look whether everything works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "local"),
-    expect(dead_code, reason = "a goose without a model inside has none to look at")
-)]
+#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "unused without local models"))]
 pub(crate) enum ModelStatus {
     /// The file is here.
     Here(String),
@@ -60,7 +57,7 @@ mod disabled {
 
     pub(crate) fn status(_model: &ModelRef, _paths: &Paths) -> ModelStatus {
         ModelStatus::Broken(
-            "this goose was built without a model of its own".to_owned(),
+            "this goose was built without local models".to_owned(),
             crate::choice::WAYS.to_owned(),
         )
     }

@@ -11,7 +11,7 @@ use crate::{escape, stderr};
 #[derive(Debug)]
 pub(crate) struct Answer {
     form: Form,
-    /// Whether the last line is not ended.
+    /// True if the last line has no line end yet.
     is_within_line: bool,
 }
 
@@ -37,12 +37,12 @@ impl Answer {
         Self { form, is_within_line: false }
     }
 
-    /// Whether standard output is a terminal. Elsewhere goose does not know what stands on the screen.
+    /// Returns true if standard output is a terminal. Otherwise the content of the screen is unknown.
     pub(crate) fn is_at_terminal(&self) -> bool {
         !matches!(self.form, Form::AsItIs)
     }
 
-    /// Whether what is written to standard error now would stand within a line of the answer.
+    /// Returns true if output to standard error would now interrupt a line of the answer.
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.is_within_line && !matches!(self.form, Form::AsItIs)
     }

@@ -7,7 +7,7 @@ use goose_extension::JsonObject;
 use serde_json::Value;
 
 use super::{
-    input::{Turn, Typed},
+    input::{InputEvent, Turn},
     tool_call,
 };
 use crate::{
@@ -47,9 +47,9 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
     }
     loop {
         let answer = match turn.answer(PROMPT).await {
-            Typed::Text(text) => answer(&text, approval.always.is_some()),
-            Typed::Ended | Typed::Lost => Answer::No(None),
-            Typed::Interrupted | Typed::Dropped => return Said::Cancel,
+            InputEvent::Text(text) => answer(&text, approval.always.is_some()),
+            InputEvent::Ended | InputEvent::Lost => Answer::No(None),
+            InputEvent::Interrupted | InputEvent::Dropped => return Said::Cancel,
         };
         let decision = match answer {
             Answer::Yes => Decision::Allow,
@@ -78,9 +78,9 @@ pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
     }
     loop {
         let text = match turn.answer("Allow it? (y)es or (n)o: ").await {
-            Typed::Text(text) => text,
-            Typed::Ended | Typed::Lost => return Said::Answer(exchange::Answer::Consent(false)),
-            Typed::Interrupted | Typed::Dropped => return Said::Cancel,
+            InputEvent::Text(text) => text,
+            InputEvent::Ended | InputEvent::Lost => return Said::Answer(exchange::Answer::Consent(false)),
+            InputEvent::Interrupted | InputEvent::Dropped => return Said::Cancel,
         };
         match answer(&text, false) {
             Answer::Yes => return Said::Answer(exchange::Answer::Consent(true)),
@@ -93,12 +93,11 @@ pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
 /// The decision where no user can be asked.
 pub(crate) fn refuse(approval: &Approval) -> Decision {
     stderr::line(format_args!(
-        "Not run, because nobody can be asked: {} {}\nAllow it with a rule in permission.yaml, or set GOOSE_MODE=auto.",
+        "Not run, because there is no terminal to ask for approval: {} {}\nAllow it with a rule in permission.yaml, or set GOOSE_MODE=auto.",
         tool_call::name(&approval.tool),
         escape::json(&serde_json::to_string(&approval.arguments).unwrap_or_default()),
     ));
-    let instead =
-        "Nobody is at the terminal who could allow this. Do what you can without it, and say what is left.";
+    let instead = "There is no user at the terminal to approve this. Do what you can without it, and report what is left.";
     Decision::Deny { instead: Some(instead.to_owned()) }
 }
 
@@ -113,9 +112,7 @@ fn question(approval: &Approval) -> Vec<String> {
         lines.push(format!("    {WARNING}… {left} more lines; `edit` shows all{WARNING:#}"));
     }
     if has_hidden(&approval.arguments) {
-        lines.push(format!(
-            "  {WARNING}It contains characters that cannot be seen; they are shown as \\u{{…}}.{WARNING:#}"
-        ));
+        lines.push(format!("  {WARNING}It contains invisible characters, shown as \\u{{…}}.{WARNING:#}"));
     }
     for reason in &approval.reasons {
         lines.push(format!("  {FAINT}because {}{FAINT:#}", escape::line(reason)));
@@ -199,14 +196,14 @@ enum Edited {
 async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
     let pretty = escape::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
     let mut typed = turn.edit(&pretty).await;
-    if typed == Typed::Ended {
+    if typed == InputEvent::Ended {
         let line = escape::json(&serde_json::to_string(arguments).unwrap_or_default());
         typed = turn.change("Arguments as JSON: ", &line).await;
     }
     let text = match typed {
-        Typed::Text(text) => text,
-        Typed::Interrupted | Typed::Dropped => return Edited::Interrupted,
-        Typed::Ended | Typed::Lost => return Edited::Unusable,
+        InputEvent::Text(text) => text,
+        InputEvent::Interrupted | InputEvent::Dropped => return Edited::Interrupted,
+        InputEvent::Ended | InputEvent::Lost => return Edited::Unusable,
     };
     match serde_json::from_str(&text) {
         Ok(Value::Object(arguments)) => {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     prompts,
-    signals::{Asked, Signals},
+    signals::{ExitSignal, Signals},
     stderr,
 };
 
@@ -61,7 +61,7 @@ struct Stopping {
 
 impl Stopping {
     /// Tells it to stop.
-    fn begin(&mut self, asked: Asked) {
+    fn begin(&mut self, asked: ExitSignal) {
         self.reply.cancel();
         self.deadline = Some(tokio::time::Instant::now() + DRAIN_TIME);
         self.leave = self.leave.or(asked.leaves());
@@ -80,10 +80,10 @@ impl Stopping {
     }
 }
 
-/// What happens next.
+/// The next thing to handle.
 enum Next {
     Event(Option<Arc<EventRecord>>),
-    Asked(Asked),
+    Signal(ExitSignal),
     Tick,
     TooLate,
 }
@@ -93,7 +93,7 @@ impl Follower<'_> {
     ///
     /// # Errors
     ///
-    /// Where the view cannot be written to. The reply has ended then.
+    /// Fails if the view cannot be written to. The reply has ended then.
     pub(crate) async fn follow(mut self, reply: Reply) -> io::Result<Ending> {
         let mut ticks = interval(FRAME_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -102,7 +102,7 @@ impl Follower<'_> {
             let until = stopping.deadline.unwrap_or_else(far_away);
             let next = tokio::select! {
                 biased;
-                asked = self.signals.next() => Next::Asked(asked?),
+                asked = self.signals.next() => Next::Signal(asked?),
                 () = sleep_until(until), if stopping.deadline.is_some() => Next::TooLate,
                 record = stopping.reply.next_record() => Next::Event(record),
                 _ = ticks.tick(), if self.view.is_moving() => Next::Tick,
@@ -117,14 +117,16 @@ impl Follower<'_> {
                         return Err(error);
                     }
                 },
-                Next::Asked(asked) if stopping.deadline.is_none() => {
+                Next::Signal(asked) if stopping.deadline.is_none() => {
                     stopping.begin(asked);
-                    if asked == Asked::Interrupt && self.input.is_some() {
+                    if asked == ExitSignal::Interrupt && self.input.is_some() {
                         stderr::line("Cancelling. Press Ctrl-C again to exit.");
                     }
                 }
-                Next::Asked(asked) => return Ok(Ending::Leave(asked.code())),
-                Next::TooLate => return Ok(Ending::Leave(stopping.leave.unwrap_or(Asked::Interrupt.code()))),
+                Next::Signal(asked) => return Ok(Ending::Leave(asked.code())),
+                Next::TooLate => {
+                    return Ok(Ending::Leave(stopping.leave.unwrap_or(ExitSignal::Interrupt.code())));
+                }
                 Next::Tick => self.view.tick(Instant::now()),
             }
         }
@@ -151,7 +153,7 @@ impl Follower<'_> {
 
     /// Puts a question to the user, until it is answered here or elsewhere, or withdrawn. `Some` where the reply is to
     /// stop instead.
-    async fn question(&mut self, event: &Event) -> io::Result<Option<Asked>> {
+    async fn question(&mut self, event: &Event) -> io::Result<Option<ExitSignal>> {
         let id = match event {
             Event::Approval(approval) => &approval.id,
             Event::Elicitation(request) => &request.id,
@@ -176,7 +178,7 @@ impl Follower<'_> {
                     self.exchange.answer(id, answer);
                     None
                 }
-                Said::Cancel => Some(Asked::Interrupt),
+                Said::Cancel => Some(ExitSignal::Interrupt),
             }),
         }
     }

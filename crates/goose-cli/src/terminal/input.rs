@@ -28,7 +28,7 @@ use url::Url;
 
 use super::{
     completion::Purpose,
-    reader::{Reader, Request, What},
+    reader::{InputKind, Reader, Request},
 };
 use crate::{
     prompts::{Dialogue, Keyboard},
@@ -43,7 +43,7 @@ const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
 
 /// Outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum InputEvent {
     /// A line, or several.
     Text(String),
     /// Ctrl-C on an empty line.
@@ -91,13 +91,13 @@ impl Input {
     }
 
     /// Asks for a message to the model: with history, completion and several lines.
-    pub(crate) async fn message(&self, prompt: &str) -> Typed {
+    pub(crate) async fn message(&self, prompt: &str) -> InputEvent {
         let _turn = self.turns.lock().await;
         stderr::end_status();
-        self.request(What::line(prompt, "", Purpose::Message)).await
+        self.request(InputKind::line(prompt, "", Purpose::Message)).await
     }
 
-    async fn request(&self, what: What) -> Typed {
+    async fn request(&self, what: InputKind) -> InputEvent {
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.get_or_init(|| self.begin());
         let sent = requests.try_send(Request { what, answer }).is_ok();
@@ -105,7 +105,7 @@ impl Input {
             return typed;
         }
         stderr::error("The keyboard can no longer be read.");
-        Typed::Lost
+        InputEvent::Lost
     }
 
     fn begin(&self) -> SyncSender<Request> {
@@ -176,24 +176,24 @@ pub(crate) struct Turn {
 impl Turn {
     /// Asks for a short answer. If the future is dropped, the question is cancelled: partial input is discarded, and the
     /// keyboard is free for the next question. Ctrl-C stays a signal meanwhile.
-    pub(crate) async fn answer(&self, prompt: &str) -> Typed {
+    pub(crate) async fn answer(&self, prompt: &str) -> InputEvent {
         self.begin();
         let open = Open::new(&self.input, prompt);
-        let typed = self.input.request(What::Answer).await;
+        let typed = self.input.request(InputKind::Answer).await;
         open.answered(&typed);
         typed
     }
 
     /// Lets the user edit a line.
-    pub(crate) async fn change(&self, prompt: &str, line: &str) -> Typed {
+    pub(crate) async fn change(&self, prompt: &str, line: &str) -> InputEvent {
         self.begin();
-        self.input.request(What::line(prompt, line, Purpose::Answer)).await
+        self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await
     }
 
-    /// Lets the user edit a text in their editor; [`Typed::Ended`] if there is none or it failed.
-    pub(crate) async fn edit(&self, text: &str) -> Typed {
+    /// Lets the user edit a text in their editor; [`InputEvent::Ended`] if there is none or it failed.
+    pub(crate) async fn edit(&self, text: &str) -> InputEvent {
         self.begin();
-        self.input.request(What::Edit { text: text.to_owned() }).await
+        self.input.request(InputKind::Edit { text: text.to_owned() }).await
     }
 
     /// Discards input that was typed before the first question of a turn.
@@ -225,10 +225,10 @@ impl<'a> Open<'a> {
         Self { input, is_answered: false }
     }
 
-    fn answered(mut self, typed: &Typed) {
+    fn answered(mut self, typed: &InputEvent) {
         self.is_answered = true;
         // Ctrl-D does not move the cursor.
-        let line_end = if matches!(typed, Typed::Text(_)) { "" } else { "\n" };
+        let line_end = if matches!(typed, InputEvent::Text(_)) { "" } else { "\n" };
         stderr::end_question(line_end);
     }
 }
@@ -258,7 +258,7 @@ impl Dialogue for Turn {
 
     async fn ask(&self, prompt: &str) -> Option<String> {
         match self.answer(prompt).await {
-            Typed::Text(text) => Some(text),
+            InputEvent::Text(text) => Some(text),
             _ => None,
         }
     }

@@ -178,7 +178,7 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         Event::Notice(notice) => log(notice.clone()),
         Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
         Event::Compacted { before, after } => {
-            log(format!("older messages made room: {before} to {after} tokens"))
+            log(format!("compacted older messages: {before} to {after} tokens"))
         }
         Event::Lagged { missed } => log(format!("{missed} events were dropped")),
         _ => None,

@@ -30,7 +30,7 @@ use tokio::sync::oneshot;
 
 use super::{
     completion::{Assistant, Purpose},
-    input::{Typed, set},
+    input::{InputEvent, set},
 };
 use crate::stderr;
 
@@ -43,7 +43,7 @@ const MAX_EDITED_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum length of an answer; terminals themselves allow about 4 KB per line.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// How often it is looked whether the asker is still there.
+/// Interval of the checks that the asker still waits.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Last character of a line that is continued; not a part of the message.
@@ -56,12 +56,12 @@ type LineEditor = Editor<Assistant, DefaultHistory>;
 
 /// A request to the reader thread.
 pub(super) struct Request {
-    pub(super) what: What,
-    pub(super) answer: oneshot::Sender<Typed>,
+    pub(super) what: InputKind,
+    pub(super) answer: oneshot::Sender<InputEvent>,
 }
 
 /// Kind of input.
-pub(super) enum What {
+pub(super) enum InputKind {
     /// A line in the line editor, with optional initial text.
     Line { prompt: String, initial: String, purpose: Purpose },
     /// A plain line of the terminal; the question is on the screen.
@@ -70,7 +70,7 @@ pub(super) enum What {
     Edit { text: String },
 }
 
-impl What {
+impl InputKind {
     /// A line in the line editor.
     pub(super) fn line(prompt: &str, initial: &str, purpose: Purpose) -> Self {
         Self::Line { prompt: prompt.to_owned(), initial: initial.to_owned(), purpose }
@@ -78,7 +78,7 @@ impl What {
 }
 
 /// The caller that waits for an answer.
-struct Asker<'a>(&'a oneshot::Sender<Typed>);
+struct Asker<'a>(&'a oneshot::Sender<InputEvent>);
 
 impl Asker<'_> {
     fn is_gone(&self) -> bool {
@@ -110,9 +110,11 @@ impl Reader {
                 continue;
             }
             let typed = match what {
-                What::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
-                What::Answer => answered(&asker),
-                What::Edit { text } => self.edited(&text, &asker).map_or(Typed::Ended, Typed::Text),
+                InputKind::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
+                InputKind::Answer => answered(&asker),
+                InputKind::Edit { text } => {
+                    self.edited(&text, &asker).map_or(InputEvent::Ended, InputEvent::Text)
+                }
             };
             // The caller may be gone.
             let _ = answer.send(typed);
@@ -120,7 +122,7 @@ impl Reader {
     }
 
     /// Reads a message. A line that ends with a backslash is continued.
-    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> Typed {
+    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> InputEvent {
         if purpose == Purpose::Answer {
             return self.read_answer(prompt, initial);
         }
@@ -128,23 +130,23 @@ impl Reader {
         loop {
             let prompt = if begun.is_empty() { prompt } else { CONTINUES_PROMPT };
             match self.read_message(prompt) {
-                Typed::Text(text) => match text.strip_suffix(CONTINUES) {
+                InputEvent::Text(text) => match text.strip_suffix(CONTINUES) {
                     Some(line) => begun.extend([line, "\n"]),
                     None => {
                         begun.push_str(&text);
                         break;
                     }
                 },
-                Typed::Interrupted if !begun.is_empty() => return Typed::Dropped,
-                Typed::Ended if !begun.is_empty() => break,
+                InputEvent::Interrupted if !begun.is_empty() => return InputEvent::Dropped,
+                InputEvent::Ended if !begun.is_empty() => break,
                 other => return other,
             }
         }
         self.remember(&begun);
-        Typed::Text(begun)
+        InputEvent::Text(begun)
     }
 
-    fn read_message(&mut self, prompt: &str) -> Typed {
+    fn read_message(&mut self, prompt: &str) -> InputEvent {
         if self.editor.is_none() {
             self.editor = self.new_editor(Purpose::Message);
             if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
@@ -154,15 +156,15 @@ impl Reader {
         }
         match &mut self.editor {
             Some(editor) => read(editor, prompt, "", &self.dropped),
-            None => Typed::Ended,
+            None => InputEvent::Ended,
         }
     }
 
     /// Uses a separate editor, because input typed ahead belongs to the next message.
-    fn read_answer(&self, prompt: &str, initial: &str) -> Typed {
+    fn read_answer(&self, prompt: &str, initial: &str) -> InputEvent {
         match self.new_editor(Purpose::Answer) {
             Some(mut editor) => read(&mut editor, prompt, initial, &self.dropped),
-            None => Typed::Ended,
+            None => InputEvent::Ended,
         }
     }
 
@@ -190,43 +192,43 @@ impl Reader {
 }
 
 /// Reads a line with a line editor.
-fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBool) -> Typed {
+fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBool) -> InputEvent {
     dropped.store(false, Ordering::SeqCst);
     let styled = format!("\x1b[1m{prompt}\x1b[0m");
     match editor.readline_with_initial(&(prompt, styled.as_str()), (initial, "")) {
-        Ok(text) => Typed::Text(text),
-        Err(ReadlineError::Interrupted) if dropped.load(Ordering::SeqCst) => Typed::Dropped,
-        Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupted,
-        Err(_) => Typed::Ended,
+        Ok(text) => InputEvent::Text(text),
+        Err(ReadlineError::Interrupted) if dropped.load(Ordering::SeqCst) => InputEvent::Dropped,
+        Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => InputEvent::Interrupted,
+        Err(_) => InputEvent::Ended,
     }
 }
 
 /// Reads a plain line of the terminal, unless the caller goes away first.
-fn answered(asker: &Asker<'_>) -> Typed {
+fn answered(asker: &Asker<'_>) -> InputEvent {
     let (stdin, mut line) = (io::stdin(), Vec::new());
     while line.len() < MAX_ANSWER_BYTES {
         let is_there = is_typed(&stdin);
         if asker.is_gone() {
-            return Typed::Ended;
+            return InputEvent::Ended;
         }
         match is_there {
             Ok(false) => continue,
             Ok(true) => {}
-            Err(_) => return Typed::Ended,
+            Err(_) => return InputEvent::Ended,
         }
         let mut part = [0; 4096];
         match rustix::io::read(&stdin, &mut part) {
-            Ok(0) if line.is_empty() => return Typed::Ended,
+            Ok(0) if line.is_empty() => return InputEvent::Ended,
             Ok(0) => break,
             Ok(count) => line.extend_from_slice(part.get(..count).unwrap_or_default()),
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => return Typed::Ended,
+            Err(_) => return InputEvent::Ended,
         }
         if line.ends_with(b"\n") {
             break;
         }
     }
-    Typed::Text(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
+    InputEvent::Text(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Waits briefly for input, and returns true if there is some.

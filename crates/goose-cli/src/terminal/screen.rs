@@ -32,7 +32,7 @@ pub(crate) trait View {
     /// Advances what moves.
     fn tick(&mut self, _now: Instant) {}
 
-    /// Whether something moves on the screen, so that [`tick`](Self::tick) is called.
+    /// Returns true if the screen is animated and [`tick`](Self::tick) must be called.
     fn is_moving(&self) -> bool {
         false
     }
@@ -61,7 +61,7 @@ pub(crate) struct Screen {
     detail: Detail,
     /// Set if decisions are shown with their reasons.
     explains: bool,
-    /// Whether standard error is a terminal.
+    /// True if standard error is a terminal.
     is_seen: bool,
     activity: Option<Activity>,
     tail: Tail,
@@ -77,7 +77,7 @@ struct Call {
     arguments: JsonObject,
     /// Shown while it runs and says nothing else.
     activity: String,
-    /// Whether the last line on the screen belongs to it.
+    /// True if the last line on the screen belongs to it.
     is_last: bool,
     has_shown: bool,
 }
@@ -123,7 +123,7 @@ impl Screen {
         self.answer.write_plainly(text)
     }
 
-    /// Whether details are shown.
+    /// Returns true if details are shown.
     fn shows(&self) -> bool {
         self.is_seen && self.detail != Detail::Quiet
     }
@@ -274,7 +274,7 @@ impl View for Screen {
             }
             Event::Restarted => {
                 self.answer.end()?;
-                self.line(&format!("{FAINT}(The answer broke off. It begins again:){FAINT:#}"))?;
+                self.line(&format!("{FAINT}(The answer was interrupted and starts again:){FAINT:#}"))?;
             }
             Event::Answered(_) => self.answer.end()?,
             Event::ToolStarted { id, name, arguments } => self.tool_started(id, name, arguments)?,
@@ -285,7 +285,7 @@ impl View for Screen {
             Event::Cost(cost) => self.cost = Some(*cost),
             Event::Compacted { before, after } => {
                 let (before, after) = (tokens(*before), tokens(*after));
-                self.line(&format!("{FAINT}Older messages made room: {before} → {after} tokens.{FAINT:#}"))?;
+                self.line(&format!("{FAINT}Compacted older messages: {before} → {after} tokens.{FAINT:#}"))?;
             }
             Event::Notice(notice) if self.detail != Detail::Quiet => {
                 self.say(&format!("{WARNING}{}{WARNING:#}", escape::text(notice)))?;
@@ -330,19 +330,17 @@ impl View for Screen {
 pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::MaxTurns(turns) => format!(
-            "The model was asked {turns} times, as often as it may be for one reply. Go on with another message, or \
-             allow more with --max-turns or GOOSE_MAX_TURNS."
+            "The limit of {turns} model calls for one reply is reached. Continue with another \
+             message, or raise the limit with --max-turns or GOOSE_MAX_TURNS."
         ),
         Outcome::MaxTokens => {
-            "The answer was cut at its greatest length. Ask the model to go on, or allow more with \
-                               GOOSE_MAX_TOKENS."
+            "The answer reached its maximum length and was cut off. Ask the model to continue, or \
+                               raise the limit with GOOSE_MAX_TOKENS."
                 .to_owned()
         }
-        Outcome::Refused => {
-            "The model, or a filter of its service, refused to answer. Say it in another way.".to_owned()
-        }
+        Outcome::Refused => "The model or its provider refused to answer. Rephrase the request.".to_owned(),
         Outcome::Empty => {
-            "The model said nothing, several times. Try again, or take another model.".to_owned()
+            "The model repeatedly returned an empty answer. Try again, or use another model.".to_owned()
         }
         Outcome::Failed(failure) => match &failure.hint {
             Some(hint) => format!("{}\n{hint}", failure.message),

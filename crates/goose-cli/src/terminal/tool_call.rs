@@ -44,7 +44,7 @@ pub(crate) fn title(tool: &str, arguments: &JsonObject, width: usize) -> String 
     format!("{WARNING}▸{WARNING:#} {NAME}{name}{NAME:#}  {gist}").trim_end().to_owned()
 }
 
-/// Whether a log entry only repeats what the line of its call shows, such as the command of a shell.
+/// Returns true if a log entry only repeats the title line of its call, such as a shell command.
 pub(crate) fn repeats_title(content: &RichRenderable, arguments: &JsonObject) -> bool {
     let is_plain = matches!(content, RichRenderable::Text { .. } | RichRenderable::Code { .. });
     is_plain && telling(arguments).is_some_and(|shown| content.plain().trim().ends_with(shown.trim()))

@@ -1,4 +1,4 @@
-//! What a person sees when something goes wrong on the way, and how they type more than a line.
+//! Display of problems during a reply, and input of several lines.
 
 use std::{
     cell::Cell,
@@ -19,7 +19,7 @@ use crate::{
     talk::{at_terminal, environment, prompted, say, shell},
 };
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Rows 25 and 26: what is tried again is said, with the reason; an answer that begins again is told from the first.
@@ -40,7 +40,8 @@ fn what_is_tried_again_is_said() -> anyhow::Result<()> {
 
     say(&terminal, "And?", "Another answer, whole.")?;
     let screen = terminal.screen();
-    let restarted = screen.find("(The answer broke off. It begins again:)").context("it is not said")?;
+    let restarted =
+        screen.find("(The answer was interrupted and starts again:)").context("it is not said")?;
     let (before, after) = screen.split_at(restarted);
     ensure!(before.contains("The first") && after.contains("Another answer, whole."), "{screen}");
     Ok(())
@@ -93,7 +94,7 @@ fn ctrl_c_twice_in_a_reply_leaves() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a tool has shown is stored with the session and shown again when it is resumed, in short and as a whole.
+/// Log entries of tools are stored with the session and shown again on resume, shortened and in full.
 #[test]
 fn log_entries_are_shown_again_on_resume() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -176,7 +177,7 @@ fn ctrl_c_drops_all_lines_of_a_message() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is typed ahead is there for the next lines, however fast it came.
+/// Text that is typed ahead is used for the next lines, at any speed.
 #[test]
 fn what_is_typed_ahead_is_not_lost() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -20,10 +20,10 @@ use crate::{
     talk::{at_terminal_with, prompted, shell},
 };
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How much more memory goose may have used after a large output than before it (row 16).
+/// Limit of the additional memory after a large output (row 16).
 #[cfg(target_os = "linux")]
 const MAX_GROWTH_KB: u64 = 20 * 1024;
 
@@ -220,11 +220,11 @@ fn what_waiting_does_not_mend_is_said_once() -> anyhow::Result<()> {
 fn every_end_without_an_answer_is_said() -> anyhow::Result<()> {
     let home = Home::new()?;
     let cases = [
-        (vec![Turn::empty(), Turn::thinking("hm"), Turn::empty()], "", "said nothing"),
+        (vec![Turn::empty(), Turn::thinking("hm"), Turn::empty()], "", "returned an empty answer"),
         (
             vec![Turn::text("It was a dark and").stopping_with("length")],
             "It was a dark and\n",
-            "cut at its greatest length",
+            "reached its maximum length",
         ),
         (vec![Turn::text("I").stopping_with("content_filter")], "I\n", "refused to answer"),
     ];

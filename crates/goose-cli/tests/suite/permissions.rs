@@ -151,7 +151,7 @@ fn rules_are_listed_with_those_that_name_no_tool() -> anyhow::Result<()> {
     assert_eq!(json["rules"][0]["effect"], "deny");
     let protected = json["protected"].as_array().cloned().unwrap_or_default();
     ensure!(protected.iter().any(|it| it["access"] == "write" && it["path"] != ""), "{json:#}");
-    ensure!(run.stdout.contains("riting asks in every mode\n"), "{}", run.stdout);
+    ensure!(run.stdout.contains("riting need approval in every mode\n"), "{}", run.stdout);
     Ok(())
 }
 

@@ -13,10 +13,10 @@ use crate::{
     talk::{at_terminal, prompted, shell},
 };
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How often the screen is looked at to see that it stays as it is: longer than several pictures of what moves.
+/// Number of checks that the screen does not change: longer than several frames of an animation.
 const LOOKS: u32 = 50;
 
 /// The kitchen_sink under the name of the shell that writes down what it says.
@@ -190,7 +190,7 @@ fn ctrl_c_on_a_draft_only_drops_the_draft() -> anyhow::Result<()> {
         prompted(&terminal)?;
     }
     terminal.send("\x03")?;
-    terminal.wait_for("Ctrl-C once more leaves.")?;
+    terminal.wait_for("To exit, press Ctrl-C again.")?;
     prompted(&terminal)?;
     terminal.send("\x03")?;
     assert_eq!(terminal.wait()?.code(), Some(0));
@@ -218,7 +218,7 @@ fn a_signal_ends_goose_before_the_conversation_begins() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a process handles SIGINT itself.
+/// Returns true if a process handles SIGINT itself.
 #[cfg(target_os = "linux")]
 fn listens(process: u32) -> anyhow::Result<bool> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;

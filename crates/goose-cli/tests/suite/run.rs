@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, wait_until};
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// `goose` in a home, with a scripted model.
@@ -285,7 +285,7 @@ fn a_conversation_is_not_kept_where_that_is_not_wanted() -> anyhow::Result<()> {
     ensure!(!home.path().join("data/sessions").exists());
     let none = run(&home, &server, &["run", "-t", "x", "--resume"])?;
     assert_eq!(none.code, Some(1));
-    ensure!(none.stderr.contains("no session of this folder"), "{}", none.stderr);
+    ensure!(none.stderr.contains("no session in this folder"), "{}", none.stderr);
     Ok(())
 }
 
@@ -309,9 +309,13 @@ fn nobody_at_a_terminal_means_no() -> anyhow::Result<()> {
     let run = goose(&home, &server, &["run", "-t", "x", "--mode", "approve"]).output()?;
     let said = String::from_utf8(run.stderr)?;
     assert_eq!((run.status.code(), String::from_utf8(run.stdout)?.as_str()), (Some(0), "I could not.\n"));
-    ensure!(said.contains("nobody can be asked") && said.contains("touch forbidden"), "{said}");
+    ensure!(said.contains("no terminal to ask for approval") && said.contains("touch forbidden"), "{said}");
     ensure!(!home.path().join("forbidden").exists());
-    ensure!(last_message(&server)?.contains("Nobody is at the terminal"), "{}", last_message(&server)?);
+    ensure!(
+        last_message(&server)?.contains("There is no user at the terminal"),
+        "{}",
+        last_message(&server)?
+    );
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{Home, wait_until};
 
-/// How long something may take on a busy machine.
+/// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// `goose` at a terminal, with a scripted model.
@@ -141,7 +141,7 @@ fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     terminal.wait_for("Here again.")?;
     terminal.wait_until("no prompt", |screen| screen.ends_with('›'))?;
     terminal.send("\x03")?;
-    terminal.wait_for("Ctrl-C once more leaves.")?;
+    terminal.wait_for("To exit, press Ctrl-C again.")?;
     terminal.wait_until("no new prompt", |screen| screen.ends_with('›'))?;
     terminal.send("\x03")?;
     assert_eq!(terminal.wait()?.code(), Some(0));

@@ -76,7 +76,7 @@ pub(crate) struct Changes {
     /// Store the API key from standard input
     #[arg(long, help_heading = CHANGES)]
     pub(super) key_stdin: bool,
-    /// Where to store the key: the keyring if there is one, else secrets.yaml
+    /// Store for the key; by default the keyring if there is one, otherwise secrets.yaml
     #[arg(long, value_enum, value_name = "PLACE", help_heading = CHANGES)]
     pub(super) key_store: Option<KeyStore>,
     /// Enable an extension

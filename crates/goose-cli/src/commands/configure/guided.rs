@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{
     args::Consent,
-    choice::Voice,
+    choice::Verbosity,
     escape,
     local::{self, Fetching},
-    supervise::runtime,
+    runtime::new_runtime,
     terminal::input::Input,
 };
 
@@ -292,7 +292,7 @@ fn filled(names: &[&str]) -> Vec<String> {
 fn test_model(file: &Path) -> anyhow::Result<String> {
     let paths = Paths::from_env()?;
     let consent = Consent::new(false, local::YES);
-    let fetching = Fetching { consent, voice: Voice::Aloud, input: Arc::new(Input::new(None)) };
+    let fetching = Fetching { consent, verbosity: Verbosity::Normal, input: Arc::new(Input::new(None)) };
     let source = SettingsSource::of_this_process(paths.clone())
         .with_config_file(Some(file.to_owned()))
         .with_factory(local::factory(&paths, Some(fetching)));
@@ -301,13 +301,13 @@ fn test_model(file: &Path) -> anyhow::Result<String> {
         return Ok("  No model is configured.".to_owned());
     };
     let (registry, overrides) = (settings.registry(), settings.model_overrides()?);
-    let fetched = runtime()?.block_on(registry.fetch(&model, &settings));
+    let fetched = new_runtime()?.block_on(registry.fetch(&model, &settings));
     let provider = match fetched.and_then(|()| registry.provider(&model, &settings, &overrides)) {
         Ok(provider) => provider,
         Err(error) => return Ok(failed(&error.to_string(), error.hint())),
     };
     let answered =
-        runtime()?.block_on(async { tokio::time::timeout(TEST_TIME, say_hello(&*provider)).await });
+        new_runtime()?.block_on(async { tokio::time::timeout(TEST_TIME, say_hello(&*provider)).await });
     Ok(match answered {
         Ok(Ok(answer)) => {
             let shown: String = answer.trim().chars().take(SHOWN_CHARACTERS).collect();

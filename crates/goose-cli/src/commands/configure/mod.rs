@@ -26,9 +26,9 @@ use self::{
 use crate::{
     choice,
     output::Output,
+    runtime::new_runtime,
     settings::{self, ConfigArgs},
     stderr,
-    supervise::runtime,
 };
 
 /// Runs `goose configure`.
@@ -71,12 +71,12 @@ fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> an
 fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCode> {
     if !stderr::can_ask() {
         bail!(
-            "There is no terminal to ask on. Make the changes by flags, such as --provider and --model; see `goose \
+            "There is no terminal for questions. Use flags, such as --provider and --model; see `goose \
              configure --help`."
         );
     }
     let registry = load_providers(settings);
-    let choice = runtime()?.block_on(choice::choose_if_unset(settings));
+    let choice = new_runtime()?.block_on(choice::choose_if_unset(settings));
     guided::run(&mut Terminal, editor, settings, registry, choice.as_ref())?;
     stderr::line(format_args!("Done. The settings are in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)

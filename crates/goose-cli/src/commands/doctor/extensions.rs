@@ -9,7 +9,7 @@ use goose::{
 use tokio::task::JoinSet;
 
 use super::{Check, machine::in_path};
-use crate::supervise::supervise;
+use crate::runtime::with_extensions;
 
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
     // Switches of other versions are understood and need no check; only unknown ones are worth a line.
@@ -67,7 +67,7 @@ pub(super) fn start(settings: &Settings) -> anyhow::Result<Vec<Check>> {
         return Ok(Vec::new());
     }
     let checks = RefCell::new(Vec::new());
-    supervise(settings, configs, async |manager, stop| {
+    with_extensions(settings, configs, async |manager, stop| {
         let mut starting = JoinSet::new();
         for name in manager.names() {
             let Ok(service) = manager.service(&name) else { continue };

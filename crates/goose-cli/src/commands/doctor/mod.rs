@@ -17,8 +17,8 @@ use serde::Serialize;
 use crate::{
     args::JsonArgs,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
-    supervise::runtime,
 };
 
 const EXAMPLES: &str = "\
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
 fn all(paths: &Paths, here: &Here, args: &DoctorArgs) -> anyhow::Result<Vec<Check>> {
     let mut checks = files::check(paths, here);
     let settings = here.settings.as_ref().ok();
-    runtime()?.block_on(async {
+    new_runtime()?.block_on(async {
         if let Some(settings) = settings {
             let reach = if args.online { model::Reach::Everywhere } else { model::Reach::ThisMachine };
             checks.extend(model::check(settings, reach).await);

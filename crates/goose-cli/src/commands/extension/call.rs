@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::JsonArgs, escape, output::Output, stderr, supervise::supervise, terminal_caller::TerminalCaller,
+    args::JsonArgs, escape, output::Output, runtime::with_extensions, stderr, terminal_caller::TerminalCaller,
 };
 
 /// Advice at the end of each message about bad arguments.
@@ -42,7 +42,7 @@ pub(super) fn run(
     call: Call,
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
-    supervise(settings, vec![config], async |manager, stop| {
+    with_extensions(settings, vec![config], async |manager, stop| {
         let output = carry_out(manager, stop, call).await.map_err(readable)?;
         stderr::end_status();
         print(&output, form)

@@ -21,9 +21,9 @@ use crate::{
     args::JsonArgs,
     escape,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    runtime::with_extensions,
     selection::Candidate,
     stderr,
-    supervise::supervise,
 };
 
 /// State of an extension with an invalid configuration.
@@ -55,7 +55,7 @@ struct Row {
     missing_tools: Vec<String>,
     dropped_tools: Vec<Dropped>,
     stderr: Option<String>,
-    /// What the extension says about itself.
+    /// The extension's own status values.
     status: BTreeMap<String, Value>,
 }
 
@@ -76,7 +76,7 @@ struct Started {
 /// Starts the chosen extensions and prints their status.
 pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let configs = chosen.iter().filter_map(|candidate| candidate.usable().ok()).collect();
-    supervise(settings, configs, async |manager, stop| {
+    with_extensions(settings, configs, async |manager, stop| {
         let Some(tried) = stop.run_until_cancelled(start_all(manager)).await else {
             return Ok(ExitCode::FAILURE);
         };

@@ -12,9 +12,9 @@ use crate::{
     args::JsonArgs,
     escape,
     output::{FAINT, NAME, Output},
+    runtime::with_extensions,
     selection::Candidate,
     stderr,
-    supervise::supervise,
 };
 
 /// Indentation of descriptions.
@@ -48,7 +48,7 @@ pub(super) fn run(
             Err(error) => problems.push(Problem { extension: candidate.key, error: error.to_string() }),
         }
     }
-    supervise(settings, configs, async |manager, stop| {
+    with_extensions(settings, configs, async |manager, stop| {
         let Some(tools) = stop.run_until_cancelled(list(manager, fresh)).await else {
             return Ok(ExitCode::FAILURE);
         };

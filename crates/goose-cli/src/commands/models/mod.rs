@@ -17,15 +17,15 @@ use goose_local::{
 use self::args::{ModelsArgs, ModelsCommand};
 use crate::{
     args::Consent,
-    choice::Voice,
+    choice::Verbosity,
     escape,
     local::{self, Fetching, PROVIDER},
     output::{Output, byte_size},
+    runtime::run_to_end,
     settings::{self, ConfigArgs},
     signals::Signals,
     stderr,
-    supervise::run_to_end,
-    terminal::input::{Input, Typed},
+    terminal::input::{Input, InputEvent},
 };
 
 /// Runs a command of `goose models`.
@@ -35,7 +35,8 @@ fn run(command: ModelsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> 
     let settings = settings::look(&paths, config).settings?;
     run_to_end(async {
         let mut signals = Signals::listen()?;
-        let done = signals.unless_asked(dispatch(command, &store, &settings, &config.file(&paths))).await?;
+        let done =
+            signals.unless_signalled(dispatch(command, &store, &settings, &config.file(&paths))).await?;
         done.unwrap_or_else(|asked| Ok(asked.code()))
     })
 }
@@ -60,7 +61,7 @@ async fn dispatch(
 
 fn fetching(yes: bool) -> Fetching {
     let consent = Consent::new(yes, local::YES);
-    Fetching { consent, voice: Voice::Aloud, input: Arc::new(Input::new(None)) }
+    Fetching { consent, verbosity: Verbosity::Normal, input: Arc::new(Input::new(None)) }
 }
 
 /// Runs `goose models`, or shows its help if no command is given.
@@ -182,7 +183,7 @@ async fn confirm_removal(item: &Item, consent: Consent) -> anyhow::Result<bool> 
     }
     let question = format!("{} is your own file. Delete it permanently? (y/n) ", item.name);
     let typed = Arc::new(Input::new(None)).turn().await.answer(&question).await;
-    Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
+    Ok(matches!(typed, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes")))
 }
 
 /// Makes a model the default, by name or by file.

@@ -64,7 +64,7 @@ pub(crate) enum PermissionsCommand {
     Test(TestArgs),
 }
 
-/// Where the rules apply.
+/// The folder and mode that the rules are applied in.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
     /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'

@@ -65,7 +65,9 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let permissions = &place.permissions;
     let (mut rules, problem) = match permissions.rules() {
         Ok(rules) => (rules.to_vec(), None),
-        Err(error) => (Vec::new(), Some(format!("{error}. Until this is fixed, every tool call is asked."))),
+        Err(error) => {
+            (Vec::new(), Some(format!("{error}. Until this is fixed, every tool call needs approval.")))
+        }
     };
     // What wins comes first.
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
@@ -125,9 +127,9 @@ fn print_protected(out: &mut Output, protected: &[Protected<'_>]) -> io::Result<
     let (read, written) = (of("read"), of("write"));
     let both = read.intersection(&written).copied().collect::<Vec<_>>();
     let parts = [
-        ("Reading and writing asks in every mode", both),
-        ("Writing asks in every mode", written.difference(&read).copied().collect()),
-        ("Reading asks in every mode", read.difference(&written).copied().collect()),
+        ("Reading and writing need approval in every mode", both),
+        ("Writing needs approval in every mode", written.difference(&read).copied().collect()),
+        ("Reading needs approval in every mode", read.difference(&written).copied().collect()),
     ];
     for (title, paths) in parts.into_iter().filter(|(_, paths)| !paths.is_empty()) {
         out.line("")?;
@@ -140,7 +142,7 @@ fn print_protected(out: &mut Output, protected: &[Protected<'_>]) -> io::Result<
 fn print_rule(out: &mut Output, rule: &Rule) -> io::Result<()> {
     let effect = out.paint(style(rule.effect()), format!("{:EFFECTS$}", rule.effect().as_str()));
     let pinned = match (rule.effect(), rule.fingerprint()) {
-        (Effect::Allow, Some(_)) => "  (while the tool stays as it is)",
+        (Effect::Allow, Some(_)) => "  (while the tool is unchanged)",
         _ => "",
     };
     out.line(format_args!("  {effect}  {}{}", escape::line(rule.text()), out.paint(FAINT, pinned)))

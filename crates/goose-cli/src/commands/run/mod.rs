@@ -14,15 +14,15 @@ use goose_extension::Message;
 
 use self::args::{OutputFormat, RunArgs};
 use super::{
-    conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
+    conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     session::Chat,
 };
 use crate::{
-    choice::Voice,
+    choice::Verbosity,
     escape,
-    signals::{Asked, Signals},
+    runtime::run_to_end,
+    signals::{ExitSignal, Signals},
     stderr,
-    supervise::run_to_end,
     terminal::{
         follow::{Ending, Follower},
         input::Input,
@@ -63,16 +63,16 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let input = Arc::new(Input::new(args.interactive.then(|| conversation_setup::history(&paths))));
     let mut signals = Signals::listen()?;
-    let wanted = Wanted {
+    let setup = SetupOptions {
         model: &args.model,
         conversation: &args.conversation,
         which: &args.which,
         system: args.system.as_deref(),
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
-        voice: voice(&args),
+        verbosity: verbosity(&args),
     };
-    let assembled = match signals.unless_asked(assemble(wanted, &paths, &input)).await? {
+    let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(asked.code()),
     };
@@ -91,9 +91,9 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn voice(args: &RunArgs) -> Voice {
+fn verbosity(args: &RunArgs) -> Verbosity {
     let is_for_people = args.output_format == OutputFormat::Text && !args.quiet;
-    if is_for_people { Voice::Aloud } else { Voice::Quiet }
+    if is_for_people { Verbosity::Normal } else { Verbosity::Quiet }
 }
 
 fn detail(args: &RunArgs) -> Detail {
@@ -158,19 +158,19 @@ async fn once(
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };
     // Asked again, goose does not wait for anything.
-    signals.unless_asked(assembled.close(within)).await?.ok();
+    signals.unless_signalled(assembled.close(within)).await?.ok();
     Ok(match ended? {
         Ending::Leave(code) => code,
         Ending::Finished(outcome) => code(&outcome),
     })
 }
 
-/// What the outcome of a task is for shells.
+/// Returns the exit code for the outcome of a task.
 fn code(outcome: &Outcome) -> ExitCode {
     match outcome {
         Outcome::Done { .. } => ExitCode::SUCCESS,
         Outcome::MaxTurns(_) => ExitCode::from(MAX_TURNS),
-        Outcome::Cancelled => Asked::Interrupt.code(),
+        Outcome::Cancelled => ExitSignal::Interrupt.code(),
         _ => ExitCode::FAILURE,
     }
 }

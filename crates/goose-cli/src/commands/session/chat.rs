@@ -19,16 +19,16 @@ use super::{
     slash::Slash,
 };
 use crate::{
-    choice::Voice,
-    commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, Wanted, assemble},
+    choice::Verbosity,
+    commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     escape,
     output::{FAINT, NAME},
-    signals::{Asked, Signals},
+    runtime::run_to_end,
+    signals::{ExitSignal, Signals},
     stderr,
-    supervise::run_to_end,
     terminal::{
         follow::{Ending, Follower},
-        input::{Input, Typed},
+        input::{Input, InputEvent},
         screen::{Detail, Screen},
         size,
         status::{Activity, FRAME_TIME, standing},
@@ -45,11 +45,11 @@ pub(crate) struct Chat {
     pub(super) screen: Screen,
     /// Set while requests are planned, not carried out.
     pub(super) is_planning: bool,
-    /// How long everything may take to end.
+    /// Time limit for everything to end.
     end_time: Duration,
 }
 
-/// What comes after a line.
+/// The next step after a line.
 pub(super) enum After {
     /// The next line.
     Line,
@@ -65,16 +65,16 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
         let paths = Paths::from_env()?;
         let input = Arc::new(Input::new(Some(conversation_setup::history(&paths))));
         let mut signals = Signals::listen()?;
-        let wanted = Wanted {
+        let setup = SetupOptions {
             model: &args.model,
             conversation: &args.conversation,
             which: &args.which,
             system: None,
             schema: None,
             keep: Keep::Saved,
-            voice: Voice::Aloud,
+            verbosity: Verbosity::Normal,
         };
-        let assembled = match signals.unless_asked(assemble(wanted, &paths, &input)).await? {
+        let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,
             Err(asked) => return Ok(asked.code()),
         };
@@ -116,7 +116,7 @@ impl Chat {
     ///
     /// # Errors
     ///
-    /// Where nothing can be shown any more.
+    /// Fails if the terminal is gone.
     pub(crate) async fn talk(mut self) -> anyhow::Result<ExitCode> {
         self.input.hold();
         let ended = self.lines().await;
@@ -128,7 +128,7 @@ impl Chat {
     pub(crate) async fn close(mut self) {
         self.input.restore();
         // Asked again, goose does not wait for anything.
-        let _ = self.signals.unless_asked(self.assembled.close(self.end_time)).await;
+        let _ = self.signals.unless_signalled(self.assembled.close(self.end_time)).await;
     }
 
     async fn lines(&mut self) -> anyhow::Result<ExitCode> {
@@ -139,21 +139,21 @@ impl Chat {
                 Err(asked) => return Ok(asked.code()),
             };
             let after = match typed {
-                Typed::Text(line) => {
+                InputEvent::Text(line) => {
                     was_interrupted = false;
                     self.line(&line).await?
                 }
-                Typed::Dropped => {
+                InputEvent::Dropped => {
                     was_interrupted = false;
                     After::Line
                 }
-                Typed::Lost => After::Leave(ExitCode::FAILURE),
-                Typed::Interrupted if !was_interrupted => {
+                InputEvent::Lost => After::Leave(ExitCode::FAILURE),
+                InputEvent::Interrupted if !was_interrupted => {
                     was_interrupted = true;
-                    stderr::line(format_args!("{FAINT}Ctrl-C once more leaves.{FAINT:#}"));
+                    stderr::line(format_args!("{FAINT}To exit, press Ctrl-C again.{FAINT:#}"));
                     After::Line
                 }
-                Typed::Interrupted | Typed::Ended => After::Leave(ExitCode::SUCCESS),
+                InputEvent::Interrupted | InputEvent::Ended => After::Leave(ExitCode::SUCCESS),
             };
             match after {
                 After::Line => {}
@@ -172,7 +172,7 @@ impl Chat {
     }
 
     /// The next line, or a signal that ends goose. A Ctrl-C that was meant for the reply before only counts as one.
-    async fn typed(&mut self, was_interrupted: &mut bool) -> anyhow::Result<Result<Typed, Asked>> {
+    async fn typed(&mut self, was_interrupted: &mut bool) -> anyhow::Result<Result<InputEvent, ExitSignal>> {
         let input = Arc::clone(&self.input);
         let mut line = pin!(input.message(PROMPT));
         loop {
@@ -180,7 +180,7 @@ impl Chat {
                 typed = &mut line => return Ok(Ok(typed)),
                 asked = self.signals.next() => asked?,
             };
-            let is_first = asked == Asked::Interrupt && stderr::can_ask() && !*was_interrupted;
+            let is_first = asked == ExitSignal::Interrupt && stderr::can_ask() && !*was_interrupted;
             if !is_first {
                 return Ok(Err(asked));
             }
@@ -193,7 +193,7 @@ impl Chat {
         &mut self,
         what: &str,
         work: impl Future<Output = T>,
-    ) -> anyhow::Result<Result<T, Asked>> {
+    ) -> anyhow::Result<Result<T, ExitSignal>> {
         let activity = Activity::new(what, Instant::now());
         let mut ticks = interval(FRAME_TIME);
         let mut work = pin!(work);
@@ -288,7 +288,7 @@ impl Chat {
         }
     }
 
-    /// Where the conversation stands.
+    /// Describes the state of the conversation.
     pub(super) fn standing(&self) -> String {
         let Assembled { exchange, permissions, .. } = &self.assembled;
         let model = exchange.model().to_string();

@@ -14,7 +14,7 @@ use crate::{
     commands::conversation_setup::with_hint,
     escape,
     output::{FAINT, NAME},
-    signals::Asked,
+    signals::ExitSignal,
     stderr,
     terminal::{
         screen::Detail,
@@ -262,7 +262,7 @@ impl Chat {
 }
 
 /// Ctrl-C cancels only the command; other signals quit.
-fn cancelled(asked: Asked) -> After {
+fn cancelled(asked: ExitSignal) -> After {
     asked.leaves().map_or(After::Line, After::Leave)
 }
 

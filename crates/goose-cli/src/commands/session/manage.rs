@@ -23,7 +23,7 @@ use crate::{
     escape, local,
     output::Output,
     stderr,
-    terminal::input::{Input, Typed},
+    terminal::input::{Input, InputEvent},
 };
 
 /// Maximum size of an imported file.
@@ -58,7 +58,7 @@ async fn agreed(question: &str) -> anyhow::Result<bool> {
         bail!("No terminal available to confirm the removal. Use --yes to remove it without confirmation.");
     }
     let typed = Arc::new(Input::new(None)).turn().await.answer(question).await;
-    Ok(matches!(typed, Typed::Text(text) if matches!(text.trim(), "y" | "yes")))
+    Ok(matches!(typed, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes")))
 }
 
 /// Renames a session.

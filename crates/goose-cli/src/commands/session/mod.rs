@@ -21,14 +21,14 @@ use goose::{
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
 pub(crate) use self::{chat::Chat, recap::LoggedEntries};
-use crate::{commands::explained, supervise::runtime};
+use crate::{commands::explained, runtime::new_runtime};
 
 /// Starts or resumes a session, or runs a command on saved ones.
 pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
     let Some(command) = args.command else { return chat::run(args.chat) };
     let paths = Paths::from_env()?;
     let store = SessionStore::at(SessionStore::file(&paths));
-    runtime()?.block_on(async {
+    new_runtime()?.block_on(async {
         match command {
             SessionCommand::List(args) => list::list(&store, args).await,
             SessionCommand::Search { text, limit, form } => list::search(&store, &text, limit, &form).await,

@@ -10,7 +10,7 @@ use goose_extension::{JsonObject, Message, MessageContent, RichRenderable, Role}
 
 use super::list::local;
 use crate::{
-    commands::conversation_setup::Before,
+    commands::conversation_setup::EarlierSession,
     escape,
     output::{FAINT, NAME},
     stderr,
@@ -34,7 +34,7 @@ pub(crate) enum Extent {
     Whole,
 }
 
-/// What tools have shown, by call.
+/// Log entries of tools, by call.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedEntries(Vec<(Option<String>, RichRenderable)>);
 
@@ -58,23 +58,23 @@ impl LoggedEntries {
 }
 
 /// Shows the conversation so far.
-pub(crate) fn show(before: &Before, messages: &[Arc<Message>], extent: Extent) -> io::Result<()> {
+pub(crate) fn show(before: &EarlierSession, messages: &[Arc<Message>], extent: Extent) -> io::Result<()> {
     if !stderr::is_seen() {
         return Ok(());
     }
     let summary = &before.summary;
     stderr::line(format_args!(
-        "{FAINT}Going on with {} ({}), {} messages, last used {}.{FAINT:#}",
+        "{FAINT}Resuming {} ({}), {} messages, last used {}.{FAINT:#}",
         summary.id,
         escape::line(summary.name()),
         summary.messages,
         local(summary.updated_at)
     ));
     if before.unfinished {
-        stderr::line(format_args!("{FAINT}goose was ended in the middle of the last reply.{FAINT:#}"));
+        stderr::line(format_args!("{FAINT}goose exited during the last reply.{FAINT:#}"));
     }
     if before.skipped > 0 {
-        stderr::line(format_args!("{} steps of it cannot be read and are left out.", before.skipped));
+        stderr::line(format_args!("{} of its steps cannot be read and are skipped.", before.skipped));
     }
     match extent {
         Extent::Whole => messages.iter().try_for_each(|message| whole(message, &before.logs)),

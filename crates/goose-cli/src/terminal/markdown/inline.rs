@@ -189,7 +189,7 @@ fn sides(run: Run, next: char) -> (bool, bool) {
 mod tests {
     use super::*;
 
-    /// Where a line is cut.
+    /// Returns the pieces into which a line is cut.
     fn cuts(line: &str) -> Vec<String> {
         let (mut inline, mut cuts) = (Inline::new(), Vec::new());
         for c in line.chars() {

@@ -210,7 +210,7 @@ proptest! {
     }
 }
 
-/// Which letters there are; cells that are broken come in another order.
+/// Returns the sorted letters of a text: wrapped cells change their order.
 fn letters(text: &str) -> Vec<char> {
     let mut letters: Vec<char> = text.chars().filter(char::is_ascii_lowercase).collect();
     letters.sort_unstable();

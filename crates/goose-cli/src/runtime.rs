@@ -19,7 +19,7 @@ use crate::{escape, signals, stderr};
 const END_TIME: Duration = Duration::from_secs(2);
 
 /// Runs work with extensions. A signal cancels the token and determines the exit code.
-pub(crate) fn supervise<W>(
+pub(crate) fn with_extensions<W>(
     settings: &Settings,
     configs: Vec<ExtensionConfig>,
     work: W,
@@ -27,23 +27,23 @@ pub(crate) fn supervise<W>(
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
-    runtime()?.block_on(supervised(settings, configs, work))
+    new_runtime()?.block_on(run_with_extensions(settings, configs, work))
 }
 
 /// Creates a runtime with one thread, which starts faster than several.
-pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(crate) fn new_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("goose could not start")
 }
 
 /// Runs work without waiting for background threads, which end with the process.
 pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    let runtime = runtime()?;
+    let runtime = new_runtime()?;
     let ended = runtime.block_on(work);
     runtime.shutdown_background();
     ended
 }
 
-async fn supervised<W>(
+async fn run_with_extensions<W>(
     settings: &Settings,
     configs: Vec<ExtensionConfig>,
     work: W,
@@ -55,7 +55,7 @@ where
     let agents = agent_manager(settings.clone());
     let options = agents.manager_options(folder).with_endless_patience();
     let manager = ExtensionManager::with_options(configs, CancellationToken::new(), options).await?;
-    let ended = unless_asked_to_end(&manager, work).await;
+    let ended = run_until_signal(&manager, work).await;
     stderr::end_status();
     agents.pool().shutdown().await;
     ended
@@ -67,7 +67,7 @@ pub(crate) fn agent_manager(settings: Settings) -> AgentManager {
     AgentManager::new(settings).with_environment(BaseEnvironment::from_process()).with_oauth(oauth)
 }
 
-async fn unless_asked_to_end<W>(manager: &ExtensionManager, work: W) -> anyhow::Result<ExitCode>
+async fn run_until_signal<W>(manager: &ExtensionManager, work: W) -> anyhow::Result<ExitCode>
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
@@ -75,7 +75,7 @@ where
     let mut work = pin!(work(manager, &stop));
     tokio::select! {
         ended = &mut work => ended,
-        code = signals::asked_to_end() => {
+        code = signals::wait_for_exit_signal() => {
             stop.cancel();
             // The outcome of cancelled work does not matter.
             let _ = tokio::time::timeout(END_TIME, work).await;

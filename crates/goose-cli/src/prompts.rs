@@ -34,7 +34,7 @@ pub(crate) trait Dialogue: Send + Sync {
     /// Shows a line.
     fn tell(&self, line: &str);
 
-    /// Asks for a line; `None` where the person does not want to answer.
+    /// Asks for a line; `None` if the person does not want to answer.
     async fn ask(&self, prompt: &str) -> Option<String>;
 
     /// Shows a page of a server.
@@ -153,7 +153,7 @@ fn fields(schema: &ElicitationSchema) -> Vec<Field> {
     names.iter().filter_map(field).collect()
 }
 
-/// Asks until the answer fits. `None` where an optional field is left out.
+/// Asks until the answer fits. `None` if an optional field is left out.
 async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, Ended> {
     if let Some(description) = &field.description {
         with.tell(&format!("  {}", escape::line(description)));

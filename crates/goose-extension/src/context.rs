@@ -195,7 +195,7 @@ impl CallContext {
         self.0.backend.as_ref()
     }
 
-    /// The paths in the arguments as the permissions judged them: a tool uses these places and no others. `None` where the call
+    /// The paths in the arguments as the permissions judged them: a tool uses these places and no others. `None` if the call
     /// was not judged.
     pub fn judged_paths(&self) -> Option<&[JudgedPath]> {
         self.0.judged_paths.as_deref()
@@ -292,7 +292,7 @@ impl CallContext {
         }
     }
 
-    /// Asks the person to fill in the fields of `T`; `None` where they declined.
+    /// Asks the person to fill in the fields of `T`; `None` if they declined.
     ///
     /// # Errors
     ///

@@ -19,13 +19,13 @@ impl<'a> HeadTail<'a> {
     }
 }
 
-/// Returns at most `head` bytes from the beginning and `tail` bytes from the end; `None` where that is all of it.
+/// Returns at most `head` bytes from the beginning and `tail` bytes from the end; `None` if that is all of it.
 pub fn head_tail_bytes(text: &str, head: usize, tail: usize) -> Option<HeadTail<'_>> {
     let end = text.floor_char_boundary(head);
     HeadTail::split(text, end, text.ceil_char_boundary(text.len().saturating_sub(tail)))
 }
 
-/// Returns `head` characters from the beginning and `tail` characters from the end; `None` where that is all of it.
+/// Returns `head` characters from the beginning and `tail` characters from the end; `None` if that is all of it.
 pub fn head_tail_chars(text: &str, head: usize, tail: usize) -> Option<HeadTail<'_>> {
     let start = match tail.checked_sub(1) {
         Some(last) => text.char_indices().rev().nth(last).map_or(0, |(at, _)| at),

@@ -38,7 +38,7 @@ impl Errors {
         self.0.map_or(Ok(()), Err)
     }
 
-    /// The mistakes as `compile_error!` items; nothing where there are none.
+    /// The mistakes as `compile_error!` items; nothing if there are none.
     pub(crate) fn to_compile_errors(&self) -> TokenStream {
         self.0.as_ref().map(syn::Error::to_compile_error).unwrap_or_default()
     }

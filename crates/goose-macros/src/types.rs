@@ -55,7 +55,7 @@ impl Owned {
     }
 }
 
-/// The type that owns what `borrowed` is a part of; `true` where the two differ.
+/// The type that owns what `borrowed` is a part of; `true` if the two differ.
 fn owner(borrowed: &Type) -> (Type, bool) {
     let span = located(borrowed.span());
     match peel(borrowed) {

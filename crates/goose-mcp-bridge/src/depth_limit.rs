@@ -12,7 +12,7 @@ const MAX_LEVELS: usize = 100;
 /// The value in place of a part that was cut out.
 const CUT: &[u8] = b"null";
 
-/// The list without what is too deep; `None` where nothing is, and for all other messages.
+/// The list without what is too deep; `None` if nothing is, and for all other messages.
 pub(super) fn list_of_tools(json: &[u8]) -> Option<Vec<u8>> {
     if !is_deep(json) {
         return None;

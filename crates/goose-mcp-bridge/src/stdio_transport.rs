@@ -83,7 +83,7 @@ pub struct LineTransport<Role: ServiceRole, R, W> {
     shortcut: Shortcut<Role>,
 }
 
-/// Reads the lines that are most common; `None` where a line is any other.
+/// Reads the lines that are most common; `None` if a line is any other.
 pub(super) type Shortcut<Role> = fn(&[u8]) -> Option<RxJsonRpcMessage<Role>>;
 
 impl<Role, R, W> LineTransport<Role, R, W>

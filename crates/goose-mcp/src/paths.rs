@@ -9,7 +9,7 @@ use std::{ffi::OsString, path::PathBuf};
 /// 2. `XDG_CONFIG_HOME`, where it is an absolute path: `$XDG_CONFIG_HOME/goose`
 /// 3. `HOME`: `~/.config/goose`
 ///
-/// A variable that is empty counts as not set. `None` where none of them helps.
+/// A variable that is empty counts as not set. `None` if none of them helps.
 pub fn config_dir(get: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     path("GOOSE_PATH_ROOT")

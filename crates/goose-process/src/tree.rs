@@ -163,7 +163,7 @@ pub(crate) async fn terminate(tree: Tree) {
     }
 }
 
-/// Waits until everybody who was seen is gone; `false` where that takes too long.
+/// Waits until everybody who was seen is gone; `false` if that takes too long.
 async fn gone(tree: &Tree, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     let mut pause = FIRST_LOOK;

@@ -54,7 +54,7 @@ fn begins_with(text: &str, words: &str) -> bool {
 struct Entry {
     prefix: &'static str,
     context: u64,
-    /// `None` where it is not known.
+    /// `None` if it is not known.
     output: Option<u64>,
     sees_images: bool,
     prices: Option<Prices>,

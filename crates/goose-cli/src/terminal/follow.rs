@@ -46,7 +46,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) exchange: &'a Exchange,
     pub(crate) view: &'a mut dyn View,
     pub(crate) signals: &'a mut Signals,
-    /// The user's keyboard; `None` where no user can be asked.
+    /// The user's keyboard; `None` if no user can be asked.
     pub(crate) input: Option<&'a Arc<Input>>,
 }
 

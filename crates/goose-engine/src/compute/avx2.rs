@@ -22,7 +22,7 @@ const HALVES: usize = 2;
 /// The processor must have AVX2 and FMA; `out` has 32 floats for each token.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
-    // SAFETY: the same promises. The last number: how many steps of products fit 16 bits; none where not even one does.
+    // SAFETY: the same promises. The last number: how many steps of products fit 16 bits; none if not even one does.
     unsafe {
         match chunk.kind {
             BlockType::Q4K => super_tiles::<8, true, 8>(chunk, panels, out),

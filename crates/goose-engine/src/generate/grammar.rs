@@ -165,7 +165,7 @@ impl Grammar {
     }
 }
 
-/// The token with the highest logit that is a number; none where nothing is left.
+/// The token with the highest logit that is a number; none if nothing is left.
 pub(super) fn likeliest(logits: &[f32]) -> Option<u32> {
     let mut best: Option<(usize, f32)> = None;
     for (token, &logit) in logits.iter().enumerate() {

@@ -41,7 +41,7 @@ impl Sampler {
         if self.temperature > 0.0 { TOP_K } else { 1 }
     }
 
-    /// The next token; none where nothing may come.
+    /// The next token; none if nothing may come.
     pub(super) fn choose(&mut self, logits: &[f32]) -> Option<u32> {
         match self.width() {
             1 => likeliest(logits),

@@ -93,7 +93,7 @@ impl Calls {
         self.live.iter().find(|(_, call)| call.token.as_ref() == Some(token)).map(|(id, _)| id.clone())
     }
 
-    /// All calls, where whatever the server does now is done for the same owner; none where that is not clear.
+    /// All calls, where whatever the server does now is done for the same owner; none if that is not clear.
     pub(super) fn of_only_owner(&self, kind: MessageKind) -> Vec<RequestId> {
         let mut owners = self.live.values().map(|call| Owner::from_context(&call.context));
         let Some(first) = owners.next() else { return Vec::new() };

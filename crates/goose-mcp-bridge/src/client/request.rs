@@ -197,7 +197,7 @@ impl Drop for Routed<'_> {
     }
 }
 
-/// Returns the metadata of each request on the 2026-07-28 wire, and to local servers on any; nothing where it would only
+/// Returns the metadata of each request on the 2026-07-28 wire, and to local servers on any; nothing if it would only
 /// repeat what was said at the start.
 fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObject> {
     let mut meta = RequestMetaObject::new();

@@ -146,7 +146,7 @@ pub(super) struct WireCaller {
 }
 
 impl WireCaller {
-    /// The least level that the client wants to see; `None` where it wants no log.
+    /// The least level that the client wants to see; `None` if it wants no log.
     fn log_level(&self) -> Option<LogLevel> {
         self.session_level.or_else(|| self.request.meta.log_level().map(LogLevel::from_mcp))
     }

@@ -99,7 +99,7 @@ impl Folder {
         self.path.join(category.file_name())
     }
 
-    /// The categories that there are; none where there is no folder.
+    /// The categories that there are; none if there is no folder.
     ///
     /// # Errors
     ///
@@ -378,7 +378,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Waits until those are done who came before. `None` where that takes too long.
+    /// Waits until those are done who came before. `None` if that takes too long.
     pub(super) fn wait(folder: &Path) -> Option<Self> {
         let deadline = Instant::now() + PATIENCE;
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());

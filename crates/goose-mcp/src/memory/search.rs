@@ -92,7 +92,7 @@ impl Query {
             .collect()
     }
 
-    /// `None` where the entry does not fit.
+    /// `None` if the entry does not fit.
     fn score(&self, document: &Document, strengths: &[f64], rarities: &[f64]) -> Option<f64> {
         let tags = self.tags.iter().filter(|tag| document.tags.contains(tag)).count();
         if tags == 0 && !self.tags.is_empty() {

@@ -61,7 +61,7 @@ pub(super) fn opaque_data<'a>(opaque: &'a Option<Opaque>, wire: &str) -> Option<
     opaque.as_ref().filter(|opaque| opaque.wire == wire).map(|opaque| &opaque.data)
 }
 
-/// A block as it is sent; `None` where there is nothing to say.
+/// A block as it is sent; `None` if there is nothing to say.
 pub(super) fn part(block: &ContentBlock, vision: VisionSupport) -> Option<Part<'_>> {
     match block {
         ContentBlock::Text(text) => text_part(&text.text),

@@ -123,7 +123,7 @@ pub(super) struct Register {
 }
 
 impl Register {
-    /// A message of ours as it is recorded; nothing where it is not.
+    /// A message of ours as it is recorded; nothing if it is not.
     pub(super) fn client(&mut self, connection: u32, mut message: Value) -> Option<Value> {
         match shape(&message) {
             Shape::Request => self.request(connection, &mut message),
@@ -161,7 +161,7 @@ impl Register {
         self.requests.insert(key(connection, &id), number);
     }
 
-    /// A message of the server as it is recorded; nothing where it is not.
+    /// A message of the server as it is recorded; nothing if it is not.
     pub(super) fn server(&mut self, connection: u32, mut message: Value) -> Option<Value> {
         self.rename_places(connection, &mut message)?;
         match shape(&message) {

@@ -241,7 +241,7 @@ impl ExtensionConfig {
         Some(Duration::from_secs(self.timeout_secs?).min(MAX_TIMEOUT))
     }
 
-    /// The only tools that may be used, or `None` where all may.
+    /// The only tools that may be used, or `None` if all may.
     pub fn available_tools(&self) -> Option<&[String]> {
         Some(self.available_tools.as_slice()).filter(|tools| !tools.is_empty())
     }

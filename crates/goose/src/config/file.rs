@@ -78,7 +78,7 @@ impl ConfigFile {
         self.find(key).map(|outlined| Place::new(&self.path, Some(outlined.position)))
     }
 
-    /// The value of a top-level key, `None` where it is missing or `null`. It is read as the type that is asked for:
+    /// The value of a top-level key, `None` if it is missing or `null`. It is read as the type that is asked for:
     /// `GOOSE_MODEL: 4.10` is `"4.10"` as a `String`, and 4.1 as an `f64`.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         let Some(outlined) = self.find(key) else {
@@ -125,7 +125,7 @@ impl fmt::Debug for ConfigFile {
     }
 }
 
-/// The text of a file, `None` where there is no file.
+/// The text of a file, `None` if there is no file.
 pub(crate) fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigError> {
     let bytes = match bytes(path, limit) {
         Ok(bytes) => bytes,

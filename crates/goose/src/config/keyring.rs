@@ -55,7 +55,7 @@ enum Tool {
 }
 
 impl Keyring {
-    /// The keyring of this system; `None` where there is no program to ask it with, or no session that it belongs to.
+    /// The keyring of this system; `None` if there is no program to ask it with, or no session that it belongs to.
     pub fn of_system(environment: &BTreeMap<String, String>) -> Option<Self> {
         let (tool, name) = if cfg!(target_os = "macos") {
             (Tool::Security, "security")
@@ -69,7 +69,7 @@ impl Keyring {
         Some(Self { tool, program, environment: environment.clone(), patience: PATIENCE })
     }
 
-    /// All names and values that goose has there; empty where it has none.
+    /// All names and values that goose has there; empty if it has none.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl fmt::Debug for Secret {
 
 /// The sources of secrets.
 pub trait Secrets: Send + Sync {
-    /// The secret of that name, `None` where there is none. An error where the place cannot be read.
+    /// The secret of that name, `None` if there is none. An error if the place cannot be read.
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError>;
 }
 

@@ -62,7 +62,7 @@ impl Settings {
         Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets, registry: OnceLock::new() })))
     }
 
-    /// The value of a key, `None` where no layer has it. It is read as the type that is asked for; the error says
+    /// The value of a key, `None` if no layer has it. It is read as the type that is asked for; the error says
     /// where the value is and what was expected.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         match self.find(key) {
@@ -97,7 +97,7 @@ impl Settings {
         }
     }
 
-    /// The value of a key as it can be shown, see [`shown_value`]: `None` where it is missing or no single value.
+    /// The value of a key as it can be shown, see [`shown_value`]: `None` if it is missing or no single value.
     pub fn shown(&self, key: &str) -> Option<String> {
         let value = self.get::<String>(key).ok().flatten()?;
         Some(shown_value(key, &value))

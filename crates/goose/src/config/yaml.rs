@@ -215,7 +215,7 @@ pub(super) enum Kind {
 /// A key with its value.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// `None` where it is no text.
+    /// `None` if it is no text.
     pub(super) key: Option<String>,
     pub(super) key_range: Range<usize>,
     pub(super) value: Node,
@@ -241,7 +241,7 @@ impl Node {
     }
 }
 
-/// The root of a document; `None` where there is none in the text. The error is what is wrong with the text.
+/// The root of a document; `None` if there is none in the text. The error is what is wrong with the text.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, String> {
     let options = granit_parser::options! { emit_comments: false };
     let mut events = Events { parser: Parser::new_from_str_with_options(text, options), text };

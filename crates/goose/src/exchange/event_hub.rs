@@ -541,7 +541,7 @@ pub(super) struct OpenQuestion {
 }
 
 impl OpenQuestion {
-    /// Waits for the answer; `None` where there will be none.
+    /// Waits for the answer; `None` if there will be none.
     pub(super) async fn answer(&mut self) -> Option<Answer> {
         (&mut self.answered).await.ok()
     }

@@ -101,7 +101,7 @@ struct Left {
     media: usize,
 }
 
-/// One block; none where it is an empty text.
+/// One block; none if it is an empty text.
 fn bounded_block(block: ContentBlock, left: &mut Left) -> Option<ContentBlock> {
     let missing = match &block {
         ContentBlock::Image(image) => missing_media("image", &image.mime_type, &image.data, left),

@@ -237,7 +237,7 @@ impl ExtensionSwitches {
     }
 }
 
-/// The resources of an extension; none where it has no such feature.
+/// The resources of an extension; none if it has no such feature.
 async fn resources(extensions: &ExtensionManager, name: &str) -> ToolResult<Vec<Resource>> {
     let extension = extensions.service(name).map_err(ToolError::execution)?.extension().await?;
     if !extension.features().resources {

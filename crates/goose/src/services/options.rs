@@ -22,7 +22,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes the services that are part of this program.
 pub trait BuildService: Send + Sync {
-    /// The built-in or platform extension of that name for a binding; `None` where there is none.
+    /// The built-in or platform extension of that name for a binding; `None` if there is none.
     fn build(&self, name: &str, context: &BindingContext) -> Option<Arc<dyn Extension>>;
 
     /// The names that [`build`](Self::build) knows, for error messages.

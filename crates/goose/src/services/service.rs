@@ -145,7 +145,7 @@ impl Service {
         self.state().phase()
     }
 
-    /// Its listing; `None` where it was never started, or is dead.
+    /// Its listing; `None` if it was never started, or is dead.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.state().listing.clone()
     }

@@ -227,7 +227,7 @@ fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// A value of a status for people; `None` where there is nothing to say.
+/// A value of a status for people; `None` if there is nothing to say.
 fn status_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

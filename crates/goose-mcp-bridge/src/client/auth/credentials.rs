@@ -56,7 +56,7 @@ impl Credentials {
         }
     }
 
-    /// Gets a token that is not the rejected one, without a person. `false` where that takes a login.
+    /// Gets a token that is not the rejected one, without a person. `false` if that takes a login.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Credentials {
         })
     }
 
-    /// A new token for the refresh token; nothing where the login server has none for us, so that the server asks for a
+    /// A new token for the refresh token; nothing if the login server has none for us, so that the server asks for a
     /// login. The refresh token goes only to the login server that gave it.
     async fn refresh(
         &self,

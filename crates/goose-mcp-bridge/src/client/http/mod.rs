@@ -87,7 +87,7 @@ impl HttpTarget {
         HttpTransport { inner, unanswered, _ends: ends.drop_guard() }
     }
 
-    /// Logs in where the greeting failed for want of it. `false` where that was not the reason.
+    /// Logs in where the greeting failed for want of it. `false` if that was not the reason.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ const MAX_INDENT_COLUMNS: usize = 380;
 /// Width of a tab in Python's scanner.
 const TAB_COLUMNS: usize = 8;
 
-/// The code as a parser of this language may get it, with the same number of lines; nothing where it may not.
+/// The code as a parser of this language may get it, with the same number of lines; nothing if it may not.
 pub(super) fn sanitize<'a>(language: &str, code: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     match language {
         "Python" => (widest_indent(code) <= MAX_INDENT_COLUMNS).then_some(Cow::Borrowed(code)),

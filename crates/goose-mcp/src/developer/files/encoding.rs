@@ -137,7 +137,7 @@ fn is_likely_utf8(bytes: &[u8]) -> bool {
     right >= wrong
 }
 
-/// The text; `None` where a character that is to stand for a byte is there already.
+/// The text; `None` if a character that is to stand for a byte is there already.
 fn decode_damaged(bytes: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

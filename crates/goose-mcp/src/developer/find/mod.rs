@@ -107,7 +107,7 @@ impl Walk {
 /// as well, without any link on the way: another program may replace folders by links meanwhile.
 pub(in crate::developer) struct Root {
     path: PathBuf,
-    /// `None` where it is a file.
+    /// `None` if it is a file.
     folder: Option<Folder>,
     hard_links: HardLinks,
     pub(in crate::developer) walk: Walk,
@@ -144,7 +144,7 @@ impl Root {
         &self.path
     }
 
-    /// The open folder; `None` where it is a file.
+    /// The open folder; `None` if it is a file.
     pub(in crate::developer) fn folder(&self) -> Option<&Folder> {
         self.folder.as_ref()
     }

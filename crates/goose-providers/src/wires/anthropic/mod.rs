@@ -191,7 +191,7 @@ fn can_think(messages: &[Arc<Message>], wire: &str) -> bool {
     last.call_ids().next().is_none() || last.content.iter().any(is_own_thought)
 }
 
-/// Writes a message; nothing where it would be empty.
+/// Writes a message; nothing if it would be empty.
 fn write(message: &Message, vision: VisionSupport, out: &mut Vec<u8>) {
     let (role, content) = match message.role {
         Role::Assistant => ("assistant", assistant_blocks(message)),

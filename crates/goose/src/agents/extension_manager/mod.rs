@@ -344,7 +344,7 @@ impl Inner {
         self.with_timeout(listings).await;
     }
 
-    /// Waits within the manager's time limit; `None` where that is over.
+    /// Waits within the manager's time limit; `None` if that is over.
     async fn with_timeout<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let work = self.cancellation.run_until_cancelled(work);
         match self.options.patience {

@@ -45,7 +45,7 @@ pub struct Recalled {
     pub sessions: Vec<SessionId>,
 }
 
-/// Returns what earlier sessions of a folder have that is relevant to a request; `None` where nothing is relevant enough.
+/// Returns what earlier sessions of a folder have that is relevant to a request; `None` if nothing is relevant enough.
 ///
 /// # Errors
 ///

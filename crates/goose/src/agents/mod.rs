@@ -24,7 +24,7 @@ pub use builtin_mode::mode_table;
 pub use tool_index::{ToolFingerprint, ToolHandle, UnknownTool};
 
 pub mod extension {
-    //! What an extension is configured with.
+    //! Configuration of an extension.
 
     pub use crate::config::ExtensionConfig;
 }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::session::Step;
 
-/// How often it is checked whether a person is still there, once an answer takes long.
+/// Interval of the checks that a user interface is still attached during a long answer.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A complete answer of the model.
@@ -35,7 +35,7 @@ pub(super) struct ModelAnswer {
 }
 
 impl ModelAnswer {
-    /// Whether it contains text for the user.
+    /// Returns true if it contains text for the user.
     pub(super) fn has_text(&self) -> bool {
         let mut texts = self.message.content.iter().filter_map(MessageContent::as_text);
         texts.any(|text| !text.trim().is_empty())

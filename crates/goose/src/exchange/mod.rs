@@ -18,7 +18,7 @@
 //! - `event`, `event_hub`: all that a user interface sees; `questions`: what extensions ask and show;
 //! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
 //!
-//! What happened is stored before it is reported, and a reply that ends anywhere leaves a valid history.
+//! Each change is stored before it is reported, and a reply that ends at any point leaves a valid history.
 
 mod ask_model;
 mod call_path;

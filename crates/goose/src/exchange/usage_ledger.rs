@@ -26,7 +26,7 @@ struct Totals {
     usage: Usage,
     /// Sum of everything that has a price.
     dollars: f64,
-    /// Whether something has no price.
+    /// True if some usage has no known price.
     has_unpriced: bool,
     /// Entries that are not stored yet.
     unsaved: Vec<Step>,

@@ -270,7 +270,7 @@ impl Permissions {
         &self.shared.given
     }
 
-    /// Returns the built-in rules about protected files. They apply in every mode, in addition to the user's rules.
+    /// The built-in rules about protected files. They hold in every mode, besides those of people.
     pub fn protected_files(&self) -> &[Rule] {
         self.shared.protected.rules()
     }

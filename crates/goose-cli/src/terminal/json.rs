@@ -175,6 +175,12 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
             });
             Some(("goose", json!({ "routed": routed })))
         }
+        Event::HandedBack { agent, mode, reason } => {
+            Some(("goose", json!({ "handed_back": { "agent": agent, "mode": mode, "reason": reason } })))
+        }
+        Event::Recalled { sessions, bytes } => {
+            Some(("goose", json!({ "recalled": { "sessions": sessions, "bytes": bytes } })))
+        }
         Event::Notice(notice) => log(notice.clone()),
         Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
         Event::Compacted { before, after } => {

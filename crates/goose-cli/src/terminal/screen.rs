@@ -264,6 +264,14 @@ impl View for Screen {
                 let reason = format!("{reason} ({})", tier(*by, *confidence));
                 self.decision(&format!("{agent}/{mode} answers"), &reason, *is_switch)?;
             }
+            Event::HandedBack { agent, mode, reason } => {
+                self.line(&format!("{FAINT}{agent}/{mode} hands back: {}{FAINT:#}", escape::line(reason)))?;
+            }
+            Event::Recalled { sessions, bytes } => {
+                let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();
+                let reason = format!("{} ({bytes} bytes)", sessions.join(", "));
+                self.decision("Recalled from earlier sessions", &reason, false)?;
+            }
             Event::Asking { .. } => self.begin("thinking"),
             Event::Text(text) => self.text(text)?,
             Event::Thinking(text) => self.tail.push(text),

@@ -30,6 +30,7 @@ use goose_extension::{
 use goose_mcp_bridge::OAuth;
 use goose_providers::SetupError;
 use parking_lot::Mutex;
+use serde::Deserialize;
 use thiserror::Error;
 
 pub(crate) use self::delegation::{DelegateTask, Delegation};
@@ -50,8 +51,8 @@ use crate::{
     },
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
-        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, Routing, SessionNotifier,
-        SessionTasks, prepare,
+        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, Recall, RecallScope, Routing,
+        SessionNotifier, SessionTasks, prepare,
     },
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     platform::{self, tom::TopOfMind},
@@ -64,6 +65,9 @@ const MODE: &str = "GOOSE_MODE";
 
 /// The setting that switches off routing and splitting.
 const ORCHESTRATOR_DISABLED: &str = "GOOSE_ORCHESTRATOR_DISABLED";
+
+/// The settings of the orchestrator.
+const ORCHESTRATOR: &str = "orchestrator";
 
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
@@ -277,6 +281,7 @@ impl AgentManager {
         Ok(Exchange::new(Parts {
             agents: Arc::new(maker),
             routing: self.routing(is_root),
+            recall: self.recall(is_root && session.is_saved())?,
             models,
             top_of_mind: self.top_of_mind(&folder)?,
             tasks,
@@ -398,10 +403,23 @@ impl AgentManager {
         }
     }
 
+    /// The source of what earlier sessions have about the first request, unless it is switched off.
+    fn recall(&self, is_wanted: bool) -> Result<Option<Recall>, OpenError> {
+        let settings: OrchestratorSettings = self.settings.get(ORCHESTRATOR)?.unwrap_or_default();
+        let is_off = settings.recall == RecallScope::Off || self.is_switched_off("chatrecall");
+        let recall = Recall { store: self.store.clone(), scope: settings.recall };
+        Ok((is_wanted && !is_off).then_some(recall))
+    }
+
+    /// Returns true if the configuration switches a platform extension off.
+    fn is_switched_off(&self, name: &str) -> bool {
+        self.settings.extensions().iter().any(|entry| entry.key == name && !entry.enabled)
+    }
+
     /// The text that the user wants the model to see, unless the configuration switches `tom` off.
     fn top_of_mind(&self, working_dir: &Path) -> Result<TopOfMind, OpenError> {
         let settings = &self.settings;
-        if settings.extensions().iter().any(|entry| entry.key == "tom" && !entry.enabled) {
+        if self.is_switched_off("tom") {
             return Ok(TopOfMind::default());
         }
         let home = settings.variable("HOME").map(Path::new);
@@ -430,6 +448,13 @@ impl AgentManager {
         });
         problems.chain(exposed).collect()
     }
+}
+
+/// The settings under `orchestrator:` about what a request gets.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct OrchestratorSettings {
+    recall: RecallScope,
 }
 
 /// The model of an agent outside of a conversation.

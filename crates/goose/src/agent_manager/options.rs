@@ -189,6 +189,12 @@ impl OpenOptions {
         self
     }
 
+    /// With another fast model than the one of [`with_provider`](Self::with_provider).
+    pub fn with_accelerator(mut self, accelerator: Arc<dyn Provider>) -> Self {
+        self.models = self.models.map(|(processor, _)| (processor, accelerator));
+        self
+    }
+
     /// With these extensions besides the profile's. They win where the profile has some of the same names.
     pub fn with_extensions(mut self, configs: impl IntoIterator<Item = ExtensionConfig>) -> Self {
         self.extensions.extend(configs);

@@ -22,7 +22,8 @@ use super::{
 };
 
 /// Keys that hold mappings and lists of them. They are read from files alone: others use variables of these names.
-const STRUCTURED: [&str; 5] = ["extensions", "models", "profiles", "providers", "slash_commands"];
+const STRUCTURED: [&str; 6] =
+    ["extensions", "models", "orchestrator", "profiles", "providers", "slash_commands"];
 
 /// Variables with this beginning are goose's.
 const OWN_VARIABLES: &str = "GOOSE_";

@@ -14,6 +14,7 @@ use super::{
     final_output::FinalOutput,
     handle::Exchange,
     models::ActiveModels,
+    recalling::Recall,
     repetition::DEFAULT_MAX_REPETITIONS,
     routing::Routing,
     usage_ledger::{SessionModel, UsageLedger},
@@ -44,6 +45,7 @@ pub(super) struct Core {
     pub(super) agent: ActiveAgent,
     pub(super) agents: Arc<dyn AgentSource>,
     pub(super) routing: Routing,
+    pub(super) recall: Option<Recall>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) session: Session,
     pub(super) events: Arc<EventHub>,
@@ -106,6 +108,8 @@ pub(crate) struct Parts {
     pub(crate) agents: Arc<dyn AgentSource>,
     /// The choice of agents for requests.
     pub(crate) routing: Routing,
+    /// The source of what earlier sessions have about the first request.
+    pub(crate) recall: Option<Recall>,
     pub(crate) session: Session,
     pub(crate) history: History,
     pub(crate) permissions: Arc<Permissions>,
@@ -164,6 +168,7 @@ impl Exchange {
         notices.extend(parts.agent.notices());
         let agent = ActiveAgent::new(parts.agent);
         let state = State {
+            is_new: conversation.messages().is_empty(),
             conversation,
             context_usage: ContextUsage::default(),
             services: agent.get().extensions.events(),
@@ -184,6 +189,7 @@ impl Exchange {
             agent,
             agents: parts.agents,
             routing: parts.routing,
+            recall: parts.recall,
             permissions: parts.permissions,
             events: parts.events,
             session: parts.session,
@@ -212,6 +218,8 @@ pub(super) struct State {
     pub(super) offer: Offer,
     /// The notices that were found when the exchange was made.
     pub(super) notices: Vec<String>,
+    /// Set until the first message.
+    pub(super) is_new: bool,
     /// Set if goose was ended in the middle of the last reply, and the log does not say so yet.
     pub(super) is_unfinished: bool,
 }

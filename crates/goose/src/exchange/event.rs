@@ -9,7 +9,7 @@ use goose_extension::{
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::router::RoutedBy;
+use crate::{agents::router::RoutedBy, session::SessionId};
 
 /// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,22 @@ pub enum Event {
         reason: String,
         /// True if another agent answered before.
         is_switch: bool,
+    },
+    /// The agent cannot do what is asked. The request is routed again.
+    HandedBack {
+        /// The agent.
+        agent: String,
+        /// The slug of its mode.
+        mode: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// The model gets what earlier sessions have about the request.
+    Recalled {
+        /// The sessions, the best first.
+        sessions: Vec<SessionId>,
+        /// The size of the text.
+        bytes: u64,
     },
     /// The model is asked.
     Asking {

@@ -10,6 +10,7 @@ use super::{
     core::{Core, Offer},
     event::Event,
     final_output::FINAL_OUTPUT,
+    hand_back,
     reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
@@ -69,13 +70,17 @@ impl ReplyTask {
 
     fn offer(&mut self, tools: Arc<[Tool]>, prompts: Vec<(String, String)>) {
         let core = Arc::clone(&self.core);
-        let room = core.processor().max_tools().map(|most| most - usize::from(core.final_output.is_some()));
+        let hand_back = (!tools.is_empty() && core.may_hand_back()).then(hand_back::tool);
+        let of_loop = usize::from(core.final_output.is_some()) + usize::from(hand_back.is_some());
+        let room = core.processor().max_tools().map(|most| most.saturating_sub(of_loop));
         let (offered, left_out) = within(room, &tools, |tool| self.is_own(tool));
         let state = &mut *self.state;
         state.notices.extend(left_out);
         state.offer.tools = offered;
         state.notices.extend(core.permissions.unmatched_rules_warning(tools.iter().map(Tool::name)));
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
+        // The last one, see `offers_hand_back`.
+        state.offer.tools.extend(hand_back);
         state.offer.system = core.system_prompt(&state.offer.tools, &prompts);
         state.offer.prompts = prompts;
         state.offer.made_from = Some(tools);

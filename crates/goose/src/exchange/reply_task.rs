@@ -22,6 +22,7 @@ use super::{
     event_hub::EventSink,
     final_output,
     guest::{Guest, Host},
+    hand_back::HandBack,
     repetition::Repetition,
     sanitize_output::sanitize_output,
 };
@@ -69,6 +70,8 @@ pub(super) struct ReplyTask {
     pub(super) stuck: Option<Failure>,
     /// The agent to go back to, if another one makes this reply.
     pub(super) host: Option<Host>,
+    /// The request, where the agent may hand it back.
+    pub(super) handing: HandBack,
 }
 
 /// The reason why a reply does not continue.
@@ -125,6 +128,7 @@ impl ReplyTask {
             overflows: 0,
             stuck: None,
             host: None,
+            handing: HandBack::default(),
         }
     }
 
@@ -147,6 +151,7 @@ impl ReplyTask {
             let calls = self.record_answer(&answer).await?;
             let checked = self.check(&answer, calls).await?;
             self.run_tools(checked).await?;
+            self.route_again().await?;
             match self.decide(&answer).await? {
                 Next::Ask => {}
                 Next::End(outcome) => return Ok(outcome),
@@ -174,6 +179,7 @@ impl ReplyTask {
             (Some(message), _) => {
                 let message = self.with_changed_prompts(message).await;
                 let message = self.core.with_surroundings(message, &self.state.conversation);
+                let message = self.with_recalled(message).await;
                 self.with_top_of_mind(message).await
             }
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),

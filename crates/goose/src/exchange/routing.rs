@@ -76,18 +76,15 @@ impl ReplyTask {
             return Ok(None);
         }
         let present = self.core.agent();
-        let Routing::On(known) = &self.core.routing else { return Ok(None) };
-        if present.chosen_by == ChosenBy::User {
+        let Some(catalog) = self.core.known_agents().filter(|_| present.chosen_by != ChosenBy::User) else {
             return Ok(None);
-        }
-        let catalog = known.read().clone();
-        let catalog = catalog.unwrap_or_else(|| {
-            let catalog = Arc::new(self.core.agents.catalog());
-            *known.write() = Some(Arc::clone(&catalog));
-            catalog
-        });
+        };
         let route = self.route(&text, &present, &catalog).await?;
-        self.follow_route(&route, &present, &catalog).await?;
+        // The agents of tasks work in sessions of their own.
+        if route.tasks.len() == 1 {
+            self.follow_route(&route, &present, &catalog).await?;
+        }
+        self.handing.request = Some(text);
         Ok(Some(route))
     }
 
@@ -110,7 +107,7 @@ impl ReplyTask {
     }
 
     /// Lets the agent of a route make the reply, and those that follow.
-    async fn follow_route(
+    pub(super) async fn follow_route(
         &mut self,
         route: &Route,
         present: &Arc<Agent>,
@@ -214,6 +211,17 @@ fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
 }
 
 impl Core {
+    /// The agents that requests are routed to; none where nothing is routed. They are read once in a session.
+    pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
+        let Routing::On(known) = &self.routing else { return None };
+        let catalog = known.read().clone();
+        Some(catalog.unwrap_or_else(|| {
+            let catalog = Arc::new(self.agents.catalog());
+            *known.write() = Some(Arc::clone(&catalog));
+            catalog
+        }))
+    }
+
     /// The agent that a request names.
     fn mentioned(&self, text: &str) -> StepResult<Option<Chosen>> {
         // The agents are read only for a message that begins so.
@@ -228,7 +236,7 @@ impl Core {
 }
 
 /// The words of the user in a message.
-fn request(message: &Message) -> Option<String> {
+pub(super) fn request(message: &Message) -> Option<String> {
     let said = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
     let text = said.collect::<Vec<_>>().join("\n");
     (!text.trim().is_empty()).then_some(text)

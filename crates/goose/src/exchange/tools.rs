@@ -13,6 +13,7 @@ use super::{
     call_path::{Asked, Call, CallId, CallPath, Judged, Refused, as_output},
     event::{Event, Failure, ToolEnd},
     final_output::{ACCEPTED, FINAL_OUTPUT},
+    hand_back::{self, HAND_BACK, HANDED_BACK},
     repetition::Repeated,
     reply_task::{Abort, ReplyTask, StepResult},
     usage_ledger::SamplingModel,
@@ -41,6 +42,14 @@ enum Checked {
         output: ToolOutput,
         end: ToolEnd,
     },
+}
+
+/// A call that can be made.
+enum Passed {
+    /// It goes on to the permissions.
+    Call(Call),
+    /// The loop itself has answered it.
+    Answered(&'static str),
 }
 
 /// A call that has ended.
@@ -113,9 +122,9 @@ impl ReplyTask {
     ) -> StepResult<Checked> {
         let ToolCall { id, name, arguments, .. } = call;
         let judged = match self.passes(answer, CallId::top_level(id.clone()), &name, arguments, path) {
-            Ok(Some(call)) => path.judge(call).await,
-            Ok(None) => {
-                let output = ToolOutput::text(ACCEPTED);
+            Ok(Passed::Call(call)) => path.judge(call).await,
+            Ok(Passed::Answered(text)) => {
+                let output = ToolOutput::text(text);
                 return Ok(Checked::Finished { id, name, output, end: ToolEnd::Ran });
             }
             Err(refused) => Err(refused),
@@ -128,7 +137,7 @@ impl ReplyTask {
         })
     }
 
-    /// Everything but the permissions. `None` is the final answer, which is recorded already.
+    /// Everything but the permissions.
     fn passes(
         &mut self,
         answer: &ModelAnswer,
@@ -136,7 +145,7 @@ impl ReplyTask {
         name: &str,
         arguments: Arguments,
         path: &CallPath,
-    ) -> Result<Option<Call>, Refused> {
+    ) -> Result<Passed, Refused> {
         if answer.stop == StopReason::Refused {
             return Err(Refused::rejected("Not run: the answer was refused before it was complete."));
         }
@@ -146,12 +155,19 @@ impl ReplyTask {
         {
             let arguments = well_formed(answer, output.tool(), arguments).map_err(Refused::rejected)?;
             self.structured = Some(output.accept(arguments).map_err(Refused::rejected)?);
-            return Ok(None);
+            return Ok(Passed::Answered(ACCEPTED));
+        }
+        if name == HAND_BACK && self.offers_hand_back() {
+            let tool = hand_back::tool();
+            let arguments = well_formed(answer, &tool, arguments).map_err(Refused::rejected)?;
+            let arguments = tool.validate(arguments).map_err(Refused::rejected)?;
+            self.hand_back(arguments.as_object());
+            return Ok(Passed::Answered(HANDED_BACK));
         }
         // Before the arguments are read: the error for them describes the tool.
         let resolved = path.resolve(name)?;
         let arguments = well_formed(answer, &resolved.handle.tool, arguments).map_err(Refused::rejected)?;
-        Call::check(id, resolved, arguments).map(Some)
+        Call::check(id, resolved, arguments).map(Passed::Call)
     }
 
     fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {

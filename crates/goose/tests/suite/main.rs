@@ -49,6 +49,7 @@ mod permission_protected;
 mod permission_reader;
 mod permission_shell;
 mod permission_swaps;
+mod rfc;
 mod sharing;
 mod silence;
 mod small_models;

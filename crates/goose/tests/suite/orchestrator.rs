@@ -1,13 +1,22 @@
-//! The orchestrator: which agent answers a request, and what it is told beforehand.
+//! The orchestrator: which agent answers a request, handing it back, and what earlier sessions have about it.
+
+use std::{fs, path::Path};
 
 use goose::{
+    agent_manager::{AgentManager, OpenOptions},
     agents::{agent::ChosenBy, catalog::AgentCatalog, router::RoutedBy},
-    exchange::Event,
-    session::{NewSession, SessionStore, Step},
+    exchange::{Event, Exchange},
+    permission::{Mode, PermissionOptions, Permissions},
+    session::{NewSession, Session, SessionStore, Step},
 };
+use goose_extension::{Message, MessageContent};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
+use serde_json::json;
 
-use crate::exchange_support::{Stage, done, outcome};
+use crate::{
+    exchange_support::{Stage, all, done, outcome, problem, provider},
+    support::World,
+};
 
 /// The agents that requests were routed to, and by what.
 fn routed(events: &[Event]) -> Vec<(String, RoutedBy, bool)> {
@@ -77,8 +86,8 @@ async fn an_agent_that_the_user_names_is_not_routed_away() -> anyhow::Result<()>
 async fn a_name_that_several_agents_have_is_refused_with_their_names() -> anyhow::Result<()> {
     let stage = Stage::new([]).await?;
     let folder = stage.world.paths().config.join("agents");
-    std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join("mine.yaml"), "name: mine\nmodes: [{slug: backend, tool_groups: [read]}]\n")?;
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("mine.yaml"), "name: mine\nmodes: [{slug: backend, tool_groups: [read]}]\n")?;
     let events = stage.say("@backend fix it").await?;
     let end = format!("{:?}", outcome(&events)?);
     assert!(end.contains("coding-agent, mine") && end.contains("AGENT/MODE"), "{end}");
@@ -103,5 +112,369 @@ async fn the_log_says_who_chose_an_agent() -> anyhow::Result<()> {
         matches!(read, Step::ModeChanged { routed: false, .. }),
         "earlier versions only know the user's choice"
     );
+    Ok(())
+}
+
+/// Options of a session of the store, with the extensions that agents depend on.
+async fn options(agents: &AgentManager, model: &ModelServer, folder: &Path) -> anyhow::Result<OpenOptions> {
+    let session = agents.store().create(NewSession::in_folder(folder)).await?;
+    Ok(OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(model, Wire::Chat)?)
+        .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
+        .with_working_dir(folder)
+        .with_session(session))
+}
+
+async fn open(world: &World, model: &ModelServer) -> anyhow::Result<Exchange> {
+    let agents = world.agents()?;
+    let options = options(&agents, model, &world.file("").canonicalize()?).await?;
+    Ok(agents.open(options).await?)
+}
+
+fn configure(world: &World, config: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(world.paths().config)?;
+    Ok(fs::write(world.paths().config.join("config.yaml"), config)?)
+}
+
+/// The events of a reply that ends well.
+async fn say(exchange: &Exchange, text: &str) -> anyhow::Result<Vec<Event>> {
+    let events = all(exchange.reply_to(text)).await?;
+    assert_eq!(outcome(&events)?, &done(), "{text}");
+    Ok(events)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chosen_agent_stays_for_the_rest_of_the_session() -> anyhow::Result<()> {
+    let stage = Stage::new(["A.", "B."].map(Turn::text)).await?;
+    stage.say(BACKEND).await?;
+    let chosen = stage.exchange.switch_agent("pm").await;
+    assert_eq!(chosen.as_deref(), Ok("coding-agent/pm"));
+    let events = stage.say(SECURITY).await?;
+    assert_eq!(routed(&events), []);
+    assert_eq!(stage.exchange.agent().id(), "coding-agent/pm");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_turns_routing_off_but_not_names() -> anyhow::Result<()> {
+    for (value, is_off) in [("true", true), ("1", true), ("'on'", true), ("false", false), ("0", false)] {
+        let world = World::new()?;
+        configure(&world, &format!("GOOSE_ORCHESTRATOR_DISABLED: {value}\n"))?;
+        let model = ModelServer::scripted(["A.", "B."].map(Turn::text))?;
+        let exchange = open(&world, &model).await?;
+        let events = say(&exchange, BACKEND).await?;
+        assert_eq!(routed(&events).is_empty(), is_off, "{value}");
+        let agent = if is_off { "goose-agent/assistant" } else { "coding-agent/backend" };
+        assert_eq!(exchange.agent().id(), agent, "{value}");
+        let events = say(&exchange, "@security and you?").await?;
+        assert_eq!(routed(&events), [("coding-agent/security".to_owned(), RoutedBy::User, true)]);
+        exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_session_knows_who_chose_its_agent() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let model = ModelServer::scripted(["A.", "B.", "C.", "D.", "E."].map(Turn::text))?;
+    let exchange = open(&world, &model).await?;
+    let id = exchange.session_id().clone();
+    say(&exchange, BACKEND).await?;
+    exchange.close().await;
+    let resume = async |agents: &AgentManager| -> anyhow::Result<Exchange> {
+        let loaded = agents.store().open_session(&id).await?;
+        let name = loaded.summary.agent.clone().unwrap_or_default();
+        let (manifest, mode) = AgentCatalog::builtin().find(&name)?;
+        let options = options(agents, &model, &folder).await?;
+        Ok(agents.open(options.with_session(loaded).with_last_agent(manifest, mode)).await?)
+    };
+
+    let agents = world.agents()?;
+    let exchange = resume(&agents).await?;
+    assert_eq!(exchange.agent().chosen_by, ChosenBy::Routing);
+    let events = say(&exchange, "thanks").await?;
+    assert_eq!(routed(&events), [("coding-agent/backend".to_owned(), RoutedBy::Session, false)]);
+    let events = say(&exchange, SECURITY).await?;
+    assert_eq!(routed(&events), [("coding-agent/security".to_owned(), RoutedBy::Local, true)]);
+    assert!(exchange.switch_agent("security").await.is_ok());
+    say(&exchange, "thanks").await?;
+    exchange.close().await;
+
+    let exchange = resume(&agents).await?;
+    assert_eq!(exchange.agent().chosen_by, ChosenBy::User);
+    assert_eq!(routed(&say(&exchange, BACKEND).await?), []);
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fast_model_is_asked_only_about_an_unclear_first_request() -> anyhow::Result<()> {
+    const UNCLEAR: &str = "Bitte schreibe ein Gedicht über das Meer und die Möwen";
+    for (request, answer, agent, by) in [
+        (UNCLEAR, Some("coding-agent/architect\n"), "coding-agent/architect", RoutedBy::Accelerator),
+        (UNCLEAR, Some("I would take the architect."), "goose-agent/assistant", RoutedBy::Local),
+        (UNCLEAR, Some("coding-agent/nothing"), "goose-agent/assistant", RoutedBy::Local),
+        (BACKEND, None, "coding-agent/backend", RoutedBy::Local),
+    ] {
+        let world = World::new()?;
+        let model = ModelServer::scripted(["A.", "B."].map(Turn::text))?;
+        let fast = ModelServer::scripted(answer.map(Turn::text))?;
+        let agents = world.agents()?;
+        let options = options(&agents, &model, &world.file("").canonicalize()?).await?;
+        let exchange = agents.open(options.with_accelerator(provider(&fast, Wire::Chat)?)).await?;
+        let events = say(&exchange, request).await?;
+        let expected: Vec<(String, RoutedBy)> = vec![(agent.to_owned(), by)];
+        let found: Vec<_> = routed(&events).into_iter().map(|(agent, by, _)| (agent, by)).collect();
+        assert_eq!(found, expected, "{request}: {answer:?}");
+        say(&exchange, "Und jetzt noch ein anderes Gedicht über die Berge").await?;
+        assert_eq!(fast.asked().len(), usize::from(answer.is_some()), "{request}: {answer:?}");
+        if let Some(asked) = fast.asked().first() {
+            let body = asked.body.to_string();
+            assert!(body.contains("coding-agent/backend: ") && body.contains(UNCLEAR), "{body}");
+            assert!(body.len() < 20_000 && asked.tool_names().is_empty());
+        }
+        exchange.close().await;
+    }
+    Ok(())
+}
+
+const GARDENER: &str = "
+modes:
+  - slug: main
+    when_to_use: Pruning roses, tulips and hedges in a garden.
+    tool_groups: [read]
+    dependencies: [developer]
+";
+const GARDENING: &str = "Prune the roses, tulips and hedges in the garden";
+
+fn hand_back(reason: &str) -> Turn {
+    Turn::call("hand_back", json!({"reason": reason}))
+}
+
+/// What was routed and handed back, in order.
+fn hand_backs(events: &[Event]) -> Vec<String> {
+    let lines = events.iter().filter_map(|event| match event {
+        Event::Routed { agent, mode, .. } => Some(format!("to {agent}/{mode}")),
+        Event::HandedBack { agent, mode, reason } => Some(format!("from {agent}/{mode}: {reason}")),
+        _ => None,
+    });
+    lines.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_handed_back_is_routed_again_twice_then_the_default_agent_answers()
+-> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.paths().config.join("agents");
+    fs::create_dir_all(&folder)?;
+    for name in ["alpha", "beta", "gamma", "delta"] {
+        fs::write(folder.join(format!("{name}.yaml")), format!("name: {name}{GARDENER}"))?;
+    }
+    let model = ModelServer::scripted([
+        hand_back("No shears."),
+        hand_back("No\u{1b}[31m ladder.\nNone."),
+        hand_back(&"Too high. ".repeat(200)).and_call("developer__tree", json!({})),
+        Turn::text("Done."),
+        Turn::text("You are welcome."),
+    ])?;
+    let exchange = open(&world, &model).await?;
+    let events = say(&exchange, GARDENING).await?;
+    let lines = hand_backs(&events);
+    let (froms, tos): (Vec<&String>, Vec<&String>) = lines.iter().partition(|line| line.starts_with("from"));
+    assert_eq!((froms.len(), tos.len()), (3, 4), "{lines:?}");
+    assert!(froms[0].ends_with("No shears.") && froms[2].len() < 400, "{lines:?}");
+    assert!(!froms[1].contains(['\u{1b}', '\n']), "{lines:?}");
+    let mut agents: Vec<&str> = tos[..3].iter().map(|to| to.as_str()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    assert_eq!(agents.len(), 3, "no mode is asked twice: {lines:?}");
+    assert_eq!(tos[3], "to goose-agent/assistant");
+    assert_eq!(exchange.agent().id(), "goose-agent/assistant");
+
+    assert_eq!(problem(&exchange.messages()), None, "each call has one result");
+    let asked = model.asked();
+    for (number, asked) in asked.iter().enumerate() {
+        assert_eq!(asked.tool_names().contains(&"hand_back"), number < 3, "request {number}");
+    }
+    let results = asked[3].tool_results();
+    assert_eq!(results.len(), 4, "{results:?}");
+    assert!(results[0].1.contains("Handed back") && results[1].1.contains("Handed back"), "{results:?}");
+    let resolved = exchange.agent().toolset.resolve("hand_back");
+    assert!(resolved.is_err(), "it is in no toolset");
+    assert_eq!(routed(&say(&exchange, "thanks").await?)[0].0, "goose-agent/assistant");
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follow_up_that_a_read_only_mode_cannot_do_is_handed_back() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        Turn::text("There is an injection."),
+        hand_back("I may only read."),
+        Turn::text("Fixed."),
+    ])?;
+    let exchange = open(&world, &model).await?;
+    say(&exchange, SECURITY).await?;
+    let events = say(&exchange, "Fix it").await?;
+    let lines = hand_backs(&events);
+    assert_eq!(lines[..2], ["to coding-agent/security", "from coding-agent/security: I may only read."]);
+    let asked = model.asked();
+    assert!(!asked[1].tool_names().contains(&"developer__edit"));
+    assert!(asked[2].tool_names().contains(&"developer__edit"), "{lines:?}");
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hand_back_is_not_offered_to_modes_without_tools_nor_to_named_agents() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        Turn::text("1. Look."),
+        Turn::text("On it."),
+        hand_back("I will not."),
+        Turn::text("Well."),
+    ])?;
+    let exchange = open(&world, &model).await?;
+    let events = say(&exchange, "Write a plan for migrating to Postgres before changing anything").await?;
+    assert_eq!(routed(&events)[0].0, "goose-agent/planner");
+    let events = say(&exchange, "now do it").await?;
+    assert_eq!(
+        routed(&events)[0].0,
+        "goose-agent/assistant",
+        "a mode that can only talk stays for no other request"
+    );
+    assert!(exchange.switch_agent("security").await.is_ok());
+    let events = say(&exchange, "look again").await?;
+    assert_eq!(hand_backs(&events), Vec::<String>::new());
+    let asked = model.asked();
+    assert_eq!(asked[0].tool_names(), Vec::<&str>::new());
+    for asked in &asked {
+        assert!(!asked.tool_names().contains(&"hand_back"), "{:?}", asked.tool_names());
+    }
+    let results = asked[3].tool_results();
+    assert!(results[0].1.contains("There is no tool `hand_back`"), "{results:?}");
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_orchestrator_has_its_own_tools_and_its_delegates_are_not_routed() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let agents = world.agents()?;
+    earlier(agents.store(), &folder, &format!("{BACKEND}: done")).await?;
+    let task = json!({"instructions": format!("@backend {BACKEND}"), "source": "coding-agent/security"});
+    let model = ModelServer::scripted([
+        Turn::call("summon__delegate", task),
+        Turn::text("Looked."),
+        Turn::text("It was looked at."),
+    ])?;
+    let (manifest, mode) = AgentCatalog::builtin().find("orchestrator")?;
+    let options = options(&agents, &model, &folder).await?.with_agent(manifest, mode);
+    let exchange = agents.open(options).await?;
+    say(&exchange, "Let somebody look").await?;
+    let asked = model.asked();
+    let own =
+        |name: &str| ["summon__", "extensionmanager__", "chatrecall__"].iter().any(|it| name.starts_with(it));
+    assert!(asked[0].tool_names().len() >= 6 && asked[0].tool_names().iter().all(|name| own(name)));
+    let child = &asked[1];
+    assert!(child.tool_names().contains(&"developer__read"), "{:?}", child.tool_names());
+    assert!(!child.tool_names().iter().any(|name| ["developer__shell", "hand_back"].contains(name)));
+    assert!(!child.body.to_string().contains(RECALLED), "a delegate gets its task and nothing else");
+    exchange.close().await;
+    Ok(())
+}
+
+const RECALLED: &str = "Said in earlier sessions";
+
+/// An earlier session in which something was said.
+async fn earlier(store: &SessionStore, folder: &Path, text: &str) -> anyhow::Result<Session> {
+    let session = store.create(NewSession::in_folder(folder)).await?;
+    session.append(&Step::Message { message: Message::user(text) }).await?;
+    session.append(&Step::ReplyEnded { outcome: "done".into() }).await?;
+    session.sync().await?;
+    Ok(session)
+}
+
+const QUESTION: &str = "Why does the tokenizer lose accents in German texts?";
+const SAID: &str = "The tokenizer loses accents in German texts because of the normalization form";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_message_comes_with_what_earlier_sessions_of_the_folder_have() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let agents = world.agents()?;
+    let here = earlier(agents.store(), &folder, SAID).await?;
+    earlier(agents.store(), Path::new("/elsewhere"), &format!("{SAID}, as elsewhere")).await?;
+    let model = ModelServer::scripted(["A.", "B."].map(Turn::text))?;
+    let exchange = agents.open(options(&agents, &model, &folder).await?).await?;
+    let events = say(&exchange, QUESTION).await?;
+    let recalled = events.iter().find_map(|event| match event {
+        Event::Recalled { sessions, bytes } => Some((sessions.clone(), *bytes)),
+        _ => None,
+    });
+    assert_eq!(
+        recalled.as_ref().map(|(sessions, _)| sessions.as_slice()),
+        Some([here.id().clone()].as_slice())
+    );
+    let part = exchange.messages()[0]
+        .content
+        .iter()
+        .find(|part| part.as_text().is_some_and(|text| text.starts_with(RECALLED)))
+        .cloned();
+    assert!(part.as_ref().is_some_and(MessageContent::is_aside), "compaction drops it as it drops tom");
+    let body = model.asked()[0].body.to_string();
+    assert!(body.contains("normalization") && !body.contains("elsewhere"), "{body}");
+    say(&exchange, &format!("And {QUESTION}")).await?;
+    let body = model.asked()[1].body.to_string();
+    assert_eq!(body.matches(RECALLED).count(), 1, "only with the first message");
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recall_is_bounded_relevant_and_can_be_switched() -> anyhow::Result<()> {
+    for (config, request, is_recalled) in [
+        ("", QUESTION, Some(false)),
+        ("orchestrator: {recall: folder}\n", QUESTION, Some(false)),
+        ("orchestrator: {recall: all}\n", QUESTION, Some(true)),
+        ("orchestrator: {recall: off}\n", QUESTION, None),
+        ("extensions:\n  chatrecall: {enabled: false, type: platform, name: chatrecall}\n", QUESTION, None),
+        ("GOOSE_ORCHESTRATOR_DISABLED: true\n", QUESTION, Some(false)),
+        ("", "Please write a letter to the landlord about the rent", None),
+        ("", "accents", None),
+        ("", "What does this do with that?", None),
+    ] {
+        let world = World::new()?;
+        configure(&world, config)?;
+        let folder = world.file("").canonicalize()?;
+        let agents = world.agents()?;
+        for number in 0..20 {
+            earlier(
+                agents.store(),
+                &folder,
+                &format!("{SAID}, number {number}. {}", "More words. ".repeat(50)),
+            )
+            .await?;
+        }
+        earlier(agents.store(), Path::new("/elsewhere"), &format!("{SAID}, elsewhere")).await?;
+        let model = ModelServer::scripted([Turn::text("A.")])?;
+        let exchange = agents.open(options(&agents, &model, &folder).await?).await?;
+        let events = say(&exchange, request).await?;
+        let bytes = events.iter().find_map(|event| match event {
+            Event::Recalled { bytes, .. } => Some(*bytes),
+            _ => None,
+        });
+        assert_eq!(bytes.is_some(), is_recalled.is_some(), "{config}: {request}");
+        assert!(bytes.is_none_or(|bytes| (100..=2_048).contains(&bytes)), "{bytes:?}");
+        let body = model.asked()[0].body.to_string();
+        assert_eq!(body.contains(RECALLED), is_recalled.is_some());
+        if is_recalled == Some(true) {
+            assert!(body.contains("elsewhere"), "{body}");
+        }
+        exchange.close().await;
+    }
     Ok(())
 }

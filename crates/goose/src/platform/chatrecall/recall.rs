@@ -14,24 +14,48 @@ const MAX_REQUEST_BYTES: usize = 2_000;
 /// The letters of a word below which it says nothing about a request.
 const MIN_WORD_CHARS: usize = 4;
 
+/// Words that requests of all kinds have. In a small store they look as rare as any other.
+const COMMON: &str = "\
+    about after again also anything been before being between both cannot could does doing down each \
+    else every from give have here hello help into just know like look make many more most much need \
+    only other over please same should show some something such take tell than thanks that their them \
+    then there these they this want what when where which will with";
+
 /// The bounds of a recall.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecallOptions {
-    /// Only sessions that work in this folder.
-    pub working_dir: PathBuf,
+    /// Only sessions that work in this folder, if there is one.
+    pub working_dir: Option<PathBuf>,
     /// The session that asks, which is left out.
     pub current: SessionId,
     /// The size of the text.
     pub max_bytes: usize,
     /// The lowest relevance, from 0 to 1: the part of the request's words, weighted by their rarity, that a step must have.
     pub min_relevance: f64,
+    /// The fewest distinctive words of a request that is searched for.
+    pub min_words: usize,
+    /// Leaves out what tools were given and have answered: it may be long, outdated or written by others.
+    pub only_messages: bool,
 }
 
 impl RecallOptions {
     /// Returns options for a folder: 4 KiB at most, and half of the request's weight.
     pub fn new(working_dir: impl Into<PathBuf>, current: SessionId) -> Self {
-        Self { working_dir: working_dir.into(), current, max_bytes: 4 * 1024, min_relevance: 0.5 }
+        Self {
+            working_dir: Some(working_dir.into()),
+            current,
+            max_bytes: 4 * 1024,
+            min_relevance: 0.5,
+            min_words: 1,
+            only_messages: false,
+        }
+    }
+
+    /// Recalls only what was said, and only for a request with several distinctive words: for text that was not asked for.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { min_words: 3, only_messages: true, ..self }
     }
 }
 
@@ -57,14 +81,21 @@ pub async fn recall(
 ) -> Result<Option<Recalled>, StoreError> {
     let request = &request[..request.floor_char_boundary(MAX_REQUEST_BYTES)];
     let words = request.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| word.len() >= MIN_WORD_CHARS || !word.is_ascii()).collect::<Vec<_>>();
+    let words = words.filter(|word| is_distinctive(word)).collect::<Vec<_>>();
+    if words.len() < options.min_words {
+        return Ok(None);
+    }
     let query = SearchQuery::new(words.join(" "), MAX_FOUND)
         .any_word()
         .per_session(SNIPPETS_PER_SESSION)
-        .in_folder(options.working_dir.clone())
         .without(options.current.clone());
-    let query = SearchQuery { min_relevance: options.min_relevance, ..query };
-    let results = store.search(&query).await?;
+    let query = SearchQuery {
+        min_relevance: options.min_relevance,
+        working_dir: options.working_dir.clone(),
+        ..query
+    };
+    let mut results = store.search(&query).await?;
+    results.found.retain(|found| !options.only_messages || found.kind == "message");
     let mut recalled = Recalled { text: String::new(), sessions: Vec::new() };
     for group in groups(&results.found) {
         let text = group.text();
@@ -74,4 +105,10 @@ pub async fn recall(
         }
     }
     Ok((!recalled.sessions.is_empty()).then_some(recalled))
+}
+
+/// Returns true for a word that says something about a request.
+fn is_distinctive(word: &str) -> bool {
+    let is_long = word.len() >= MIN_WORD_CHARS || !word.is_ascii();
+    is_long && !COMMON.split(' ').any(|common| common.eq_ignore_ascii_case(word))
 }

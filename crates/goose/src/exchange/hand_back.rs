@@ -1,0 +1,106 @@
+//! Handing a request back: a mode that was reached by routing and cannot do what is asked says so, and the request is routed
+//! again without that mode.
+//!
+//! `hand_back` is a function of the loop. It is offered besides the toolset and answered before the call path, so it is in no list
+//! of tools. Modes without tools, the default agent, agents that the user named and delegates do not have it.
+
+use goose_extension::{JsonObject, Tool, visible_line};
+use goose_providers::PromptStyle;
+use serde_json::json;
+
+use super::{
+    core::Core,
+    event::Event,
+    reply_task::{ReplyTask, StepResult},
+    routing::Routing,
+};
+use crate::agents::{
+    agent::ChosenBy, catalog::AgentCatalog, orchestrator_agent::is_followed, router::Router,
+};
+
+/// The name of the function.
+pub(super) const HAND_BACK: &str = "hand_back";
+
+/// The result of the call.
+pub(super) const HANDED_BACK: &str = "Handed back. The agent that answers next has other tools and instructions; it goes on with the user's request.";
+
+/// The number of times that a request is routed again. After that, the default agent answers.
+const MAX_ROUTED_AGAIN: usize = 2;
+
+/// The characters of a reason.
+const MAX_REASON_CHARS: usize = 300;
+
+const DESCRIPTION: &str = "Gives the user's request to another agent. Call it, alone, if your tools or your role do not allow what is \
+                           asked: for example to change files that you may only read. Do not call it for what you can do yourself.";
+
+/// The state of a request that may be handed back.
+#[derive(Debug, Default)]
+pub(super) struct HandBack {
+    /// The user's words.
+    pub(super) request: Option<String>,
+    /// The modes that have handed it back.
+    refused: Vec<String>,
+    /// The reason of a mode that has just done so.
+    reason: Option<String>,
+}
+
+/// The function as the model sees it.
+pub(super) fn tool() -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {"reason": {"type": "string", "description": "What is missing, in one sentence for the user"}},
+        "required": ["reason"],
+        "additionalProperties": false,
+    });
+    Tool::new(HAND_BACK, DESCRIPTION, schema.as_object().cloned().unwrap_or_default())
+}
+
+impl Core {
+    /// Returns true if the agent may hand a request back, where it has tools. A small model would take it for a step of the work.
+    pub(super) fn may_hand_back(&self) -> bool {
+        let agent = self.agent();
+        let (manifest, mode) = AgentCatalog::default_agent();
+        matches!(self.routing, Routing::On(_))
+            && agent.chosen_by == ChosenBy::Routing
+            && (agent.manifest.name != manifest.name || agent.mode.slug != mode.slug)
+            && self.processor().model().prompt_style == PromptStyle::Full
+    }
+}
+
+impl ReplyTask {
+    /// Returns true if the model was offered the function.
+    pub(super) fn offers_hand_back(&self) -> bool {
+        self.state.offer.tools.last().is_some_and(|tool| tool.name() == HAND_BACK)
+    }
+
+    /// Takes a call of the function.
+    pub(super) fn hand_back(&mut self, arguments: &JsonObject) {
+        let reason = arguments.get("reason").and_then(|reason| reason.as_str()).unwrap_or_default();
+        let reason = visible_line(&goose_fs::truncate_chars(reason.trim(), MAX_REASON_CHARS)).into_owned();
+        self.handing.reason = Some(reason);
+    }
+
+    /// Routes a request again that was handed back with the last answer.
+    pub(super) async fn route_again(&mut self) -> StepResult<()> {
+        let Some(reason) = self.handing.reason.take() else { return Ok(()) };
+        let present = self.core.agent();
+        // The user may have chosen another agent meanwhile.
+        let Some(catalog) = self.core.known_agents().filter(|_| present.chosen_by == ChosenBy::Routing)
+        else {
+            return Ok(());
+        };
+        let (agent, mode) = (present.manifest.name.clone(), present.mode.slug.clone());
+        self.handing.refused.push(present.id());
+        self.emit(Event::HandedBack { agent, mode, reason });
+        let text = self.handing.request.clone().unwrap_or_default();
+        let others = catalog.without(&self.handing.refused);
+        let route = Router::new(&others).route(&text);
+        let can_work = others.find(&route.id()).is_ok_and(|(_, mode)| !mode.tool_groups.is_empty());
+        let is_followed = can_work
+            && route.tasks.len() == 1
+            && is_followed(&route, &text)
+            && self.handing.refused.len() <= MAX_ROUTED_AGAIN;
+        let route = if is_followed { route } else { route.for_default_agent() };
+        self.follow_route(&route, &present, &catalog).await
+    }
+}

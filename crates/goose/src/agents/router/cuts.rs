@@ -75,6 +75,8 @@ fn cut(before: &str, rest: &str, c: char) -> Option<Cut> {
             Some(Cut { end: after, start: after, join: Join::Sentence })
         }
         ',' if next.starts_with(' ') => Some(Cut { end: at, start: after, join: Join::Clause }),
+        '(' if is_aside(rest, 0) => Some(Cut { end: at, start: after, join: Join::Clause }),
+        '—' => Some(Cut { end: at, start: after, join: Join::Clause }),
         ' ' if BETWEEN.iter().any(|word| starts_with_ignoring_case(rest, word)) => {
             Some(Cut { end: at, start: after, join: Join::Clause })
         }
@@ -171,7 +173,17 @@ fn closing(text: &str, at: usize, c: char, last: char) -> Option<char> {
         '{' => Some('}'),
         '\'' if begins => Some('\''),
         // Brackets that hold words, not the number of an item.
-        '(' if begins => text.get(at + 1..)?.find(')').filter(|length| *length > 2).map(|_| ')'),
+        '(' if begins && !is_aside(text, at) => {
+            text.get(at + 1..)?.find(')').filter(|length| *length > 2).map(|_| ')')
+        }
         _ => None,
     }
+}
+
+/// Returns true for a bracket that holds more work: "(and test it)".
+fn is_aside(text: &str, at: usize) -> bool {
+    let inner = text.get(at + 1..).unwrap_or_default();
+    ["and ", "also ", "then ", "plus ", "afterwards "]
+        .iter()
+        .any(|word| starts_with_ignoring_case(inner, word))
 }

@@ -11,7 +11,7 @@ const MAX_TEXT_BYTES: usize = 4_000;
 const MAX_PIECES: usize = 40;
 
 /// The fewest words of a clause after "once" that names work.
-const LEAST_WORK_WORDS: usize = 4;
+const LEAST_WORK_WORDS: usize = 3;
 
 /// The link between a piece and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

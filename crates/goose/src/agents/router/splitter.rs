@@ -101,7 +101,7 @@ fn of_list(text: &str, pieces: &[Piece], choose: &impl Fn(&str) -> Choice) -> Ve
         }
     }
     let is_task = |group: &Group| {
-        let least = if group.span.is_request() { 0.25 } else { 0.5 };
+        let least = if group.span.is_request() { 0.2 } else { 0.35 };
         group.span.words.len() > 1 && group.choice.confidence > least
     };
     if groups.iter().filter(|group| is_task(group)).count() * 4 < groups.len() * 3 {
@@ -153,10 +153,7 @@ fn spans(text: &str, pieces: &[Piece]) -> Vec<Span> {
     for piece in pieces {
         let next = Span::new(text, piece);
         match spans.last_mut() {
-            Some(span) if next.is_detail() || span.is_context || span.says() < LEAST_WORDS => {
-                span.grow(text, next.end);
-                span.is_context = span.is_context && next.is_context;
-            }
+            Some(span) if next.is_detail() || span.says() < LEAST_WORDS => span.grow(text, next.end),
             _ => spans.push(next),
         }
     }
@@ -172,16 +169,13 @@ struct Span {
     /// The start of its main clause.
     main: usize,
     words: Vec<Word>,
-    /// It says what the user did or has, and asks for nothing.
-    is_context: bool,
 }
 
 impl Span {
     fn new(text: &str, piece: &Piece) -> Self {
         let (start, end) = (piece.core.start, piece.core.end);
         let words = words(text.get(start..end).unwrap_or_default());
-        let is_context = is_context(&words);
-        Self { join: piece.join, start, end, main: piece.main, words, is_context }
+        Self { join: piece.join, start, end, main: piece.main, words }
     }
 
     fn text<'t>(&self, text: &'t str) -> &'t str {
@@ -198,12 +192,23 @@ impl Span {
         self.words.iter().find(|word| !phrases::has("polite", &word.shown))
     }
 
+    /// It begins with a verb that is known, or with a word that an article or pronoun follows as after verbs.
+    fn begins_with_verb(&self) -> bool {
+        let mut words = self.words.iter().skip_while(|word| phrases::has("polite", &word.shown));
+        let (first, second) = (words.next(), words.next());
+        let is_verb = |word: &Word| lexicon::is_verb(&word.stem) && !word.shown.ends_with("ing");
+        let is_followed = second.is_some_and(|word| phrases::has("article", &word.shown));
+        let is_other = |word: &Word| {
+            phrases::has("article", &word.shown) || phrases::has("clause_continues", &word.shown)
+        };
+        first.is_some_and(|word| is_verb(word) || (is_followed && !is_other(word)))
+    }
+
     /// It begins as requests do: with a verb or a question.
     fn is_request(&self) -> bool {
         let asks = self.words.first().is_some_and(|word| phrases::has("question", &word.shown));
         let wants = self.words.iter().take(3).any(|word| phrases::has("needs", &word.shown));
-        asks || wants
-            || self.first().is_some_and(|word| lexicon::is_verb(&word.stem) && !word.shown.ends_with("ing"))
+        asks || wants || self.begins_with_verb()
     }
 
     /// It belongs to the piece before, whatever the modes are.
@@ -253,15 +258,6 @@ impl Span {
     }
 }
 
-/// Returns true if words say what the user did or has, and ask for nothing.
-fn is_context(words: &[Word]) -> bool {
-    let begins = words.first().is_some_and(|word| phrases::has("context", &word.shown));
-    let wants = |word: &Word| {
-        phrases::has("wants", &word.shown) || lexicon::classes(&word.stem) & lexicon::bit("change") != 0
-    };
-    begins && !words.iter().take(4).any(wants)
-}
-
 /// A span that may be a task.
 struct Group {
     span: Span,
@@ -286,8 +282,11 @@ fn is_cut(group: &Group, next: &Group) -> bool {
     }
     let evidence = evidence(group, next);
     let sum: f32 = evidence.iter().zip(CUT_WEIGHTS).map(|(value, weight)| value * weight).sum();
-    sum > 0.0
+    sum > LEAST_SUM
 }
+
+/// The sum from which a task ends: where it lies, single requests stay whole and most compound ones are cut.
+const LEAST_SUM: f32 = -0.4;
 
 /// The number of facts that speak for or against a cut.
 const EVIDENCE: usize = 30;
@@ -351,8 +350,8 @@ fn evidence(group: &Group, next: &Group) -> [f32; EVIDENCE] {
 
 /// Weights of the facts, fitted to compound and single requests.
 const CUT_WEIGHTS: [f32; EVIDENCE] = [
-    -2.35, -1.35, -0.83, -0.67, 0.78, 2.36, 3.75, -3.46, -2.09, -6.20, 0.01, 2.23, -0.38, 0.07, 0.65, -1.20,
-    -2.11, -0.87, -0.09, 0.18, 1.78, 1.03, -0.71, -0.49, -0.12, -0.77, -1.10, -1.23, 0.58, -1.81,
+    -2.58, -0.96, -0.71, -0.56, 0.68, 2.15, 3.86, -3.33, -2.02, -5.86, 0.48, 2.31, -0.17, 0.06, -0.21, -1.97,
+    -1.78, -0.88, -0.35, 1.28, 1.50, 1.14, -0.88, -0.63, 0.07, -0.53, -1.05, -1.08, 0.52, -1.74,
 ];
 
 /// Returns true if both name the same thing.

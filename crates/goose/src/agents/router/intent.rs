@@ -26,6 +26,11 @@ const LEADS: &[&str] = &[
     "them",
 ];
 
+/// Verbs that are commands wherever they stand, but after a word that makes them a noun.
+const STRONG: &[&str] = &["implement", "fix", "refactor", "patch", "rewrite"];
+const BEFORE_NOUNS: &[&str] =
+    &["the", "a", "an", "this", "that", "any", "each", "no", "of", "for", "bug", "hot", "its"];
+
 /// Words before a verb that take it back.
 const NEGATIONS: &[&str] = &[
     "don't", "dont", "not", "without", "never", "no", "before", "how", "to", "would", "could", "if",
@@ -41,7 +46,7 @@ const PRODUCTS: &[(&str, &[&str])] = &[
     ("app_maker", &["app", "small"]),
     ("app_iterator", &["app", "small"]),
     ("recipe_maker", &["recipe", "session"]),
-    ("planner", &["plan"]),
+    ("planner", &["document"]),
     ("judge", &["judge"]),
     ("pm", &["document", "pm"]),
     ("architect", &["document", "arch"]),
@@ -71,8 +76,9 @@ fn asks_for_change(words: &[Word], mode: &str) -> bool {
             && !word.shown.ends_with("ing")
             && !word.shown.ends_with("ed");
         let before = words.get(at.saturating_sub(BEFORE)..at).unwrap_or_default();
-        let is_command =
-            word.begins || before.last().is_some_and(|word| LEADS.contains(&word.shown.as_str()));
+        let last = before.last().map_or("", |word| word.shown.as_str());
+        let is_strong = STRONG.contains(&word.shown.as_str()) && !BEFORE_NOUNS.contains(&last);
+        let is_command = word.begins || is_strong || LEADS.contains(&last);
         let is_negated = before.iter().any(|word| NEGATIONS.contains(&word.shown.as_str()));
         let object = if is_anywhere {
             words

@@ -148,7 +148,8 @@ fn join_leads(text: &str, pieces: &mut Vec<Piece>) {
             let content = work_after(&lower).unwrap_or_default();
             pieces[at].core.start = lead.core.end - content.len();
             pieces[at].main = pieces[at].core.start;
-            pieces[at + 1].join = Join::Then;
+            let is_beside = phrases::beginning("beside", &lower).is_some();
+            pieces[at + 1].join = if is_beside { Join::Also } else { Join::Then };
         } else if is_empty && next.join != Join::Item {
             let join = if matches!(next.join, Join::Then | Join::Also) { next.join } else { lead.join };
             let join = if lower.contains("oh") { Join::Also } else { join };

@@ -286,7 +286,7 @@ fn is_cut(group: &Group, next: &Group) -> bool {
 }
 
 /// The sum from which a task ends: where it lies, single requests stay whole and most compound ones are cut.
-const LEAST_SUM: f32 = -0.4;
+const LEAST_SUM: f32 = -0.2;
 
 /// The number of facts that speak for or against a cut.
 const EVIDENCE: usize = 30;
@@ -350,8 +350,8 @@ fn evidence(group: &Group, next: &Group) -> [f32; EVIDENCE] {
 
 /// Weights of the facts, fitted to compound and single requests.
 const CUT_WEIGHTS: [f32; EVIDENCE] = [
-    -2.58, -0.96, -0.71, -0.56, 0.68, 2.15, 3.86, -3.33, -2.02, -5.86, 0.48, 2.31, -0.17, 0.06, -0.21, -1.97,
-    -1.78, -0.88, -0.35, 1.28, 1.50, 1.14, -0.88, -0.63, 0.07, -0.53, -1.05, -1.08, 0.52, -1.74,
+    -2.05, -1.36, -0.40, -0.88, 1.21, 1.82, 2.50, -2.08, -2.98, -7.19, 1.17, 2.83, -0.09, -0.09, 0.03, -1.29,
+    -2.26, -1.36, -0.85, 1.47, 2.73, 1.33, -1.55, -1.28, 0.24, -1.92, -0.00, -0.95, 0.18, -1.83,
 ];
 
 /// Returns true if both name the same thing.

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use goose::exchange::{Answer, Event, EventRecord, Exchange, Outcome, Reply};
+use goose::exchange::{Answer, Event, EventRecord, Exchange, Outcome, PlanDecision, Reply, TaskState};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
     input::{Input, Turn},
     screen::View,
     status::FRAME_TIME,
+    tasks::{self, Which},
 };
 use crate::{
     prompts,
@@ -48,6 +49,8 @@ pub(crate) struct Follower<'a> {
     pub(crate) signals: &'a mut Signals,
     /// The user's keyboard; `None` if no user can be asked.
     pub(crate) input: Option<&'a Arc<Input>>,
+    /// Whether the user is asked about plans, and which tasks to cancel.
+    pub(crate) asks_about_tasks: bool,
 }
 
 /// A reply that may have been told to stop.
@@ -109,7 +112,7 @@ impl Follower<'_> {
             };
             match next {
                 Next::Event(None) => return Ok(stopping.ending(Outcome::Cancelled)),
-                Next::Event(Some(record)) => match self.event(&record.event, &mut stopping).await {
+                Next::Event(Some(record)) => match self.event(&record, &mut stopping).await {
                     Ok(None) => {}
                     Ok(Some(ending)) => return Ok(ending),
                     Err(error) => {
@@ -118,6 +121,9 @@ impl Follower<'_> {
                     }
                 },
                 Next::Signal(asked) if stopping.deadline.is_none() => {
+                    if asked == ExitSignal::Interrupt && self.cancels_less().await? {
+                        continue;
+                    }
                     stopping.begin(asked);
                     if asked == ExitSignal::Interrupt && self.input.is_some() {
                         stderr::line("Cancelling. Press Ctrl-C again to exit.");
@@ -133,11 +139,16 @@ impl Follower<'_> {
     }
 
     /// Shows an event, or puts it to the user. `Some` where it is the last.
-    async fn event(&mut self, event: &Event, stopping: &mut Stopping) -> io::Result<Option<Ending>> {
+    async fn event(&mut self, record: &EventRecord, stopping: &mut Stopping) -> io::Result<Option<Ending>> {
+        let event = &record.event;
+        if let Event::TaskPlan(_) = event {
+            self.view.event(event)?;
+        }
         match event {
-            Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) => {
+            Event::TaskPlan(plan) if !plan.is_question => Ok(None),
+            Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) | Event::TaskPlan(_) => {
                 if !stopping.reply.cancellation().is_cancelled()
-                    && let Some(asked) = self.question(event).await?
+                    && let Some(asked) = self.question(event, record.task.as_deref()).await?
                 {
                     stopping.begin(asked);
                 }
@@ -153,15 +164,17 @@ impl Follower<'_> {
 
     /// Puts a question to the user, until it is answered here or elsewhere, or withdrawn. `Some` where the reply is to
     /// stop instead.
-    async fn question(&mut self, event: &Event) -> io::Result<Option<ExitSignal>> {
+    async fn question(&mut self, event: &Event, task: Option<&str>) -> io::Result<Option<ExitSignal>> {
         let id = match event {
             Event::Approval(approval) => &approval.id,
             Event::Elicitation(request) => &request.id,
             Event::Consent(request) => &request.id,
+            Event::TaskPlan(plan) => &plan.id,
             _ => return Ok(None),
         };
-        self.view.before_question()?;
-        let input = self.input;
+        self.view.before_question(task)?;
+        let asks = self.asks_about_tasks || !matches!(event, Event::TaskPlan(_));
+        let input = self.input.filter(|_| asks);
         let said = async {
             match input {
                 Some(input) => ask(&input.turn().await, event).await,
@@ -184,11 +197,41 @@ impl Follower<'_> {
     }
 }
 
+impl Follower<'_> {
+    /// Asks which of several tasks to cancel. False where the whole reply is to stop.
+    async fn cancels_less(&mut self) -> io::Result<bool> {
+        let open = self.exchange.tasks();
+        let open: Vec<_> = open.iter().filter(|task| !matches!(task.state, TaskState::Over(_))).collect();
+        let Some(input) = self.input.filter(|_| self.asks_about_tasks && open.len() > 1) else {
+            return Ok(false);
+        };
+        self.view.before_question(None)?;
+        let ids: Vec<&str> = open.iter().map(|task| task.task.id.as_str()).collect();
+        let asked = async { tasks::ask_which(&input.turn().await, &ids).await };
+        let which = tokio::select! {
+            which = asked => which,
+            asked = self.signals.next() => {
+                asked?;
+                return Ok(false);
+            }
+        };
+        match which {
+            Which::All => return Ok(false),
+            Which::One(id) => {
+                self.exchange.cancel_task(&id);
+            }
+            Which::None => {}
+        }
+        Ok(true)
+    }
+}
+
 /// Asks the user, who has the keyboard for as long.
 async fn ask(turn: &Turn, question: &Event) -> Said {
     match question {
         Event::Approval(approval) => approval::ask(turn, approval).await,
         Event::Consent(request) => approval::ask_consent(turn, request).await,
+        Event::TaskPlan(_) => tasks::ask_plan(turn).await,
         Event::Elicitation(request) => {
             let elicited = prompts::elicit(turn, &request.extension, (*request.question).clone()).await;
             Said::Answer(elicited.into())
@@ -202,6 +245,7 @@ fn unattended(question: &Event) -> Answer {
     match question {
         Event::Approval(approval) => approval::refuse(approval).into(),
         Event::Elicitation(_) => prompts::declined().into(),
+        Event::TaskPlan(_) => PlanDecision::Run.into(),
         _ => Answer::Consent(false),
     }
 }

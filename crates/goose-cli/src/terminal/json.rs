@@ -181,6 +181,28 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         Event::Recalled { sessions, bytes } => {
             Some(("goose", json!({ "recalled": { "sessions": sessions, "bytes": bytes } })))
         }
+        Event::TaskPlan(plan) => Some(("goose", json!({ "task_plan": plan }))),
+        Event::TaskStarted { task, session, attempt } => Some((
+            "goose",
+            json!({ "task_started": { "task": task, "session": session, "attempt": attempt } }),
+        )),
+        Event::TaskProgress { task, tool, arguments } => Some((
+            "goose",
+            json!({ "task_progress": { "task": task, "tool": tool, "arguments": arguments } }),
+        )),
+        Event::TaskRetried { task, reason } => {
+            Some(("goose", json!({ "task_retried": { "task": task, "reason": reason } })))
+        }
+        Event::TaskFinished { task, end, result, usage, dollars } => {
+            let finished = json!({
+                "task": task, "end": end, "result": result, "usage": usage, "cost_usd": dollars,
+            });
+            Some(("goose", json!({ "task_finished": finished })))
+        }
+        Event::TasksFinished { usage, dollars } => {
+            Some(("goose", json!({ "tasks_finished": { "usage": usage, "cost_usd": dollars } })))
+        }
+        Event::Checked(judgement) => Some(("goose", json!({ "checked": judgement }))),
         Event::Notice(notice) => log(notice.clone()),
         Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
         Event::Compacted { before, after } => {

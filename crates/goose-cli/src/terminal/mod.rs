@@ -1,6 +1,6 @@
 //! Display of replies on a terminal, and input of messages and answers.
 //!
-//! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `diff`, `status`;
+//! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`, `diff`, `status`;
 //!   `json`: the same events for programs;
 //! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`; `approval`: consent to tool calls;
 //! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
@@ -17,4 +17,5 @@ mod reader;
 pub(crate) mod screen;
 pub(crate) mod size;
 pub(crate) mod status;
+pub(crate) mod tasks;
 pub(crate) mod tool_call;

@@ -2,7 +2,7 @@
 
 use std::{io, time::Instant};
 
-use goose::exchange::{Cost, Event, Outcome, ToolEnd};
+use goose::exchange::{Cost, Event, Judgement, Outcome, ToolEnd};
 use goose_extension::{JsonObject, RichRenderable, ToolOutput};
 
 use super::{
@@ -11,12 +11,13 @@ use super::{
     markdown::Markdown,
     size,
     status::{Activity, seconds, tokens},
+    tasks::TaskList,
     tool_call::{self, Fold, Tail},
 };
 use crate::{
     commands::route::tier,
     escape,
-    output::{FAINT, WARNING},
+    output::{BAD, FAINT, GOOD, WARNING},
     stderr,
 };
 
@@ -37,8 +38,8 @@ pub(crate) trait View {
         false
     }
 
-    /// Completes the screen before a question is shown.
-    fn before_question(&mut self) -> io::Result<()> {
+    /// Completes the screen before a question is shown, which a task may ask.
+    fn before_question(&mut self, _task: Option<&str>) -> io::Result<()> {
         Ok(())
     }
 }
@@ -66,6 +67,7 @@ pub(crate) struct Screen {
     activity: Option<Activity>,
     tail: Tail,
     calls: Vec<Call>,
+    tasks: TaskList,
     cost: Option<Cost>,
 }
 
@@ -93,6 +95,7 @@ impl Screen {
             activity: None,
             tail: Tail::default(),
             calls: Vec::new(),
+            tasks: TaskList::default(),
             cost: None,
         }
     }
@@ -246,9 +249,41 @@ impl Screen {
         Ok(())
     }
 
+    /// Shows an event of a task. In pipes as well: it says who works, and at what.
+    fn task(&mut self, event: &Event) -> io::Result<()> {
+        let lines = self.tasks.lines(event, size::columns(), self.detail == Detail::Full);
+        if self.detail != Detail::Quiet {
+            for line in lines {
+                self.say(&line)?;
+            }
+        }
+        match (self.tasks.is_running(), self.activity.is_some()) {
+            (true, false) => self.begin("working on the tasks"),
+            (false, true) => self.stop(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Shows the verdict on a result.
+    fn checked(&mut self, judgement: &Judgement) -> io::Result<()> {
+        if self.detail == Detail::Quiet {
+            return Ok(());
+        }
+        let reasons = escape::line(&judgement.reasons.join(" ")).into_owned();
+        match judgement.pass {
+            true if self.detail == Detail::Full => {
+                self.say(&format!("{GOOD}✓{GOOD:#} Check passed. {reasons}"))
+            }
+            true => self.say(&format!("{GOOD}✓{GOOD:#} Check passed.")),
+            false => self.say(&format!("{BAD}✗{BAD:#} Check failed: {reasons}")),
+        }
+    }
+
     fn finished(&mut self, outcome: &Outcome) -> io::Result<()> {
         self.stop();
         self.calls.clear();
+        self.tasks.clear();
         self.answer.end()?;
         if let Some(problem) = problem(outcome) {
             stderr::error(&problem);
@@ -301,6 +336,13 @@ impl View for Screen {
             Event::Lagged { missed } => {
                 self.line(&format!("{FAINT}({missed} events came too fast to be shown.){FAINT:#}"))?;
             }
+            Event::TaskPlan(_)
+            | Event::TaskStarted { .. }
+            | Event::TaskProgress { .. }
+            | Event::TaskRetried { .. }
+            | Event::TaskFinished { .. }
+            | Event::TasksFinished { .. } => self.task(event)?,
+            Event::Checked(judgement) => self.checked(judgement)?,
             Event::Finished(outcome) => self.finished(outcome)?,
             _ => {}
         }
@@ -316,6 +358,11 @@ impl View for Screen {
             .iter()
             .map(|line| size::fitted(&format!("  {}", escape::line(line)), width))
             .collect();
+        let live = self.tasks.live(now, width);
+        if !live.is_empty() {
+            let lines: Vec<&str> = live.iter().map(String::as_str).collect();
+            return stderr::status_lines(&lines, width);
+        }
         let now = activity.line(now, width);
         let lines: Vec<&str> = tail.iter().map(String::as_str).chain([now.as_str()]).collect();
         stderr::status_lines(&lines, width);
@@ -328,8 +375,11 @@ impl View for Screen {
         self.activity.is_some() && is_shown
     }
 
-    fn before_question(&mut self) -> io::Result<()> {
+    fn before_question(&mut self, task: Option<&str>) -> io::Result<()> {
         self.stop();
+        if let Some(asker) = task.and_then(|task| self.tasks.asker(task)) {
+            self.say(&asker)?;
+        }
         self.answer.end()
     }
 }

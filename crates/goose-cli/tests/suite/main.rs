@@ -34,4 +34,5 @@ mod sessions;
 mod status;
 mod support;
 mod talk;
+mod tasks;
 mod tools;

@@ -9,35 +9,36 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use goose_extension::{Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
-use goose_providers::RetryPolicy;
+use goose_extension::{Caller, ToolError, ToolResult, visible_line};
+use goose_providers::{Provider, RetryPolicy};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{AgentManager, OpenOptions, agent_maker::Binder, host_extensions::HostExtension};
+use super::{
+    AgentManager, OpenOptions, SessionState,
+    agent_maker::Binder,
+    delegate::{Begun, CANCELLED, Delegate, DelegateEnd, DelegateTask, Work, last_answer, result},
+    host_extensions::HostExtension,
+};
 use crate::{
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
     },
     config::{ConfigError, ExtensionConfig, Profile},
-    exchange::{ActiveModels, EventHub, Exchange, Outcome, SessionTasks, UsageLedger, relay},
+    exchange::{ActiveModels, EventHub, Outcome, SessionTasks, Shown, TaskWriter, UsageLedger, relay},
     permission::Permissions,
     session::{NewSession, Session},
 };
 
 /// The delegates that work at once, of a session and of its delegates together.
-const MAX_AT_ONCE: usize = 8;
+pub(crate) const MAX_AT_ONCE: usize = 8;
 
 /// The depth to which delegates may delegate.
 pub(crate) const MAX_DEPTH: u32 = 2;
 
 /// The turns of a delegate unless something else is said.
 const DEFAULT_TURNS: u32 = 25;
-
-/// The longest result of a delegate, in bytes.
-const MAX_RESULT: usize = 50_000;
 
 /// The results of background tasks that are kept until they are asked for.
 const MAX_KEPT: usize = 64;
@@ -80,59 +81,11 @@ pub(crate) struct Delegation {
     pub(super) usage: Arc<UsageLedger>,
     pub(super) models: ActiveModels,
     pub(super) tasks: SessionTasks,
+    /// The task that this session works on, if others run beside it. Its delegates write on its behalf.
+    pub(super) writer: Option<TaskWriter>,
     pub(super) origin: DelegateOrigin,
     /// Background tasks by the id of their session.
     pub(super) background: Mutex<BTreeMap<String, Delegate>>,
-}
-
-/// A task for a delegate.
-pub(crate) struct DelegateTask {
-    /// The message that it begins with.
-    pub(crate) prompt: String,
-    /// The name of its session.
-    pub(crate) title: String,
-    pub(crate) agent: (Arc<AgentManifest>, AgentMode),
-    pub(crate) only_extensions: Option<Vec<String>>,
-    pub(crate) provider: Option<String>,
-    pub(crate) model: Option<String>,
-    pub(crate) temperature: Option<f32>,
-    pub(crate) max_turns: Option<u32>,
-}
-
-/// A delegate at work, or its result.
-#[derive(Clone)]
-pub(crate) struct Delegate {
-    /// The id of its session.
-    pub(crate) id: String,
-    cancellation: CancellationToken,
-    result: watch::Receiver<Option<ToolResult<String>>>,
-}
-
-impl Delegate {
-    /// Waits for the result.
-    pub(crate) async fn result(&mut self) -> ToolResult<String> {
-        match self.result.wait_for(Option::is_some).await.map(|result| result.clone()) {
-            Ok(Some(result)) => result,
-            _ => Err(ToolError::execution(format!(
-                "The delegate of session {} ended without a result because of a fault of goose. Do the task yourself.",
-                self.id
-            ))),
-        }
-    }
-
-    /// Stops it. The result says so.
-    pub(crate) fn cancel(&self) {
-        self.cancellation.cancel();
-    }
-
-    /// Stops it when the guard is dropped.
-    pub(crate) fn cancel_on_drop(&self) -> DropGuard {
-        self.cancellation.clone().drop_guard()
-    }
-
-    pub(crate) fn is_finished(&self) -> bool {
-        self.result.borrow().is_some() || self.result.has_changed().is_err()
-    }
 }
 
 impl Delegation {
@@ -181,30 +134,60 @@ impl Delegation {
     ///
     /// Where it cannot be started; the text says why.
     pub(crate) async fn start(self: &Arc<Self>, task: DelegateTask, call: &str) -> ToolResult<Delegate> {
+        Ok(self.launch(self.prepare(task, call).await?))
+    }
+
+    /// Prepares a delegate: it has a session, and does nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be started; the text says why.
+    pub(crate) async fn prepare(&self, task: DelegateTask, call: &str) -> ToolResult<Work> {
         if !self.may_delegate() {
             return Err(ToolError::Denied(format!(
                 "Not run: delegates may delegate only {MAX_DEPTH} levels deep. Do the task yourself."
             )));
         }
         let place = self.place()?;
-        let prompt = task.prompt.clone();
-        let session = self.new_session(&task).await?;
-        let (id, options) = (session.id().to_string(), self.options(task)?.with_session(session));
-        let cancellation = self.tasks.ended.child_token();
-        let (finished, result) = watch::channel(None);
-        let delegate = Delegate { id: id.clone(), cancellation: cancellation.clone(), result };
-        let (delegation, call) = (Arc::clone(self), call.to_owned());
+        let session = self.session_of(&task).await?;
+        Ok(Work {
+            id: session.session.id().clone(),
+            place,
+            prompt: task.prompt.clone(),
+            begun: Begun::of(&session),
+            shown: match &task.graph {
+                Some(graph) => Shown::Task(graph.task.clone()),
+                None => Shown::Call(call.to_owned()),
+            },
+            cancellation: match &task.graph {
+                Some(graph) => graph.cancellation.clone(),
+                None => self.tasks.ended.child_token(),
+            },
+            options: self.options(task)?.with_session(session),
+        })
+    }
+
+    /// Lets a delegate work.
+    pub(crate) fn launch(self: &Arc<Self>, work: Work) -> Delegate {
+        let (finished, end) = watch::channel(None);
+        let delegate = Delegate { id: work.id.clone(), cancellation: work.cancellation.clone(), end };
+        let delegation = Arc::clone(self);
         self.tasks.tracker.spawn(async move {
-            let ended = delegation.run(place, options, prompt, &call, &cancellation).await;
-            let named = |text: String| format!("{text}\n\n(session {id})");
-            let ended = ended.map(&named).map_err(|error| match error {
-                ToolError::Cancelled(text) => ToolError::Cancelled(named(text)),
-                error => ToolError::execution(named(error.to_string())),
-            });
+            let ended = delegation.run(work).await;
             // The receiver is gone where the call was cancelled.
             let _ = finished.send(Some(ended));
         });
-        Ok(delegate)
+        delegate
+    }
+
+    /// The most tokens of the conversation of a delegate.
+    ///
+    /// # Errors
+    ///
+    /// Where the model of delegates cannot be used; the text says why.
+    pub(crate) fn context_limit(&self) -> ToolResult<u64> {
+        let limit = self.models_of(None, None)?.0.model().context_limit;
+        Ok(self.profile.context_limit.map_or(limit, |wanted| wanted.min(limit)))
     }
 
     /// Keeps a delegate that works in the background, until its result is asked for.
@@ -215,7 +198,7 @@ impl Delegation {
         {
             background.remove(&id);
         }
-        background.insert(delegate.id.clone(), delegate);
+        background.insert(delegate.id.to_string(), delegate);
     }
 
     /// A background task by its id.
@@ -230,7 +213,7 @@ impl Delegation {
 
     /// The background tasks: their ids, and whether they are finished.
     pub(crate) fn background(&self) -> Vec<(String, bool)> {
-        self.background.lock().values().map(|kept| (kept.id.clone(), kept.is_finished())).collect()
+        self.background.lock().values().map(|kept| (kept.id.to_string(), kept.is_finished())).collect()
     }
 
     /// A place among the delegates. A delegate of a delegate does not wait for one: those that wait for it hold the others.
@@ -243,6 +226,18 @@ impl Delegation {
                 "{MAX_AT_ONCE} delegates are at work already, which is the most. Do the task yourself, or try again later."
             ))
         })
+    }
+
+    /// The session of a task: the one that it was begun in, or a new one.
+    async fn session_of(&self, task: &DelegateTask) -> ToolResult<SessionState> {
+        if let Some(id) = task.graph.as_ref().and_then(|graph| graph.resumed.as_ref())
+            && let Ok(opened) = self.manager.store().open_session(id).await
+            // A fork of this session must not write into the delegates of the original.
+            && opened.summary.parent.as_ref() == Some(self.session.id())
+        {
+            return Ok(opened.into());
+        }
+        Ok(self.new_session(task).await?.into())
     }
 
     async fn new_session(&self, task: &DelegateTask) -> ToolResult<Session> {
@@ -269,15 +264,7 @@ impl Delegation {
         mode.temperature = task.temperature.or(mode.temperature);
         let mut profile = self.profile.clone();
         profile.max_turns = Some(task.max_turns.unwrap_or(limit).max(1));
-        let models = match self.model_name(task.provider, task.model).map_err(unusable)? {
-            None => self.models.pair(),
-            Some(name) => {
-                let model = self.models.find(&name).map_err(|error| {
-                    ToolError::execution(format!("The model `{name}` cannot be used: {error}"))
-                })?;
-                (Arc::clone(&model), model)
-            }
-        };
+        let models = self.models_of(task.provider, task.model)?;
         let mut options = OpenOptions::new(profile)
             .with_agent(manifest, mode)
             .with_working_dir(&self.working_dir)
@@ -288,12 +275,33 @@ impl Delegation {
         options.caller = self.caller.clone();
         options.models = Some(models);
         options.only_extensions = task.only_extensions;
+        let (payer, writer) = match task.graph {
+            Some(graph) => (graph.payer, Some(graph.writer)),
+            None => (Arc::clone(&self.usage), self.writer.clone()),
+        };
+        options.writer = writer;
         options.origin = Some(DelegateOrigin {
-            payer: Some(Arc::clone(&self.usage)),
+            payer: Some(payer),
             depth: self.origin.depth + 1,
             slots: Arc::clone(&self.origin.slots),
         });
         Ok(options)
+    }
+
+    /// The working model and the fast one of a task.
+    fn models_of(
+        &self,
+        provider: Option<String>,
+        model: Option<String>,
+    ) -> ToolResult<(Arc<dyn Provider>, Arc<dyn Provider>)> {
+        let name = self.model_name(provider, model);
+        let Some(name) = name.map_err(|error| ToolError::execution(error.to_string()))? else {
+            return Ok(self.models.pair());
+        };
+        let model = self.models.find(&name);
+        let model = model
+            .map_err(|error| ToolError::execution(format!("The model `{name}` cannot be used: {error}")))?;
+        Ok((Arc::clone(&model), model))
     }
 
     /// The model of a task: the call's, the settings', or none for the session's own.
@@ -315,61 +323,39 @@ impl Delegation {
     }
 
     /// Works on a task to its end. Everything that it started has ended when this returns.
-    async fn run(
-        &self,
-        place: Option<OwnedSemaphorePermit>,
-        options: OpenOptions,
-        prompt: String,
-        call: &str,
-        cancellation: &CancellationToken,
-    ) -> ToolResult<String> {
-        let cancelled = || ToolError::Cancelled("The delegate was cancelled.".to_owned());
+    async fn run(&self, work: Work) -> DelegateEnd {
+        let Work { place, options, prompt, begun, shown, cancellation, .. } = work;
+        let cancelled = || DelegateEnd::without_session(ToolError::Cancelled(CANCELLED.to_owned()));
         let wait = Arc::clone(&self.origin.slots).acquire_owned();
         let _place = match place {
             Some(place) => Some(place),
-            None => cancellation.run_until_cancelled(wait).await.ok_or_else(cancelled)?.ok(),
+            None => match cancellation.run_until_cancelled(wait).await {
+                Some(place) => place.ok(),
+                None => return cancelled(),
+            },
         };
-        let opened = cancellation.run_until_cancelled(self.manager.open(options)).await;
-        let exchange = opened
-            .ok_or_else(cancelled)?
-            .map_err(|error| ToolError::execution(format!("The delegate could not be started: {error}")))?;
+        let Some(opened) = cancellation.run_until_cancelled(self.manager.open(options)).await else {
+            return cancelled();
+        };
+        let exchange = match opened {
+            Ok(exchange) => exchange,
+            Err(error) => {
+                let error = ToolError::execution(format!("The delegate could not be started: {error}"));
+                return DelegateEnd::without_session(error);
+            }
+        };
         exchange.set_attended(self.events.upgrade().is_some_and(|events| events.is_attended()));
-        let reply = exchange.reply_to(prompt.as_str());
-        let outcome = relay(&self.events, call, &exchange, reply, cancellation).await;
-        let answer = last_answer(&exchange);
+        let reply = match begun {
+            Begun::Finished => None,
+            Begun::Partly => Some(exchange.reply()),
+            Begun::NotYet => Some(exchange.reply_to(prompt.as_str())),
+        };
+        let outcome = match reply {
+            Some(reply) => relay(&self.events, &shown, &exchange, reply, &cancellation).await,
+            None => Outcome::Done { structured: None },
+        };
+        let (answer, (usage, dollars)) = (last_answer(&exchange), exchange.spent());
         exchange.close().await;
-        result(outcome, answer)
-    }
-}
-
-/// The text of the model's last message.
-fn last_answer(exchange: &Exchange) -> String {
-    let messages = exchange.messages();
-    let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
-    let texts = last.iter().flat_map(|message| message.content.iter().filter_map(MessageContent::as_text));
-    let text = texts.collect::<Vec<_>>().join("\n");
-    goose_fs::truncate_lines(text, MAX_RESULT, |rest| {
-        format!("(The answer is cut here; {} more bytes are in the session.)", rest.len())
-    })
-}
-
-fn result(outcome: Outcome, answer: String) -> ToolResult<String> {
-    let unfinished = |reason: String| {
-        let answer = if answer.is_empty() { String::new() } else { format!(" It last said:\n{answer}") };
-        Err(ToolError::execution(format!("The delegate did not finish: {reason}.{answer}")))
-    };
-    match outcome {
-        Outcome::Done { .. } => Ok(answer),
-        Outcome::Cancelled => Err(ToolError::Cancelled("The delegate was cancelled.".to_owned())),
-        Outcome::Failed(failure) => {
-            let hint = failure.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-            Err(ToolError::execution(format!("The delegate failed: {}{hint}", failure.message)))
-        }
-        Outcome::MaxTurns(turns) => unfinished(format!(
-            "it reached its limit of {turns} turns. Give it a smaller task, or a higher `max_turns`"
-        )),
-        Outcome::MaxTokens => unfinished("its answer reached the greatest length".to_owned()),
-        Outcome::Refused => unfinished("the model refused".to_owned()),
-        Outcome::Empty => unfinished("the model answered nothing".to_owned()),
+        DelegateEnd { result: result(outcome, answer), usage, dollars }
     }
 }

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! - `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts; `service_broker`: from a mode to its services;
+//!   `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services;
 //!   `models`: from a profile to the models that are asked.
 
 mod agent_maker;
+mod delegate;
 mod delegation;
 mod host_extensions;
 mod models;
@@ -33,12 +34,15 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use thiserror::Error;
 
-pub(crate) use self::delegation::{DelegateTask, Delegation};
 pub use self::options::{OpenOptions, SessionState};
 use self::{
     agent_maker::{AgentMaker, Binder},
     models::{ConfiguredModel, Models},
     options::ChosenSession,
+};
+pub(crate) use self::{
+    delegate::{DelegateEnd, DelegateTask, GraphPlace},
+    delegation::{Delegation, MAX_AT_ONCE},
 };
 use crate::{
     agents::{
@@ -52,7 +56,7 @@ use crate::{
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
         ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, Recall, RecallScope, Routing,
-        SessionNotifier, SessionTasks, prepare,
+        SessionNotifier, SessionTasks, TaskSettings, TaskWriter, prepare,
     },
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     platform::{self, tom::TopOfMind},
@@ -239,10 +243,10 @@ impl AgentManager {
         let is_root = options.origin.is_none();
         let origin = options.origin.unwrap_or_default();
         let history = History::new(steps, is_unfinished, origin.payer.clone());
-        let events = EventHub::new(session.id().clone());
+        let events = EventHub::new(session.id().clone(), options.writer.as_ref().map(TaskWriter::task));
         let notifier = Arc::clone(&options.notifier);
         let tasks = SessionTasks::default();
-        let delegation = Delegation {
+        let delegation = Arc::new(Delegation {
             manager: self.clone(),
             profile: options.profile.clone(),
             extensions: options.extensions,
@@ -256,9 +260,10 @@ impl AgentManager {
             usage: history.usage(),
             models: models.clone(),
             tasks: tasks.clone(),
+            writer: options.writer.clone(),
             origin,
             background: Mutex::default(),
-        };
+        });
         let maker = AgentMaker {
             binder,
             instructions: options.instructions,
@@ -267,7 +272,7 @@ impl AgentManager {
             view: history.view(),
             session: session.clone(),
             model: history.session_model(&models),
-            delegation: Some(Arc::new(delegation)),
+            delegation: Some(Arc::clone(&delegation)),
         };
         let mut agent = maker.agent_with(bound, options.manifest, options.mode).await?;
         let is_last = last_agent.unwrap_or_else(default_agent) == agent.id();
@@ -298,6 +303,9 @@ impl AgentManager {
             notifier,
             caller: options.caller,
             working_dir: folder,
+            delegation,
+            writer: options.writer,
+            task_settings: self.task_settings()?,
             notices: self.notices(),
         }))
     }
@@ -414,6 +422,11 @@ impl AgentManager {
     /// Returns true if the configuration switches a platform extension off.
     fn is_switched_off(&self, name: &str) -> bool {
         self.settings.extensions().iter().any(|entry| entry.key == name && !entry.enabled)
+    }
+
+    /// The settings of task graphs.
+    fn task_settings(&self) -> Result<TaskSettings, OpenError> {
+        Ok(self.settings.get::<TaskSettings>(ORCHESTRATOR)?.unwrap_or_default())
     }
 
     /// The text that the user wants the model to see, unless the configuration switches `tom` off.

@@ -14,6 +14,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
     },
     config::{ExtensionConfig, Profile},
+    exchange::TaskWriter,
     permission::Permissions,
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
@@ -100,6 +101,8 @@ pub struct OpenOptions {
     pub(super) response_schema: Option<Value>,
     pub(super) retry: RetryPolicy,
     pub(super) only_extensions: Option<Vec<String>>,
+    /// The task that this session works on, if others run beside it.
+    pub(super) writer: Option<TaskWriter>,
     /// The session that delegates this one.
     pub(super) origin: Option<DelegateOrigin>,
 }
@@ -125,6 +128,7 @@ impl OpenOptions {
             response_schema: None,
             retry: RetryPolicy::default(),
             only_extensions: None,
+            writer: None,
             origin: None,
         }
     }

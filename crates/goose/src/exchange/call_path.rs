@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -32,6 +32,7 @@ use super::{
     event::{self, Approval, Decision, Event, ToolEnd},
     event_hub::EventSink,
     sanitize_output::{brief, make_visible, sanitize_output},
+    task_writes::{TaskWriter, WriteClaim},
 };
 use crate::{
     agents::{ToolHandle, agent::ActiveAgent, toolset::Toolset},
@@ -63,6 +64,10 @@ pub(super) struct CallPath {
     pub(super) events: EventSink,
     /// Ends all calls.
     pub(super) cancellation: CancellationToken,
+    /// The task that the calls belong to, if others run beside it.
+    pub(super) writer: Option<TaskWriter>,
+    /// Set once a call has changed a file.
+    pub(super) has_written: Arc<AtomicBool>,
 }
 
 /// A place for a call: its id, and the calls around it.
@@ -99,6 +104,8 @@ pub(super) struct Call {
     note: Option<String>,
     /// The files that it was judged by.
     files: Vec<JudgedPath>,
+    /// The files that it is known to write.
+    writes: Vec<PathBuf>,
 }
 
 /// A call that is not run, and why. The text is for the model.
@@ -151,7 +158,7 @@ impl Call {
     pub(super) fn check(id: CallId, resolved: Resolved, arguments: JsonObject) -> Result<Self, Refused> {
         let Resolved { toolset, handle } = resolved;
         let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
-        Ok(Self { id, handle, arguments, toolset, note: None, files: Vec::new() })
+        Ok(Self { id, handle, arguments, toolset, note: None, files: Vec::new(), writes: Vec::new() })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -179,7 +186,7 @@ impl CallPath {
     /// Asks the permissions whether a call may run.
     pub(super) async fn judge(&self, call: Call) -> Result<Judged, Refused> {
         let (call, judgement) = self.consult(call, Permissions::judgement).await?;
-        let call = Call { files: judgement.files, ..call };
+        let call = Call { files: judgement.files, writes: judgement.writes, ..call };
         let files = call.files.iter().filter_map(|file| file.target.as_ref().ok());
         let files = files.map(|target| target.path.as_path());
         call.handle.check_files(files, &self.working_dir).map_err(Refused::denied)?;
@@ -279,10 +286,13 @@ impl CallPath {
             if !Arc::ptr_eq(&call.toolset, &self.agent.get().toolset) {
                 call = self.check_again(call).await?;
             }
+            let claim = self.claim(&call)?;
             let running = Arc::new(RunningCall::new(self, &call, cancellation.clone()));
             let context = running.context();
             let dispatch = call.toolset.manager().dispatch(&call.handle, call.arguments.clone(), &context);
-            match AssertUnwindSafe(dispatch).catch_unwind().await {
+            let ended = AssertUnwindSafe(dispatch).catch_unwind().await;
+            self.note_writes(&call, claim, matches!(&ended, Ok(Ok(Ok(output))) if !output.is_error));
+            match ended {
                 Ok(Ok(result)) => {
                     let note = call.note.map(ContentBlock::text);
                     let is_foreign = call.handle.origin == Origin::Foreign;
@@ -309,6 +319,27 @@ impl CallPath {
             "the definition of `{}` keeps changing. Try again later, or do without it.",
             call.name()
         )))
+    }
+
+    /// Claims the files that a call writes for its task.
+    fn claim(&self, call: &Call) -> Result<WriteClaim, Refused> {
+        match &self.writer {
+            Some(writer) if !call.writes.is_empty() => writer.claim(&call.writes).map_err(Refused::denied),
+            _ => Ok(WriteClaim::default()),
+        }
+    }
+
+    /// Notes that a call has changed files, or has not.
+    fn note_writes(&self, call: &Call, claim: WriteClaim, has_succeeded: bool) {
+        if call.writes.is_empty() {
+            return;
+        }
+        match (&self.writer, has_succeeded) {
+            (_, true) => self.has_written.store(true, Ordering::Relaxed),
+            // A command may have written before it failed.
+            (Some(writer), false) if !call.files.is_empty() => writer.withdraw(claim),
+            _ => {}
+        }
     }
 
     async fn check_again(&self, call: Call) -> Result<Call, Refused> {

@@ -17,9 +17,12 @@ use super::{
     recalling::Recall,
     repetition::DEFAULT_MAX_REPETITIONS,
     routing::Routing,
+    task_graph::{TaskBoard, TaskLog, TaskSettings},
+    task_writes::TaskWriter,
     usage_ledger::{SessionModel, UsageLedger},
 };
 use crate::{
+    agent_manager::Delegation,
     agents::{
         agent::{ActiveAgent, Agent, AgentSource},
         extension_manager::Events,
@@ -60,6 +63,13 @@ pub(super) struct Core {
     pub(super) current: Mutex<CancellationToken>,
     /// Work that continues after a reply.
     pub(super) tasks: SessionTasks,
+    /// The way to delegates.
+    pub(super) delegation: Arc<Delegation>,
+    /// The task that this session works on, if others run beside it.
+    pub(super) writer: Option<TaskWriter>,
+    pub(super) task_settings: TaskSettings,
+    /// The tasks of the request that is being worked on, or of the last one.
+    pub(super) board: TaskBoard,
 }
 
 /// The tasks of a session. They end with it.
@@ -122,6 +132,9 @@ pub(crate) struct Parts {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) working_dir: PathBuf,
+    pub(crate) delegation: Arc<Delegation>,
+    pub(crate) writer: Option<TaskWriter>,
+    pub(crate) task_settings: TaskSettings,
     /// The notices that a person should read before the first reply.
     pub(crate) notices: Vec<String>,
 }
@@ -131,6 +144,7 @@ pub(crate) struct History {
     conversation: Conversation,
     usage: Arc<UsageLedger>,
     is_unfinished: bool,
+    graph: Option<TaskLog>,
 }
 
 impl History {
@@ -138,8 +152,9 @@ impl History {
     /// the ledger of the session that delegated this one.
     pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool, payer: Option<Arc<UsageLedger>>) -> Self {
         let usage = Arc::new(UsageLedger::from_steps(steps.iter().map(|stored| &stored.step), payer));
+        let graph = TaskLog::from_steps(steps.iter().map(|stored| &stored.step));
         let conversation = Conversation::from_steps(steps.into_iter().map(|stored| stored.step));
-        Self { conversation, usage, is_unfinished }
+        Self { conversation, usage, is_unfinished, graph }
     }
 
     /// The working model of the session, for extensions that are built with one.
@@ -161,10 +176,11 @@ impl History {
 impl Exchange {
     /// A conversation of these parts.
     pub(crate) fn new(parts: Parts) -> Self {
-        let History { conversation, usage, is_unfinished } = parts.history;
+        let History { conversation, usage, is_unfinished, graph } = parts.history;
         let mut notices = parts.notices;
         notices.extend(parts.hints.problems.iter().cloned());
         let view = conversation.view();
+        let board = graph.as_ref().map(TaskLog::board).unwrap_or_default();
         notices.extend(parts.agent.notices());
         let agent = ActiveAgent::new(parts.agent);
         let state = State {
@@ -176,6 +192,7 @@ impl Exchange {
             offer: Offer::default(),
             notices,
             is_unfinished,
+            graph,
         };
         let core = Core {
             models: parts.models,
@@ -201,6 +218,10 @@ impl Exchange {
             state: Arc::new(tokio::sync::Mutex::new(state)),
             current: Mutex::new(CancellationToken::new()),
             tasks: parts.tasks,
+            delegation: parts.delegation,
+            writer: parts.writer,
+            task_settings: parts.task_settings,
+            board,
         };
         Self { core: Arc::new(core) }
     }
@@ -222,6 +243,8 @@ pub(super) struct State {
     pub(super) is_new: bool,
     /// Set if goose was ended in the middle of the last reply, and the log does not say so yet.
     pub(super) is_unfinished: bool,
+    /// The tasks that goose was ended in the middle of.
+    pub(super) graph: Option<TaskLog>,
 }
 
 /// The tools as the model sees them, and the prompt that goes with them.

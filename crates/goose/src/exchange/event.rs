@@ -9,7 +9,11 @@ use goose_extension::{
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
-use crate::{agents::router::RoutedBy, session::SessionId};
+use super::judge::Judgement;
+use crate::{
+    agents::router::RoutedBy,
+    session::{PlannedTask, SessionId, TaskEnd},
+};
 
 /// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +139,57 @@ pub enum Event {
         /// Estimated tokens now.
         after: u64,
     },
+    /// The request is split into tasks; stored. Answered with [`Answer::Plan`] if it is a question.
+    TaskPlan(TaskPlan),
+    /// A task was given to a delegate; stored.
+    TaskStarted {
+        /// The task.
+        task: String,
+        /// The delegate's session.
+        session: SessionId,
+        /// Count of attempts, from 1.
+        attempt: u32,
+    },
+    /// The delegate of a task calls a tool. Its session has the details.
+    TaskProgress {
+        /// The task.
+        task: String,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: JsonObject,
+    },
+    /// An attempt at a task failed; it is tried once more.
+    TaskRetried {
+        /// The task.
+        task: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A task is over; stored.
+    TaskFinished {
+        /// The task.
+        task: String,
+        /// The way it ended.
+        end: TaskEnd,
+        /// The result, or the reason why there is none.
+        result: String,
+        /// The tokens that it used, of all attempts.
+        usage: Usage,
+        /// Their price in US dollars, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dollars: Option<f64>,
+    },
+    /// All tasks of the request are over. Their results are joined next.
+    TasksFinished {
+        /// The tokens of all tasks.
+        usage: Usage,
+        /// Their price in US dollars, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dollars: Option<f64>,
+    },
+    /// The result was judged against the request; stored.
+    Checked(Judgement),
     /// Something the user should know, in one sentence.
     Notice(String),
     /// This reader was too slow, and events were dropped. What they changed is in the session's store, after the step
@@ -154,6 +209,7 @@ impl Event {
             Self::ToolFinished { output, .. } => output.content.iter().map(block_weight).sum(),
             Self::ToolProgress { message, .. } | Self::Notice(message) => message.len(),
             Self::Log { content, .. } => content_weight(content),
+            Self::TaskFinished { result, .. } => result.len(),
             _ => 0,
         };
         size_of::<Self>() + content
@@ -183,6 +239,34 @@ fn block_weight(block: &ContentBlock) -> usize {
         },
         _ => 0,
     }
+}
+
+/// The tasks of a request, before they run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TaskPlan {
+    /// The question, if it is one.
+    pub id: String,
+    /// The tasks, each after those that it needs.
+    pub tasks: Vec<PlannedTask>,
+    /// The tasks that were done before goose was ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finished: Vec<String>,
+    /// True if the tasks wait for the answer.
+    pub is_question: bool,
+}
+
+/// The answer to a [`TaskPlan`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlanDecision {
+    /// Run the tasks.
+    Run,
+    /// Do not split the request.
+    AsOne,
+    /// Do nothing.
+    Cancel,
 }
 
 /// The way a tool call ended.
@@ -326,6 +410,11 @@ pub enum Answer {
     Elicited(Elicited),
     /// To [`Event::Consent`].
     Consent(bool),
+    /// To [`Event::TaskPlan`].
+    Plan {
+        /// The decision.
+        plan: PlanDecision,
+    },
 }
 
 impl Answer {
@@ -336,6 +425,7 @@ impl Answer {
             (Self::Decision(_), Event::Approval(_))
                 | (Self::Elicited(_), Event::Elicitation(_))
                 | (Self::Consent(_), Event::Consent(_))
+                | (Self::Plan { .. }, Event::TaskPlan(_))
         )
     }
 }
@@ -343,6 +433,12 @@ impl Answer {
 impl From<Decision> for Answer {
     fn from(decision: Decision) -> Self {
         Self::Decision(decision)
+    }
+}
+
+impl From<PlanDecision> for Answer {
+    fn from(plan: PlanDecision) -> Self {
+        Self::Plan { plan }
     }
 }
 

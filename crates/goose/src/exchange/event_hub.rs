@@ -67,6 +67,8 @@ pub struct EventRecord {
 #[derive(Debug)]
 pub(crate) struct EventHub {
     session: SessionId,
+    /// The task that the session works on.
+    task: Option<Arc<str>>,
     log: Mutex<Log>,
     /// Held while a person is asked, so that they are asked one thing at a time, by delegates as well.
     approvals: tokio::sync::Mutex<()>,
@@ -265,9 +267,10 @@ impl Log {
 }
 
 impl EventHub {
-    pub(crate) fn new(session: SessionId) -> Arc<Self> {
+    /// The log of a session that works on a task of another one, if it does.
+    pub(crate) fn new(session: SessionId, task: Option<Arc<str>>) -> Arc<Self> {
         let (approvals, begun) = (tokio::sync::Mutex::default(), Notify::new());
-        Arc::new(Self { session, log: Mutex::default(), approvals, begun })
+        Arc::new(Self { session, task, log: Mutex::default(), approvals, begun })
     }
 
     fn lock(&self) -> MutexGuard<'_, Log> {
@@ -277,7 +280,8 @@ impl EventHub {
     /// An event outside the log.
     pub(super) fn unlogged(&self, event: Event) -> EventRecord {
         let session = self.session.clone();
-        EventRecord { number: 0, reply: 0, step: 0, session, parent_call: None, task: None, event }
+        let task = self.task.clone();
+        EventRecord { number: 0, reply: 0, step: 0, session, parent_call: None, task, event }
     }
 
     /// Notes the number of the last step that was stored.
@@ -310,14 +314,14 @@ impl EventHub {
         let reply = log.replies;
         drop(log);
         self.begun.notify_waiters();
-        EventSink { hub: Arc::clone(self), reply, parent_call: None, task: None, cancellation }
+        EventSink { hub: Arc::clone(self), reply, parent_call: None, task: self.task.clone(), cancellation }
     }
 
     /// A sink for events outside of the loop, which belong to the last reply.
     pub(super) fn outside(self: &Arc<Self>) -> EventSink {
         let reply = self.lock().replies;
         let cancellation = CancellationToken::new();
-        EventSink { hub: Arc::clone(self), reply, parent_call: None, task: None, cancellation }
+        EventSink { hub: Arc::clone(self), reply, parent_call: None, task: self.task.clone(), cancellation }
     }
 
     /// Ends all readers once they have read everything.

@@ -12,7 +12,7 @@ use crate::exchange::event::{
 };
 
 fn hub() -> Arc<EventHub> {
-    EventHub::new("20261115_1".parse().unwrap())
+    EventHub::new("20261115_1".parse().unwrap(), None)
 }
 
 fn sink(hub: &Arc<EventHub>) -> EventSink {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use goose_extension::{ExchangeView, Message};
+use goose_providers::Usage;
 
 use super::{
     compaction::Reason,
@@ -138,6 +139,11 @@ impl Exchange {
     pub async fn clear(&self) -> Result<(), Failure> {
         let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[]).await.map_err(failure)
+    }
+
+    /// The tokens of the session, and their price where it is known.
+    pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
+        self.core.usage.spent()
     }
 
     /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use goose_extension::{Model as _, Sampling};
 use serde::{Deserialize, Serialize};
 
-use super::{event::Failure, handle::Exchange, usage_ledger::SamplingModel};
+use super::{core::Core, event::Failure, handle::Exchange, usage_ledger::SamplingModel};
 use crate::agents::{catalog::AgentCatalog, goose_agent};
 
 /// The most tokens of a verdict.
@@ -42,10 +42,17 @@ impl Exchange {
     ///
     /// Fails if the model gives no answer, or none that can be read.
     pub async fn judge(&self, result: &str, criteria: &str) -> Result<Judgement, Failure> {
+        self.core.judge(result, criteria).await
+    }
+}
+
+impl Core {
+    /// Judges a result, as [`Exchange::judge`] does.
+    pub(super) async fn judge(&self, result: &str, criteria: &str) -> Result<Judgement, Failure> {
         let judge = AgentCatalog::builtin().find(&format!("{}/{}", goose_agent::NAME, goose_agent::JUDGE));
         let instructions = judge.map(|(_, mode)| mode.instructions).unwrap_or_default();
         let prompt = format!("<criteria>\n{criteria}\n</criteria>\n\n<result>\n{result}\n</result>");
-        let model = SamplingModel { model: self.core.processor(), usage: Arc::clone(&self.core.usage) };
+        let model = SamplingModel { model: self.processor(), usage: Arc::clone(&self.usage) };
         for _ in 0..MAX_ATTEMPTS {
             let request =
                 Sampling::new(prompt.as_str(), MAX_TOKENS).with_system_prompt(instructions.as_str());

@@ -14,6 +14,7 @@
 //! - `routing`: which agent answers a request; `hand_back`: routing it again; `recalling`: what earlier sessions have about it;
 //! - `guest`: replies by another agent, for one message or a plan; `judge`: verdicts on results;
 //! - `relay`: the events and questions of a delegate, in the session that started it;
+//! - `task_graph`: a request that is split, and its tasks; `task_writes`: the files that they change;
 //! - `extension_prompts`: prompts that change while a session is open;
 //! - `event`, `event_hub`: all that a user interface sees; `questions`: what extensions ask and show;
 //! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
@@ -43,13 +44,16 @@ mod reply_task;
 mod routing;
 mod sanitize_output;
 mod stream_dedup;
+mod task_graph;
+mod task_writes;
 mod tools;
 mod usage_ledger;
 
 pub use crate::agent_manager::build_exchange;
 pub(crate) use core::{History, Limits, Parts, SessionTasks};
 pub use event::{
-    Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome, ToolEnd,
+    Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome,
+    PlanDecision, TaskPlan, ToolEnd,
 };
 pub(crate) use event_hub::EventHub;
 pub use event_hub::{EventReader, EventRecord};
@@ -59,7 +63,11 @@ pub use judge::Judgement;
 pub(crate) use models::{ActiveModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
 pub(crate) use recalling::{Recall, RecallScope};
-pub(crate) use relay::relay;
+pub(crate) use relay::{Shown, relay};
 pub use reply::Reply;
+pub(crate) use reply_task::DONE;
 pub(crate) use routing::Routing;
+pub(crate) use task_graph::TaskSettings;
+pub use task_graph::{TaskState, TaskStatus};
+pub(crate) use task_writes::TaskWriter;
 pub(crate) use usage_ledger::UsageLedger;

@@ -47,6 +47,10 @@ impl ReplyTask {
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
     /// first question of a reply, and after the agent was replaced.
     async fn refresh_offer(&mut self) -> StepResult<()> {
+        if self.is_joining {
+            self.offer(Arc::from([]), Vec::new());
+            return Ok(());
+        }
         let agent = self.core.agent();
         let is_other = !Arc::ptr_eq(&agent, &self.state.offered_by);
         if is_other {

@@ -18,11 +18,37 @@ use super::{
 /// The characters of a notice or an answer that are shown as progress.
 const PROGRESS_CHARS: usize = 200;
 
+/// The place where a delegate's events are shown.
+pub(crate) enum Shown {
+    /// Inside the call that started it.
+    Call(String),
+    /// As the progress of a task.
+    Task(String),
+}
+
+impl Shown {
+    /// The call around the events, as the parent knows it.
+    fn call(&self, delegate: &Exchange) -> String {
+        match self {
+            Self::Call(call) => call.clone(),
+            Self::Task(_) => delegate.session_id().to_string(),
+        }
+    }
+
+    /// The task that the events belong to.
+    fn task(&self, delegate: &Exchange) -> String {
+        match self {
+            Self::Call(_) => delegate.session_id().to_string(),
+            Self::Task(task) => task.clone(),
+        }
+    }
+}
+
 /// Follows a delegate's reply to its end. Tool calls are shown in the parent's log, questions are asked there and answered
 /// here. Of notices and the last answer, a line is shown as progress of the call; other text stays with the delegate. Cancelling stops the reply and withdraws its questions.
 pub(crate) async fn relay(
     parent: &Weak<EventHub>,
-    call: &str,
+    shown: &Shown,
     delegate: &Exchange,
     mut reply: Reply,
     cancellation: &CancellationToken,
@@ -44,9 +70,9 @@ pub(crate) async fn relay(
                     Event::Finished(outcome) => return outcome.clone(),
                     _ if is_cancelled => {}
                     Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) => {
-                        questions.push(pass_on(parent.clone(), call, delegate, record).boxed());
+                        questions.push(pass_on(parent.clone(), shown, delegate, record).boxed());
                     }
-                    _ => show(parent, call, delegate, &record),
+                    _ => show(parent, shown, delegate, &record),
                 }
             }
         }
@@ -58,17 +84,27 @@ fn lost() -> Failure {
 }
 
 /// Shows an event of the delegate in the parent's log.
-fn show(parent: &Weak<EventHub>, call: &str, delegate: &Exchange, record: &EventRecord) {
+fn show(parent: &Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: &EventRecord) {
     let Some(hub) = parent.upgrade() else { return };
-    let Some((_, event)) = nested(call, &record.event) else { return };
-    hub.outside().of_task(&delegate.session_id().to_string()).inside(&around(call, record)).show(event);
+    let sink = hub.outside().of_task(&shown.task(delegate));
+    if let Shown::Task(task) = shown {
+        if let Event::ToolStarted { name, arguments, .. } = record.event.clone() {
+            sink.show(Event::TaskProgress { task: task.clone(), tool: name, arguments });
+        }
+        return;
+    }
+    let call = shown.call(delegate);
+    if let Some((_, event)) = nested(&call, &record.event) {
+        sink.inside(&around(&call, record)).show(event);
+    }
 }
 
 /// Asks the parent's person, and gives the answer to the delegate. A question that the delegate withdraws is withdrawn.
-async fn pass_on(parent: Weak<EventHub>, call: &str, delegate: &Exchange, record: Arc<EventRecord>) {
-    let (Some(hub), Some((id, event))) = (parent.upgrade(), nested(call, &record.event)) else { return };
+async fn pass_on(parent: Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: Arc<EventRecord>) {
+    let call = shown.call(delegate);
+    let (Some(hub), Some((id, event))) = (parent.upgrade(), nested(&call, &record.event)) else { return };
     let Some(own_id) = question_id(&record.event) else { return };
-    let sink = hub.outside().of_task(&delegate.session_id().to_string()).inside(&around(call, &record));
+    let sink = hub.outside().of_task(&shown.task(delegate)).inside(&around(&call, &record));
     tokio::select! {
         () = delegate.question_closed(own_id) => {}
         answer = sink.ask_for_other(&id, &event) => {

@@ -19,6 +19,7 @@ use super::{
     handle::Exchange,
     reply_task::ReplyTask,
 };
+use crate::agents::router::RoutedTask;
 
 /// A reply under way: a stream of its [`Event`]s that ends after [`Event::Finished`].
 ///
@@ -38,6 +39,16 @@ pub struct Reply {
 impl Reply {
     /// Begins a reply, after the user's message if there is one, by the conversation's agent or a guest.
     pub(super) fn begin(core: &Arc<Core>, message: Option<Message>, guest: Option<Guest>) -> Self {
+        Self::begin_with(core, message, guest, None)
+    }
+
+    /// Begins a reply to a message that consists of these tasks, if it is known which they are.
+    fn begin_with(
+        core: &Arc<Core>,
+        message: Option<Message>,
+        guest: Option<Guest>,
+        tasks: Option<Vec<RoutedTask>>,
+    ) -> Self {
         let events = core.events.follow();
         // Before the new one has its token: only a reply that was told to stop is waited for.
         let was_stopping = core.is_stopping();
@@ -50,13 +61,14 @@ impl Reply {
         let sink = core.events.begin_reply(cancellation.clone());
         let number = Some(sink.reply());
         let (hub, token) = (Arc::clone(&core.events), cancellation.clone());
-        let (core, tasks) = (Arc::clone(core), core.tasks.tracker.clone());
-        tasks.spawn(async move {
+        let (core, tracker) = (Arc::clone(core), core.tasks.tracker.clone());
+        tracker.spawn(async move {
             let state = match state {
                 Some(state) => state,
                 None => Arc::clone(&core.state).lock_owned().await,
             };
-            let work = ReplyTask::new(Arc::clone(&core), state, sink.clone(), token);
+            let mut work = ReplyTask::new(Arc::clone(&core), state, sink.clone(), token);
+            work.given_tasks = tasks;
             let outcome = AssertUnwindSafe(work.reply(message, guest)).catch_unwind().await;
             sink.emit(Event::Finished(outcome.unwrap_or_else(|_| Outcome::Failed(fault()))));
             if let Err(error) = core.session.sync().await {
@@ -134,6 +146,11 @@ impl Stream for Reply {
 }
 
 impl Exchange {
+    /// Replies to a message that the caller has split into tasks. They run as those of a message that goose splits itself.
+    pub fn reply_to_tasks(&self, message: impl Into<Message>, tasks: Vec<RoutedTask>) -> Reply {
+        Reply::begin_with(&self.core, Some(message.into()), None, Some(tasks))
+    }
+
     /// Follows the session's events from those after a number on, of any reply; without a number, from the beginning of
     /// the turn under way. Questions that wait for an answer are among them. Any number of readers can follow.
     pub fn subscribe(&self, after: Option<u64>) -> EventReader {

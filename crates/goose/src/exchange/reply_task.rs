@@ -8,7 +8,7 @@
 //!
 //! What happens is stored first, then it counts, then it is reported. A reply that ends anywhere leaves a valid history.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use goose_extension::{Message, MessageContent, Role, ToolOutput};
 use goose_providers::{ProviderError, StopReason, ToolCall, Usage};
@@ -25,9 +25,10 @@ use super::{
     hand_back::HandBack,
     repetition::Repetition,
     sanitize_output::sanitize_output,
+    task_graph::Checked,
 };
 use crate::{
-    agents::router::Route,
+    agents::router::{Route, RoutedTask},
     session::{GO_ON, Step, StoreError, says_nothing, synthetic_message},
 };
 
@@ -41,8 +42,11 @@ const SAY_SOMETHING: &str =
 /// The result of a call that the user cancelled, for the model.
 const CANCELLED: &str = "Cancelled by the user. It may have been carried out in part.";
 
+/// The word for a reply that ended well in the log.
+pub(crate) const DONE: &str = "done";
+
 /// The reason of a cancelled reply in the log.
-const CANCELLED_REPLY: &str = "cancelled by the user";
+pub(super) const CANCELLED_REPLY: &str = "cancelled by the user";
 
 /// The result of a call during which goose was ended, for the model.
 const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a result. \
@@ -72,6 +76,12 @@ pub(super) struct ReplyTask {
     pub(super) host: Option<Host>,
     /// The request, where the agent may hand it back.
     pub(super) handing: HandBack,
+    /// Set once a call has changed a file.
+    pub(super) has_written: Arc<AtomicBool>,
+    /// The tasks of the request, if the caller has split it.
+    pub(super) given_tasks: Option<Vec<RoutedTask>>,
+    /// Set while the results of tasks are joined: the model has no tools then.
+    pub(super) is_joining: bool,
 }
 
 /// The reason why a reply does not continue.
@@ -129,6 +139,9 @@ impl ReplyTask {
             stuck: None,
             host: None,
             handing: HandBack::default(),
+            has_written: Arc::default(),
+            given_tasks: None,
+            is_joining: false,
         }
     }
 
@@ -143,8 +156,37 @@ impl ReplyTask {
     }
 
     async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
-        // A route with several tasks is split here. Until tasks can be run, it is one request to the route's agent.
-        let _route = self.begin(message, guest).await?;
+        let (message, interrupted) = self.take_interrupted(message);
+        let route = self.begin(message, guest).await?;
+        let outcome = match (interrupted, self.given_tasks.take(), route) {
+            (Some(log), ..) => self.resume_tasks(log).await?,
+            (None, Some(tasks), _) => self.run_tasks(tasks).await?,
+            (None, None, Some(route)) => self.split(route).await?,
+            (None, None, None) => None,
+        };
+        if let Some(outcome) = outcome {
+            self.check_result(&outcome, Checked::Tasks).await?;
+            return Ok(outcome);
+        }
+        let outcome = self.answer().await?;
+        self.check_result(&outcome, Checked::Reply).await?;
+        Ok(outcome)
+    }
+
+    /// Works on the tasks of a route, if it has several.
+    async fn split(&mut self, route: Route) -> StepResult<Option<Outcome>> {
+        if route.tasks.len() < 2 {
+            return Ok(None);
+        }
+        let outcome = self.run_tasks(route.tasks.clone()).await?;
+        if outcome.is_none() {
+            self.follow(&route).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Asks the model and runs its tools until it has answered.
+    pub(super) async fn answer(&mut self) -> StepResult<Outcome> {
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;
@@ -171,8 +213,8 @@ impl ReplyTask {
                 self.begin_guest(guest).await?;
                 None
             }
-            (None, Some(message)) => self.choose_agent(message).await?,
-            (None, None) => None,
+            (None, Some(message)) if self.given_tasks.is_none() => self.choose_agent(message).await?,
+            (None, _) => None,
         };
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
@@ -204,7 +246,7 @@ impl ReplyTask {
     }
 
     /// Stores several steps at once, after those that waited for the next one.
-    async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
+    pub(super) async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
         if steps.is_empty() {
             return Ok(());
         }
@@ -238,6 +280,12 @@ impl ReplyTask {
         state.context_usage.answered(&usage, &state.conversation);
         let used = state.context_usage.used();
         self.emit(Event::Cost(self.core.usage.cost(usage, used, self.core.limit())));
+    }
+
+    /// Reports what the session has cost, also for what the conversation does not contain.
+    pub(super) fn report_session_cost(&self) {
+        let used = self.state.context_usage.used();
+        self.emit(Event::Cost(self.core.usage.cost(Usage::default(), used, self.core.limit())));
     }
 
     /// Stores the usage since the last time.
@@ -356,6 +404,12 @@ impl ReplyTask {
     }
 }
 
+/// The words of the user in a message.
+pub(super) fn said(message: &Message) -> String {
+    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
+    parts.collect::<Vec<_>>().join("\n")
+}
+
 fn empty() -> Abort {
     Abort::failed("The message is empty.", "Say what is to be done.".to_owned())
 }
@@ -375,7 +429,7 @@ fn interrupted<'a>(calls: impl Iterator<Item = &'a str>, result: &str, reason: &
 /// The word for an outcome in the log.
 fn word(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::Done { .. } => "done",
+        Outcome::Done { .. } => DONE,
         Outcome::MaxTurns(_) => "max_turns",
         Outcome::MaxTokens => "max_tokens",
         Outcome::Refused => "refused",

@@ -88,6 +88,12 @@ impl ReplyTask {
         Ok(Some(route))
     }
 
+    /// Lets the agent of a route make the reply, because the request is not split after all.
+    pub(super) async fn follow(&mut self, route: &Route) -> StepResult<()> {
+        let (present, catalog) = (self.core.agent(), self.core.agents.catalog());
+        self.follow_route(route, &present, &catalog).await
+    }
+
     /// The route of a request in this session.
     async fn route(&self, text: &str, present: &Agent, catalog: &AgentCatalog) -> StepResult<Route> {
         let route = Router::new(catalog).route(text);

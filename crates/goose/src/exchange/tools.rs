@@ -110,6 +110,8 @@ impl ReplyTask {
             model,
             events: self.events.clone(),
             cancellation: self.cancellation.child_token(),
+            writer: core.writer.clone(),
+            has_written: Arc::clone(&self.has_written),
         };
         RunningCalls { path: Arc::new(path), calls: JoinSet::new() }
     }
@@ -150,6 +152,11 @@ impl ReplyTask {
             return Err(Refused::rejected("Not run: the answer was refused before it was complete."));
         }
         self.not_again(name, &arguments).map_err(Refused::rejected)?;
+        if self.is_joining && name != FINAL_OUTPUT {
+            return Err(Refused::rejected(
+                "Not run: there are no tools here. Answer from the results above.",
+            ));
+        }
         if name == FINAL_OUTPUT
             && let Some(output) = &self.core.final_output
         {

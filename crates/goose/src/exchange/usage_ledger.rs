@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use goose_extension::{Model, Sampled, Sampling, ToolResult};
 use goose_providers::{Provider, Usage};
 use parking_lot::{Mutex, MutexGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::{event::Cost, models::ActiveModels};
 use crate::{platform::ProviderModel, session::Step};
@@ -19,6 +20,8 @@ pub(crate) struct UsageLedger {
     totals: Mutex<Totals>,
     /// The ledger of the session that delegated this one: everything is its expense as well.
     parent: Option<Arc<Self>>,
+    /// The most tokens, and what is cancelled when they are used up.
+    limit: Option<(u64, CancellationToken)>,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +44,19 @@ impl UsageLedger {
                 totals.enter(*usage, *dollars);
             }
         }
-        Self { totals: Mutex::new(totals), parent }
+        Self { totals: Mutex::new(totals), parent, limit: None }
+    }
+
+    /// A ledger for a part of what a session spends. The token is cancelled once this part has used so many tokens.
+    pub(crate) fn part_of(parent: &Arc<Self>, limit: u64, used_up: CancellationToken) -> Arc<Self> {
+        let (parent, limit) = (Some(Arc::clone(parent)), Some((limit, used_up)));
+        Arc::new(Self { totals: Mutex::default(), parent, limit })
+    }
+
+    /// The tokens so far, and their price where all prices are known.
+    pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
+        let totals = self.lock();
+        (totals.usage, (!totals.has_unpriced).then_some(totals.dollars))
     }
 
     /// Adds the usage of one request, unless it is empty.
@@ -61,7 +76,13 @@ impl UsageLedger {
         }
         let mut totals = self.lock();
         totals.enter(usage, dollars);
-        if totals.unsaved.len() < MAX_WAITING {
+        if let Some((limit, used_up)) = &self.limit
+            && totals.usage.total() >= *limit
+        {
+            used_up.cancel();
+        }
+        // A part is stored by the session around it.
+        if self.limit.is_none() && totals.unsaved.len() < MAX_WAITING {
             totals.unsaved.push(step);
         }
     }

@@ -50,6 +50,8 @@ pub(super) struct Judge<'a> {
     pub(super) opinions: Opinions,
     /// The files of the call, resolved once: the tool uses the same paths that are judged here.
     files: Vec<JudgedPath>,
+    /// The files that it is known to write.
+    writes: Vec<PathBuf>,
     /// The hard links that a file may have which is read.
     readable_links: HardLinks,
     /// The reason why git may run programs in the working folder, computed on first use.
@@ -73,6 +75,7 @@ impl<'a> Judge<'a> {
             default_policy: DefaultPolicy::Nothing,
             opinions: Opinions::default(),
             files: Vec::new(),
+            writes: Vec::new(),
             readable_links: HardLinks::Refused,
             repository: OnceCell::new(),
             real_folders: RefCell::default(),
@@ -85,7 +88,8 @@ impl<'a> Judge<'a> {
         let mode = self.permissions.mode();
         if mode == Mode::Chat {
             let reason = "in the mode `chat` there are no tools".to_owned();
-            return Judgement { verdict: Verdict::Deny { reason }, files: Vec::new() };
+            let verdict = Verdict::Deny { reason };
+            return Judgement { verdict, files: Vec::new(), writes: Vec::new() };
         }
         self.gather_rules();
         self.look_up_files();
@@ -98,7 +102,8 @@ impl<'a> Judge<'a> {
         self.whole_tool();
         self.parts();
         let (permissions, call) = (self.permissions, self.call);
-        Judgement { verdict: self.opinions.verdict(|| permissions.shown(call)), files: self.files }
+        let verdict = self.opinions.verdict(|| permissions.shown(call));
+        Judgement { verdict, files: self.files, writes: self.writes }
     }
 
     /// Collects the rules. If the file cannot be read, the call needs approval.
@@ -236,6 +241,9 @@ impl<'a> Judge<'a> {
             Ok(written) => written,
             Err(reason) => return self.opinions.ask(reason),
         };
+        if access == Access::Write {
+            self.writes.push(resolved.to_owned());
+        }
         // The tools that change a file show parts of it, too.
         let shows = access == Access::Write && means == Means::Tool;
         let about = |rule: &&Rule| {

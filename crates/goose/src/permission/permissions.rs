@@ -167,7 +167,7 @@ impl Permissions {
         judged.unwrap_or_else(|_| {
             let reason = "the rules could not be applied to this call because of a bug in goose".to_owned();
             let verdict = Verdict::Ask { reasons: vec![reason], always: None, shown: self.shown(call) };
-            Judgement { verdict, files: Vec::new() }
+            Judgement { verdict, files: Vec::new(), writes: Vec::new() }
         })
     }
 

@@ -1,5 +1,7 @@
 //! [`Verdict`]: the decision about a call, collected from many reasons.
 
+use std::path::PathBuf;
+
 use goose_extension::JudgedPath;
 
 use super::{approval_snapshot::ApprovalSnapshot, rule::Rule};
@@ -38,6 +40,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The files that the decision is based on. The tool may use no other files.
     pub files: Vec<JudgedPath>,
+    /// The files that it is known to write, by a file tool or by a redirection of the shell.
+    pub writes: Vec<PathBuf>,
 }
 
 /// Collects the objections to a call.

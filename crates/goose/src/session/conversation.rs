@@ -67,7 +67,10 @@ impl Conversation {
             | Step::Log { .. }
             | Step::ModeChanged { .. }
             | Step::NestedCall { .. }
-            | Step::NestedResult { .. } => {}
+            | Step::NestedResult { .. }
+            | Step::TaskPlan { .. }
+            | Step::TaskStarted { .. }
+            | Step::TaskFinished { .. } => {}
         }
     }
 

@@ -16,7 +16,7 @@ use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Rol
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError};
+use super::{PlannedTask, SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError};
 
 /// The name of the format.
 pub(super) const FORMAT: &str = "goose-session";
@@ -112,7 +112,14 @@ impl Page {
             }
             Step::Compacted { .. } => self.note("The conversation so far was shortened for the model."),
             Step::Interrupted { reason } => self.note(&format!("Interrupted: {reason}")),
-            Step::Cost { .. } | Step::ReplyEnded { .. } => {}
+            Step::TaskPlan { tasks } => {
+                let task = |task: &PlannedTask| format!("{}. {} ({})", task.id, task.text, task.agent_id());
+                self.note(&tasks.iter().map(task).collect::<Vec<_>>().join("\n"));
+            }
+            Step::TaskFinished { task, end, result, .. } => {
+                self.note(&format!("Task {task} {}:\n{result}", end.word()));
+            }
+            Step::Cost { .. } | Step::ReplyEnded { .. } | Step::TaskStarted { .. } => {}
         }
     }
 

@@ -16,6 +16,7 @@ pub mod import;
 mod step;
 mod store;
 mod summary;
+mod task;
 
 pub use conversation::Conversation;
 pub(crate) use conversation::{GO_ON, says_nothing, synthetic, synthetic_message};
@@ -25,3 +26,4 @@ pub use store::{
     FILE_NAME, Found, PendingSession, SearchQuery, SearchResults, Session, SessionStore, StoreError,
 };
 pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};
+pub use task::{PlannedTask, TaskEnd};

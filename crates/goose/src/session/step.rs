@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Session, SessionSummary};
+use super::{PlannedTask, Session, SessionId, SessionSummary, TaskEnd};
 use crate::{agents::agent::ChosenBy, permission::Mode};
 
 /// Something that happened in a session. Its JSON form is what the store holds.
@@ -95,6 +95,34 @@ pub enum Step {
         #[serde(with = "stored_output")]
         output: ToolOutput,
     },
+    /// The request was split into tasks. Without any, an earlier plan is dropped.
+    TaskPlan {
+        /// The tasks, each after those that it needs.
+        tasks: Vec<PlannedTask>,
+    },
+    /// A task was given to a delegate.
+    TaskStarted {
+        /// The task.
+        task: String,
+        /// The delegate's session.
+        session: SessionId,
+        /// Count of attempts, from 1.
+        attempt: u32,
+    },
+    /// A task is over.
+    TaskFinished {
+        /// The task.
+        task: String,
+        /// The way it ended.
+        end: TaskEnd,
+        /// The result, or the reason why there is none.
+        result: String,
+        /// The tokens that it used, of all attempts.
+        usage: Usage,
+        /// Their price in US dollars, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dollars: Option<f64>,
+    },
 }
 
 impl Step {
@@ -116,6 +144,9 @@ impl Step {
             Self::ModeChanged { .. } => "mode_changed",
             Self::NestedCall { .. } => "nested_call",
             Self::NestedResult { .. } => "nested_result",
+            Self::TaskPlan { .. } => "task_plan",
+            Self::TaskStarted { .. } => "task_started",
+            Self::TaskFinished { .. } => "task_finished",
         }
     }
 }

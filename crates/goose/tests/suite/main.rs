@@ -61,6 +61,7 @@ mod store_processes;
 mod strangers;
 mod summon;
 mod support;
+mod task_graph;
 mod tom;
 mod tool_names;
 mod toolset;

@@ -9,7 +9,7 @@ use std::{
 
 use goose::{
     config::Paths,
-    exchange::{Outcome, Reply},
+    exchange::{Outcome, Reply, TaskState},
 };
 use tokio::time::interval;
 
@@ -108,6 +108,14 @@ impl Chat {
         ));
         if let Some(before) = before {
             recap::show(before, &exchange.messages(), extent)?;
+        }
+        let tasks = exchange.tasks();
+        let open = tasks.iter().filter(|task| !matches!(task.state, TaskState::Over(_))).count();
+        if open > 0 {
+            let (over, all) = (tasks.len() - open, tasks.len());
+            stderr::line(format_args!(
+                "The last request was interrupted: {over} of its {all} tasks are over. Say `continue` to go on with the others."
+            ));
         }
         Ok(())
     }
@@ -265,7 +273,13 @@ impl Chat {
     async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
-        let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
+        let follower = Follower {
+            exchange,
+            view: &mut self.screen,
+            signals: &mut self.signals,
+            input,
+            asks_about_tasks: true,
+        };
         match follower.follow(reply).await? {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;

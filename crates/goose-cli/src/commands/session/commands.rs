@@ -2,7 +2,12 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use goose::{builtins, config::ExtensionConfig, permission::Mode};
+use goose::{
+    builtins,
+    config::ExtensionConfig,
+    exchange::{TaskState, TaskStatus},
+    permission::Mode,
+};
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
 use serde_json::Value;
 
@@ -36,6 +41,7 @@ impl Chat {
             Slash::Model(None) => self.show_model(),
             Slash::Model(Some(name)) => return self.set_model(&name).await,
             Slash::Cost => self.show_cost(),
+            Slash::Tasks => self.show_tasks(),
             Slash::Agent(None) => self.show_agents(),
             Slash::Agent(Some(name)) => return self.set_agent(&name).await,
             Slash::Mode(mode) => self.mode(mode.as_deref()),
@@ -154,6 +160,24 @@ impl Chat {
             tokens(usage.output),
             cost.dollars.map(|sum| format!(", {}", dollars(sum))).unwrap_or_default()
         ));
+    }
+
+    fn show_tasks(&self) {
+        let tasks = self.assembled.exchange.tasks();
+        if tasks.is_empty() {
+            stderr::line("No request of this session was split into tasks.");
+        }
+        for TaskStatus { task, state, .. } in tasks {
+            let word = match state {
+                TaskState::Waiting => "waiting",
+                TaskState::Running => "running",
+                TaskState::Over(end) => end.word(),
+                _ => "unknown",
+            };
+            let (id, text, agent) = (task.id.as_str(), task.text.as_str(), task.agent_id());
+            let line = escape::line(&format!("{id}. {text} ({agent})")).into_owned();
+            stderr::line(format_args!("{line}: {NAME}{word}{NAME:#}"));
+        }
     }
 
     fn mode(&mut self, mode: Option<&str>) {

@@ -192,7 +192,7 @@ impl Summon {
                     task.cancel();
                 }
                 let result = task.result().await;
-                delegation.forget(&task.id);
+                delegation.forget(&source);
                 match result {
                     Err(ToolError::Cancelled(_)) if cancel => Ok(format!("Task {source} is cancelled.")),
                     // The call itself was not cancelled.
@@ -268,6 +268,7 @@ impl Summon {
             model: arguments.model,
             temperature: arguments.temperature,
             max_turns: arguments.max_turns,
+            graph: None,
         })
     }
 

@@ -1,0 +1,262 @@
+//! The tasks of a request at the terminal: the plan, a line for each beginning and end, and a list of those that run.
+
+use std::time::Instant;
+
+use goose::{
+    exchange::{Event, PlanDecision, TaskPlan},
+    session::{PlannedTask, TaskEnd},
+};
+
+use super::{
+    approval::Said,
+    input::{InputEvent, Turn},
+    size::fitted,
+    status::{Activity, dollars, seconds, tokens},
+    tool_call,
+};
+use crate::{
+    escape,
+    output::{BAD, FAINT, GOOD, NAME, WARNING},
+};
+
+/// Tasks that are shown in the live list.
+const MAX_LIVE: usize = 8;
+
+/// The tasks of the request under way.
+#[derive(Debug, Default)]
+pub(crate) struct TaskList {
+    tasks: Vec<Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    planned: PlannedTask,
+    /// While it runs.
+    running: Option<(Activity, Instant)>,
+}
+
+impl TaskList {
+    /// The lines that an event is shown with; none where it only changes the live list.
+    pub(crate) fn lines(&mut self, event: &Event, width: usize, is_full: bool) -> Vec<String> {
+        match event {
+            Event::TaskPlan(plan) => self.plan(plan, width),
+            Event::TaskStarted { task, attempt, .. } => {
+                self.begin(task);
+                let again = if *attempt > 1 { " again" } else { "" };
+                vec![format!("{WARNING}▸{WARNING:#} {} started{again}", self.name(task))]
+            }
+            Event::TaskProgress { task, tool, arguments } => {
+                let title = tool_call::title(tool, arguments, width.saturating_sub(2));
+                self.doing(task, &anstream::adapter::strip_str(&title).to_string());
+                let line = format!("  {FAINT}{}:{FAINT:#} {title}", self.name(task));
+                if is_full { vec![line] } else { Vec::new() }
+            }
+            Event::TaskRetried { task, reason } => {
+                let reason = gist(reason, is_full);
+                vec![format!("{WARNING}! {} failed and is tried again: {reason}{WARNING:#}", self.name(task))]
+            }
+            Event::TaskFinished { task, end, result, usage, dollars } => {
+                let spent = self.end(task).map(seconds);
+                let cost = (usage.total() > 0).then(|| cost(usage.total(), *dollars));
+                let about: Vec<String> = spent.into_iter().chain(cost).collect();
+                let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+                let name = self.name(task);
+                vec![match end {
+                    TaskEnd::Done => format!("{GOOD}✓{GOOD:#} {name} done{FAINT}{about}{FAINT:#}"),
+                    end => {
+                        format!("{BAD}✗{BAD:#} {name} {}{about}: {}", end.word(), gist(result, is_full))
+                    }
+                }]
+            }
+            Event::TasksFinished { usage, dollars } => {
+                let count = std::mem::take(&mut self.tasks).len();
+                vec![format!("{FAINT}{count} tasks: {}{FAINT:#}", cost(usage.total(), *dollars))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn plan(&mut self, plan: &TaskPlan, width: usize) -> Vec<String> {
+        self.tasks = plan.tasks.iter().map(|task| Task { planned: task.clone(), running: None }).collect();
+        let mut lines = vec![format!("{NAME}The request has {} tasks:{NAME:#}", plan.tasks.len())];
+        for task in &plan.tasks {
+            let before: Vec<&str> = task.needs.iter().chain(&task.after).map(String::as_str).collect();
+            let mut about = task.agent_id();
+            if plan.finished.contains(&task.id) {
+                about.push_str(", done before");
+            } else if !before.is_empty() {
+                about = format!("{about}, after {}", before.join(" and "));
+            }
+            let about = escape::line(&about).into_owned();
+            let id = escape::line(&task.id).into_owned();
+            let room = width.saturating_sub(about.chars().count() + id.len() + 8);
+            let text = fitted(&one_line(&task.text), room.max(20));
+            lines.push(format!("  {id}. {text}  {FAINT}({about}){FAINT:#}"));
+        }
+        lines
+    }
+
+    /// The lines of the live list: the tasks that run, if there are any.
+    pub(crate) fn live(&self, now: Instant, width: usize) -> Vec<String> {
+        let running = self.tasks.iter().filter_map(|task| task.running.as_ref());
+        running.take(MAX_LIVE).map(|(activity, _)| activity.line(now, width)).collect()
+    }
+
+    /// Whether a task runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.tasks.iter().any(|task| task.running.is_some())
+    }
+
+    /// The task that asks something, if it is one of these.
+    pub(crate) fn asker(&self, id: &str) -> Option<String> {
+        self.find(id).map(|_| format!("{WARNING}{} asks:{WARNING:#}", self.name(id)))
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.tasks.clear();
+    }
+
+    fn find(&self, id: &str) -> Option<&Task> {
+        self.tasks.iter().find(|task| task.planned.id == id)
+    }
+
+    fn name(&self, id: &str) -> String {
+        let agent = self.find(id).map(|task| format!(" ({})", task.planned.agent_id())).unwrap_or_default();
+        escape::line(&format!("Task {id}{agent}")).into_owned()
+    }
+
+    fn begin(&mut self, id: &str) {
+        let now = Instant::now();
+        if let Some(task) = self.tasks.iter_mut().find(|task| task.planned.id == id) {
+            let what = format!("{id}. {}", one_line(&task.planned.text));
+            task.running = Some((Activity::new(what, now), now));
+        }
+    }
+
+    fn doing(&mut self, id: &str, what: &str) {
+        if let Some(task) = self.tasks.iter_mut().find(|task| task.planned.id == id)
+            && let Some((activity, _)) = &mut task.running
+        {
+            activity.rename(format!("{id}. {} {what}", task.planned.mode));
+        }
+    }
+
+    /// Ends a task, and says how long it took.
+    fn end(&mut self, id: &str) -> Option<std::time::Duration> {
+        let task = self.tasks.iter_mut().find(|task| task.planned.id == id)?;
+        task.running.take().map(|(_, since)| since.elapsed())
+    }
+}
+
+/// The tasks to cancel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    One(String),
+    None,
+}
+
+/// Asks whether a plan is carried out. Enter does it: the user has only a moment to object.
+pub(crate) async fn ask_plan(turn: &Turn) -> Said {
+    loop {
+        let decision = match turn.answer("Run it? (Y)es, as (o)ne request, (n)o: ").await {
+            InputEvent::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
+                "" | "y" | "yes" => PlanDecision::Run,
+                "o" | "one" => PlanDecision::AsOne,
+                "n" | "no" => PlanDecision::Cancel,
+                _ => continue,
+            },
+            InputEvent::Ended | InputEvent::Lost => PlanDecision::Cancel,
+            InputEvent::Interrupted | InputEvent::Dropped => return Said::Cancel,
+        };
+        return Said::Answer(decision.into());
+    }
+}
+
+/// Asks which of these tasks to cancel.
+pub(crate) async fn ask_which(turn: &Turn, ids: &[&str]) -> Which {
+    let prompt = format!("Cancel (a)ll, one task ({}), or none (Enter)? ", escape::line(&ids.join(", ")));
+    loop {
+        let text = match turn.answer(&prompt).await {
+            InputEvent::Text(text) => text.trim().to_ascii_lowercase(),
+            _ => return Which::All,
+        };
+        match text.as_str() {
+            "" | "none" => return Which::None,
+            "a" | "all" => return Which::All,
+            id if ids.contains(&id) => return Which::One(id.to_owned()),
+            _ => {}
+        }
+    }
+}
+
+/// The first line of a reason, or all of it.
+fn gist(reason: &str, is_full: bool) -> String {
+    let reason = if is_full { reason } else { reason.lines().next().unwrap_or_default() };
+    escape::text(reason).into_owned()
+}
+
+fn one_line(text: &str) -> String {
+    escape::line(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}
+
+/// `12.3k tokens, $0.02`
+fn cost(count: u64, price: Option<f64>) -> String {
+    let price = price.map(|sum| format!(", {}", dollars(sum))).unwrap_or_default();
+    format!("{} tokens{price}", tokens(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use anstream::adapter::strip_str;
+    use goose_extension::JsonObject;
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(list: &mut TaskList, event: serde_json::Value) -> String {
+        let event: Event = serde_json::from_value(event).unwrap();
+        strip_str(&list.lines(&event, 60, false).join("\n")).to_string()
+    }
+
+    fn plan() -> serde_json::Value {
+        json!({"event": "task_plan", "data": {"id": "p", "is_question": false, "finished": ["1"], "tasks": [
+            {"id": "1", "agent": "coding-agent", "mode": "backend", "text": "Write\u{1b} it"},
+            {"id": "2", "agent": "coding-agent", "mode": "qa", "text": "Test it", "needs": ["1"]},
+            {"id": "3", "agent": "a", "mode": "b", "text": "Document it", "after": ["1", "2"]},
+        ]}})
+    }
+
+    #[test]
+    fn a_plan_is_a_line_for_each_task() {
+        let shown = shown(&mut TaskList::default(), plan());
+        assert_eq!(
+            shown,
+            "The request has 3 tasks:\n  1. Write\\u{1b} it  (coding-agent/backend, done before)\n  \
+             2. Test it  (coding-agent/qa, after 1)\n  3. Document it  (a/b, after 1 and 2)"
+        );
+    }
+
+    #[test]
+    fn tasks_that_run_are_listed_and_their_ends_are_a_line_each() {
+        let mut list = TaskList::default();
+        shown(&mut list, plan());
+        let started =
+            json!({"event": "task_started", "data": {"task": "2", "session": "20261115_3", "attempt": 1}});
+        assert_eq!(shown(&mut list, started), "▸ Task 2 (coding-agent/qa) started");
+        assert!(list.is_running() && list.live(Instant::now(), 60)[0].ends_with("2. Test it"));
+        let arguments: JsonObject = json!({"command": "cargo test"}).as_object().unwrap().clone();
+        let progress = Event::TaskProgress { task: "2".into(), tool: "developer__shell".into(), arguments };
+        assert!(list.lines(&progress, 60, false).is_empty(), "only with --verbose");
+        assert!(list.live(Instant::now(), 60)[0].ends_with("2. qa ▸ shell  cargo test"));
+        let failed = json!({"event": "task_finished", "data": {"task": "2", "end": "failed",
+            "result": "It broke.\nIn detail.", "usage": {"input": 1200, "output": 34}}});
+        assert_eq!(
+            shown(&mut list, failed),
+            "✗ Task 2 (coding-agent/qa) failed (0 s, 1.2k tokens): It broke."
+        );
+        assert!(!list.is_running() && list.live(Instant::now(), 60).is_empty());
+        assert!(list.asker("2").is_some() && list.asker("20261115_3").is_none());
+    }
+}

@@ -1,0 +1,125 @@
+//! [`TaskLog`]: the tasks of a session that goose was ended in the middle of, read from its steps.
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    board::TaskBoard,
+    graph::{State, TaskGraph},
+};
+use crate::{
+    exchange::reply_task::CANCELLED_REPLY,
+    session::{PlannedTask, Step},
+};
+
+/// The tasks of the last request, if they are not all over.
+#[derive(Debug)]
+pub(in super::super) struct TaskLog(TaskGraph);
+
+impl TaskLog {
+    /// Reads the steps of a session.
+    pub(in super::super) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<Self> {
+        steps.fold(None, Self::after)
+    }
+
+    /// The tasks after one more step. A message, of the user or with the results, ends what was planned before.
+    fn after(log: Option<Self>, step: &Step) -> Option<Self> {
+        let mut log = match step {
+            Step::TaskPlan { tasks } => return Self::planned(tasks),
+            Step::Message { .. } | Step::ReplyEnded { .. } => return None,
+            Step::Compacted { messages } if messages.is_empty() => return None,
+            Step::Interrupted { reason } if reason == CANCELLED_REPLY => return None,
+            _ => log?,
+        };
+        log.apply(step);
+        Some(log)
+    }
+
+    fn planned(tasks: &[PlannedTask]) -> Option<Self> {
+        (!tasks.is_empty()).then(|| Self(TaskGraph::new(tasks.to_vec())))
+    }
+
+    fn apply(&mut self, step: &Step) {
+        let (Step::TaskStarted { task: id, .. } | Step::TaskFinished { task: id, .. }) = step else { return };
+        let Some(task) = self.0.tasks.iter_mut().find(|task| task.planned.id == *id) else { return };
+        match step {
+            Step::TaskStarted { session, attempt, .. } => {
+                // The attempt goes on.
+                task.attempts = attempt.saturating_sub(1);
+                task.resumed = Some(session.clone());
+            }
+            Step::TaskFinished { end, result, usage, dollars, .. } => {
+                task.state = State::Over { end: *end, result: result.clone() };
+                (task.usage, task.dollars) = (*usage, *dollars);
+            }
+            _ => {}
+        }
+    }
+
+    /// A board that shows them.
+    pub(in super::super) fn board(&self) -> TaskBoard {
+        let board = TaskBoard::default();
+        board.begin(&self.0, &CancellationToken::new());
+        board
+    }
+
+    /// The tasks as they stand.
+    pub(super) fn into_graph(self) -> TaskGraph {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::Message;
+    use goose_providers::Usage;
+
+    use super::{super::graph::tests::planned, *};
+    use crate::session::TaskEnd;
+
+    fn plan() -> Step {
+        Step::TaskPlan { tasks: vec![planned("1", &[], &[]), planned("2", &["1"], &[])] }
+    }
+
+    fn interrupted(reason: &str) -> Step {
+        Step::Interrupted { reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn what_was_done_before_goose_was_ended_is_kept() {
+        let steps = [
+            Step::Message { message: Message::user("Do both") },
+            plan(),
+            Step::TaskStarted { task: "1".to_owned(), session: "20261115_2".parse().unwrap(), attempt: 1 },
+            Step::TaskFinished {
+                task: "1".to_owned(),
+                end: TaskEnd::Done,
+                result: "One.".to_owned(),
+                usage: Usage { input: 3, ..Usage::default() },
+                dollars: None,
+            },
+            Step::TaskStarted { task: "2".to_owned(), session: "20261115_3".parse().unwrap(), attempt: 2 },
+            interrupted("goose was ended"),
+        ];
+        let graph = TaskLog::from_steps(steps.iter()).unwrap().into_graph();
+        assert_eq!(graph.tasks[0].result(), Some("One."));
+        assert_eq!(graph.spent(), (Usage { input: 3, ..Usage::default() }, None));
+        assert_eq!(graph.ready(), Some(1));
+        assert_eq!(graph.tasks[1].attempts, 1);
+        assert_eq!(graph.tasks[1].resumed, Some("20261115_3".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_plan_is_over_when_it_was_answered_cancelled_or_dropped() {
+        let ends = [
+            Step::Message { message: Message::user("Something else") },
+            Step::ReplyEnded { outcome: "done".to_owned() },
+            interrupted(CANCELLED_REPLY),
+            Step::Compacted { messages: Vec::new() },
+            Step::TaskPlan { tasks: Vec::new() },
+        ];
+        for end in ends {
+            assert!(TaskLog::from_steps([&plan(), &end].into_iter()).is_none(), "{end:?}");
+        }
+        assert!(TaskLog::from_steps([&plan()].into_iter()).is_some());
+    }
+}

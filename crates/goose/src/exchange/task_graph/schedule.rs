@@ -1,0 +1,235 @@
+//! Running the tasks of a graph: side by side where they do not wait for each other, each as a delegate.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use goose_extension::{ToolError, ToolResult};
+use goose_providers::Usage;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    graph::{State, TaskGraph},
+    texts,
+};
+use crate::{
+    agent_manager::{DelegateEnd, DelegateTask, GraphPlace, MAX_AT_ONCE},
+    exchange::{
+        event::Event,
+        reply_task::{Abort, ReplyTask, StepResult},
+        task_writes::TaskWriter,
+        usage_ledger::UsageLedger,
+    },
+    session::{Step, TaskEnd, synthetic_message},
+};
+
+/// The time limit for tasks to end once they were cancelled.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
+/// The result of a task that the user cancelled.
+const CANCELLED: &str = "Cancelled by the user.";
+
+/// The tasks that run, and what they share.
+struct Running {
+    delegates: FuturesUnordered<BoxFuture<'static, (usize, DelegateEnd)>>,
+    /// Ends all tasks; dropped with this, it does.
+    all: CancellationToken,
+    _end_all: DropGuard,
+    ledger: Arc<UsageLedger>,
+    /// Cancelled when the tokens are used up.
+    used_up: CancellationToken,
+}
+
+/// What happens next.
+enum Next {
+    Cancelled,
+    UsedUp,
+    Ended(usize, DelegateEnd),
+    /// A task may have been cancelled.
+    Look,
+}
+
+impl ReplyTask {
+    /// Runs the tasks that are not over, until all are.
+    pub(super) async fn schedule(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
+        let mut running = self.nothing_running();
+        self.core.board.begin(graph, &running.all);
+        loop {
+            self.end_hopeless(graph).await?;
+            while running.delegates.len() < MAX_AT_ONCE
+                && let Some(at) = graph.ready()
+            {
+                self.start_task(graph, at, &mut running).await?;
+            }
+            self.core.board.update(graph);
+            if running.delegates.is_empty() && graph.tasks.iter().all(|task| task.ended().is_some()) {
+                break;
+            }
+            match self.next(&mut running, graph.stopped.is_none()).await {
+                Next::Cancelled => return Err(self.cancel_tasks(graph, running).await),
+                Next::UsedUp => {
+                    let most = self.core.task_settings.max_tokens();
+                    graph.stopped = Some(format!(
+                        "The tasks have used the {most} tokens that `orchestrator.max_tokens` allows."
+                    ));
+                    running.all.cancel();
+                }
+                Next::Ended(at, end) => self.take_end(graph, at, end).await?,
+                Next::Look => {}
+            }
+        }
+        let (usage, dollars) = graph.spent();
+        self.emit(Event::TasksFinished { usage, dollars });
+        self.report_session_cost();
+        Ok(())
+    }
+
+    fn nothing_running(&self) -> Running {
+        let (all, used_up) = (self.core.tasks.ended.child_token(), CancellationToken::new());
+        let most = self.core.task_settings.max_tokens();
+        Running {
+            delegates: FuturesUnordered::new(),
+            _end_all: all.clone().drop_guard(),
+            all,
+            ledger: UsageLedger::part_of(&self.core.usage, most, used_up.clone()),
+            used_up,
+        }
+    }
+
+    async fn next(&self, running: &mut Running, has_tokens: bool) -> Next {
+        let is_idle = running.delegates.is_empty();
+        tokio::select! {
+            biased;
+            () = self.cancellation.cancelled() => Next::Cancelled,
+            () = running.used_up.cancelled(), if has_tokens => Next::UsedUp,
+            Some((at, end)) = running.delegates.next(), if !is_idle => Next::Ended(at, end),
+            () = self.core.board.changed() => Next::Look,
+        }
+    }
+
+    /// Ends the tasks that cannot run any more, and those that were cancelled before they ran.
+    async fn end_hopeless(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
+        for at in 0..graph.tasks.len() {
+            let is_cancelled = self.core.board.cancellation(at).is_cancelled();
+            if graph.tasks[at].state == State::Waiting && is_cancelled && graph.stopped.is_none() {
+                self.end_task(graph, at, TaskEnd::Cancelled, CANCELLED.to_owned()).await?;
+            }
+        }
+        while let Some((at, reason)) = graph.hopeless() {
+            self.end_task(graph, at, TaskEnd::NotRun, reason).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a task: its session is stored before it does anything.
+    async fn start_task(
+        &mut self,
+        graph: &mut TaskGraph,
+        at: usize,
+        running: &mut Running,
+    ) -> StepResult<()> {
+        let delegation = Arc::clone(&self.core.delegation);
+        let prepared = match self.delegate_task(graph, at, running) {
+            Ok(task) => delegation.prepare(task, "").await,
+            Err(error) => Err(error),
+        };
+        let task = &mut graph.tasks[at];
+        task.attempts += 1;
+        task.resumed = None;
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let end = DelegateEnd { result: Err(error), usage: Usage::default(), dollars: Some(0.0) };
+                return self.take_end(graph, at, end).await;
+            }
+        };
+        task.state = State::Running;
+        let (id, session, attempt) = (task.planned.id.clone(), prepared.session().clone(), task.attempts);
+        self.record(Step::TaskStarted { task: id.clone(), session: session.clone(), attempt }).await?;
+        self.events.of_task(&id).emit(Event::TaskStarted { task: id, session, attempt });
+        let mut delegate = delegation.launch(prepared);
+        running.delegates.push(async move { (at, delegate.end().await) }.boxed());
+        Ok(())
+    }
+
+    fn delegate_task(&self, graph: &TaskGraph, at: usize, running: &Running) -> ToolResult<DelegateTask> {
+        let (task, delegation) = (&graph.tasks[at], &self.core.delegation);
+        let agent = delegation.catalog().find(&task.planned.agent_id());
+        Ok(DelegateTask {
+            prompt: texts::prompt(graph, task, delegation.context_limit()?),
+            title: task.planned.text.clone(),
+            agent: agent.map_err(|error| ToolError::execution(error.to_string()))?,
+            only_extensions: None,
+            provider: None,
+            model: None,
+            temperature: None,
+            max_turns: None,
+            graph: Some(GraphPlace {
+                task: task.planned.id.clone(),
+                writer: TaskWriter::new(&graph.writes, &task.planned.id),
+                payer: Arc::clone(&running.ledger),
+                cancellation: self.core.board.cancellation(at),
+                resumed: task.resumed.clone(),
+            }),
+        })
+    }
+
+    /// Takes the end of an attempt. A failure is tried once more.
+    async fn take_end(&mut self, graph: &mut TaskGraph, at: usize, end: DelegateEnd) -> StepResult<()> {
+        let task = &mut graph.tasks[at];
+        task.spend(end.usage, end.dollars);
+        let is_cancelled = self.core.board.cancellation(at).is_cancelled();
+        let (ended, text) = match (end.result, &graph.stopped) {
+            (Ok(text), _) => (TaskEnd::Done, text),
+            (Err(_), Some(reason)) => (TaskEnd::Failed, reason.clone()),
+            (Err(_), None) if is_cancelled => (TaskEnd::Cancelled, CANCELLED.to_owned()),
+            (Err(error), None) if !task.may_be_tried_again() => (TaskEnd::Failed, error.to_string()),
+            (Err(error), None) => {
+                let (id, reason) = (task.planned.id.clone(), error.to_string());
+                (task.state, task.failure) = (State::Waiting, Some(reason.clone()));
+                graph.writes.release(&id);
+                self.events.of_task(&id).emit(Event::TaskRetried { task: id, reason });
+                return Ok(());
+            }
+        };
+        self.end_task(graph, at, ended, text).await
+    }
+
+    /// Stores and shows the end of a task.
+    async fn end_task(
+        &mut self,
+        graph: &mut TaskGraph,
+        at: usize,
+        end: TaskEnd,
+        result: String,
+    ) -> StepResult<()> {
+        let task = &mut graph.tasks[at];
+        let (id, usage, dollars) = (task.planned.id.clone(), task.usage, task.dollars);
+        task.state = State::Over { end, result: result.clone() };
+        graph.writes.release(&id);
+        let mut steps = self.core.usage.take_unsaved();
+        steps.push(Step::TaskFinished { task: id.clone(), end, result: result.clone(), usage, dollars });
+        self.record_all(steps).await?;
+        self.events.of_task(&id).emit(Event::TaskFinished { task: id, end, result, usage, dollars });
+        Ok(())
+    }
+
+    /// Ends everything because the user cancelled the reply. What is done stays known to the model.
+    async fn cancel_tasks(&mut self, graph: &mut TaskGraph, mut running: Running) -> Abort {
+        running.all.cancel();
+        let deadline = Instant::now() + CANCEL_GRACE;
+        while let Ok(Some((at, end))) = timeout_at(deadline, running.delegates.next()).await {
+            if let Err(abort) = self.take_end(graph, at, end).await {
+                return abort;
+            }
+        }
+        self.core.board.update(graph);
+        if graph.over().any(|task| task.result().is_some()) {
+            let message = synthetic_message(texts::interrupted_report(graph));
+            if let Err(error) = self.record(Step::Message { message }).await {
+                return error.into();
+            }
+        }
+        Abort::Cancelled
+    }
+}

@@ -1,0 +1,129 @@
+//! What models are told: the prompt of a task, the results that are joined, and the answer where no model joins them.
+
+use std::fmt::Write as _;
+
+use super::graph::{GraphTask, TaskGraph};
+use crate::{context::tokens, session::TaskEnd};
+
+/// The most bytes of a result that another task or the final answer is given.
+const MAX_RESULT_BYTES: usize = 16_000;
+
+/// The fewest bytes of a result, however small the context is.
+const MIN_RESULT_BYTES: usize = 500;
+
+/// The part of a context that results may take together, as a divisor.
+const RESULT_SHARE: u64 = 3;
+
+/// The most bytes of a reason that a second attempt is told.
+const MAX_REASON_BYTES: usize = 4_000;
+
+/// Bytes of a token of text, about.
+const TOKEN_BYTES: u64 = 4;
+
+/// The request for one answer.
+const JOIN: &str = "Write one answer to the request from these results. Say which agent did what. Name what failed, was \
+                    cancelled or was not run, with the reason. Do not repeat the work, and do not claim more than the \
+                    results say.";
+
+/// The prompt of a task: its own words, the results that it needs, and the reason why an earlier attempt failed. Results are
+/// cut to what fits into the context of its model.
+pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask, context_limit: u64) -> String {
+    // The first words are never an `@agent`, which would choose another agent.
+    let mut prompt = format!("Your task:\n\n{}\n", task.planned.text);
+    let needed = task.planned.needs.iter().filter_map(|id| graph.find(id));
+    let needed: Vec<(&GraphTask, &str)> =
+        needed.filter_map(|needed| Some((needed, needed.result()?))).collect();
+    let limit = result_limit(needed.len(), context_limit.saturating_sub(tokens::of_text(&prompt)));
+    for (needed, result) in needed {
+        let about = &needed.planned.text;
+        let _ = write!(prompt, "\nResult of the earlier task \"{about}\":\n\n{}\n", cut(result, limit));
+    }
+    if let Some(failure) = &task.failure {
+        let failure = cut(failure, MAX_REASON_BYTES);
+        let _ = write!(prompt, "\nAn earlier attempt at this task failed. Its error:\n\n{failure}\n");
+    }
+    prompt
+}
+
+/// The message that asks for one answer.
+pub(super) fn join_prompt(graph: &TaskGraph, context_limit: u64) -> String {
+    format!("The request was split into tasks, which are over.\n\n{}{JOIN}", results(graph, context_limit))
+}
+
+/// The message about tasks that were interrupted and are not gone on with.
+pub(super) fn interrupted_report(graph: &TaskGraph) -> String {
+    let results = results(graph, u64::MAX);
+    format!("An earlier request was split into tasks, and interrupted before all were over.\n\n{results}")
+}
+
+/// The results of the tasks under headings, cut to what fits.
+pub(super) fn results(graph: &TaskGraph, context_limit: u64) -> String {
+    let limit = result_limit(graph.over().count(), context_limit);
+    let mut text = String::new();
+    for task in &graph.tasks {
+        let (end, result) = task.ended().map_or(("not finished", ""), |(end, result)| (end.word(), result));
+        let (id, agent) = (&task.planned.id, task.planned.agent_id());
+        let _ = write!(text, "## Task {id} ({agent}): {end}\n\n{}\n\n", task.planned.text);
+        let _ = write!(text, "Result:\n\n{}\n\n", cut(result, limit));
+    }
+    text
+}
+
+/// The answer where no model joins the results.
+pub(super) fn headings(graph: &TaskGraph) -> String {
+    let parts = graph.tasks.iter().map(|task| {
+        let (end, result) = task.ended().unwrap_or((TaskEnd::NotRun, ""));
+        let (id, agent, text) = (&task.planned.id, task.planned.agent_id(), &task.planned.text);
+        format!("## {id}. {text} ({agent}: {})\n\n{}\n", end.word(), result.trim_end())
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// The most bytes of each of so many results.
+fn result_limit(count: usize, context_limit: u64) -> usize {
+    let room = (context_limit / RESULT_SHARE).saturating_mul(TOKEN_BYTES) / count.max(1) as u64;
+    usize::try_from(room).unwrap_or(usize::MAX).clamp(MIN_RESULT_BYTES, MAX_RESULT_BYTES)
+}
+
+fn cut(text: &str, max_bytes: usize) -> String {
+    goose_fs::truncate_lines(text.trim_end().to_owned(), max_bytes, |rest| {
+        format!("(Cut here; {} more bytes.)", rest.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::graph::{State, tests::planned},
+        *,
+    };
+
+    fn graph(result: &str) -> TaskGraph {
+        let mut graph = TaskGraph::new(vec![
+            planned("1", &[], &[]),
+            planned("2", &["1"], &[]),
+            planned("3", &[], &["1"]),
+        ]);
+        graph.tasks[0].state = State::Over { end: TaskEnd::Done, result: result.to_owned() };
+        graph
+    }
+
+    #[test]
+    fn a_task_is_told_its_own_words_and_the_results_that_it_needs() {
+        let graph = graph("One is done.");
+        assert_eq!(
+            prompt(&graph, &graph.tasks[1], 100_000),
+            "Your task:\n\nDo 2\n\nResult of the earlier task \"Do 1\":\n\nOne is done.\n"
+        );
+        assert_eq!(prompt(&graph, &graph.tasks[2], 100_000), "Your task:\n\nDo 3\n");
+    }
+
+    #[test]
+    fn results_are_cut_to_the_context_of_the_task() {
+        let graph = graph(&"A line of the result.\n".repeat(2_000));
+        let large = prompt(&graph, &graph.tasks[1], 200_000);
+        assert!(large.len() < MAX_RESULT_BYTES + 200 && large.contains("(Cut here;"), "{}", large.len());
+        let small = prompt(&graph, &graph.tasks[1], 2_000);
+        assert!(tokens::of_text(&small) < 2_000 / RESULT_SHARE + 100, "{}", small.len());
+    }
+}

@@ -1,0 +1,57 @@
+//! The tasks of a request, as the log and events have them.
+
+use serde::{Deserialize, Serialize};
+
+/// A task of a request that was split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PlannedTask {
+    /// Its id in the request: `1`, `2`, …
+    pub id: String,
+    /// The agent that does it.
+    pub agent: String,
+    /// The slug of the agent's mode.
+    pub mode: String,
+    /// The words of the request that it consists of.
+    pub text: String,
+    /// The ids of the tasks whose results it needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// The ids of the tasks that it waits for because they name the same files. It does not get their results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
+impl PlannedTask {
+    /// Returns the agent with its mode, such as `coding-agent/backend`.
+    pub fn agent_id(&self) -> String {
+        format!("{}/{}", self.agent, self.mode)
+    }
+}
+
+/// The way a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TaskEnd {
+    /// It is done.
+    Done,
+    /// It failed twice.
+    Failed,
+    /// The user cancelled it.
+    Cancelled,
+    /// It was not run, because a task that it needs was not done or a limit was reached.
+    NotRun,
+}
+
+impl TaskEnd {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::NotRun => "not run",
+        }
+    }
+}

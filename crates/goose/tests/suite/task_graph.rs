@@ -1,0 +1,597 @@
+//! Requests that are split into tasks: they run side by side or one after another, fail, are cancelled and denied, and their
+//! results become one answer.
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use futures::StreamExt as _;
+use goose::{
+    agent_manager::{AgentManager, OpenOptions},
+    agents::router::RoutedTask,
+    config::{Settings, SettingsSource},
+    exchange::{Decision, Event, EventRecord, Exchange, Outcome, PlanDecision, Reply, TaskState},
+    permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
+    session::{ListOptions, NewSession, SessionKind, SessionSummary, Step, TaskEnd},
+};
+use goose_extension::prelude::*;
+use goose_test_support::{
+    is_alive,
+    model_server::{Asked, ModelServer, Turn, Wire},
+};
+
+use crate::{
+    exchange_support::{done, problem, provider},
+    support::{World, bounded, until},
+};
+
+/// The words that only the request for one answer has.
+const JOIN: &str = "The request was split into tasks";
+
+/// A session whose requests are split.
+struct Crew {
+    world: World,
+    manager: AgentManager,
+    model: ModelServer,
+    exchange: Exchange,
+}
+
+impl Crew {
+    async fn new(model: ModelServer) -> anyhow::Result<Self> {
+        Self::with(model, Permissions::new(PermissionOptions::new(Mode::Auto)), "").await
+    }
+
+    async fn with(model: ModelServer, permissions: Arc<Permissions>, config: &str) -> anyhow::Result<Self> {
+        let world = World::new()?;
+        fs::create_dir_all(world.paths().config)?;
+        fs::write(world.paths().config.join("config.yaml"), config)?;
+        let path = [("PATH", std::env::var("PATH")?)];
+        let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(path))?;
+        let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
+        let folder = world.file("").canonicalize()?;
+        let options = OpenOptions::new(manager.settings().profile(None)?)
+            .with_provider(provider(&model, Wire::Chat)?)
+            .with_session(manager.store().create(NewSession::in_folder(&folder)).await?)
+            .with_permissions(permissions)
+            .with_working_dir(folder);
+        let exchange = manager.open(options).await?;
+        Ok(Self { world, manager, model, exchange })
+    }
+
+    /// A reply to tasks, each with the ids of those that it needs.
+    fn begin(&self, tasks: &[(&str, &[&str])]) -> Reply {
+        self.exchange.reply_to_tasks("Do all of it", routed(tasks))
+    }
+
+    /// All records of such a reply.
+    async fn run(&self, tasks: &[(&str, &[&str])]) -> anyhow::Result<Vec<Arc<EventRecord>>> {
+        records(self.begin(tasks)).await
+    }
+
+    async fn steps(&self) -> anyhow::Result<Vec<Step>> {
+        let steps = self.manager.store().steps(self.exchange.session_id()).await?;
+        Ok(steps.steps.into_iter().map(|stored| stored.step).collect())
+    }
+
+    /// The sessions of tasks, oldest first.
+    async fn children(&self) -> anyhow::Result<Vec<SessionSummary>> {
+        let mut sessions = self.manager.store().list(ListOptions::newest(100).all_kinds()).await?;
+        sessions.retain(|session| session.kind == SessionKind::Delegate);
+        sessions.reverse();
+        Ok(sessions)
+    }
+
+    fn folder(&self) -> String {
+        self.world.file("").canonicalize().unwrap_or_default().display().to_string()
+    }
+
+    /// The texts of the requests for a task.
+    fn asked_for(&self, task: &str) -> Vec<String> {
+        self.model.asked().iter().filter(|asked| is_for(asked, task)).map(text).collect()
+    }
+}
+
+/// Tasks with the ids `1`, `2`, …
+fn routed(tasks: &[(&str, &[&str])]) -> Vec<RoutedTask> {
+    let task = |(at, (text, needs)): (usize, &(&str, &[&str]))| RoutedTask {
+        id: (at + 1).to_string(),
+        agent: "goose-agent".to_owned(),
+        mode: "specialist".to_owned(),
+        text: (*text).to_owned(),
+        needs: needs.iter().map(|&need| need.to_owned()).collect(),
+    };
+    tasks.iter().enumerate().map(task).collect()
+}
+
+async fn records(mut reply: Reply) -> anyhow::Result<Vec<Arc<EventRecord>>> {
+    let mut records = Vec::new();
+    while let Some(record) = bounded(reply.next_record()).await? {
+        records.push(record);
+    }
+    Ok(records)
+}
+
+fn text(asked: &Asked) -> String {
+    asked.last_user_text().unwrap_or_default()
+}
+
+fn is_join(asked: &Asked) -> bool {
+    text(asked).contains(JOIN) && !text(asked).contains("<criteria>")
+}
+
+fn is_for(asked: &Asked, task: &str) -> bool {
+    text(asked).contains(&format!("Your task:\n\n{task}\n"))
+}
+
+/// The tasks that began (`+1`) and ended (`-1 done`), in order.
+fn course(records: &[Arc<EventRecord>]) -> Vec<String> {
+    let line = |record: &Arc<EventRecord>| match &record.event {
+        Event::TaskStarted { task, .. } => Some(format!("+{task}")),
+        Event::TaskRetried { task, .. } => Some(format!("?{task}")),
+        Event::TaskFinished { task, end, .. } => Some(format!("-{task} {}", end.word())),
+        _ => None,
+    };
+    records.iter().filter_map(line).collect()
+}
+
+fn outcome(records: &[Arc<EventRecord>]) -> anyhow::Result<&Outcome> {
+    match records.last().map(|record| &record.event) {
+        Some(Event::Finished(outcome)) => Ok(outcome),
+        other => anyhow::bail!("the last event is no end: {other:?}"),
+    }
+}
+
+fn answer(records: &[Arc<EventRecord>]) -> String {
+    let texts = records.iter().filter_map(|record| match &record.event {
+        Event::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// A model that joins with `Joined.` and does tasks as told.
+fn crew_model(mut work: impl FnMut(&Asked) -> Turn + Send + 'static) -> anyhow::Result<ModelServer> {
+    ModelServer::answering(move |asked| if is_join(asked) { Turn::text("Joined.") } else { work(asked) })
+}
+
+fn shell(command: &str) -> Turn {
+    Turn::call("developer__shell", json!({ "command": command }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_independent_tasks_take_about_as_long_as_one() -> anyhow::Result<()> {
+    const THINKING: Duration = Duration::from_millis(1_500);
+    let crew = Crew::new(crew_model(|_| Turn::text("Done.").after(THINKING))?).await?;
+    let timed = async |tasks: Vec<(&str, &[&str])>| {
+        let begun = Instant::now();
+        let records = match tasks.is_empty() {
+            true => records(crew.exchange.reply_to("Hello")).await?,
+            false => crew.run(&tasks).await?,
+        };
+        ensure!(outcome(&records)? == &done(), "{records:?}");
+        anyhow::Ok(begun.elapsed().as_secs_f64())
+    };
+    let one = timed(Vec::new()).await?;
+    let two = timed(vec![("A", &[]), ("B", &[])]).await?;
+    ensure!(two / one <= 1.2, "two tasks took {two:.2} s, one took {one:.2} s");
+    let chain = timed(vec![("A", &[]), ("B", &["1"])]).await?;
+    ensure!(
+        chain / one >= 1.9,
+        "the measure tells side by side from one after another: {chain:.2} s, {one:.2} s"
+    );
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_keeps_its_order_and_passes_results() -> anyhow::Result<()> {
+    let model = crew_model(|asked| match text(asked).contains("Your task:\n\nFind") {
+        true => Turn::text("The port is 4711."),
+        false => Turn::text("Written."),
+    })?;
+    let crew = Crew::new(model).await?;
+    let tasks: &[(&str, &[&str])] = &[("Find the port", &[]), ("Write it down", &["1"]), ("Rest", &[])];
+    let records = crew.run(tasks).await?;
+    assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
+    let course = course(&records);
+    let at =
+        |what: &str| course.iter().position(|entry| entry == what).context(format!("{what} in {course:?}"));
+    ensure!(at("-1 done")? < at("+2")?, "{course:?}");
+    ensure!(at("+3")? < at("-1 done")?, "{course:?}");
+    let told = &crew.asked_for("Write it down")[0];
+    ensure!(told.contains("The port is 4711.") && !told.contains("Rest"), "{told}");
+    ensure!(!crew.asked_for("Rest")[0].contains("4711"), "a task sees only the results that it needs");
+    ensure!(!crew.asked_for("Rest")[0].contains("Do all of it"), "a task sees nothing of the conversation");
+
+    let asked = crew.model.asked();
+    let join = asked.iter().find(|asked| is_join(asked)).context("the results are joined")?;
+    ensure!(join.tool_names().is_empty(), "{:?}", join.tool_names());
+    let join = text(join);
+    ensure!(join.contains("Do all of it") && join.contains("4711") && join.contains("Written."), "{join}");
+
+    let children = crew.children().await?;
+    assert_eq!(children.len(), 3);
+    for child in children {
+        assert_eq!(child.parent.as_ref(), Some(crew.exchange.session_id()));
+        assert_eq!(child.agent.as_deref(), Some("goose-agent/specialist"));
+    }
+    for record in &records {
+        if let Event::TaskStarted { task, .. } | Event::TaskFinished { task, .. } = &record.event {
+            assert_eq!(record.task.as_deref(), Some(task.as_str()));
+        }
+    }
+    // What was shown was stored before, and a later message continues a valid conversation.
+    let kinds: Vec<&str> =
+        crew.steps().await?.iter().map(Step::kind).filter(|kind| kind.starts_with("task")).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "task_started").count(), 3, "{kinds:?}");
+    assert_eq!((kinds[0], kinds.len()), ("task_plan", 7), "{kinds:?}");
+    assert_eq!(outcome(&records_of(&crew, "And now?").await?)?, &done());
+    assert_eq!(problem(&crew.exchange.messages()), None);
+    crew.exchange.close().await;
+    Ok(())
+}
+
+async fn records_of(crew: &Crew, text: &str) -> anyhow::Result<Vec<Arc<EventRecord>>> {
+    records(crew.exchange.reply_to(text)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_task_is_tried_once_more_and_reported_without_losing_the_others() -> anyhow::Result<()> {
+    let model = crew_model(|asked| match text(asked).contains("Your task:\n\nBreak") {
+        true => Turn::status(400, "This model is broken."),
+        false => Turn::text("Fine."),
+    })?;
+    let crew = Crew::new(model).await?;
+    let records =
+        crew.run(&[("Break", &[]), ("Work", &[]), ("Use it", &["1"]), ("Use that", &["3"])]).await?;
+    assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
+    let course = course(&records);
+    let count = |what: &str| course.iter().filter(|entry| *entry == what).count();
+    assert_eq!((count("+1"), count("?1"), count("-1 failed")), (2, 1, 1), "{course:?}");
+    assert_eq!((count("-2 done"), count("-3 not run"), count("-4 not run")), (1, 1, 1), "{course:?}");
+    let asked = crew.asked_for("Break");
+    assert_eq!(asked.len(), 2);
+    ensure!(!asked[0].contains("earlier attempt"), "{}", asked[0]);
+    ensure!(
+        asked[1].contains("earlier attempt") && asked[1].contains("This model is broken."),
+        "{}",
+        asked[1]
+    );
+    ensure!(crew.asked_for("Use it").is_empty() && crew.asked_for("Use that").is_empty());
+    let join = crew.model.asked().iter().find(|asked| is_join(asked)).map(text).context("a join")?;
+    ensure!(join.contains("It needs the result of task 1, which is failed."), "{join}");
+    ensure!(join.contains("This model is broken."), "{join}");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_no_task_is_done_the_reply_fails_with_the_reasons() -> anyhow::Result<()> {
+    let crew = Crew::new(crew_model(|_| Turn::status(400, "This model is broken."))?).await?;
+    let records = crew.run(&[("A", &[]), ("B", &[])]).await?;
+    let Outcome::Failed(failure) = outcome(&records)? else { anyhow::bail!("{records:?}") };
+    ensure!(
+        failure.message.contains("Task 1 is failed") && failure.message.contains("broken"),
+        "{failure:?}"
+    );
+    ensure!(!crew.model.asked().iter().any(is_join), "there is nothing to join");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+/// A command that notes its process and waits.
+fn waiting(folder: &str, name: &str) -> Turn {
+    shell(&format!("echo $$ > {folder}/{name}.new; mv {folder}/{name}.new {folder}/{name}; sleep 600"))
+}
+
+async fn pid(crew: &Crew, name: &str) -> anyhow::Result<u32> {
+    let marker = crew.world.file(name);
+    until("the command has started", || marker.exists()).await?;
+    Ok(fs::read_to_string(&marker)?.trim().parse()?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_the_reply_stops_every_task_and_leaves_nothing() -> anyhow::Result<()> {
+    let folder = Arc::new(parking_lot::Mutex::new(String::new()));
+    let place = Arc::clone(&folder);
+    let model = crew_model(move |asked| match text(asked) {
+        text if text.contains("\n\nQuick\n") => Turn::text("Quick is done."),
+        text if text.contains("\n\nThink\n") => Turn::text("Too late.").after(Duration::from_secs(600)),
+        _ => waiting(&place.lock(), "pid"),
+    })?;
+    let crew = Crew::new(model).await?;
+    *folder.lock() = crew.folder();
+    let mut reply = crew.begin(&[("Quick", &[]), ("Wait", &[]), ("Think", &[]), ("Later", &["2"])]);
+    let pid = pid(&crew, "pid").await?;
+    until("quick is done", || crew.exchange.tasks()[0].state == TaskState::Over(TaskEnd::Done)).await?;
+    ensure!(is_alive(pid));
+    let begun = Instant::now();
+    reply.cancel();
+    let mut last = None;
+    while let Some(event) = bounded(reply.next()).await? {
+        last = Some(event);
+    }
+    assert_eq!(last, Some(Event::Finished(Outcome::Cancelled)));
+    ensure!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    until("the command has ended", || !is_alive(pid)).await?;
+    let requests = crew.model.asked().len();
+    ensure!(crew.asked_for("Later").is_empty() && !crew.model.asked().iter().any(is_join));
+    let states: Vec<TaskState> = crew.exchange.tasks().into_iter().map(|task| task.state).collect();
+    assert_eq!(states[..3], [TaskEnd::Done, TaskEnd::Cancelled, TaskEnd::Cancelled].map(TaskState::Over));
+    // What is done is not lost: the next message carries it.
+    bounded(crew.exchange.close()).await?;
+    assert_eq!(crew.model.asked().len(), requests);
+    let told = crew.exchange.messages().iter().any(|message| {
+        message.content.iter().any(|part| part.as_text().is_some_and(|text| text.contains("Quick is done.")))
+    });
+    ensure!(told, "{:?}", crew.exchange.messages());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_task_can_be_cancelled_alone() -> anyhow::Result<()> {
+    let folder = Arc::new(parking_lot::Mutex::new(String::new()));
+    let place = Arc::clone(&folder);
+    let model = crew_model(move |asked| match text(asked).contains("\n\nWait\n") {
+        true => waiting(&place.lock(), "pid"),
+        false => Turn::text("Fine."),
+    })?;
+    let crew = Crew::new(model).await?;
+    *folder.lock() = crew.folder();
+    let reply = crew.begin(&[("Wait", &[]), ("Work", &[]), ("Use it", &["1"])]);
+    let pid = pid(&crew, "pid").await?;
+    ensure!(!crew.exchange.cancel_task("9"), "there is no such task");
+    ensure!(crew.exchange.cancel_task("1"));
+    let records = records(reply).await?;
+    assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
+    let course = course(&records);
+    for expected in ["-1 cancelled", "-2 done", "-3 not run"] {
+        ensure!(course.iter().any(|entry| entry == expected), "{expected} in {course:?}");
+    }
+    ensure!(!course.contains(&"?1".to_owned()), "what was cancelled is not tried again: {course:?}");
+    until("the command has ended", || !is_alive(pid)).await?;
+    ensure!(!crew.exchange.cancel_task("1"), "it is over");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_a_running_task_has_changed_is_not_written_by_another() -> anyhow::Result<()> {
+    let write =
+        |content: &str| Turn::call("developer__write", json!({"path": "shared.txt", "content": content}));
+    let model = crew_model(move |asked| {
+        let (text, results) = (text(asked), asked.tool_results().len());
+        match (text.contains("\n\nFirst\n"), text.contains("\n\nLast\n"), results) {
+            (true, _, 0) => write("first"),
+            (true, _, 1) => shell("touch written; until [ -e go ]; do sleep 0.01; done"),
+            (_, true, 0) => write("last"),
+            (false, false, 0) => shell("until [ -e written ]; do sleep 0.01; done"),
+            (false, false, 1) => write("second"),
+            (false, false, 2) => shell("echo second > shared.txt"),
+            (false, false, 3) => shell("touch go"),
+            _ => Turn::text("Done."),
+        }
+    })?;
+    let crew = Crew::new(model).await?;
+    let records = crew.run(&[("First", &[]), ("Second", &[]), ("Last", &["1"])]).await?;
+    assert_eq!(outcome(&records)?, &done());
+    let asked = crew.model.asked();
+    let last = asked.iter().rfind(|asked| is_for(asked, "Second")).context("the second task was asked")?;
+    for (_, refused) in &last.tool_results()[1..3] {
+        ensure!(refused.contains("Not run: task 1, which is still running, has changed"), "{refused}");
+    }
+    ensure!(
+        fs::read_to_string(crew.world.file("shared.txt"))?.contains("last"),
+        "free once its task is over"
+    );
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_that_name_the_same_file_run_one_after_another() -> anyhow::Result<()> {
+    let crew = Crew::new(crew_model(|_| Turn::text("Done.").after(Duration::from_millis(100)))?).await?;
+    let records = crew.run(&[("Add a title to notes.md", &[]), ("Add a list to notes.md", &[])]).await?;
+    assert_eq!(course(&records), ["+1", "-1 done", "+2", "-2 done"]);
+    let told = &crew.asked_for("Add a list to notes.md")[0];
+    ensure!(!told.contains("title"), "it waits, but needs no result: {told}");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approvals_of_tasks_queue_and_name_the_task() -> anyhow::Result<()> {
+    let model = crew_model(|asked| match asked.tool_results().len() {
+        0 => shell("touch marker"),
+        _ => Turn::text("Done."),
+    })?;
+    let crew = Crew::with(model, Permissions::new(PermissionOptions::new(Mode::Approve)), "").await?;
+    let mut reply = crew.begin(&[("A", &[]), ("B", &[])]);
+    let mut askers = Vec::new();
+    while let Some(record) = bounded(reply.next_record()).await? {
+        if let Event::Approval(approval) = &record.event {
+            // The other one waits as well by now, or will: the user sees one question at a time.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert_eq!(crew.exchange.questions().len(), 1);
+            askers.extend(record.task.as_deref().map(str::to_owned));
+            ensure!(reply.answer(&approval.id, Decision::Allow));
+        }
+    }
+    askers.sort();
+    assert_eq!(askers, ["1", "2"]);
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_tool_is_denied_inside_a_task() -> anyhow::Result<()> {
+    let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
+    let permissions = Permissions::new(PermissionOptions::new(Mode::Auto).with_rules([rule]));
+    let model = crew_model(|asked| match asked.tool_results().len() {
+        0 => shell("touch marker"),
+        _ => Turn::text("It was denied."),
+    })?;
+    let crew = Crew::with(model, permissions, "").await?;
+    assert_eq!(outcome(&crew.run(&[("A", &[]), ("B", &[])]).await?)?, &done());
+    let asked = crew.model.asked();
+    let results: Vec<_> = asked.iter().flat_map(Asked::tool_results).collect();
+    assert_eq!(results.len(), 2);
+    for (_, result) in results {
+        ensure!(result.contains("Not run:") && result.contains("forbids"), "{result}");
+    }
+    ensure!(!crew.world.file("marker").exists());
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_joined_answer_the_results_come_under_headings() -> anyhow::Result<()> {
+    let model = ModelServer::answering(|asked| match text(asked) {
+        text if text.contains(JOIN) => Turn::status(400, "No."),
+        text if text.contains("\n\nA\n") => Turn::text("Result of A."),
+        _ => Turn::text("Result of B."),
+    })?;
+    let crew = Crew::new(model).await?;
+    let records = crew.run(&[("A", &[]), ("B", &[])]).await?;
+    assert_eq!(outcome(&records)?, &done());
+    assert_eq!(
+        answer(&records),
+        "## 1. A (goose-agent/specialist: done)\n\nResult of A.\n\n## 2. B (goose-agent/specialist: done)\n\nResult of B.\n"
+    );
+    assert_eq!(problem(&crew.exchange.messages()), None);
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_is_known_for_each_task_and_in_sum() -> anyhow::Result<()> {
+    let model = ModelServer::answering(|asked| match text(asked) {
+        text if text.contains(JOIN) => Turn::text("Joined.").costing(1_000, 100),
+        text if text.contains("\n\nA\n") => Turn::text("A.").costing(10, 1),
+        _ => Turn::text("B.").costing(20, 2),
+    })?;
+    let crew = Crew::new(model).await?;
+    let records = crew.run(&[("A", &[]), ("B", &[])]).await?;
+    let mut usages = Vec::new();
+    for record in &records {
+        match &record.event {
+            Event::TaskFinished { task, usage, .. } => usages.push((task.clone(), usage.total())),
+            Event::TasksFinished { usage, .. } => usages.push(("sum".to_owned(), usage.total())),
+            _ => {}
+        }
+    }
+    usages.sort();
+    assert_eq!(usages, [("1".to_owned(), 11), ("2".to_owned(), 22), ("sum".to_owned(), 33)]);
+    let spent: u64 = crew
+        .steps()
+        .await?
+        .iter()
+        .map(|step| match step {
+            Step::Cost { usage, .. } => usage.total(),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(spent, 1_133, "the session pays for the tasks and for the answer");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_are_used_up_end_the_tasks() -> anyhow::Result<()> {
+    let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+    let model = crew_model(|_| Turn::text("Done.").costing(90, 10))?;
+    let crew = Crew::with(model, permissions, "orchestrator:\n  max_tokens: 150\n").await?;
+    let records = crew.run(&[("A", &[]), ("B", &["1"]), ("C", &["2"])]).await?;
+    assert_eq!(outcome(&records)?, &done());
+    let course = course(&records);
+    ensure!(course.contains(&"-3 not run".to_owned()), "{course:?}");
+    ensure!(crew.asked_for("C").is_empty());
+    let join = crew.model.asked().iter().find(|asked| is_join(asked)).map(text).context("a join")?;
+    ensure!(join.contains("orchestrator.max_tokens"), "{join}");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_the_approving_modes_the_user_decides_about_the_plan() -> anyhow::Result<()> {
+    for decision in [PlanDecision::Run, PlanDecision::AsOne, PlanDecision::Cancel] {
+        let model = crew_model(|_| Turn::text("Done."))?;
+        let crew =
+            Crew::with(model, Permissions::new(PermissionOptions::new(Mode::SmartApprove)), "").await?;
+        crew.exchange.set_attended(true);
+        let mut reply = crew.begin(&[("A", &[]), ("B", &[])]);
+        let mut last = None;
+        let mut plans = 0;
+        while let Some(event) = bounded(reply.next()).await? {
+            if let Event::TaskPlan(plan) = &event {
+                plans += 1;
+                ensure!(plan.is_question && plan.tasks.len() == 2, "{plan:?}");
+                ensure!(crew.model.asked().is_empty(), "nothing runs before the answer");
+                ensure!(reply.answer(&plan.id, decision));
+            }
+            last = Some(event);
+        }
+        assert_eq!(plans, 1);
+        let asked = crew.model.asked();
+        let (expected, requests) = match decision {
+            PlanDecision::Run => (done(), 3),
+            PlanDecision::AsOne => (done(), 1),
+            _ => (Outcome::Cancelled, 0),
+        };
+        assert_eq!((last, asked.len()), (Some(Event::Finished(expected)), requests), "{decision:?}");
+        if decision == PlanDecision::AsOne {
+            ensure!(text(&asked[0]).ends_with("Do all of it"), "{}", text(&asked[0]));
+            ensure!(!asked[0].tool_names().is_empty());
+        }
+        crew.exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_checked_where_that_is_switched_on() -> anyhow::Result<()> {
+    let verdict = r#"{"pass": false, "reasons": ["B has no test."]}"#;
+    let is_judge = |asked: &Asked| text(asked).contains("<criteria>");
+    for (config, tool, expected) in [
+        ("orchestrator:\n  check: true\n", "", Some(false)),
+        ("orchestrator:\n  check: true\n", "developer__write", Some(false)),
+        ("orchestrator:\n  check: true\n", "developer__tree", None),
+        ("", "developer__write", None),
+    ] {
+        let model = crew_model(move |asked| match asked.tool_results().len() {
+            _ if is_judge(asked) => Turn::text(verdict),
+            0 if text(asked).ends_with("Change it") => match tool {
+                "developer__write" => Turn::call(tool, json!({"path": "a.txt", "content": "a"})),
+                _ => Turn::call(tool, json!({"path": "."})),
+            },
+            _ => Turn::text("Done."),
+        })?;
+        let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+        let crew = Crew::with(model, permissions, config).await?;
+        let records = match tool {
+            "" => crew.run(&[("A", &[]), ("B", &[])]).await?,
+            _ => records_of(&crew, "Change it").await?,
+        };
+        assert_eq!(outcome(&records)?, &done(), "a failed verdict is shown and repairs nothing");
+        let checked = records.iter().find_map(|record| match &record.event {
+            Event::Checked(judgement) => Some(judgement.pass),
+            _ => None,
+        });
+        assert_eq!(checked, expected, "{config} {tool}");
+        assert_eq!(
+            crew.model.asked().iter().filter(|asked| is_judge(asked)).count(),
+            usize::from(expected.is_some())
+        );
+        if expected.is_some() {
+            let asked = crew.model.asked();
+            let judge = text(asked.iter().find(|asked| is_judge(asked)).context("a judge")?);
+            ensure!(judge.contains("Do all of it") || judge.contains("Change it"), "{judge}");
+        }
+        crew.exchange.close().await;
+    }
+    Ok(())
+}

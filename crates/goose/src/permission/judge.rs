@@ -26,7 +26,7 @@ use super::{
     shell::Access,
     suggest,
     tool_fingerprint::ToolFingerprint,
-    verdict::{Judgement, Opinions, Verdict},
+    verdict::{Judgement, Verdict, VerdictBuilder},
 };
 
 /// The largest number of partly unknown words that are compared with the list of protected files.
@@ -47,7 +47,7 @@ pub(super) struct Judge<'a> {
     pub(super) bases: Bases<'a>,
     pub(super) rules: Vec<Rule>,
     pub(super) default_policy: DefaultPolicy,
-    pub(super) opinions: Opinions,
+    pub(super) opinions: VerdictBuilder,
     /// The files of the call, resolved once: the tool uses the same paths that are judged here.
     files: Vec<JudgedPath>,
     /// The files that it is known to write.
@@ -73,7 +73,7 @@ impl<'a> Judge<'a> {
             bases,
             rules: Vec::new(),
             default_policy: DefaultPolicy::Nothing,
-            opinions: Opinions::default(),
+            opinions: VerdictBuilder::default(),
             files: Vec::new(),
             writes: Vec::new(),
             readable_links: HardLinks::Refused,

@@ -46,7 +46,7 @@ pub struct Judgement {
 
 /// Collects the objections to a call.
 #[derive(Debug, Default)]
-pub(super) struct Opinions {
+pub(super) struct VerdictBuilder {
     denied: Option<String>,
     asks: Vec<Ask>,
     /// The number of reasons beyond [`MAX_KEPT`].
@@ -60,7 +60,7 @@ struct Ask {
     rule: Option<Rule>,
 }
 
-impl Opinions {
+impl VerdictBuilder {
     pub(super) fn deny(&mut self, reason: impl Into<String>) {
         self.denied.get_or_insert_with(|| reason.into());
     }

@@ -328,9 +328,9 @@ pub enum Outcome {
 /// The reason why a reply could not continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What happened and why.
+    /// A description of the failure and its cause.
     pub message: String,
-    /// What to do about it.
+    /// A suggested fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -393,7 +393,7 @@ pub enum Decision {
     Edited(JsonObject),
     /// No.
     Deny {
-        /// What the model should do instead, if the user says so.
+        /// Instructions for the model, if the user gives any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<String>,
     },
@@ -418,7 +418,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether it is an answer to this question.
+    /// Returns true if it answers this kind of question.
     pub(super) fn fits(&self, question: &Event) -> bool {
         matches!(
             (self, question),

@@ -94,7 +94,7 @@ struct Log {
     questions: Vec<PendingQuestion>,
     /// Steps that are stored together with the next one: log entries, nested calls, changes of the mode.
     unsaved: Vec<Step>,
-    /// Whether a user interface answers questions of extensions.
+    /// True if a user interface answers questions of extensions.
     is_attended: bool,
     is_closed: bool,
 }
@@ -514,7 +514,7 @@ impl EventSink {
         format!("{call}/{}", log.last_id)
     }
 
-    /// Whether a user interface answers questions of extensions.
+    /// Returns true if a user interface answers questions of extensions.
     pub(super) fn is_attended(&self) -> bool {
         self.hub.is_attended()
     }

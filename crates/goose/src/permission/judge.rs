@@ -52,7 +52,7 @@ pub(super) struct Judge<'a> {
     files: Vec<JudgedPath>,
     /// The files that it is known to write.
     writes: Vec<PathBuf>,
-    /// The hard links that a file may have which is read.
+    /// The hard links that are permitted for a file that is read.
     readable_links: HardLinks,
     /// The reason why git may run programs in the working folder, computed on first use.
     pub(super) repository: OnceCell<Option<String>>,
@@ -244,7 +244,7 @@ impl<'a> Judge<'a> {
         if access == Access::Write {
             self.writes.push(resolved.to_owned());
         }
-        // The tools that change a file show parts of it, too.
+        // The tools that edit a file also show parts of it.
         let shows = access == Access::Write && means == Means::Tool;
         let about = |rule: &&Rule| {
             rule.is_about_access(access)

@@ -2,7 +2,7 @@
 
 use super::{
     classifier::{COUNT, DEFAULT, LABELS, Scores, Weights},
-    intent, language,
+    intent, language, lexicon,
     words::Word,
 };
 
@@ -54,10 +54,11 @@ pub(crate) fn decide(
 
 fn among(abilities: &[Ability; COUNT], words: &[Word], scores: &Scores) -> Decision {
     let probability = |at: usize| scores.probabilities[at];
+    let classes: Vec<u64> = words.iter().map(|word| lexicon::classes(&word.stem)).collect();
     let of_editors: f32 = (1..COUNT).filter(|at| abilities[*at] == Ability::Edits).map(probability).sum();
     let open: [bool; COUNT] = std::array::from_fn(|at| match abilities[at] {
         Ability::Absent => false,
-        Ability::ReadsOnly => !intent::is_change_of_code(words, LABELS[at].1, of_editors),
+        Ability::ReadsOnly => !intent::is_change_of_code(words, &classes, LABELS[at].1, of_editors),
         Ability::Edits => true,
     });
     let is_open = |at: &usize| open[*at];

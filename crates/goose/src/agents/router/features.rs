@@ -62,7 +62,9 @@ pub(crate) fn features(words: &[Word]) -> Vec<Feature> {
 
 fn bits(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
     let names = lexicon::names();
-    names.iter().enumerate().filter(move |(at, _)| classes >> at & 1 == 1).map(|(_, name)| *name)
+    let places = std::iter::successors(Some(classes), |rest| Some(rest & rest.wrapping_sub(1)));
+    let places = places.take_while(|rest| *rest != 0).map(|rest| rest.trailing_zeros() as usize);
+    places.filter_map(move |at| names.get(at).copied())
 }
 
 #[derive(Default)]

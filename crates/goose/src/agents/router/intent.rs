@@ -58,36 +58,31 @@ const MAYBE_CODE: f32 = 0.1;
 
 /// Returns true if the words ask for a change of code, for a mode that cannot edit every file. `of_editors` is the probability of the
 /// modes that can. A mode that makes things of its own may get a command to change something that is no code.
-pub(crate) fn is_change_of_code(words: &[Word], mode: &str, of_editors: f32) -> bool {
+pub(crate) fn is_change_of_code(words: &[Word], classes: &[u64], mode: &str, of_editors: f32) -> bool {
     let makes_things = PRODUCTS.iter().any(|(name, _)| *name == mode);
-    asks_for_change(words, mode) && (!makes_things || of_editors > MAYBE_CODE)
+    (!makes_things || of_editors > MAYBE_CODE) && asks_for_change(words, classes, mode)
 }
 
 /// Returns true if the words ask for a change, seen from a mode that cannot edit every file: a verb of change as a command,
 /// and nothing that the mode makes as its object.
-fn asks_for_change(words: &[Word], mode: &str) -> bool {
+fn asks_for_change(words: &[Word], classes: &[u64], mode: &str) -> bool {
     let change = lexicon::bit("change");
     let products = PRODUCTS.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, classes)| classes);
     let products = products.iter().fold(0, |bits, class| bits | lexicon::bit(class));
     // Names of small apps and of extensions stand anywhere in a request.
     let is_anywhere = matches!(mode, "app_maker" | "app_iterator" | "orchestrator");
     words.iter().enumerate().any(|(at, word)| {
-        let is_verb = lexicon::classes(&word.stem) & change != 0
-            && !word.shown.ends_with("ing")
-            && !word.shown.ends_with("ed");
+        let is_change = classes.get(at).is_some_and(|classes| classes & change != 0);
+        if !is_change || word.shown.ends_with("ing") || word.shown.ends_with("ed") {
+            return false;
+        }
         let before = words.get(at.saturating_sub(BEFORE)..at).unwrap_or_default();
         let last = before.last().map_or("", |word| word.shown.as_str());
         let is_strong = STRONG.contains(&word.shown.as_str()) && !BEFORE_NOUNS.contains(&last);
         let is_command = word.begins || is_strong || LEADS.contains(&last);
         let is_negated = before.iter().any(|word| NEGATIONS.contains(&word.shown.as_str()));
-        let object = if is_anywhere {
-            words
-        } else {
-            words.get(at + 1..words.len().min(at + 1 + AFTER)).unwrap_or_default()
-        };
-        is_verb
-            && is_command
-            && !is_negated
-            && !object.iter().any(|word| lexicon::classes(&word.stem) & products != 0)
+        let object = if is_anywhere { 0..words.len() } else { at + 1..words.len().min(at + 1 + AFTER) };
+        let object = classes.get(object).unwrap_or_default();
+        is_command && !is_negated && !object.iter().any(|classes| classes & products != 0)
     })
 }

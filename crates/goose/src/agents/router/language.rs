@@ -1,5 +1,7 @@
 //! Tells requests in English from others. The training examples are in English, so others go to the default agent.
 
+use std::{collections::HashSet, sync::LazyLock};
+
 use super::{lexicon, words::Word};
 
 /// Frequent short words of English.
@@ -28,6 +30,10 @@ const OTHERS: &str = " der das und ist nicht ein eine einen einem einer ich du w
     dan yang di ke dari ini itu untuk dengan tidak apa bagaimana mengapa siapa saya kamu kami tolong buat tulis ada bisa \
     và là của có không cho với này đó tôi bạn hãy viết làm gì như thế nào ";
 
+/// The frequent words of English, and those of other languages.
+static FREQUENT: LazyLock<(HashSet<&str>, HashSet<&str>)> =
+    LazyLock::new(|| (ENGLISH.split_whitespace().collect(), OTHERS.split_whitespace().collect()));
+
 /// Returns true if a text is not English, as far as its letters and frequent words tell. `is_known` knows the training words.
 pub(crate) fn is_foreign(text: &str, words: &[Word], is_known: impl Fn(&Word) -> bool) -> bool {
     let (mut latin, mut marked, mut others) = (0_usize, 0_usize, 0_usize);
@@ -43,7 +49,8 @@ pub(crate) fn is_foreign(text: &str, words: &[Word], is_known: impl Fn(&Word) ->
     }
     let (mut english, mut foreign) = (0.0_f32, 0.0_f32);
     for word in words.iter().take(200).filter(|word| !word.stem.starts_with('<')) {
-        let (is_english, is_other) = (holds(ENGLISH, &word.shown), holds(OTHERS, &word.shown));
+        let (is_english, is_other) =
+            (FREQUENT.0.contains(word.shown.as_str()), FREQUENT.1.contains(word.shown.as_str()));
         match (is_english, is_other) {
             (true, false) => english += 1.0,
             (false, true) => foreign += 1.0,
@@ -58,12 +65,4 @@ pub(crate) fn is_foreign(text: &str, words: &[Word], is_known: impl Fn(&Word) ->
     }
     let is_marked = marked * 12 > latin;
     foreign > english && (foreign >= 0.8 || is_marked)
-}
-
-fn holds(list: &str, word: &str) -> bool {
-    list.match_indices(word).any(|(at, _)| {
-        let before = list.as_bytes().get(at.wrapping_sub(1));
-        let after = list.as_bytes().get(at + word.len());
-        before == Some(&b' ') && after == Some(&b' ')
-    })
 }

@@ -46,15 +46,24 @@ pub(crate) fn bit(class: &str) -> u64 {
     names().iter().position(|name| *name == class).map_or(0, |at| 1 << at)
 }
 
+/// The classes of verbs and question words.
+static VERBS: LazyLock<u64> =
+    LazyLock::new(|| bits(&["change", "make", "write", "look", "do", "plan", "ask"]));
+
+/// The classes of names that are the same in all languages.
+static TECHNICAL: LazyLock<u64> =
+    LazyLock::new(|| bits(&["front_tech", "back_tech", "lang", "infra", "test_tool", "ops", "git"]));
+
+fn bits(classes: &[&str]) -> u64 {
+    classes.iter().fold(0, |bits, class| bits | bit(class))
+}
+
 /// Returns true for a verb or question word that requests begin with.
 pub(crate) fn is_verb(stem: &str) -> bool {
-    let verbs = ["change", "make", "write", "look", "do", "plan", "ask"];
-    classes(stem) & verbs.iter().fold(0, |bits, class| bits | bit(class)) != 0
+    classes(stem) & *VERBS != 0
 }
 
 /// The classes of names that are the same in all languages.
 pub(crate) fn technical() -> u64 {
-    ["front_tech", "back_tech", "lang", "infra", "test_tool", "ops", "git"]
-        .iter()
-        .fold(0, |bits, class| bits | bit(class))
+    *TECHNICAL
 }

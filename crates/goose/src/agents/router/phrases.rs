@@ -1,6 +1,6 @@
 //! Lists of words and phrases that join the tasks of a request or say nothing about them.
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 /// The lists, one in each line: its name, then its phrases.
 const TEXT: &str = include_str!("phrases.txt");
@@ -16,9 +16,22 @@ pub(crate) fn list(name: &str) -> &'static [&'static str] {
     LISTS.iter().find(|(known, _)| *known == name).map_or(&[], |(_, phrases)| phrases)
 }
 
+/// The lists that hold a word, each the bit of its place.
+static HOLDING: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
+    let mut holding: HashMap<&str, u64> = HashMap::new();
+    for (at, (_, phrases)) in LISTS.iter().enumerate() {
+        for phrase in phrases {
+            *holding.entry(phrase).or_default() |= 1 << at;
+        }
+    }
+    holding
+});
+
 /// Returns true if a list holds a word.
 pub(crate) fn has(name: &str, word: &str) -> bool {
-    list(name).contains(&word)
+    let holding = HOLDING.get(word).copied().unwrap_or_default();
+    holding != 0
+        && LISTS.iter().position(|(known, _)| *known == name).is_some_and(|at| holding >> at & 1 == 1)
 }
 
 /// The longest phrase of a list that a text in lower case begins with.

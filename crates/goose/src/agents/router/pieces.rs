@@ -5,10 +5,10 @@ use std::ops::Range;
 use super::{cuts::cuts, phrases};
 
 /// The longest request that is cut, in bytes. In a longer one most is pasted.
-const MAX_TEXT_BYTES: usize = 4_000;
+const MAX_TEXT_BYTES: usize = 2_500;
 
 /// The most pieces that are looked at.
-const MAX_PIECES: usize = 40;
+const MAX_PIECES: usize = 24;
 
 /// The fewest words of a clause after "once" that names work.
 const LEAST_WORK_WORDS: usize = 3;

@@ -49,7 +49,7 @@ pub fn spawn(spec: &ProcessSpec) -> io::Result<Process> {
     let mark = marker::next();
     let mut command = Command::from(spec.group_command()?);
     command.env(marker::VARIABLE, &mark).kill_on_drop(true);
-    watcher::prepare();
+    watcher::arm();
     let child = command.spawn()?;
     let gone = || io::Error::other("The program ended before it was started. Try again.");
     let id = child.id().ok_or_else(gone)?;

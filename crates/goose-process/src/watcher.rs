@@ -19,6 +19,9 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::marker;
 
+/// Tells the watcher that children will be started.
+const START: &str = "start\n";
+
 const SCRIPT: &str = include_str!("watcher.sh");
 
 /// The script's path to `grep`, `sleep` and `ps` if our own path has none.
@@ -26,19 +29,31 @@ const MORE_PATH: &str = ":/usr/bin:/bin";
 
 struct Watcher {
     pipe: Option<ChildStdin>,
+    /// Set once a child was about to be started.
+    is_armed: bool,
     /// The groups that live now.
     groups: BTreeSet<u32>,
     has_warned: bool,
 }
 
 static WATCHER: Mutex<Watcher> =
-    Mutex::new(Watcher { pipe: None, groups: BTreeSet::new(), has_warned: false });
+    Mutex::new(Watcher { pipe: None, is_armed: false, groups: BTreeSet::new(), has_warned: false });
 
-/// Has a watcher run before the first child does.
+/// Has a watcher run, for the first child to find it.
 pub(crate) fn prepare() {
     let mut watcher = WATCHER.lock();
     if watcher.pipe.is_none() {
         watcher.restart();
+    }
+}
+
+/// Has a watcher run that looks for children when we are gone. Comes before the first one is started.
+pub(crate) fn arm() {
+    prepare();
+    let mut watcher = WATCHER.lock();
+    if !watcher.is_armed {
+        watcher.is_armed = true;
+        watcher.tell(START);
     }
 }
 
@@ -64,12 +79,12 @@ impl Watcher {
     fn restart(&mut self) {
         self.pipe = None;
         let started = start().map(|pipe| self.pipe = Some(pipe));
-        let mut groups = String::new();
+        let mut lines = if self.is_armed { START.to_owned() } else { String::new() };
         for group in &self.groups {
             // Writing to a string cannot fail.
-            let _ = writeln!(groups, "+ {group}");
+            let _ = writeln!(lines, "+ {group}");
         }
-        let works = started.is_ok() && (groups.is_empty() || self.tell(&groups));
+        let works = started.is_ok() && (lines.is_empty() || self.tell(&lines));
         if !works && !self.has_warned {
             self.has_warned = true;
             let error = started.err();

@@ -1,19 +1,27 @@
 # goose's watcher: ends what goose has started, once goose is gone.
 #
 # $1 is the run id of a goose process. Standard input is a pipe of which only that process has the other end:
-# "+ GROUP" and "- GROUP" say which process groups live, and the end of the pipe says that goose has ended. Then
-# everybody in those groups, everybody who carries the run id in the environment, and all their descendants are asked
+# "start" says that goose is about to start its first program, "+ GROUP" and "- GROUP" say which process groups live, and
+# the end of the pipe says that goose has ended. If nothing was ever started, there is nothing to do. Otherwise everybody in those groups, everybody who carries the run id in the environment, and all their descendants are asked
 # to end, and killed a second later. For any POSIX shell.
 
 trap '' INT TERM HUP QUIT PIPE
 
+# Names of processes are no patterns.
+set -f
+newline='
+'
+blanks=" 	$newline"
+
 run=$1
+started=no
 groups=' ' # the groups that live
 known=' '  # who was found last: " PID:START PID:START "
 
 # Keeps $groups until goose is gone.
 watch() {
     while read -r sign group; do
+        [ "$sign" = start ] && started=yes
         case $group in '' | *[!0-9]* | 0 | 1) continue ;; esac
         case "$sign$groups" in
             "+"*) groups="$groups$group " ;;
@@ -34,13 +42,17 @@ add_row() {
 read_table() {
     table=''
     if [ -r /proc/self/stat ]; then
-        for file in /proc/[0-9]*/stat; do
-            { read -r line <"$file"; } 2>/dev/null || continue
-            # The name, in parentheses, may contain anything; after it: state, parent, group, … start.
+        # All at once: many shells read a file byte by byte, but what a command prints in blocks.
+        lines=$(set +f && cat /proc/[0-9]*/stat 2>/dev/null)
+        IFS=$newline
+        for line in $lines; do
+            IFS=$blanks
+            # The name, in parentheses, may contain anything but a line's end; after it: state, parent, group, … start.
             pid=${line%% *}
             set -- ${line##*") "}
             [ $# -ge 20 ] && add_row "$pid" "$2" "$3" "$1" "${20}"
         done
+        IFS=$blanks
     else
         while read -r pid parent group state; do
             [ -n "$state" ] && add_row "$pid" "$parent" "$group" "$state" 0
@@ -74,12 +86,12 @@ read_carriers() {
 $(ps -A -E -ww -o pid= -o command= 2>/dev/null)
 ROWS
     elif can_grep; then
-        for file in $(grep -lsF -e "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+        for file in $(set +f && grep -lsF -e "$mark" /proc/[0-9]*/environ 2>/dev/null); do
             file=${file#/proc/}
             carriers="$carriers${file%/environ} "
         done
     else
-        for file in /proc/[0-9]*/environ; do
+        for file in $(set +f && echo /proc/[0-9]*/environ); do
             { is_marked "$file"; } 2>/dev/null || continue
             file=${file#/proc/}
             carriers="$carriers${file%/environ} "
@@ -154,6 +166,7 @@ wait_for_all() {
 }
 
 finish() {
+    [ "$started" = yes ] || return
     search
     [ "$known" = ' ' ] && return
     signal TERM

@@ -1,6 +1,7 @@
 //! The watcher itself: another one comes when it dies, and its script works in every shell.
 
 use std::{
+    io::Write as _,
     os::unix::process::CommandExt as _,
     path::Path,
     process::{Command, Stdio},
@@ -50,19 +51,19 @@ fn marked(run_id: &str) -> anyhow::Result<(tokio::process::Child, u32)> {
     Ok((child, pid))
 }
 
-/// Runs a watcher without an owner: its pipe ends at once.
-fn watch(shell: &[&str], path: &Path, run_id: &str) -> anyhow::Result<()> {
+/// Runs a watcher whose owner says this and is gone.
+fn watch(shell: &[&str], path: &Path, run_id: &str, said: &str) -> anyhow::Result<()> {
     let mut command = Command::new(shell[0]);
     command.args(&shell[1..]).args(["-c", SCRIPT, "goose-watcher", run_id]).process_group(0);
     let mut starter = command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
-    drop(starter.stdin.take());
+    starter.stdin.take().context("it has a pipe")?.write_all(said.as_bytes())?;
     ensure!(starter.wait()?.success());
     Ok(())
 }
 
 /// A folder of programs without `grep`, as the only path.
 fn without_grep(folder: &Path) -> anyhow::Result<()> {
-    for program in ["sleep", "dash", "bash", "busybox", "mksh", "zsh"] {
+    for program in ["cat", "sleep", "dash", "bash", "busybox", "mksh", "zsh"] {
         if let Some(original) =
             ["/usr/bin", "/bin"].map(|dir| Path::new(dir).join(program)).iter().find(|it| it.exists())
         {
@@ -83,7 +84,7 @@ async fn the_script_works_in_every_shell_with_and_without_grep() -> anyhow::Resu
             let ((_ours, ours), (_other, other)) = (marked(&id)?, marked("a run of another goose")?);
             let is_marked = |pid: &u32| run_id(*pid).is_ok();
             within(PATIENCE, "both are marked", || [ours, other].iter().all(is_marked)).await?;
-            watch(shell, path, &id)?;
+            watch(shell, path, &id, "start\n")?;
             within(LIMIT, "it is gone", || !is_alive(ours) && watchers(&id).is_empty())
                 .await
                 .with_context(|| format!("{shell:?} with {path:?}"))?;
@@ -92,5 +93,16 @@ async fn the_script_works_in_every_shell_with_and_without_grep() -> anyhow::Resu
         }
     }
     ensure!(tried > 0, "there is no shell at all");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_of_a_goose_that_started_nothing_looks_for_nothing() -> anyhow::Result<()> {
+    let id = "f".repeat(32);
+    let (_ours, ours) = marked(&id)?;
+    within(PATIENCE, "it is marked", || run_id(ours).is_ok()).await?;
+    watch(&["sh"], Path::new("/usr/bin:/bin"), &id, "")?;
+    within(PATIENCE, "the watcher is gone", || watchers(&id).is_empty()).await?;
+    ensure!(is_alive(ours), "it was searched for and ended");
     Ok(())
 }

@@ -162,7 +162,7 @@ impl ReplyTask {
         let mut stream = std::pin::pin!(stream);
         // The question is on its way before anything is done for the calls that may follow.
         let at_once = futures::poll!(stream.as_mut());
-        get_ready(unready);
+        get_ready(unready, &self.core.permissions);
         let stream = match at_once {
             Poll::Ready(stream) => stream,
             Poll::Pending => stream.await,

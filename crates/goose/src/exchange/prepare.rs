@@ -19,7 +19,7 @@ use crate::{
         prompt::{self, PromptParts},
         tokens,
     },
-    permission::Origin,
+    permission::{Origin, Permissions},
     services::{Phase, ServiceChange, ServiceEvent},
     session::{Conversation, synthetic},
 };
@@ -205,12 +205,14 @@ fn within(
     (offered, Some(notice))
 }
 
-/// Prepares tools for their first call while the model works.
-pub(super) fn get_ready(tools: Vec<Tool>) {
+/// Prepares tools, and the permissions that judge their calls, for the first call while the model works.
+pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
     if tools.is_empty() {
         return;
     }
+    let permissions = Arc::clone(permissions);
     tokio::task::spawn_blocking(move || {
+        permissions.prepare();
         goose_process::prepare();
         tools.iter().for_each(Tool::prepare);
     });

@@ -5,7 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -95,7 +95,9 @@ struct Shared {
     approved_tools: PathBuf,
     home: Option<PathBuf>,
     given: Vec<Rule>,
-    protected: Protected,
+    paths: Option<Paths>,
+    /// Made when the first call is judged.
+    protected: OnceLock<Protected>,
     inspectors: Vec<Arc<dyn Inspector>>,
     /// The shell, if its language is not supported.
     unsupported_shell: Option<String>,
@@ -121,7 +123,7 @@ impl Permissions {
         let shared = Shared {
             file: paths.map(|paths| RulesFile::new(paths.config.join(FILE_NAME))),
             approved_tools: paths.map(|paths| paths.data.join("approved_tools")).unwrap_or_default(),
-            protected: Protected::new(paths, options.home.as_deref()),
+            protected: OnceLock::new(),
             home: options.home,
             given: options.rules,
             inspectors: options.inspectors,
@@ -130,6 +132,7 @@ impl Permissions {
             has_reported_problem: AtomicBool::new(false),
             has_checked_tools: AtomicBool::new(false),
             seen: Mutex::default(),
+            paths: options.paths,
         };
         Arc::new(Self { mode: RwLock::new(options.mode), parent: None, shared: Arc::new(shared) })
     }
@@ -271,12 +274,18 @@ impl Permissions {
     }
 
     /// The built-in rules about protected files. They hold in every mode, besides those of people.
-    pub fn protected_files(&self) -> &[Rule] {
-        self.shared.protected.rules()
+    pub fn protected_files(&self) -> impl Iterator<Item = &Rule> {
+        self.protected().rules()
+    }
+
+    /// Makes the list of protected files, which the first judgement would otherwise wait for.
+    pub(crate) fn prepare(&self) {
+        self.protected();
     }
 
     pub(super) fn protected(&self) -> &Protected {
-        &self.shared.protected
+        let Shared { protected, paths, home, .. } = &*self.shared;
+        protected.get_or_init(|| Protected::new(paths.as_ref(), home.as_deref()))
     }
 
     pub(super) fn home(&self) -> Option<&Path> {

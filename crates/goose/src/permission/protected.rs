@@ -32,7 +32,6 @@ static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::load(|text| !text.sta
 /// The built-in list.
 #[derive(Debug)]
 pub(super) struct Protected {
-    rules: Vec<Rule>,
     /// What depends on where goose's folders and the home are.
     here: List,
     /// goose's own folders.
@@ -155,13 +154,12 @@ impl Protected {
                 own.push(folder.clone());
             }
         }
-        let rules = here.entries.iter().chain(&EVERYWHERE.entries).map(|entry| entry.rule.clone()).collect();
-        Self { rules, here, own }
+        Self { here, own }
     }
 
     /// The rules, for people to see.
-    pub(super) fn rules(&self) -> &[Rule] {
-        &self.rules
+    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.lists().into_iter().flat_map(|list| &list.entries).map(|entry| &entry.rule)
     }
 
     /// Returns the rule that protects a file.

@@ -72,7 +72,7 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     // What wins comes first.
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
     let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
-    let protected: Vec<Protected<'_>> = permissions.protected_files().iter().map(Protected::new).collect();
+    let protected: Vec<Protected<'_>> = permissions.protected_files().map(Protected::new).collect();
     let unknown = permissions.rules_without_tool(&extensions).unwrap_or_default();
     let mut out = Output::new();
     if form.json {

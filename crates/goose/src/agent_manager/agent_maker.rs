@@ -21,7 +21,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
         service_binding::ServiceBindings,
     },
-    config::{ExtensionConfig, Profile},
+    config::{ExtensionConfig, Profile, Settings},
     permission::Permissions,
     platform::{self, PlatformContext},
     session::Session,
@@ -115,6 +115,11 @@ impl Binder {
     pub(super) async fn bind(&self, mode: &AgentMode) -> Result<Bound, OpenError> {
         let mut bindings = self.bindings(mode)?;
         let services = std::mem::take(&mut bindings.services);
+        let needed = services.clone();
+        let look_up = move |settings: &Settings| {
+            needed.iter().for_each(|config| drop(config.resolve(&*settings.secrets())));
+        };
+        self.manager.settings().look_up_in_advance(look_up).await;
         let options = self.manager.manager_options(&self.working_dir);
         let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
         Ok(Bound { extensions, bindings })

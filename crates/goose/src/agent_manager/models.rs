@@ -62,6 +62,16 @@ impl Source {
         let registry = self.settings.registry();
         let model = profile.processor.as_ref().ok_or(OpenError::NoModel)?;
         registry.fetch(model, &self.settings).await?;
+        let needed: Vec<ModelRef> =
+            [Some(model), profile.accelerator.as_ref()].into_iter().flatten().cloned().collect();
+        let overrides_of_all = overrides.clone();
+        self.settings
+            .look_up_in_advance(move |settings| {
+                for model in &needed {
+                    drop(settings.registry().provider(model, settings, &overrides_of_all));
+                }
+            })
+            .await;
         let processor = registry.provider(model, &self.settings, &self.overrides)?;
         let fast = profile.accelerator.clone().map(|fast| match model.provider() {
             Some(service) => fast.or_provider(service),

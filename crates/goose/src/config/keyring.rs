@@ -194,6 +194,10 @@ impl Secrets for KeyringSecrets {
         let known = known.get_or_insert_with(|| keyring.read()).as_ref().map_err(Clone::clone)?;
         Ok(known.get(name).cloned())
     }
+
+    fn may_wait(&self) -> bool {
+        self.keyring.is_some() && self.known.try_lock().is_none_or(|known| known.is_none())
+    }
 }
 
 fn refused(what: &str, problem: &str) -> ConfigError {

@@ -44,6 +44,11 @@ impl fmt::Debug for Secret {
 pub trait Secrets: Send + Sync {
     /// The secret of that name, `None` if there is none. An error if the place cannot be read.
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError>;
+
+    /// Returns true if the next lookup may take seconds, because another program has to be asked.
+    fn may_wait(&self) -> bool {
+        false
+    }
 }
 
 /// Secrets in environment variables. A variable that is empty counts as not set.
@@ -115,6 +120,10 @@ impl Secrets for SecretChain {
             }
         }
         Ok(None)
+    }
+
+    fn may_wait(&self) -> bool {
+        self.places.iter().any(|place| place.may_wait())
     }
 }
 

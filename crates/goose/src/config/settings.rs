@@ -162,6 +162,16 @@ impl Settings {
         Arc::clone(&self.0.secrets)
     }
 
+    /// Looks secrets up once in advance if that may take seconds, on a thread of its own, so that the same lookup does not
+    /// hold up the runtime afterwards.
+    pub(crate) async fn look_up_in_advance(&self, look_up: impl FnOnce(&Self) + Send + 'static) {
+        if self.0.secrets.may_wait() {
+            let settings = self.clone();
+            // A lookup that panics will do so again where it is needed.
+            let _ = tokio::task::spawn_blocking(move || look_up(&settings)).await;
+        }
+    }
+
     /// Returns true if a file of the user's, `secrets.yaml` or `config.yaml`, has the secret. The keyring is not asked.
     pub fn has_stored_secret(&self, name: &str) -> bool {
         let file = FileSecrets::new(self.paths().secrets_file());

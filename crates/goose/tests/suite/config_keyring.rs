@@ -5,11 +5,16 @@ use std::{
     collections::BTreeMap,
     fs,
     os::unix::fs::PermissionsExt as _,
+    pin::pin,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
-use goose::config::{Keyring, KeyringSecrets, Paths, Secret, Secrets as _, Settings, SettingsSource};
+use goose::{
+    agent_manager::{AgentManager, OpenOptions},
+    config::{Keyring, KeyringSecrets, Paths, Profile, Secret, Secrets as _, Settings, SettingsSource},
+    session::Session,
+};
 use tempfile::TempDir;
 
 /// A machine with a `secret-tool` that does what a shell script says. It notes each question in `asked`.
@@ -134,6 +139,31 @@ async fn it_can_be_asked_from_inside_of_a_runtime() -> Result<()> {
     let machine = Machine::new(r#"echo '{"A": "ring"}'"#)?;
     let secrets = KeyringSecrets::new(Some(machine.keyring()?));
     assert_eq!(secrets.get("A")?, Some(Secret::new("ring")));
+    Ok(())
+}
+
+/// A runtime with one thread goes on with other work while the keyring thinks.
+#[tokio::test]
+async fn opening_a_session_does_not_hold_up_the_runtime() -> Result<()> {
+    let machine = Machine::new(r#"sleep 1; echo '{"OPENAI_API_KEY": "hush"}'"#)?;
+    let paths = Paths::under(machine.folder.path().join("goose"));
+    let settings = Settings::load(SettingsSource::new(paths).with_environment(machine.environment()))?;
+    let mut profile = Profile::default();
+    profile.processor = Some("openai:gpt-5".parse()?);
+    let agents = AgentManager::new(settings);
+    let options = OpenOptions::new(profile).with_session(Session::unsaved());
+    let mut open = pin!(agents.open(options));
+    let mut pause = tokio::time::interval(Duration::from_millis(20));
+    let mut pauses = 0;
+    let exchange = loop {
+        tokio::select! {
+            opened = &mut open => break opened?,
+            _ = pause.tick() => pauses += 1,
+        }
+    };
+    exchange.close().await;
+    assert_eq!(machine.asked().lines().count(), 1);
+    ensure!(pauses > 5, "there were {pauses} pauses of 20 ms in the second that the keyring took");
     Ok(())
 }
 

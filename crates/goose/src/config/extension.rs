@@ -236,9 +236,11 @@ impl ExtensionConfig {
         self.call_limit().unwrap_or(DEFAULT_TIMEOUT)
     }
 
-    /// The time limit for a call that is configured, at most [`MAX_TIMEOUT`].
+    /// The time limit for a call that the user has chosen, at most [`MAX_TIMEOUT`]. [`DEFAULT_TIMEOUT`] is no choice: earlier
+    /// versions of goose write it into every entry, and it must not cut a `shell` call that asks for more time.
     pub fn call_limit(&self) -> Option<Duration> {
-        Some(Duration::from_secs(self.timeout_secs?).min(MAX_TIMEOUT))
+        let limit = Duration::from_secs(self.timeout_secs?).min(MAX_TIMEOUT);
+        (limit != DEFAULT_TIMEOUT).then_some(limit)
     }
 
     /// The only tools that may be used, or `None` if all may.

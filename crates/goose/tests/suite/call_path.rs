@@ -396,3 +396,11 @@ async fn a_configured_time_limit_counts_for_in_process_calls() -> anyhow::Result
     manager.close().await;
     Ok(())
 }
+
+/// The wizard of goose 1.52 writes `timeout: 300` into the entry of every built-in extension.
+#[test]
+fn the_time_limit_that_wizards_write_does_not_limit_in_process_calls() {
+    let limit =
+        |secs| ExtensionConfig::builtin("developer").with_timeout(Duration::from_secs(secs)).call_limit();
+    assert_eq!((limit(300), limit(299)), (None, Some(Duration::from_secs(299))));
+}

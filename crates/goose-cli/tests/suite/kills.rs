@@ -323,6 +323,47 @@ fn a_call_that_ran_when_goose_was_killed_is_reported_as_interrupted() -> anyhow:
     Ok(())
 }
 
+/// A delegate ends with goose, and its session is not taken for the one to resume.
+#[test]
+fn a_delegate_that_worked_when_goose_was_killed_is_reported_as_interrupted() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let agents = home.path().join("config/agents");
+    std::fs::create_dir_all(&agents)?;
+    let boss = "name: boss\nmodes: [{slug: main, tool_groups: [summon], dependencies: [summon]}]\n";
+    std::fs::write(agents.join("boss.yaml"), boss)?;
+    let server = ModelServer::answering(|asked| {
+        let is_boss = asked.tool_names().contains(&"summon__delegate");
+        match (is_boss, asked.tool_results().is_empty()) {
+            (true, true) => Turn::call("summon__delegate", json!({ "instructions": "Sleep" })),
+            (true, false) => Turn::text(DONE),
+            (false, _) => {
+                let long = json!({ "command": "echo $$ > started; sleep 600; touch ended" });
+                Turn::call("developer__shell", long)
+            }
+        }
+    })?;
+    let mut child = goose(&home, &server, &["run", "--agent", "boss", "-t", "Work"]).spawn()?;
+    let started = home.path().join("started");
+    let shell = || std::fs::read_to_string(&started).ok().and_then(|id| id.trim().parse::<u32>().ok());
+    wait_until(LIMIT, "the delegate works", || Ok(shell().is_some()))?;
+    child.kill()?;
+    child.wait()?;
+
+    let resumed: crate::support::Run = goose(&home, &server, &["run", "--resume"]).output()?.try_into()?;
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All is done.\n"), "{resumed:?}");
+    let asked = server.asked();
+    let told = asked.last().context("it was asked")?.tool_results();
+    ensure!(told.len() == 1 && told[0].1.contains(INTERRUPTED), "{told:?}");
+    wait_for_end(shell().context("it has started")?, Duration::from_secs(5))?;
+    ensure!(!home.path().join("ended").exists());
+    let count = |arguments: &[&str]| -> anyhow::Result<usize> {
+        let listed = home.run(&[&["session", "list", "--json"], arguments].concat())?.json()?;
+        Ok(listed["sessions"].as_array().context("a list")?.len())
+    };
+    assert_eq!((count(&[])?, count(&["--all"])?), (1, 2));
+    Ok(())
+}
+
 /// Half an answer is not part of the conversation; the question is.
 #[test]
 fn killed_in_the_middle_of_an_answer_the_question_is_kept() -> anyhow::Result<()> {

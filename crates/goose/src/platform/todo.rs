@@ -46,3 +46,23 @@ fn summary(list: &str) -> String {
         all => format!("The list is kept: {done} of {all} tasks done."),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use goose_extension::JsonObject;
+
+    use super::*;
+
+    async fn write(content: &str) -> ToolOutput {
+        let arguments = JsonObject::from_iter([("content".to_owned(), json!(content))]);
+        Todo.call("todo_write", arguments, &CallContext::new()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_list_is_counted_emptied_and_bounded() {
+        assert_eq!(write("- [x] a\n- [ ] b").await.as_text(), "The list is kept: 1 of 2 tasks done.");
+        assert_eq!(write(" \n").await.as_text(), "The list is empty now.");
+        let long = write(&"- [ ] more\n".repeat(10_000)).await;
+        assert!(long.is_error && long.as_text().contains("at most 50000"), "{}", long.as_text());
+    }
+}

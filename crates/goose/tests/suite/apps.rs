@@ -157,6 +157,26 @@ async fn the_model_corrects_what_is_refused_once() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Row 22: what cannot be written is said, and the version before stays.
+#[tokio::test]
+async fn an_app_that_cannot_be_written_is_an_error() -> anyhow::Result<()> {
+    let world =
+        World::new([page("Timer", "<p>1</p>"), page("Timer", "<p>2</p>"), page("Other", "<p>3</p>")])?;
+    world.text("create_app", json!({"prd": "a timer"})).await?;
+    let before = world.store().list()?;
+    // A file where the folder with earlier versions would be.
+    let versions = world.dir().join(".versions");
+    if versions.exists() {
+        fs::remove_dir_all(&versions)?;
+    }
+    fs::write(&versions, "")?;
+    let name = before[0].name.clone();
+    let refused = world.refusal("iterate_app", json!({"name": name, "feedback": "more"})).await?;
+    assert!(refused.contains(".versions"), "{refused}");
+    assert!(world.store().show(&name)?.html.contains("<p>1</p>"), "the app is as it was");
+    Ok(())
+}
+
 /// As goose 1.52 writes them.
 #[test]
 fn apps_of_goose_1_are_listed_and_shown_without_network() -> anyhow::Result<()> {

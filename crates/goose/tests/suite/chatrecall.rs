@@ -212,6 +212,19 @@ async fn a_store_that_others_write_to_can_still_be_searched() -> anyhow::Result<
     Ok(())
 }
 
+/// Row 34: a store that cannot be read is an error for the model, who goes on without it.
+#[tokio::test]
+async fn a_damaged_store_is_an_error_that_says_to_go_on() -> anyhow::Result<()> {
+    let shelf = Shelf::new()?;
+    let file = shelf.file();
+    std::fs::create_dir_all(file.parent().context("a folder")?)?;
+    std::fs::write(&file, "not a database".repeat(1_000))?;
+    let extension = ChatRecall::new(shelf.another(), None);
+    let refused = refusal(&extension, json!({"query": "walrus"})).await?;
+    assert!(refused.contains("Continue without them and tell the user"), "{refused}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn frequent_words_find_the_newest_and_rare_ones_everything() -> anyhow::Result<()> {
     let shelf = Shelf::new()?;

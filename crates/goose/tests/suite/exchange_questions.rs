@@ -205,6 +205,8 @@ async fn a_server_is_answered_by_the_working_model() -> anyhow::Result<()> {
         ("GOOSE_PROVIDER", "openai".to_owned()),
         ("GOOSE_MODEL", "gpt-4o".to_owned()),
         ("GOOSE_ACCELERATOR", "openai:gpt-4o-mini".to_owned()),
+        // The fast model would be asked which agent is meant.
+        ("GOOSE_ORCHESTRATOR_DISABLED", "true".to_owned()),
     ];
     let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
     let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));

@@ -132,17 +132,22 @@ fn only_as_many_results_shrink_as_it_takes_whatever_the_service_counts() {
 
 #[tokio::test]
 async fn what_is_left_out_leaves_the_task_and_the_plan() {
-    let mut messages = long_work(10, 4_000);
-    messages.insert(1, result("p", "noted".into()));
-    messages.insert(1, call("p", "developer__plan", json!({"plan": "- [ ] look up"})));
+    for (tool, argument) in [("developer__plan", "plan"), ("todo__todo_write", "content")] {
+        let mut messages = long_work(10, 4_000);
+        messages.insert(1, result("p", "noted".into()));
+        messages.insert(1, call("p", tool, json!({ argument: "- [ ] look up" })));
 
-    let room = made(&messages, 9_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap();
+        let room = made(&messages, 9_000, TRUNCATE, &Scripted::silent(), 1).await.unwrap();
 
-    assert!(is_valid(&room.messages));
-    assert!(room.messages.len() < messages.len());
-    let opening = room.messages[0].text();
-    assert!(opening.contains("Count the stars.") && opening.contains("- [ ] look up"), "{opening}");
-    assert_eq!(room.messages[room.messages.len() - 8..], messages[messages.len() - 8..]);
+        assert!(is_valid(&room.messages));
+        assert!(room.messages.len() < messages.len());
+        let opening = room.messages[0].text();
+        assert!(
+            opening.contains("Count the stars.") && opening.contains("- [ ] look up"),
+            "{tool}: {opening}"
+        );
+        assert_eq!(room.messages[room.messages.len() - 8..], messages[messages.len() - 8..]);
+    }
 }
 
 /// A message after a cancelled call stands beside the results; it is a request like any other.

@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-use goose::exchange::{Cost, Event, Outcome};
+use goose::exchange::{Cost, Event, Facts, Outcome};
 use goose_extension::{ContentBlock, Message, MessageContent, ToolOutput};
 use serde_json::{Value, json};
 
@@ -33,6 +33,7 @@ pub(crate) struct JsonView {
     count: usize,
     messages: Vec<Value>,
     cost: Cost,
+    facts: Facts,
     status: &'static str,
     structured: Option<Value>,
     error: Option<String>,
@@ -46,6 +47,7 @@ impl JsonView {
             count: 0,
             messages: Vec::new(),
             cost: Cost::default(),
+            facts: Facts::default(),
             status: "completed",
             structured: None,
             error: None,
@@ -132,12 +134,16 @@ impl JsonView {
         if let Some(dollars) = self.cost.dollars {
             metadata["cost_usd"] = json!(dollars);
         }
+        if !self.facts.is_empty() {
+            metadata["facts"] = json!(self.facts);
+        }
         metadata
     }
 }
 
 impl View for JsonView {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.facts.note(event);
         match event {
             Event::Answered(message) => self.message(message),
             Event::ToolFinished { id, output, .. } => {

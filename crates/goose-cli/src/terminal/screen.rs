@@ -2,7 +2,7 @@
 
 use std::{io, time::Instant};
 
-use goose::exchange::{Cost, Event, Judgement, Outcome, ToolEnd};
+use goose::exchange::{Cost, Event, Facts, Judgement, Outcome, ToolEnd};
 use goose_extension::{JsonObject, RichRenderable, ToolOutput};
 
 use super::{
@@ -69,6 +69,7 @@ pub(crate) struct Screen {
     calls: Vec<Call>,
     tasks: TaskList,
     cost: Option<Cost>,
+    facts: Facts,
 }
 
 /// A call that runs.
@@ -97,6 +98,7 @@ impl Screen {
             calls: Vec::new(),
             tasks: TaskList::default(),
             cost: None,
+            facts: Facts::default(),
         }
     }
 
@@ -288,12 +290,25 @@ impl Screen {
         if let Some(problem) = problem(outcome) {
             stderr::error(&problem);
         }
-        Ok(())
+        self.tell_facts(outcome)
+    }
+
+    /// Says what goose knows, after what the model says. Where details are shown, changes and refused calls were seen already.
+    fn tell_facts(&mut self, outcome: &Outcome) -> io::Result<()> {
+        let facts = std::mem::take(&mut self.facts);
+        if self.detail == Detail::Quiet || *outcome == Outcome::Cancelled {
+            return Ok(());
+        }
+        match if self.shows() { facts.failure() } else { facts.summary() } {
+            Some(line) => self.say(&format!("{WARNING}{}{WARNING:#}", escape::line(&line))),
+            None => Ok(()),
+        }
     }
 }
 
 impl View for Screen {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.facts.note(event);
         match event {
             Event::Routed { agent, mode, confidence, by, reason, is_switch } => {
                 let reason = format!("{reason} ({})", tier(*by, *confidence));

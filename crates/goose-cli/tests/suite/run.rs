@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use goose_test_support::{ModelServer, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Home, wait_until};
+use crate::support::{Home, Run, wait_until};
 
 /// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -375,5 +375,42 @@ fn a_session_takes_lines_from_a_file() -> anyhow::Result<()> {
     }
     assert_eq!((child.wait()?.code(), lines), (Some(0), vec!["One.".to_owned(), "Two.".to_owned()]));
     assert_eq!(server.asked().len(), 2);
+    Ok(())
+}
+
+/// What goose knows is said beside what the model says, and is a field for programs.
+#[test]
+fn a_failed_command_is_told_after_the_answer() -> anyhow::Result<()> {
+    let turns = || {
+        let failing = Turn::call("developer__shell", json!({"command": "echo wrong; exit 3"}));
+        [failing, Turn::text("The tests pass.")]
+    };
+    let home = Home::new()?;
+    let server = ModelServer::scripted(turns())?;
+    let run: Run = goose(&home, &server, &["run", "-t", "Test"]).output()?.try_into()?;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "The tests pass.\n"), "{run:?}");
+    assert_eq!(run.stderr, "The last command ended with exit code 3.\n");
+    for format in ["json", "stream-json"] {
+        let server = ModelServer::scripted(turns())?;
+        let arguments = ["run", "-t", "Test", "--output-format", format];
+        let run: Run = goose(&home, &server, &arguments).output()?.try_into()?;
+        let facts = match format {
+            "json" => run.json()?["metadata"]["facts"].clone(),
+            _ => {
+                let last = run.stdout.lines().last().context("lines")?;
+                serde_json::from_str::<Value>(last)?["facts"].clone()
+            }
+        };
+        assert_eq!(facts, json!({"exit_code": 3, "files_changed": [], "calls_refused": 0}));
+    }
+    let server = ModelServer::scripted([
+        Turn::call("developer__write", json!({"path": "new.txt", "content": "x"})),
+        Turn::text("Done."),
+    ])?;
+    let run: Run = goose(&home, &server, &["run", "-t", "Write"]).output()?.try_into()?;
+    assert_eq!(run.stderr, "Changed: new.txt.\n");
+    let server = ModelServer::scripted([Turn::text("Nothing to do.")])?;
+    let run: Run = goose(&home, &server, &["run", "-t", "Say"]).output()?.try_into()?;
+    assert_eq!(run.stderr, "");
     Ok(())
 }

@@ -28,7 +28,7 @@ use goose_extension::{Backend, JsonObject, ToolAction, ToolDef, prelude::*};
 use parking_lot::Mutex;
 
 pub use self::plan::checklist_progress;
-use self::{plan::Plans, shell::Shell};
+use self::{files::SeenFiles, plan::Plans, shell::Shell};
 use crate::{LocalBackend, Settings};
 
 const INSTRUCTIONS: &str = "\
@@ -53,9 +53,10 @@ fn declare(tool: ToolDef<Developer>, action: ToolAction) -> ToolDef<Developer> {
 }
 
 /// The `developer` extension. Folder, session and caller come with each call; what is kept between calls is the
-/// sessions' plans and the files with long outputs.
+/// sessions' plans, the files that they have seen, and the files with long outputs.
 pub struct Developer {
     plans: Plans,
+    seen: Arc<SeenFiles>,
     shell: Shell,
     /// Held while a file is changed, so that edits do not overlap.
     changes: Arc<Mutex<()>>,
@@ -73,6 +74,7 @@ impl Developer {
         let home = settings.environment.get(std::ffi::OsStr::new("HOME"));
         Self {
             plans: Plans::default(),
+            seen: Arc::default(),
             shell: Shell::new(settings),
             changes: Arc::default(),
             home: home.filter(|home| !home.is_empty()).map(PathBuf::from),

@@ -138,11 +138,13 @@ async fn what_a_file_is_like_stays() {
     let desk = Desk::new();
     let path = desk.put("script.sh", b"\xEF\xBB\xBFecho 1\r\necho 2\r\n");
     fs::set_permissions(&path, Permissions::from_mode(0o751)).unwrap();
+    desk.look("script.sh").await;
     desk.ok("write", json!({ "path": "script.sh", "content": "echo 1\necho 3\n" })).await;
     assert_eq!(desk.bytes("script.sh"), b"\xEF\xBB\xBFecho 1\r\necho 3\r\n");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o751);
 
     desk.put("old", b"caf\xE9\n");
+    desk.look("old").await;
     desk.ok("write", json!({ "path": "old", "content": "thé\n" })).await;
     assert_eq!(desk.bytes("old"), b"th\xE9\n");
     let message = desk.ok("write", json!({ "path": "old", "content": "茶\n" })).await;
@@ -157,6 +159,8 @@ async fn links_lead_to_what_is_written() {
     symlink("real/file.txt", desk.path("link")).unwrap();
     symlink("real/new.txt", desk.path("dangling")).unwrap();
     symlink("loop", desk.path("loop")).unwrap();
+    // Read under its own name, written by another one.
+    desk.look("real/file.txt").await;
     desk.ok("write", json!({ "path": "link", "content": "new\n" })).await;
     desk.ok("edit", json!({ "path": "link", "before": "new", "after": "newer" })).await;
     desk.ok("write", json!({ "path": "dangling", "content": "made\n" })).await;
@@ -167,12 +171,45 @@ async fn links_lead_to_what_is_written() {
     desk.err("write", json!({ "path": "loop", "content": "x" })).await;
 }
 
+#[tokio::test]
+async fn what_was_not_read_is_not_replaced() {
+    let desk = Desk::new();
+    desk.put("notes.md", "# Notes\n");
+    desk.put("empty.md", "");
+    let refused = desk.err("write", json!({ "path": "notes.md", "content": "# Remarques\n" })).await;
+    assert!(refused.contains("Look at it with `read` first"), "{refused}");
+    assert_eq!(desk.text("notes.md"), "# Notes\n");
+    // The output of a command is not known to be this file's.
+    desk.ok("shell", json!({ "command": "cat notes.md" })).await;
+    desk.err("write", json!({ "path": "notes.md", "content": "# Remarques\n" })).await;
+    desk.look("notes.md").await;
+    desk.ok("write", json!({ "path": "notes.md", "content": "# Remarques\n" })).await;
+    // What loses nothing, and what was written or edited here, needs no look.
+    desk.ok("write", json!({ "path": "empty.md", "content": "a\n" })).await;
+    desk.ok("write", json!({ "path": "empty.md", "content": "b\n" })).await;
+    desk.put("edited.md", "one\n");
+    desk.ok("edit", json!({ "path": "edited.md", "before": "one", "after": "two" })).await;
+    desk.ok("write", json!({ "path": "edited.md", "content": "three\n" })).await;
+}
+
+#[tokio::test]
+async fn a_command_that_failed_has_its_exit_code_as_a_field() {
+    let desk = Desk::new();
+    for (command, code) in [("exit 3", 3), ("kill -9 $$", 137), ("no-such-command-here", 127)] {
+        let output = desk.call("shell", json!({ "command": command })).await.unwrap();
+        assert!(output.is_error && output.structured == Some(json!({ "exit_code": code })), "{output:?}");
+    }
+    let output = desk.call("shell", json!({ "command": "echo fine" })).await.unwrap();
+    assert_eq!((output.as_text().as_str(), output.structured), ("fine", None));
+}
+
 /// Row 22, the protected file: refused although renaming could get around it, and unchanged.
 #[tokio::test]
 async fn a_protected_file_stays() {
     let desk = Desk::new();
     let path = desk.put("kept", "old\n");
     fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+    desk.look("kept").await;
     for (tool, arguments) in [
         ("write", json!({ "path": "kept", "content": "new" })),
         ("edit", json!({ "path": "kept", "before": "old", "after": "new" })),

@@ -41,10 +41,12 @@ async fn a_damaged_byte_cannot_be_named() {
     let message = desk.err("edit", json!({ "path": "a", "before": "x y", "after": "xy" })).await;
     assert!(message.contains("x\u{FFFD}y") && !message.contains('\u{10F7FF}'), "{message}");
     assert_eq!(desk.bytes("a"), DAMAGED);
+    desk.look("a").await;
     let message = desk.ok("write", json!({ "path": "a", "content": "grün\n" })).await;
     assert!(message.ends_with("; bytes in it that were no UTF-8 are gone"), "{message}");
     assert_eq!(desk.text("a"), "grün\n");
     desk.put("marked", b"\xEF\xBB\xBFa\xFF\n");
+    desk.look("marked").await;
     desk.ok("write", json!({ "path": "marked", "content": "b\n" })).await;
     assert_eq!(desk.bytes("marked"), b"\xEF\xBB\xBFb\n");
 }
@@ -57,6 +59,7 @@ async fn other_names_of_a_file_lead_to_what_was_written() {
     let before = fs::metadata(&path).unwrap();
     desk.ok("edit", json!({ "path": "one", "before": "old", "after": "new and longer" })).await;
     assert_eq!(desk.text("two"), "new and longer\n");
+    desk.look("two").await;
     desk.ok("write", json!({ "path": "two", "content": "short\n" })).await;
     assert_eq!(desk.text("one"), "short\n");
     assert_eq!(fs::metadata(&path).unwrap().ino(), before.ino());
@@ -82,6 +85,9 @@ async fn a_file_that_is_too_large_to_read_can_be_written() {
     let desk = Desk::new();
     let path = desk.put("large", "");
     fs::File::create(&path).unwrap().set_len(17 << 20).unwrap();
+    let unseen = desk.err("write", json!({ "path": "large", "content": "one\ntwo\n" })).await;
+    assert!(unseen.contains("has not seen what is in it"), "{unseen}");
+    desk.look("large").await;
     let message = desk.ok("write", json!({ "path": "large", "content": "one\ntwo\n" })).await;
     assert_eq!(message, "Wrote large (2 lines) in place of 17825792 bytes");
     assert_eq!(desk.text("large"), "one\ntwo\n");

@@ -112,6 +112,7 @@ fn a_write_that_does_not_fit_changes_nothing() {
     // In blocks of 512 bytes. The signal for it would end the process.
     let mut server = Server::start(folder.path(), "trap '' XFSZ; ulimit -f 64; exec \"$@\"");
     let large = "x".repeat(100_000);
+    server.call("read", &json!({ "path": "kept" }));
     let table = [
         ("write", json!({ "path": "kept", "content": large })),
         ("edit", json!({ "path": "kept", "before": "old", "after": large })),

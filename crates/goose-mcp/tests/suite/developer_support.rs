@@ -12,7 +12,7 @@ use goose_extension::{
 };
 use goose_mcp::{Developer, Settings};
 pub(crate) use goose_test_support::is_alive;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Time limit for something that has to happen, on a busy machine.
@@ -91,6 +91,11 @@ impl Desk {
         let output = self.call(tool, arguments).await.unwrap();
         assert!(!output.is_error, "{}", output.as_text());
         output.as_text()
+    }
+
+    /// Looks at a file, whatever comes of it: what was not read is not replaced.
+    pub(crate) async fn look(&self, path: &str) {
+        self.call("read", json!({ "path": path })).await.unwrap();
     }
 
     /// Calls a tool that fails, and returns its message.

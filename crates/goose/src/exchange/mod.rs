@@ -16,7 +16,7 @@
 //! - `relay`: the events and questions of a delegate, in the session that started it;
 //! - `task_graph`: a request that is split, and its tasks; `task_writes`: the files that they change;
 //! - `extension_prompts`: prompts that change while a session is open;
-//! - `event`, `event_hub`: all that a user interface sees; `questions`: what extensions ask and show;
+//! - `event`, `event_hub`: all that a user interface sees; `facts`: what is known of a reply; `questions`: what extensions ask and show;
 //! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
 //!
 //! Each change is stored before it is reported, and a reply that ends at any point leaves a valid history.
@@ -28,6 +28,7 @@ mod core;
 mod event;
 mod event_hub;
 mod extension_prompts;
+mod facts;
 mod final_output;
 mod guest;
 mod hand_back;
@@ -57,6 +58,7 @@ pub use event::{
 };
 pub(crate) use event_hub::EventHub;
 pub use event_hub::{EventReader, EventRecord};
+pub use facts::Facts;
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
 pub use judge::Judgement;

@@ -198,9 +198,10 @@ impl Scene {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_write_lands_behind_a_link_in_the_place_of_the_file() -> anyhow::Result<()> {
-    let write = json!({ "path": "work/slot", "content": "intruder\n" });
+    // What was not read is not replaced.
+    let calls = vec![json!({ "path": "work/slot" }), json!({ "path": "work/slot", "content": "intruder\n" })];
     for consent in [Consent::DenyRules, Consent::AllowRules] {
-        let scene = Scene::new(consent, &["write"], vec![write.clone()], TIMES).await?;
+        let scene = Scene::new(consent, &["read", "write"], calls.clone(), TIMES).await?;
         let attacker = Attacker::on(scene.path("work/slot"), scene.path("denied/file"));
         let count = scene.run().await?;
         drop(attacker);

@@ -59,6 +59,7 @@ impl Developer {
             Ok((place, change))
         })
         .await?;
+        self.seen.note(context.session_id().unwrap_or_default(), &place.target.path);
         change.show(&place.given, context);
         Ok(format!("Edited {} ({})\n{}", place.given, change.counts(), change.brief()))
     }

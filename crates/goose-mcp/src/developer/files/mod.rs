@@ -8,6 +8,7 @@
 //! | `change.rs` | the difference, for the person and for the model |
 //! | `matching.rs` | the place of the text to be changed, whatever its line ends |
 //! | `explain.rs` | the closest text where it is missing |
+//! | `seen.rs` | the files that a session has looked at |
 //!
 //! Everything below the tools blocks; each call runs as one blocking task. Changes take turns (`Developer::changes`), so
 //! that calls of one turn that change the same file do not lose each other's work; what another program changes
@@ -20,9 +21,11 @@ mod explain;
 mod matching;
 mod open;
 mod read;
+mod seen;
 mod write;
 
 pub(super) use open::{check_readable, io_failed, moved, similar_names};
+pub(super) use seen::SeenFiles;
 
 /// Maximum size of a file that is read or changed. Larger ones are for the shell.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

@@ -48,6 +48,8 @@ impl Developer {
         let place = self.resolve_path(path, context)?;
         let first = offset.unwrap_or(1).max(1);
         let backend = self.backend(context);
+        // Also one that cannot be shown: the answer says what it is.
+        self.seen.note(context.session_id().unwrap_or_default(), &place.target.path);
         blocking(move || show(&*backend, &place, first, limit.unwrap_or(DEFAULT_LINES))).await
     }
 }

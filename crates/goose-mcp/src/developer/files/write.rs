@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Developer {
-    /// Create or overwrite a file with this content. Folders are made.
+    /// Create a file, or overwrite one that you have read. Folders are made.
     #[tool(group = "edit", destructive, idempotent, open_world = false)]
     pub(in super::super) async fn write(
         &self,
@@ -27,15 +27,20 @@ impl Developer {
     ) -> ToolResult<String> {
         let place = self.resolve_path(path, context)?;
         let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
+        let session = context.session_id().unwrap_or_default();
+        let is_seen = self.seen.has(session, &place.target.path);
         let (place, written) = blocking(move || {
             let _turn = changes.lock();
             if overwrite == Some(false) {
                 must_be_new(&*backend, &place)?;
+            } else if !is_seen {
+                must_not_be_lost(&*backend, &place, &content)?;
             }
             let written = write_file(&*backend, &place, &content)?;
             Ok((place, written))
         })
         .await?;
+        self.seen.note(session, &place.target.path);
         if let Some(change) = &written.change {
             change.show(&place.given, context);
         }
@@ -55,6 +60,19 @@ fn must_be_new(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<()> {
         FileRead::Content { .. } | FileRead::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
             "{} is there already, and was left as it is. Read it first, then change it with `edit`; to make another file, use \
              another name.",
+            place.given
+        ))),
+    }
+}
+
+/// Refuses to replace content that the session has not seen, unless nothing of it would be lost.
+fn must_not_be_lost(backend: &dyn Backend, place: &ResolvedPath, content: &str) -> ToolResult<()> {
+    match look(backend, place)? {
+        FileRead::Missing => Ok(()),
+        FileRead::Content { bytes, .. } if bytes.is_empty() || bytes == content.as_bytes() => Ok(()),
+        FileRead::Content { .. } | FileRead::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
+            "{} exists, and this session has not seen what is in it, so it was left as it is. Look at it with `read` first; then \
+             `edit` changes a part, and `write` replaces all of it.",
             place.given
         ))),
     }

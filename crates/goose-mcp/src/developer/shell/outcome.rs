@@ -3,6 +3,7 @@
 use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 
 use goose_extension::{ToolError, ToolOutput, ToolResult};
+use serde_json::json;
 
 use super::{
     clean::clean,
@@ -24,6 +25,9 @@ const SIGNALS: [(i32, &str); 11] = [
     (13, "PIPE"),
     (15, "TERM"),
 ];
+
+/// The field with the exit code in the result of a command that failed. One that succeeded has none: its value is its text.
+const EXIT_CODE: &str = "exit_code";
 
 /// The end of a command.
 pub(super) enum Ending {
@@ -74,7 +78,9 @@ impl Outcome {
             }
             Ending::Exited(status) => {
                 note(&mut self.text, &describe(status));
-                Ok(ToolOutput::error(self.text))
+                let mut output = ToolOutput::error(self.text);
+                output.structured = exit_code(status).map(|code| json!({ EXIT_CODE: code }));
+                Ok(output)
             }
         }
     }
@@ -127,6 +133,11 @@ fn still_running(spill: Option<&Spill>) -> String {
         "something that the command started still runs and holds its output open, so this may be incomplete{}",
         later.unwrap_or_default()
     )
+}
+
+/// The exit code as shells have it: that of a command that a signal ended is 128 and the signal's number.
+fn exit_code(status: ExitStatus) -> Option<i32> {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -28,7 +28,7 @@ pub(crate) fn goose(home: &Home, server: &ModelServer, arguments: &[&str]) -> Co
     command
 }
 
-fn run(home: &Home, server: &ModelServer, arguments: &[&str]) -> anyhow::Result<crate::support::Run> {
+fn run(home: &Home, server: &ModelServer, arguments: &[&str]) -> anyhow::Result<Run> {
     goose(home, server, arguments).output()?.try_into()
 }
 
@@ -48,7 +48,7 @@ fn what_is_missing_is_said_with_what_to_do() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([])?;
     let mut command = goose(&home, &server, &["run", "-t", "hi"]);
-    let run: crate::support::Run = command.env_remove("OPENAI_API_KEY").output()?.try_into()?;
+    let run: Run = command.env_remove("OPENAI_API_KEY").output()?.try_into()?;
     assert_eq!(run.code, Some(1));
     ensure!(run.stderr.contains("OPENAI_API_KEY is not set"), "{}", run.stderr);
     ensure!(run.stderr.contains("goose configure"), "{}", run.stderr);
@@ -85,7 +85,7 @@ fn a_home_of_goose_1_52_works_without_a_notice() -> anyhow::Result<()> {
     let server = ModelServer::scripted([Turn::text("ok")])?;
     let mut command = home.goose(&["run", "-t", "hi"]);
     command.env("OPENAI_HOST", server.url()).env("GOOSE_DISABLE_KEYRING", "1");
-    let run: crate::support::Run = command.output()?.try_into()?;
+    let run: Run = command.output()?.try_into()?;
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "ok\n", ""), "{run:?}");
     let asked = server.asked();
     let first = asked.first().context("it was asked")?;
@@ -104,7 +104,7 @@ fn a_home_of_goose_1_52_works_without_a_notice() -> anyhow::Result<()> {
             let agent = format!("{name}/{mode}");
             let mut command = home.goose(&["run", "--agent", &agent, "-t", "hi"]);
             command.env("OPENAI_HOST", server.url()).env("GOOSE_DISABLE_KEYRING", "1");
-            let run: crate::support::Run = command.output()?.try_into()?;
+            let run: Run = command.output()?.try_into()?;
             assert_eq!(
                 (run.code, run.stdout.as_str(), run.stderr.as_str()),
                 (Some(0), "ok\n", ""),

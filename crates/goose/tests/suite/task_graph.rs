@@ -368,7 +368,8 @@ async fn a_file_that_a_running_task_has_changed_is_not_written_by_another() -> a
         match (text.contains("\n\nFirst\n"), text.contains("\n\nLast\n"), results) {
             (true, _, 0) => write("first"),
             (true, _, 1) => shell("touch written; until [ -e go ]; do sleep 0.01; done"),
-            (_, true, 0) => write("last"),
+            (_, true, 0) => Turn::call("developer__read", json!({"path": "shared.txt"})),
+            (_, true, 1) => write("last"),
             (false, false, 0) => shell("until [ -e written ]; do sleep 0.01; done"),
             (false, false, 1) => write("second"),
             (false, false, 2) => shell("echo second > shared.txt"),

@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// A request of two parts for different modes.
 const REQUEST: &str = "1. Add a REST endpoint for orders to the Rust backend server\n\
-                       2. Write Playwright end-to-end tests for the checkout page";
+                       2. Restyle the CSS buttons of the React checkout page";
 
 fn text(asked: &Asked) -> String {
     asked.last_user_text().unwrap_or_default()
@@ -118,7 +118,7 @@ fn killed_in_the_middle_finished_tasks_are_kept_and_none_runs_twice() -> anyhow:
     assert_eq!(count(&server, |asked| is_for(asked, "endpoint")), 1, "a finished task does not run again");
     assert_eq!(std::fs::read_to_string(home.path().join("ran"))?, "ran\n", "the other one goes on, not anew");
     let asked = server.asked();
-    let went_on = asked.iter().rfind(|asked| is_for(asked, "Playwright")).context("it goes on")?;
+    let went_on = asked.iter().rfind(|asked| is_for(asked, "Restyle")).context("it goes on")?;
     ensure!(went_on.tool_results()[0].1.contains("Interrupted"), "{:?}", went_on.tool_results());
     let join = asked.iter().find(|asked| is_join(asked)).map(text).context("a join")?;
     ensure!(join.contains("The endpoint is there.") && join.contains("The tests are there."), "{join}");
@@ -147,8 +147,8 @@ fn at_a_terminal_the_user_decides_about_the_plan_and_cancels_one_task() -> anyho
     ensure!(terminal.screen().contains("The request has 2 tasks:"), "{}", terminal.screen());
     ensure!(server.asked().is_empty(), "nothing runs before the answer");
     terminal.send("\r")?;
-    terminal.wait_for("(coding-agent/qa) asks:")?;
-    ensure!(terminal.screen().contains("Task 2 (coding-agent/qa) asks:"), "{}", terminal.screen());
+    terminal.wait_for("(coding-agent/frontend) asks:")?;
+    ensure!(terminal.screen().contains("Task 2 (coding-agent/frontend) asks:"), "{}", terminal.screen());
     terminal.wait_for("Allow it?")?;
     terminal.send("y\r")?;
     wait_until(
@@ -157,7 +157,7 @@ fn at_a_terminal_the_user_decides_about_the_plan_and_cancels_one_task() -> anyho
         || Ok(count(&server, |asked| is_for(asked, "endpoint")) == 1),
     )?;
     // Ctrl-C asks which one.
-    terminal.wait_until("the list of tasks is", |screen| screen.contains("2. qa"))?;
+    terminal.wait_until("the list of tasks is", |screen| screen.contains("2. frontend"))?;
     terminal.send("\x03")?;
     terminal.wait_for("one task (1, 2)")?;
     terminal.send("1\r")?;

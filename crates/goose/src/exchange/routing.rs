@@ -106,7 +106,10 @@ impl ReplyTask {
         if is_followed(&route, text) {
             return Ok(route);
         }
-        if is_first && let Some((manifest, mode)) = self.ask_accelerator(text, catalog).await? {
+        if is_first
+            && !route.is_sure()
+            && let Some((manifest, mode)) = self.ask_accelerator(text, catalog).await?
+        {
             return Ok(route.for_agent(&manifest, &mode, RoutedBy::Accelerator, "the fast model chose it"));
         }
         Ok(route.for_default_agent())

@@ -55,7 +55,7 @@ async fn a_tool_runs_and_the_model_reads_its_result() -> anyhow::Result<()> {
         let call = Turn::call("server__echo", json!({"text": "quack"}));
         let stage = Stage::over(wire, [call, Turn::text("It said quack.")]).await?;
         stage.add_server(&[]).await?;
-        let events = stage.say("Let it quack").await?;
+        let events = stage.say("Quack").await?;
         assert_eq!(
             lines(&events),
             [

@@ -64,7 +64,10 @@ where
 /// Creates the manager of this process, with its environment and logins in a browser.
 pub(crate) fn agent_manager(settings: Settings) -> AgentManager {
     let oauth = login(settings.paths());
-    AgentManager::new(settings).with_environment(BaseEnvironment::from_process()).with_oauth(oauth)
+    AgentManager::new(settings)
+        .with_environment(BaseEnvironment::from_process())
+        .with_oauth(oauth)
+        .with_connector(goose_acp::Connector::shared())
 }
 
 async fn run_until_signal<W>(manager: &ExtensionManager, work: W) -> anyhow::Result<ExitCode>

@@ -20,6 +20,7 @@ pub use client::{
 };
 pub use goose_process::{ProcessSpec, Stream};
 pub use http::{HttpOptions, HttpServer, http_router};
+pub use line_io::{LineRead, LineReader};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub use server::{ExtensionServer, ServeOptions};
 pub use stdio_transport::{LineFaults, LineTransport, MAX_LINE_BYTES};

@@ -16,23 +16,29 @@ use super::stdio_transport::MAX_LINE_BYTES;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The next item of the stream.
-pub(super) enum LineRead {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineRead {
+    /// A line is complete.
     Line,
+    /// A line is longer than the cap; what follows of it is dropped.
     Oversized,
+    /// The stream has ended.
     End,
 }
 
-/// Reads lines without ever holding more than the cap.
-pub(super) struct LineReader<R> {
+/// Reads lines without ever holding more than the cap, [`MAX_LINE_BYTES`].
+#[derive(Debug)]
+pub struct LineReader<R> {
     reader: BufReader<R>,
     /// The line read so far.
-    pub(super) line: Vec<u8>,
+    line: Vec<u8>,
     /// The rest of an oversized line is being dropped.
     skipping: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(super) fn new(reader: R) -> Self {
+    /// A reader of a stream.
+    pub fn new(reader: R) -> Self {
         Self {
             reader: BufReader::with_capacity(READ_BUFFER_BYTES, reader),
             line: Vec::new(),
@@ -40,8 +46,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
+    /// The line read so far, with its end.
+    pub fn line(&self) -> &[u8] {
+        &self.line
+    }
+
     /// Reads on until a line is complete, too long, or the stream ends. Cancel-safe.
-    pub(super) async fn advance(&mut self) -> io::Result<LineRead> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stream cannot be read.
+    pub async fn advance(&mut self) -> io::Result<LineRead> {
         loop {
             let chunk = self.reader.fill_buf().await?;
             if chunk.is_empty() {
@@ -70,7 +85,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Forgets the line; a large buffer is given back.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.line.clear();
         if self.line.capacity() > READ_BUFFER_BYTES {
             self.line.shrink_to(READ_BUFFER_BYTES);

@@ -118,7 +118,7 @@ where
 
     /// The meaning of a complete line; `None` if it is skipped.
     fn interpret(&mut self) -> Option<RxJsonRpcMessage<Role>> {
-        let line = self.lines.line.trim_ascii();
+        let line = self.lines.line().trim_ascii();
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         if line.is_empty() {
             return None;

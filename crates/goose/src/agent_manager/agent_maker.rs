@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     AgentManager, OpenError,
+    acp_mcp_adapter::ExternalAgent,
     delegation::Delegation,
     host_extensions::{HostExtension, add_host_extensions, without_host},
     service_broker::ServiceBroker,
@@ -19,11 +20,11 @@ use crate::{
         catalog::AgentCatalog,
         extension_manager::ExtensionManager,
         manifest::{AgentManifest, AgentMode},
-        service_binding::ServiceBindings,
+        service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
     config::{ExtensionConfig, Profile, Settings},
     permission::Permissions,
-    platform::{self, PlatformContext},
+    platform::{self, AgentTool, PlatformContext},
     session::Session,
 };
 
@@ -56,6 +57,8 @@ pub(super) struct Binder {
 pub(super) struct Bound {
     extensions: ExtensionManager,
     bindings: ServiceBindings,
+    /// The agent itself, if it is another maker's.
+    external: Option<Arc<ExternalAgent>>,
 }
 
 impl AgentMaker {
@@ -65,7 +68,7 @@ impl AgentMaker {
         manifest: Arc<AgentManifest>,
         mode: AgentMode,
     ) -> Result<Agent, OpenError> {
-        let bound = self.binder.bind(&mode).await?;
+        let bound = self.binder.bind(&manifest, &mode).await?;
         self.agent_with(bound, manifest, mode).await
     }
 
@@ -76,7 +79,8 @@ impl AgentMaker {
         manifest: Arc<AgentManifest>,
         mode: AgentMode,
     ) -> Result<Agent, OpenError> {
-        let Bound { extensions, bindings: ServiceBindings { platform, unresolved, .. } } = bound;
+        let Bound { extensions, external, bindings: ServiceBindings { platform, unresolved, agents, .. } } =
+            bound;
         let Binder { manager, profile, host_extensions, .. } = &self.binder;
         let extensions = Arc::new(extensions);
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
@@ -96,6 +100,9 @@ impl AgentMaker {
                 extensions.add_extension(extension)?;
             }
         }
+        for agent in agents {
+            extensions.add_extension(Arc::new(AgentTool::new(agent, self.delegation.clone())))?;
+        }
         let own = [&agent.manifest.instructions, &agent.mode.instructions];
         let said = profile.instructions.iter().chain(&self.instructions);
         agent.instructions = own.into_iter().chain(said).filter(|text| !text.is_empty()).cloned().collect();
@@ -106,15 +113,21 @@ impl AgentMaker {
             ..RequestOptions::default()
         };
         agent.unresolved = unresolved;
+        agent.external = external;
         Ok(agent)
     }
 }
 
 impl Binder {
     /// Binds the services that a mode can use, and starts those whose tools are not known.
-    pub(super) async fn bind(&self, mode: &AgentMode) -> Result<Bound, OpenError> {
+    pub(super) async fn bind(&self, manifest: &AgentManifest, mode: &AgentMode) -> Result<Bound, OpenError> {
         let mut bindings = self.bindings(mode)?;
-        let services = std::mem::take(&mut bindings.services);
+        let mut services = std::mem::take(&mut bindings.services);
+        let reached = match manifest.connection {
+            Some(_) => reached_by_external(&mut services, &mut bindings),
+            None => Vec::new(),
+        };
+        let external = self.manager.connect_agent_with(manifest, self.working_dir.clone(), &reached);
         let needed = services.clone();
         let look_up = move |settings: &Settings| {
             needed.iter().for_each(|config| drop(config.resolve(&*settings.secrets())));
@@ -122,7 +135,7 @@ impl Binder {
         self.manager.settings().look_up_in_advance(look_up).await;
         let options = self.manager.manager_options(&self.working_dir);
         let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
-        Ok(Bound { extensions, bindings })
+        Ok(Bound { extensions, bindings, external })
     }
 
     /// The names of the extensions that an agent in a mode has.
@@ -144,21 +157,42 @@ impl Binder {
             given: &self.extensions,
             host: &host,
             required: &required,
+            agents: &|| self.catalog(),
         };
         let mut found = broker.resolve(mode)?;
         if let Some(only) = &self.only {
             let is_wanted = |name: &str| only.iter().any(|wanted| wanted == name);
             found.services.retain(|config| is_wanted(&config.key()));
             found.platform.retain(|builtin| is_wanted(builtin.name));
+            found.agents.retain(|agent| is_wanted(&agent.name));
         }
         Ok(found)
     }
+
+    fn catalog(&self) -> AgentCatalog {
+        AgentCatalog::load(self.manager.settings().paths(), &self.working_dir)
+    }
+}
+
+/// The servers that an agent of another maker reaches by itself. Of our own services it has `developer`, which its requests are
+/// judged by; others, and our agents, cannot be handed to it and are reported.
+fn reached_by_external(
+    services: &mut Vec<ExtensionConfig>,
+    bindings: &mut ServiceBindings,
+) -> Vec<ExtensionConfig> {
+    let ours = services.extract_if(.., |config| config.is_own() && config.key() != "developer");
+    let ours: Vec<String> = ours.map(|config| config.key()).collect();
+    let agents = std::mem::take(&mut bindings.agents).into_iter().map(|agent| agent.name.clone());
+    for name in ours.into_iter().chain(agents) {
+        bindings.unresolved.push(UnresolvedService { name, reason: UnresolvedReason::OursAlone });
+    }
+    services.extract_if(.., |config| !config.is_own()).collect()
 }
 
 #[async_trait]
 impl AgentSource for AgentMaker {
     fn catalog(&self) -> AgentCatalog {
-        AgentCatalog::load(self.binder.manager.settings().paths(), &self.binder.working_dir)
+        self.binder.catalog()
     }
 
     async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String> {

@@ -36,6 +36,24 @@ pub(crate) struct DelegateTask {
     pub(crate) graph: Option<GraphPlace>,
 }
 
+impl DelegateTask {
+    /// A task in plain words.
+    pub(crate) fn new(agent: (Arc<AgentManifest>, AgentMode), task: &str) -> Self {
+        Self {
+            // The first words are never an `@agent`, which would choose another agent.
+            prompt: format!("Your task:\n\n{task}\n"),
+            title: task.to_owned(),
+            agent,
+            only_extensions: None,
+            provider: None,
+            model: None,
+            temperature: None,
+            max_turns: None,
+            graph: None,
+        }
+    }
+}
+
 /// The place of a delegate in a task graph.
 pub(crate) struct GraphPlace {
     /// The id of the task.

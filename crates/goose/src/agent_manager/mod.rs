@@ -7,11 +7,14 @@
 //! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
 //! ```
 //!
-//! - `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
+//! - `acp_mcp_adapter`: agents of other makers, kept from being tried in vain by `circuit_breaker`;
+//!   `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
 //!   `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services;
 //!   `models`: from a profile to the models that are asked.
 
+pub mod acp_mcp_adapter;
 mod agent_maker;
+mod circuit_breaker;
 mod delegate;
 mod delegation;
 mod host_extensions;
@@ -36,6 +39,7 @@ use thiserror::Error;
 
 pub use self::options::{OpenOptions, SessionState};
 use self::{
+    acp_mcp_adapter::Connectors,
     agent_maker::{AgentMaker, Binder},
     models::{ConfiguredModel, Models},
     options::ChosenSession,
@@ -149,6 +153,7 @@ pub struct AgentManager {
     pool: Arc<ServicePool>,
     environment: OnceLock<Arc<BaseEnvironment>>,
     oauth: Arc<OAuth>,
+    connectors: Connectors,
 }
 
 impl AgentManager {
@@ -160,6 +165,7 @@ impl AgentManager {
             pool: ServicePool::new(PoolOptions::new(paths)),
             environment: OnceLock::new(),
             oauth: Arc::new(earlier_logins(paths)),
+            connectors: Connectors::default(),
             settings,
         }
     }
@@ -235,7 +241,7 @@ impl AgentManager {
             working_dir: folder.clone(),
             only: options.only_extensions,
         };
-        let bound = binder.bind(&options.mode).await?;
+        let bound = binder.bind(&options.manifest, &options.mode).await?;
         let hints = self.hints(&folder)?;
         // As late as possible: until here, the store has been opening at the same time.
         let SessionState { session, steps, is_unfinished, agent: last_agent, chosen_by } =

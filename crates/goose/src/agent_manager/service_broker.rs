@@ -1,12 +1,15 @@
 //! [`ServiceBroker`]: agents ask for services, and this is where they are found.
 //!
 //! For each dependency, in this order: what the program or the command line brings, the user's configuration (`enabled:
-//! false` means no), the built-in extension of that name; what is nowhere is reported by name. A mode gets the services
+//! false` means no), the built-in extension of that name, another agent; what is nowhere is reported by name. A mode gets the services
 //! that it can use and no others, so nothing else is started.
+
+use std::sync::Arc;
 
 use crate::{
     agents::{
-        manifest::AgentMode,
+        catalog::AgentCatalog,
+        manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
     builtins::{self, Builtin, ExtensionClass},
@@ -24,6 +27,8 @@ pub(super) struct ServiceBroker<'a> {
     pub(super) host: &'a [&'a str],
     /// Extensions that one of these requires.
     pub(super) required: &'a [&'a str],
+    /// All agents, looked up only where nothing else has the name.
+    pub(super) agents: &'a dyn Fn() -> AgentCatalog,
 }
 
 impl ServiceBroker<'_> {
@@ -75,8 +80,16 @@ impl ServiceBroker<'_> {
             _ if builtins::is_planned(name) => {
                 found.unresolved.push(unresolved(UnresolvedReason::NotAvailable));
             }
-            _ => found.unresolved.push(unresolved(UnresolvedReason::Unknown)),
+            _ => match self.agent(name) {
+                Some(agent) => found.agents.push(agent),
+                None => found.unresolved.push(unresolved(UnresolvedReason::Unknown)),
+            },
         }
+    }
+
+    fn agent(&self, name: &str) -> Option<Arc<AgentManifest>> {
+        let catalog = (self.agents)();
+        catalog.agents.into_iter().map(|entry| entry.manifest).find(|manifest| manifest.name == name)
     }
 
     /// Adds the platform extensions that the mode can use and that are not switched off.

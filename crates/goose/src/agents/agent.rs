@@ -13,7 +13,7 @@ use super::{
     service_binding::UnresolvedService,
     toolset::Toolset,
 };
-use crate::permission::Permissions;
+use crate::{agent_manager::acp_mcp_adapter::ExternalAgent, permission::Permissions};
 
 /// An agent in one of its modes, with its extensions and the tools of them that the mode may touch.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Agent {
     pub options: RequestOptions,
     /// The dependencies of the mode that are not there.
     pub unresolved: Vec<UnresolvedService>,
+    /// The agent itself, if it is another maker's: it does the work in place of the model.
+    pub external: Option<Arc<ExternalAgent>>,
     /// The reason why it is the agent of its session.
     pub chosen_by: ChosenBy,
 }
@@ -49,6 +51,14 @@ pub enum ChosenBy {
 }
 
 impl Agent {
+    /// Gives its extensions back, and ends its connection if it is another maker's agent.
+    pub(crate) async fn close(&self) {
+        if let Some(external) = &self.external {
+            external.close().await;
+        }
+        self.extensions.close().await;
+    }
+
     /// The notices about dependencies that a person can do something about.
     pub(crate) fn notices(&self) -> impl Iterator<Item = String> {
         let worth = self.unresolved.iter().filter(|unresolved| unresolved.is_worth_telling());
@@ -79,6 +89,7 @@ impl Agent {
             options: RequestOptions::default(),
             unresolved: Vec::new(),
             chosen_by: ChosenBy::default(),
+            external: None,
         }
     }
 }

@@ -8,15 +8,13 @@ use serde_json::{Map, Value};
 
 use super::{
     acp_manifest,
+    connection::{self, AgentConnection, ONLY_MODE},
     manifest::{AgentManifest, AgentMode, Dependency, GroupAccess},
 };
 use crate::config::read_yaml;
 
 /// The name of the file with Roo's modes.
 pub(super) const ROO_MODES: &str = ".roomodes";
-
-/// The mode of an agent that has only one.
-const ONLY_MODE: &str = "main";
 
 /// The tools of other agents, in lower case, and the group that stands for each.
 const TOOLS_OF_OTHERS: &[(&str, &str)] = &[
@@ -52,6 +50,8 @@ struct Written {
     temperature: Option<f32>,
     #[serde(alias = "maxTurns")]
     max_turns: Option<u32>,
+    /// The way to an agent of another maker.
+    connection: Option<AgentConnection>,
 }
 
 /// A mode as Roo has it.
@@ -149,6 +149,23 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
 fn with_one_mode(path: &Path, written: Written) -> AgentManifest {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = slug(written.name.as_deref().unwrap_or(&stem));
+    let when_to_use = match written.when_to_use.is_empty() {
+        true => written.description.clone(),
+        false => written.when_to_use,
+    };
+    let description = written.description;
+    if written.connection.is_some() {
+        let dependencies = written.dependencies.unwrap_or_default();
+        let mode = connection::only_mode(description.clone(), when_to_use, written.tool_groups, dependencies);
+        let connection = written.connection;
+        return AgentManifest {
+            name,
+            description,
+            connection,
+            modes: vec![mode],
+            ..AgentManifest::default()
+        };
+    }
     let listed = written.tools.as_ref().map(tool_names);
     let tool_groups = match (written.tool_groups, listed) {
         (Some(groups), _) => groups,
@@ -156,13 +173,9 @@ fn with_one_mode(path: &Path, written: Written) -> AgentManifest {
         (None, None) => ["developer", "memory", "mcp"].map(GroupAccess::from).into(),
     };
     let model = written.model.filter(|model| model != "inherit");
-    let when_to_use = match written.when_to_use.is_empty() {
-        true => written.description.clone(),
-        false => written.when_to_use,
-    };
     let mode = AgentMode {
         slug: ONLY_MODE.to_owned(),
-        description: written.description.clone(),
+        description: description.clone(),
         when_to_use,
         instructions: written.instructions,
         dependencies: written.dependencies.unwrap_or_else(|| dependencies(&tool_groups)),
@@ -171,7 +184,7 @@ fn with_one_mode(path: &Path, written: Written) -> AgentManifest {
         temperature: written.temperature,
         max_turns: written.max_turns,
     };
-    AgentManifest { name, description: written.description, modes: vec![mode], ..AgentManifest::default() }
+    AgentManifest { name, description, modes: vec![mode], ..AgentManifest::default() }
 }
 
 fn from_roo(roo: RooMode) -> AgentManifest {

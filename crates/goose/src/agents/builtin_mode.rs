@@ -53,6 +53,7 @@ impl BuiltinAgent {
                 recommended_models: Vec::new(),
             },
             instructions: String::new(),
+            connection: None,
             modes,
         }
     }

@@ -9,10 +9,10 @@ use std::{
 use thiserror::Error;
 
 use super::{
-    agent_file, builtin_mode, goose_agent,
+    agent_file, builtin_mode, connection, goose_agent,
     manifest::{AgentManifest, AgentMode},
 };
-use crate::config::{ConfigError, Paths, ProjectFile, Trust, TrustStore, read_capped};
+use crate::config::{ConfigError, MAX_CONFIG_BYTES, Paths, ProjectFile, Trust, TrustStore, read_capped};
 
 /// The folder with agents, in the config folder and in `.goose` of a project.
 const AGENTS: &str = "agents";
@@ -31,7 +31,7 @@ const MAX_FILES: usize = 1_000;
 pub enum AgentOrigin {
     /// It is a part of goose.
     Builtin,
-    /// A file in the user's config folder.
+    /// A file in the user's config folder: one with the agent, or `config.yaml`.
     User(PathBuf),
     /// A file of the project that the user trusts.
     Project(PathBuf),
@@ -100,6 +100,7 @@ impl AgentCatalog {
     /// The built-in agents, the user's, and those of the project around a folder that the user trusts.
     pub fn load(paths: &Paths, working_dir: &Path) -> Self {
         let mut catalog = Self::builtin();
+        catalog.add_configured(&paths.config_file());
         for path in agent_files(&paths.config.join(AGENTS)) {
             match read_capped(&path, MAX_AGENT_BYTES) {
                 Ok(text) => catalog.add(&path, &text.unwrap_or_default(), AgentOrigin::User(path.clone())),
@@ -115,6 +116,20 @@ impl AgentCatalog {
         catalog
     }
 
+    /// Adds the agents of other makers that `config.yaml` lists.
+    fn add_configured(&mut self, path: &Path) {
+        let text = match read_capped(path, MAX_CONFIG_BYTES) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => return self.problems.push((path.to_owned(), error.to_string())),
+        };
+        for agent in connection::configured(path, &text) {
+            match agent {
+                Ok(manifest) => self.put(manifest, AgentOrigin::User(path.to_owned())),
+                Err(reason) => self.problems.push((path.to_owned(), reason)),
+            }
+        }
+    }
+
     fn add_of_project(&mut self, trust: &TrustStore, file: ProjectFile) {
         match trust.check(&file) {
             Ok(Trust::Trusted) => {
@@ -128,14 +143,15 @@ impl AgentCatalog {
     fn add(&mut self, path: &Path, text: &str, origin: AgentOrigin) {
         match agent_file::read(path, text) {
             Ok(agents) => {
-                for manifest in agents {
-                    self.agents.retain(|entry| entry.manifest.name != manifest.name);
-                    let manifest = Arc::new(manifest);
-                    self.agents.push(CatalogEntry { manifest, origin: origin.clone() });
-                }
+                agents.into_iter().for_each(|manifest| self.put(manifest, origin.clone()));
             }
             Err(reason) => self.problems.push((path.to_owned(), reason)),
         }
+    }
+
+    fn put(&mut self, manifest: AgentManifest, origin: AgentOrigin) {
+        self.agents.retain(|entry| entry.manifest.name != manifest.name);
+        self.agents.push(CatalogEntry { manifest: Arc::new(manifest), origin });
     }
 
     /// The agent and mode of a name: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has.

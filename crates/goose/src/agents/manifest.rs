@@ -10,6 +10,8 @@ use goose_extension::ToolGroup;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::connection::AgentConnection;
+
 /// The group of all services.
 pub(super) const ALL_SERVICES: &str = "mcp";
 
@@ -42,6 +44,9 @@ pub struct AgentManifest {
     /// Instructions for the model in all modes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
+    /// The way to it, if it is an agent of another maker. Its modes say what it may use here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<AgentConnection>,
     /// Its modes; it begins in the first one.
     pub modes: Vec<AgentMode>,
 }
@@ -320,6 +325,9 @@ pub enum InvalidManifest {
         /// The group.
         group: String,
     },
+    /// An agent of another maker cannot be reached.
+    #[error("{0}")]
+    Connection(String),
     /// The temperature is not one.
     #[error("the temperature of '{0}' is not between 0 and 2")]
     Temperature(String),
@@ -334,6 +342,10 @@ impl AgentManifest {
     pub fn validate(&self) -> Result<(), InvalidManifest> {
         check_name(&self.name)?;
         check_instructions(&self.name, &self.instructions)?;
+        if let Some(connection) = &self.connection {
+            let checked = connection.as_extension(&self.name);
+            checked.map_err(|error| InvalidManifest::Connection(error.to_string()))?;
+        }
         match self.modes.len() {
             0 => return Err(InvalidManifest::NoModes),
             1..=MAX_MODES => {}

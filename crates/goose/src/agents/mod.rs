@@ -7,6 +7,7 @@ mod bound_service;
 mod builtin_mode;
 pub mod catalog;
 pub mod coding_agent;
+pub mod connection;
 pub mod extension_manager;
 pub mod goose_agent;
 pub mod manifest;

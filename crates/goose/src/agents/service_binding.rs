@@ -1,7 +1,8 @@
 //! [`ServiceBindings`]: the services that a mode is bound to when it becomes active, and those that are not there.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
+use super::manifest::AgentManifest;
 use crate::{builtins::Builtin, config::ExtensionConfig};
 
 /// A dependency of a mode that is not there. The mode works without it.
@@ -20,14 +21,16 @@ pub enum UnresolvedReason {
     SwitchedOff,
     /// This version of goose does not have it yet.
     NotAvailable,
-    /// No extension has the name.
+    /// It is a part of goose that an agent of another maker cannot use.
+    OursAlone,
+    /// Neither an extension nor an agent has the name.
     Unknown,
 }
 
 impl UnresolvedService {
     /// Returns true if the user can do something about it and has not said no.
     pub fn is_worth_telling(&self) -> bool {
-        self.reason == UnresolvedReason::Unknown
+        matches!(self.reason, UnresolvedReason::Unknown | UnresolvedReason::OursAlone)
     }
 }
 
@@ -42,9 +45,13 @@ impl fmt::Display for UnresolvedService {
                 )
             }
             UnresolvedReason::NotAvailable => write!(f, "`{name}` is not a part of this version of goose"),
+            UnresolvedReason::OursAlone => write!(
+                f,
+                "`{name}` is a part of goose, which agents of other makers cannot use; take it out of the agent"
+            ),
             UnresolvedReason::Unknown => write!(
                 f,
-                "no extension is called `{name}`; add it under 'extensions:' in config.yaml, or take it out of the agent"
+                "no extension or agent is called `{name}`; add it under 'extensions:' in config.yaml, or take it out of the agent"
             ),
         }
     }
@@ -57,6 +64,8 @@ pub struct ServiceBindings {
     pub services: Vec<ExtensionConfig>,
     /// Platform extensions, to be built for the agent.
     pub platform: Vec<Builtin>,
+    /// Other agents, each to be offered as an extension with one tool.
+    pub agents: Vec<Arc<AgentManifest>>,
     /// The dependencies that are not there.
     pub unresolved: Vec<UnresolvedService>,
 }
@@ -65,6 +74,7 @@ impl ServiceBindings {
     /// Returns true if an extension of the name is bound.
     pub fn has(&self, name: &str) -> bool {
         let is_service = self.services.iter().any(|config| config.key() == name);
-        is_service || self.platform.iter().any(|builtin| builtin.name == name)
+        let is_agent = self.agents.iter().any(|agent| agent.name == name);
+        is_service || is_agent || self.platform.iter().any(|builtin| builtin.name == name)
     }
 }

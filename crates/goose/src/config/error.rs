@@ -128,7 +128,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn extension(name: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn extension(name: &str, message: impl Into<String>) -> Self {
         Self::Extension { extension: name.to_owned(), message: message.into() }
     }
 

@@ -46,7 +46,7 @@ const MAX_CHECKS: usize = 3;
 const MAX_DEPTH: usize = 8;
 
 /// The model reads this where a person said no.
-const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
+pub(super) const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
                         ask what they would like instead, or go on without it.";
 
 /// The way from a name and arguments to a result, for the calls of one answer and the calls that they make.
@@ -103,7 +103,7 @@ pub(super) struct Call {
     /// Text for the model besides the result.
     note: Option<String>,
     /// The files that it was judged by.
-    files: Vec<JudgedPath>,
+    pub(super) files: Vec<JudgedPath>,
     /// The files that it is known to write.
     writes: Vec<PathBuf>,
 }
@@ -122,7 +122,7 @@ impl Refused {
     }
 
     /// A rule or a person said no.
-    fn denied(reason: impl std::fmt::Display) -> Self {
+    pub(super) fn denied(reason: impl std::fmt::Display) -> Self {
         Self { error: ToolError::Denied(format!("Not run: {reason}")), end: ToolEnd::Denied }
     }
 
@@ -361,10 +361,7 @@ impl CallPath {
     ) -> ToolResult<ToolOutput> {
         let events = self.events_of(&id);
         let call = async {
-            let call = match self.judge(self.check(id.clone(), name, arguments)?).await? {
-                Judged::Allowed(call) => call,
-                Judged::Ask(call, asked) => self.approve(call, asked).await?,
-            };
+            let call = self.permit(id.clone(), name, arguments).await?;
             let (name, arguments) = (call.name().to_owned(), call.arguments.as_object().clone());
             events.emit(Event::ToolStarted { id: id.id.clone(), name, arguments });
             self.run(call, cancellation.clone()).await
@@ -384,8 +381,21 @@ impl CallPath {
         }
     }
 
+    /// Everything but the dispatch: the call may run now.
+    pub(super) async fn permit(
+        &self,
+        id: CallId,
+        name: &str,
+        arguments: JsonObject,
+    ) -> Result<Call, Refused> {
+        match self.judge(self.check(id, name, arguments)?).await? {
+            Judged::Allowed(call) => Ok(call),
+            Judged::Ask(call, asked) => self.approve(call, asked).await,
+        }
+    }
+
     /// The sink for the events of a call.
-    fn events_of(&self, id: &CallId) -> EventSink {
+    pub(super) fn events_of(&self, id: &CallId) -> EventSink {
         match &id.parent {
             Some(parent) => self.events.inside(parent),
             None => self.events.clone(),
@@ -402,13 +412,13 @@ pub(super) fn as_output(error: ToolError) -> ToolOutput {
 }
 
 /// A call that runs, as its tool sees it: it takes messages, answers questions, and makes further calls.
-struct RunningCall {
-    path: Arc<CallPath>,
-    events: EventSink,
-    id: CallId,
+pub(super) struct RunningCall {
+    pub(super) path: Arc<CallPath>,
+    pub(super) events: EventSink,
+    pub(super) id: CallId,
     /// The files that the call was judged by.
     files: Arc<[JudgedPath]>,
-    cancellation: CancellationToken,
+    pub(super) cancellation: CancellationToken,
     /// The number of nested calls so far.
     nested: AtomicU64,
 }
@@ -417,6 +427,24 @@ impl RunningCall {
     fn new(path: &Arc<CallPath>, call: &Call, cancellation: CancellationToken) -> Self {
         let (path, id, files) = (Arc::clone(path), call.id.clone(), call.files.clone().into());
         Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
+    }
+
+    /// An agent of another maker that works in place of the model: its requests are nested calls.
+    pub(super) fn of_agent(path: CallPath, id: String) -> Arc<Self> {
+        let (path, id) = (Arc::new(path), CallId::top_level(id));
+        let (events, cancellation) = (path.events_of(&id), path.cancellation.clone());
+        let nested = AtomicU64::new(0);
+        Arc::new(Self { events, path, id, files: Arc::default(), cancellation, nested })
+    }
+
+    /// A place for the next nested call.
+    pub(super) fn next_id(&self) -> CallId {
+        let number = self.nested.fetch_add(1, Ordering::Relaxed) + 1;
+        CallId {
+            id: format!("{}/{number}", self.id.id),
+            parent: Some(self.id.id.clone()),
+            depth: self.id.depth + 1,
+        }
     }
 
     fn context(self: &Arc<Self>) -> CallContext {
@@ -430,7 +458,7 @@ impl RunningCall {
     }
 
     /// Reports an event, unless the call was cancelled: its reply may be over.
-    fn emit(&self, event: Event) {
+    pub(super) fn emit(&self, event: Event) {
         if !self.cancellation.is_cancelled() {
             self.events.emit(event);
         }
@@ -491,12 +519,6 @@ impl ToolCaller for RunningCall {
                 "Not run: `{name}` would be a call within a call, {MAX_DEPTH} times over."
             )));
         }
-        let number = self.nested.fetch_add(1, Ordering::Relaxed) + 1;
-        let id = CallId {
-            id: format!("{}/{number}", self.id.id),
-            parent: Some(self.id.id.clone()),
-            depth: self.id.depth + 1,
-        };
-        self.path.call_nested(id, name, arguments, self.cancellation.child_token()).await
+        self.path.call_nested(self.next_id(), name, arguments, self.cancellation.child_token()).await
     }
 }

@@ -81,9 +81,9 @@ impl ReplyTask {
         if Arc::ptr_eq(&self.core.agent(), &guest) {
             self.core.agent.replace(agent);
         } else {
-            agent.extensions.close().await;
+            agent.close().await;
         }
-        guest.extensions.close().await;
+        guest.close().await;
     }
 }
 

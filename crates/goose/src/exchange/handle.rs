@@ -91,7 +91,7 @@ impl Exchange {
         let name = agent.id();
         let earlier = self.core.agent.replace(Arc::new(agent));
         self.core.events.store_later(Step::agent_changed(name.clone(), ChosenBy::User));
-        earlier.extensions.close().await;
+        earlier.close().await;
         Ok(name)
     }
 
@@ -153,7 +153,7 @@ impl Exchange {
         self.core.tasks.tracker.close();
         self.core.tasks.tracker.wait().await;
         self.store_late_usage().await;
-        self.core.agent().extensions.close().await;
+        self.core.agent().close().await;
         self.core.events.close();
     }
 

@@ -28,6 +28,7 @@ mod core;
 mod event;
 mod event_hub;
 mod extension_prompts;
+mod external_reply;
 mod facts;
 mod final_output;
 mod guest;

@@ -118,7 +118,7 @@ impl ReplyTask {
     }
 
     /// Reports notices: from the start of the session, and about changes of the extensions since.
-    fn report_notices(&mut self) {
+    pub(super) fn report_notices(&mut self) {
         let mut found = std::mem::take(&mut self.state.notices);
         found.extend(self.core.permissions.problem());
         for notice in found {

@@ -20,6 +20,7 @@ use super::{
     core::{Core, State},
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
+    external_reply::words_of,
     final_output,
     guest::{Guest, Host},
     hand_back::HandBack,
@@ -156,6 +157,7 @@ impl ReplyTask {
     }
 
     async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
+        let words = message.as_ref().map(words_of);
         let (message, interrupted) = self.take_interrupted(message);
         let route = self.begin(message, guest).await?;
         let outcome = match (interrupted, self.given_tasks.take(), route) {
@@ -168,7 +170,10 @@ impl ReplyTask {
             self.check_result(&outcome, Checked::Tasks).await?;
             return Ok(outcome);
         }
-        let outcome = self.answer().await?;
+        let outcome = match self.core.agent().external.clone() {
+            Some(external) => self.reply_by_external(&external, words).await?,
+            None => self.answer().await?,
+        };
         self.check_result(&outcome, Checked::Reply).await?;
         Ok(outcome)
     }

@@ -92,6 +92,11 @@ impl ReplyTask {
 
     /// The way that the calls of one answer take.
     fn running_calls(&self) -> RunningCalls {
+        RunningCalls { path: Arc::new(self.call_path()), calls: JoinSet::new() }
+    }
+
+    /// The way of this reply to the agent's tools.
+    pub(super) fn call_path(&self) -> CallPath {
         let core = &self.core;
         let model: Arc<dyn Model> =
             Arc::new(SamplingModel { model: core.processor(), usage: Arc::clone(&core.usage) });
@@ -100,7 +105,7 @@ impl ReplyTask {
             .with_working_dir(&core.working_dir)
             .with_session_id(core.session.id().to_string())
             .with_exchange_view(self.state.conversation.view());
-        let path = CallPath {
+        CallPath {
             agent: core.agent.clone(),
             permissions: Arc::clone(&core.permissions),
             working_dir: core.working_dir.clone(),
@@ -112,8 +117,7 @@ impl ReplyTask {
             cancellation: self.cancellation.child_token(),
             writer: core.writer.clone(),
             has_written: Arc::clone(&self.has_written),
-        };
-        RunningCalls { path: Arc::new(path), calls: JoinSet::new() }
+        }
     }
 
     async fn check_call(

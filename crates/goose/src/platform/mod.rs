@@ -3,6 +3,7 @@
 //! Each is written with `#[tool]` like any other and built for one agent in one session; none is shared in the pool of
 //! services. Their classes are in [`builtins`](crate::builtins).
 
+mod agent_tool;
 pub mod apps;
 pub mod chatrecall;
 #[cfg(feature = "code-execution")]
@@ -17,10 +18,10 @@ use std::{path::Path, sync::Arc};
 
 use goose_extension::{Extension, Model};
 
-pub(crate) use self::apps::ProviderModel;
 #[cfg(feature = "code-execution")]
 use self::code_execution::CodeExecution;
 pub use self::todo::Todo;
+pub(crate) use self::{agent_tool::AgentTool, apps::ProviderModel};
 use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches, summon::Summon};
 pub(crate) use self::{
     standalone::standalone,

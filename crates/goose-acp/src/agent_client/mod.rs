@@ -1,0 +1,18 @@
+//! The client of the Agent Client Protocol: starts an agent as a program, gives it tasks, and answers its requests.
+//!
+//! ```text
+//! connect: program ─► initialize ─► session/new ─► ProgramAgent
+//! run:     session/prompt ──► session/update … ──► stop reason
+//!                             session/request_permission, fs/…, elicitation/create ──► AgentHost
+//! ```
+//!
+//! - `agent`: the agent and its tasks; `program`: the child process and how it ended; `rpc`: requests and answers on lines;
+//! - `requests`: what the agent asks of us; `actions`: what it wants to do, as our permissions judge it.
+
+mod actions;
+mod agent;
+mod program;
+mod requests;
+mod rpc;
+
+pub(crate) use agent::connect;

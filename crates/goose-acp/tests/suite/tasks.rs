@@ -1,0 +1,152 @@
+//! Tasks that an agent does: what it says, what it is given, and how a task is cancelled.
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use goose::{
+    exchange::{Event, Outcome},
+    permission::Mode,
+    session::Step,
+};
+use goose_extension::{ElicitAction, Elicited, Role};
+use goose_test_support::is_alive;
+use serde_json::json;
+
+use crate::support::{World, bounded, done, program, program_with, say, tell, until, until_text};
+
+#[tokio::test]
+async fn an_answer_is_streamed_stored_and_part_of_the_conversation() -> anyhow::Result<()> {
+    let world = World::new(&program(&[])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let seen = tell(&exchange, "say one two three").await?;
+    assert_eq!((seen.text().as_str(), seen.outcome()?), ("one two three", &done()));
+    let texts = seen.events.iter().filter(|event| matches!(event, Event::Text(_))).count();
+    assert!(texts >= 3, "{:?}", seen.events);
+    let messages = exchange.messages();
+    let said: Vec<(Role, String)> =
+        messages.iter().map(|message| (message.role.clone(), message.text())).collect();
+    assert_eq!(said, [(Role::User, "say one two three".into()), (Role::Assistant, "one two three".into())]);
+    assert!(world.model.asked().is_empty(), "no model was asked");
+
+    // The same process, the same conversation there.
+    assert_eq!(tell(&exchange, "say four").await?.text(), "four");
+    let steps = world.manager.store().steps(exchange.session_id()).await?;
+    let messages = steps.steps.iter().filter(|stored| matches!(stored.step, Step::Message { .. })).count();
+    assert_eq!(messages, 4);
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_an_agent_does_is_a_line_in_the_log_and_a_new_paragraph() -> anyhow::Result<()> {
+    let world = World::new(&program(&[])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let seen = tell(&exchange, "work Looking at \u{202e}the moon").await?;
+    assert_eq!(seen.text(), "First I look.\n\nThen I speak.");
+    assert_eq!(seen.logs(), ["other: Looking at \\u{202e}the moon"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn it_gets_the_folder_and_the_variables_of_its_entry_and_no_secrets() -> anyhow::Result<()> {
+    let entry = program_with(&[], "    envs: {COLOUR: blue}\n    env_keys: [OTHER_KEY]\n")?;
+    let model = goose_test_support::ModelServer::scripted([])?;
+    let secrets = [("OTHER_KEY", "sk-1"), ("FOREIGN_API_KEY", "sk-canary"), ("HARMLESS", "yes")];
+    let world = World::with(&entry, model, &secrets)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    for (name, value) in
+        [("COLOUR", "blue"), ("OTHER_KEY", "sk-1"), ("FOREIGN_API_KEY", "nothing"), ("HARMLESS", "yes")]
+    {
+        assert_eq!(tell(&exchange, &format!("env {name}")).await?.text(), value, "{name}");
+    }
+    let folder = world.folder();
+    let expected = format!("{:?} {}", folder, folder.display());
+    assert_eq!(tell(&exchange, "folder").await?.text(), expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn it_reaches_the_servers_that_it_depends_on_and_the_rest_is_reported_by_name() -> anyhow::Result<()> {
+    let config = program_with(&[], "    dependencies: [tickets, memory, nowhere]\n")?
+        + "extensions:\n  tickets: {type: stdio, cmd: /bin/tickets, args: [-v], envs: {LEVEL: high}}\n";
+    let world = World::new(&config)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let seen = tell(&exchange, "servers").await?;
+    let servers: serde_json::Value = serde_json::from_str(&seen.text())?;
+    let env = json!([{"name": "LEVEL", "value": "high"}]);
+    assert_eq!(servers, json!([{"name": "tickets", "command": "/bin/tickets", "args": ["-v"], "env": env}]));
+    let notices: Vec<&String> = seen
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Notice(text) => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert!(notices.iter().any(|notice| notice.contains("`nowhere`")), "{notices:?}");
+    assert!(notices.iter().any(|notice| notice.contains("`memory` is a part of goose")), "{notices:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn its_questions_reach_the_person() -> anyhow::Result<()> {
+    let world = World::new(&program(&[])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let answer = Elicited::new(ElicitAction::Accept).with_content(json!({"name": "Ada"}));
+    let seen = say(&exchange, "form Who are you?", answer).await?;
+    assert_eq!((seen.text().as_str(), seen.questions()), ("Ada", vec!["other".to_owned()]));
+    exchange.set_attended(false);
+    let seen = tell(&exchange, "form Who are you?").await?;
+    assert!(seen.text().contains("No user is there"), "{}", seen.text());
+    Ok(())
+}
+
+#[tokio::test]
+async fn cancelling_ends_a_task_and_the_agent_can_be_used_again() -> anyhow::Result<()> {
+    let starts = tempfile::NamedTempFile::new()?;
+    let path = starts.path().to_string_lossy().into_owned();
+    let world = World::new(&program(&["--starts", &path])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let mut reply = exchange.reply_to("wait");
+    until_text(&mut reply).await?;
+    reply.cancel();
+    let begun = Instant::now();
+    let last = bounded(async { reply.by_ref().collect::<Vec<_>>().await }).await?.pop();
+    assert_eq!(last, Some(Event::Finished(Outcome::Cancelled)));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(tell(&exchange, "say again").await?.text(), "again");
+    assert_eq!(std::fs::read_to_string(&path)?.lines().count(), 1, "one process for both");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_listen_is_ended_when_its_task_is_cancelled() -> anyhow::Result<()> {
+    let starts = tempfile::NamedTempFile::new()?;
+    let path = starts.path().to_string_lossy().into_owned();
+    let world = World::new(&program(&["--starts", &path])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let mut reply = exchange.reply_to("deaf");
+    until_text(&mut reply).await?;
+    reply.cancel();
+    let last = bounded(async { reply.by_ref().collect::<Vec<_>>().await }).await?.pop();
+    assert_eq!(last, Some(Event::Finished(Outcome::Cancelled)));
+    let started: Vec<u32> =
+        std::fs::read_to_string(&path)?.lines().filter_map(|line| line.parse().ok()).collect();
+    until("its end", || !is_alive(started[0])).await?;
+    assert_eq!(tell(&exchange, "say again").await?.text(), "again");
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_of_it_outlives_the_session() -> anyhow::Result<()> {
+    let starts = tempfile::NamedTempFile::new()?;
+    let path = starts.path().to_string_lossy().into_owned();
+    let world = World::new(&program(&["--starts", &path])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let child: u32 = tell(&exchange, "child").await?.text().parse()?;
+    let program: u32 = std::fs::read_to_string(&path)?.trim().parse()?;
+    assert!(is_alive(child) && is_alive(program));
+    exchange.close().await;
+    assert!(!is_alive(child) && !is_alive(program));
+    Ok(())
+}

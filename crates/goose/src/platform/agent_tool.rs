@@ -1,0 +1,104 @@
+//! [`AgentTool`]: another agent as an extension with one tool, for agents whose manifest depends on it.
+
+use std::sync::Arc;
+
+use goose_extension::{JsonObject, prelude::*};
+
+use crate::{
+    agent_manager::{DelegateTask, Delegation},
+    agents::manifest::AgentManifest,
+    config::MAX_TIMEOUT,
+};
+
+/// The longest task, in characters.
+const MAX_TASK: usize = 100_000;
+
+/// Another agent. A call gives it a task, which it does in a session of its own, with the tools of its own mode, under the
+/// permissions of the session that calls.
+pub(crate) struct AgentTool {
+    agent: Arc<AgentManifest>,
+    registry: ToolRegistry,
+    /// The way to delegates; none outside of a conversation.
+    delegation: Option<Arc<Delegation>>,
+}
+
+impl AgentTool {
+    pub(crate) fn new(agent: Arc<AgentManifest>, delegation: Option<Arc<Delegation>>) -> Self {
+        let modes: Vec<&str> = agent.modes.iter().map(|mode| mode.slug.as_str()).collect();
+        let modes = match modes.len() {
+            1 => String::new(),
+            _ => format!(" Modes: {}.", modes.join(", ")),
+        };
+        let about = format!(
+            "Give a task to the agent {}, which returns its answer. {}{modes}",
+            agent.name, agent.description
+        );
+        // A delegate has limits of its own.
+        let tool = Self::task_tool().map_tool(|tool| tool.with_description(about).with_timeout(MAX_TIMEOUT));
+        Self { agent, registry: ToolRegistry::new().with(tool), delegation }
+    }
+
+    /// Give a task to an agent, which returns its answer.
+    #[tool]
+    async fn task(
+        &self,
+        /// The task, with everything that is needed to do it: the agent does not see this conversation
+        #[arg(min_length = 1, max_length = MAX_TASK)]
+        task: &str,
+        /// The agent's mode; by default its first one
+        mode: Option<String>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let Some(delegation) = &self.delegation else {
+            return Err(ToolError::execution("There is no session here that could give a task to an agent."));
+        };
+        let chosen = match &mode {
+            Some(mode) => self.agent.mode(mode),
+            None => self.agent.modes.first(),
+        };
+        let chosen = chosen.cloned().ok_or_else(|| {
+            let modes: Vec<&str> = self.agent.modes.iter().map(|mode| mode.slug.as_str()).collect();
+            ToolError::execution(format!("The agent has no such mode. It has: {}.", modes.join(", ")))
+        })?;
+        let task = DelegateTask::new((Arc::clone(&self.agent), chosen), task);
+        let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
+        let _cancel = delegate.cancel_on_drop();
+        delegate.result().await
+    }
+}
+
+#[async_trait]
+impl Extension for AgentTool {
+    fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    fn description(&self) -> &str {
+        &self.agent.description
+    }
+
+    fn instructions(&self) -> &str {
+        ""
+    }
+
+    fn tools(&self) -> &[Tool] {
+        self.registry.tools()
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(HashMap::new())
+    }
+
+    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        self.registry.call_tool(self, tool_name, parameters).await
+    }
+
+    async fn call(
+        &self,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.registry.call(self, tool_name, arguments, context).await
+    }
+}

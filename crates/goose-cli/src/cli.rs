@@ -20,6 +20,7 @@ Examples:
   goose extension list                 list configured extensions
   goose extension status               start them and show their status
   goose mcp memory                     serve a built-in to other programs
+  goose mcp agents                     serve the agents to other programs
 
 Run `goose COMMAND --help` for more about a command.";
 
@@ -49,7 +50,7 @@ enum Command {
     /// Inspect extensions and call their tools
     #[command(visible_alias = "extensions", after_help = extension::args::EXAMPLES)]
     Extension(extension::args::ExtensionCommandArgs),
-    /// Serve a built-in extension as an MCP server on standard input and output
+    /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
     /// Manage local models
     #[cfg(feature = "local")]

@@ -189,7 +189,7 @@ impl Seen {
             Event::Log { content, .. } => Some(content.plain()),
             _ => None,
         });
-        logs.map(Into::into).collect()
+        logs.collect()
     }
 }
 

@@ -1,5 +1,5 @@
 //! `goose mcp NAME`: serves a built-in extension over MCP on standard input and output. Those that need a session of goose
-//! are refused with the reason.
+//! are refused with the reason. `goose mcp agents` serves the agents, as a tool for each mode.
 
 use std::{
     env,
@@ -25,7 +25,7 @@ use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    runtime,
+    choice, runtime,
     settings::{self, ConfigArgs},
     signals, stderr,
 };
@@ -33,10 +33,13 @@ use crate::{
 /// Arguments of `goose mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// Built-in extension to serve
+    /// Built-in extension to serve, or `agents` for a tool for each mode of each agent
     #[arg(value_parser = served())]
     pub(crate) name: String,
 }
+
+/// The name under which all agents are served.
+const AGENTS: &str = "agents";
 
 /// Time limit for background work at the end. A blocking read of standard input never ends by itself.
 const END_TIME: Duration = Duration::from_millis(200);
@@ -45,9 +48,12 @@ const END_TIME: Duration = Duration::from_millis(200);
 pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let folder = env::current_dir().context("the working folder does not exist; change to one that does")?;
-    let extension = extension(name, &paths, &folder)?;
-    greet_user(name);
     let runtime = runtime::new_runtime()?;
+    let extension = match name {
+        AGENTS => runtime.block_on(agents(&paths, &folder))?,
+        name => extension(name, &paths, &folder)?,
+    };
+    greet_user(name);
     let ended = runtime.block_on(serve(Serve::shared(extension)));
     runtime.shutdown_timeout(END_TIME);
     ended
@@ -57,7 +63,18 @@ pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
 fn served() -> PossibleValuesParser {
     let value =
         |builtin: builtins::Builtin| PossibleValue::new(builtin.name).hide(builtin.needs_session.is_some());
-    PossibleValuesParser::new(builtins::all().map(value))
+    PossibleValuesParser::new(builtins::all().map(value).chain([PossibleValue::new(AGENTS)]))
+}
+
+/// The agents of the folder, with the models that `goose run` would use there.
+async fn agents(paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn Extension>> {
+    let settings = settings::look_in(paths, &ConfigArgs::default(), Some(folder)).settings?;
+    let mut profile = settings.profile(None)?;
+    if profile.processor.is_none() {
+        // Without any model, the tools are listed, and a call says what is missing.
+        profile.processor = choice::choose(&settings).await.map(|choice| choice.model);
+    }
+    Ok(Arc::new(runtime::agent_manager(settings).served_agents(profile, folder)))
 }
 
 fn extension(name: &str, paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn Extension>> {

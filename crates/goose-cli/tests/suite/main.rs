@@ -21,6 +21,7 @@ mod kept;
 mod kills;
 mod list;
 mod mcp;
+mod mcp_agents;
 #[cfg(feature = "local")]
 mod models;
 mod permissions;

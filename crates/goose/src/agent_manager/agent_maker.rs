@@ -143,7 +143,15 @@ impl Binder {
         let found = self.bindings(mode)?;
         let host = self.host_extensions.iter().map(|extension| extension.name().to_owned());
         let platform = found.platform.iter().map(|builtin| builtin.name.to_owned());
-        Ok(found.services.iter().map(ExtensionConfig::key).chain(platform).chain(host).collect())
+        let agents = found.agents.iter().map(|agent| agent.name.clone());
+        Ok(found
+            .services
+            .iter()
+            .map(ExtensionConfig::key)
+            .chain(platform)
+            .chain(host)
+            .chain(agents)
+            .collect())
     }
 
     fn bindings(&self, mode: &AgentMode) -> Result<ServiceBindings, OpenError> {

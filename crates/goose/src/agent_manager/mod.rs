@@ -9,7 +9,7 @@
 //!
 //! - `acp_mcp_adapter`: agents of other makers, kept from being tried in vain by `circuit_breaker`;
 //!   `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services;
+//!   `served_agents`: our agents as tools of others; `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services;
 //!   `models`: from a profile to the models that are asked.
 
 pub mod acp_mcp_adapter;
@@ -20,6 +20,7 @@ mod delegation;
 mod host_extensions;
 mod models;
 mod options;
+mod served_agents;
 mod service_broker;
 
 use std::{
@@ -37,7 +38,6 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use thiserror::Error;
 
-pub use self::options::{OpenOptions, SessionState};
 use self::{
     acp_mcp_adapter::Connectors,
     agent_maker::{AgentMaker, Binder},
@@ -47,6 +47,10 @@ use self::{
 pub(crate) use self::{
     delegate::{DelegateEnd, DelegateTask, GraphPlace},
     delegation::{Delegation, MAX_AT_ONCE},
+};
+pub use self::{
+    options::{OpenOptions, SessionState},
+    served_agents::ServedAgents,
 };
 use crate::{
     agents::{

@@ -1,0 +1,378 @@
+//! [`ServedAgents`]: our agents as an extension with one tool for each mode, for `goose mcp agents`.
+//!
+//! A call runs a task in a normal session of its own. Its approvals and questions are put to the caller as elicitations. On MCP from
+//! 2026-07-28 on, a call that asks something ends and is made again with the answer: the session waits in between, and the call
+//! with the same tool and task goes on with it.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use goose_extension::{ElicitAction, Elicitation, Elicited, JsonObject, QuestionKind, prelude::*, visible};
+use parking_lot::Mutex;
+use tokio_util::sync::DropGuard;
+
+use super::{
+    AgentManager, OpenOptions,
+    delegate::{last_answer, result},
+};
+use crate::{
+    agents::{
+        catalog::AgentCatalog,
+        manifest::{AgentManifest, AgentMode},
+    },
+    config::{MAX_TIMEOUT, Profile},
+    exchange::{Answer, Decision, Event, EventRecord, Exchange, Outcome, Reply},
+    session::NewSession,
+};
+
+/// The longest task, in characters.
+const MAX_TASK: usize = 100_000;
+
+/// The sessions that wait for an answer of the caller at once, and the time that each waits.
+const MAX_WAITING: usize = 32;
+const WAITING_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// The characters of a call's arguments that a question shows.
+const SHOWN_CHARS: usize = 20_000;
+
+/// The characters of a task that its session is called by.
+const NAME_CHARS: usize = 60;
+
+/// The answer for a caller that cannot be asked.
+const CANNOT_ASK: &str = "the program that gave you the task cannot ask its user (it does not support elicitation), so nothing \
+                          that needs approval is run. Do what you can without it, and say what is missing.";
+
+/// The field of a question that is answered with a word.
+const DECISION: &str = "decision";
+
+/// Our agents as an extension.
+pub struct ServedAgents {
+    agents: Vec<ServedAgent>,
+    tools: Vec<Tool>,
+}
+
+/// An agent in a mode, as a tool.
+struct ServedAgent {
+    registry: ToolRegistry,
+    manifest: Arc<AgentManifest>,
+    mode: AgentMode,
+    host: Arc<Host>,
+}
+
+/// The parts that all calls share.
+struct Host {
+    manager: AgentManager,
+    profile: Profile,
+    working_dir: PathBuf,
+    waiting: Mutex<Vec<Waiting>>,
+    last_id: AtomicU64,
+}
+
+/// A session that waits for an answer of the caller.
+struct Waiting {
+    id: u64,
+    tool: String,
+    task: String,
+    run: Run,
+}
+
+/// A task at work. When it is dropped, it is cancelled.
+struct Run {
+    exchange: Exchange,
+    reply: Reply,
+    /// The question that is open.
+    question: Option<Arc<EventRecord>>,
+    /// Count of reports to the caller.
+    reports: u32,
+    _cancel: DropGuard,
+}
+
+impl AgentManager {
+    /// All agents of a folder as an extension whose calls run tasks there, with the models of a profile.
+    pub fn served_agents(&self, profile: Profile, working_dir: impl Into<PathBuf>) -> ServedAgents {
+        let working_dir = working_dir.into();
+        let catalog = AgentCatalog::load(self.settings().paths(), &working_dir);
+        let host = Arc::new(Host {
+            manager: self.clone(),
+            profile,
+            working_dir,
+            waiting: Mutex::default(),
+            last_id: AtomicU64::new(0),
+        });
+        let modes = catalog.agents.iter().flat_map(|entry| {
+            entry.manifest.modes.iter().map(|mode| (Arc::clone(&entry.manifest), mode.clone()))
+        });
+        let agents: Vec<ServedAgent> =
+            modes.map(|(manifest, mode)| ServedAgent::new(manifest, mode, Arc::clone(&host))).collect();
+        let tools = agents.iter().flat_map(|agent| agent.registry.tools().iter().cloned()).collect();
+        ServedAgents { agents, tools }
+    }
+}
+
+impl ServedAgent {
+    fn new(manifest: Arc<AgentManifest>, mode: AgentMode, host: Arc<Host>) -> Self {
+        let name = format!("{}__{}", manifest.name, mode.slug);
+        let about = [&manifest.description, &mode.description, &mode.when_to_use];
+        let about: Vec<&str> =
+            about.into_iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+        let about = format!(
+            "Gives a task to the agent {}/{} and returns its answer. {}",
+            manifest.name,
+            mode.slug,
+            about.join(" ")
+        );
+        // The limits of a task are those of its session.
+        let tool = Self::run_tool()
+            .map_tool(|tool| tool.with_name(name).with_description(about).with_timeout(MAX_TIMEOUT));
+        Self { registry: ToolRegistry::new().with(tool), manifest, mode, host }
+    }
+
+    fn tool_name(&self) -> &str {
+        self.registry.tools().first().map_or("", Tool::name)
+    }
+
+    /// Gives a task to an agent and returns its answer.
+    #[tool]
+    async fn run(
+        &self,
+        /// The task, with everything that is needed to do it: the agent sees nothing else
+        #[arg(min_length = 1, max_length = MAX_TASK)]
+        task: &str,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let run = match self.host.go_on(self.tool_name(), task) {
+            Some(run) => run,
+            None => self.begin(task, context).await?,
+        };
+        self.follow(run, task, context).await
+    }
+
+    async fn begin(&self, task: &str, context: &CallContext) -> ToolResult<Run> {
+        let failed = |error: &dyn std::fmt::Display| {
+            ToolError::execution(format!("The task could not be begun: {error}"))
+        };
+        let host = &self.host;
+        let folder = context.own_working_dir().unwrap_or(&host.working_dir);
+        let name = goose_fs::truncate_chars(task, NAME_CHARS).into_owned();
+        let new = NewSession::in_folder(folder)
+            .named(name)
+            .with_agent(format!("{}/{}", self.manifest.name, self.mode.slug));
+        let session = host.manager.store().create(new).await.map_err(|error| failed(&error))?;
+        let options = OpenOptions::new(host.profile.clone())
+            .with_agent(Arc::clone(&self.manifest), self.mode.clone())
+            .with_session(session)
+            .with_working_dir(folder);
+        let exchange = host.manager.open(options).await.map_err(|error| failed(&error))?;
+        exchange.set_attended(context.can_ask(QuestionKind::ElicitForm));
+        // The first words are never an `@agent`, which would choose another agent.
+        let reply = exchange.reply_to(format!("Your task:\n\n{task}\n"));
+        let cancel = reply.cancellation().drop_guard();
+        Ok(Run { exchange, reply, question: None, reports: 0, _cancel: cancel })
+    }
+
+    /// Follows a task to its end, or to a question that the caller answers with another call.
+    async fn follow(&self, mut run: Run, task: &str, context: &CallContext) -> ToolResult<String> {
+        loop {
+            if let Some(record) = run.question.take() {
+                let (session, who) = (run.exchange.session_id().to_string(), run.exchange.agent().id());
+                match answer(&record.event, &format!("{session}/{}", record.number), &who, context).await {
+                    Ok((id, answer)) => drop(run.exchange.answer(&id, answer)),
+                    Err(ToolError::InputRequired(text)) => {
+                        run.question = Some(record);
+                        self.host.wait(self.tool_name(), task, run)?;
+                        return Err(ToolError::InputRequired(text));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let record = run.reply.next_record().await;
+            let record = record.ok_or_else(|| ToolError::execution("The session of the task was closed."))?;
+            match &record.event {
+                Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) => run.question = Some(record),
+                Event::Finished(outcome) => return finish(&run, outcome.clone()).await,
+                event => run.report(event, context),
+            }
+        }
+    }
+}
+
+/// Ends the session of a task.
+async fn finish(run: &Run, outcome: Outcome) -> ToolResult<String> {
+    let answer = last_answer(&run.exchange);
+    run.exchange.close().await;
+    result(outcome, answer)
+}
+
+impl Run {
+    /// Tells the caller what happens, in a line.
+    fn report(&mut self, event: &Event, context: &CallContext) {
+        let line = match event {
+            Event::ToolStarted { name, .. } => name.clone(),
+            Event::Status { message, .. } if !message.is_empty() => message.clone(),
+            Event::Retrying { reason, .. } => format!("The model is asked again: {reason}"),
+            Event::Notice(text) => text.clone(),
+            _ => return,
+        };
+        self.reports += 1;
+        context.progress(f64::from(self.reports), None, visible(&line).into_owned());
+    }
+}
+
+impl Host {
+    /// The session of an earlier call with the same words that waits for an answer.
+    fn go_on(&self, tool: &str, task: &str) -> Option<Run> {
+        let mut waiting = self.waiting.lock();
+        let at = waiting.iter().position(|it| it.tool == tool && it.task == task)?;
+        Some(waiting.remove(at).run)
+    }
+
+    /// Keeps a session until its call is made again with the answer.
+    fn wait(self: &Arc<Self>, tool: &str, task: &str, run: Run) -> ToolResult<()> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed);
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= MAX_WAITING {
+            return Err(ToolError::execution(format!(
+                "{MAX_WAITING} tasks wait for answers already, which is the most. Answer them first."
+            )));
+        }
+        waiting.push(Waiting { id, tool: tool.to_owned(), task: task.to_owned(), run });
+        let host: Weak<Self> = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(WAITING_TIME).await;
+            if let Some(host) = host.upgrade() {
+                host.waiting.lock().retain(|it| it.id != id);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Puts a question of a session to the caller. Returns its id and the answer.
+async fn answer(
+    question: &Event,
+    key: &str,
+    who: &str,
+    context: &CallContext,
+) -> ToolResult<(String, Answer)> {
+    let can_ask = context.can_ask(QuestionKind::ElicitForm);
+    Ok(match question {
+        Event::Approval(approval) if !can_ask => {
+            let deny = Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) };
+            (approval.id.clone(), deny.into())
+        }
+        Event::Approval(approval) => {
+            let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+            let arguments = goose_fs::truncate_chars(&arguments, SHOWN_CHARS).into_owned();
+            let reasons = approval.reasons.join("\n");
+            let mut words = vec![("allow", "Allow".to_owned()), ("deny", "Deny".to_owned())];
+            if let Some(rule) = &approval.always {
+                words.push(("always", format!("Always allow: {rule}")));
+            }
+            let message = format!("{who} wants to call {}.\n{reasons}\n{arguments}", approval.tool);
+            let said = context.elicit(key, form(&visible(&message), &words)?).await;
+            let decision = match said.as_ref().map(word) {
+                Ok(Some("allow")) => Decision::Allow,
+                Ok(Some("always")) if approval.always.is_some() => Decision::Always,
+                Ok(_) => Decision::Deny { instead: None },
+                Err(ToolError::InputRequired(_) | ToolError::Cancelled(_)) => {
+                    said.map(|_| Decision::Allow)?
+                }
+                Err(_) => Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) },
+            };
+            (approval.id.clone(), decision.into())
+        }
+        Event::Consent(request) => {
+            let prompt = goose_fs::truncate_chars(&request.prompt, SHOWN_CHARS).into_owned();
+            let message = format!("{} wants to use the model of {who} with:\n{prompt}", request.extension);
+            let words = [("allow", "Allow".to_owned()), ("deny", "Deny".to_owned())];
+            let is_allowed = can_ask
+                && word(&context.elicit(key, form(&visible(&message), &words)?).await?) == Some("allow");
+            (request.id.clone(), Answer::Consent(is_allowed))
+        }
+        Event::Elicitation(request) => {
+            let said = match can_ask {
+                true => context.elicit(key, (*request.question).clone()).await?,
+                false => Elicited::new(ElicitAction::Decline),
+            };
+            (request.id.clone(), said.into())
+        }
+        _ => return Err(ToolError::execution("The session asked something unknown.")),
+    })
+}
+
+/// A form with one choice among words.
+fn form(message: &str, words: &[(&str, String)]) -> ToolResult<Elicitation> {
+    let choices: Vec<Value> =
+        words.iter().map(|(word, title)| json!({"const": word, "title": title})).collect();
+    let schema = json!({
+        "type": "object",
+        "properties": {DECISION: {"type": "string", "oneOf": choices}},
+        "required": [DECISION],
+    });
+    let requested_schema = serde_json::from_value(schema)
+        .map_err(|error| ToolError::execution(format!("The question cannot be shown as a form: {error}")))?;
+    Ok(Elicitation::FormElicitationParams { meta: None, message: message.to_owned(), requested_schema })
+}
+
+/// The word that was chosen.
+fn word(said: &Elicited) -> Option<&str> {
+    let content = said.content.as_ref().filter(|_| said.action == ElicitAction::Accept);
+    content.and_then(|content| content.get(DECISION)).and_then(Value::as_str)
+}
+
+#[async_trait]
+impl Extension for ServedAgents {
+    fn name(&self) -> &str {
+        "agents"
+    }
+
+    fn description(&self) -> &str {
+        "goose's agents: one tool for each mode, which does a task and returns the answer"
+    }
+
+    fn instructions(&self) -> &str {
+        "Each tool gives a task to an agent, which works by itself with tools of its own and may take minutes. Say everything \
+         that it needs to know: it sees nothing of this conversation."
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        let waiting = self.agents.first().map_or(0, |agent| agent.host.waiting.lock().len());
+        Ok(hashmap! { "tools" => json!(self.tools.len()), "waiting_for_answers" => json!(waiting) })
+    }
+
+    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        let agent = self.agent(tool_name)?;
+        agent.registry.call_tool(agent, tool_name, parameters).await
+    }
+
+    async fn call(
+        &self,
+        tool_name: &str,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        let agent = self.agent(tool_name)?;
+        agent.registry.call(agent, tool_name, arguments, context).await
+    }
+}
+
+impl ServedAgents {
+    fn agent(&self, tool_name: &str) -> ToolResult<&ServedAgent> {
+        let found = self.agents.iter().find(|agent| agent.tool_name() == tool_name);
+        found.ok_or_else(|| {
+            ToolError::NotFound(format!(
+                "There is no agent `{tool_name}`. List the tools to see those that there are."
+            ))
+        })
+    }
+}

@@ -22,8 +22,8 @@ serve NAME="memory":
     cargo run -p goose-mcp --example mcp -- {{NAME}}
 
 # Real peers: the official conformance suite and Inspector
-interop:
-    scripts/interop
+interop *ARGS:
+    scripts/interop {{ARGS}}
 
 # What a call costs, against rmcp's own macros; then what services and their manager cost
 bench *ARGS:

@@ -223,6 +223,9 @@ fn show(
         (false, false) => {
             let name = out.paint(NAME, escape::line(&manifest.name));
             out.line(format_args!("{name}  {}", escape::line(&manifest.description)))?;
+            if let Some(connection) = &manifest.connection {
+                out.line(format_args!("  reached   {}", escape::line(&connection.shown_target())))?;
+            }
             for shown in manifest.modes.iter().filter(|it| mode.is_none_or(|mode| mode.slug == it.slug)) {
                 show_mode(&mut out, shown)?;
             }

@@ -19,11 +19,14 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::manifest::{AgentManifest, AgentMode, Dependency, GroupAccess};
-use crate::config::{ConfigError, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, Values, read_yaml};
+use crate::config::{
+    ConfigError, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, Values, read_yaml, shown_address,
+    shown_arguments, shown_header, shown_value,
+};
 
 /// The mode of an agent that has only one.
 pub(super) const ONLY_MODE: &str = "main";
@@ -41,7 +44,7 @@ pub enum ConnectionKind {
     AcpHttp,
 }
 
-/// The way to an agent of another maker.
+/// The way to an agent of another maker. It is written without what looks like a secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConnection {
@@ -52,22 +55,22 @@ pub struct AgentConnection {
     #[serde(default, alias = "cmd", skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Its arguments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, serialize_with = "shown_args", skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// The folder that it starts in; by default the session's. Its sessions are in the session's folder in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The address of the server.
-    #[serde(default, alias = "uri", skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "uri", serialize_with = "shown_url", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The agent's name on the server; by default the name here, or the only agent that the server has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Headers of every request; `$VAR` and `${VAR}` are replaced.
-    #[serde(default, skip_serializing_if = "no_values")]
+    #[serde(default, serialize_with = "shown_headers", skip_serializing_if = "no_values")]
     pub headers: Values,
     /// Environment variables, literally.
-    #[serde(default, skip_serializing_if = "no_values")]
+    #[serde(default, serialize_with = "shown_envs", skip_serializing_if = "no_values")]
     pub envs: Values,
     /// Environment variables whose values are secrets, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,6 +82,22 @@ pub struct AgentConnection {
 
 fn no_values(values: &Values) -> bool {
     values.is_empty()
+}
+
+fn shown_args<S: Serializer>(args: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(shown_arguments(&args.iter().collect::<Vec<_>>()))
+}
+
+fn shown_url<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_deref().map(shown_address).serialize(serializer)
+}
+
+fn shown_headers<S: Serializer>(headers: &Values, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(headers.iter().map(|(name, value)| (name, shown_header(name, value))))
+}
+
+fn shown_envs<S: Serializer>(envs: &Values, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(envs.iter().map(|(name, value)| (name, shown_value(name, value))))
 }
 
 impl AgentConnection {
@@ -260,5 +279,22 @@ pub(super) fn only_mode(
         tool_groups,
         dependencies,
         ..AgentMode::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_shown_without_secrets() -> Result<(), serde_json::Error> {
+        let connection: AgentConnection = serde_json::from_value(serde_json::json!({
+            "type": "acp_http", "uri": "http://user:canary@localhost:8000/a",
+            "headers": {"Authorization": "Bearer canary"}, "envs": {"SOME_TOKEN": "canary", "COLOUR": "blue"},
+        }))?;
+        let shown = serde_json::to_string(&connection)?;
+        assert!(!shown.contains("canary") && shown.contains("blue"), "{shown}");
+        assert!(!connection.shown_target().contains("canary"));
+        Ok(())
     }
 }

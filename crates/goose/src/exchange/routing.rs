@@ -154,7 +154,7 @@ impl ReplyTask {
             self.core.events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
         }
         // Services that nothing else uses take a while to end.
-        self.core.tasks.tracker.spawn(async move { left.extensions.close().await });
+        self.core.tasks.tracker.spawn(async move { left.close().await });
         Ok(is_switched)
     }
 

@@ -5,6 +5,8 @@ use std::sync::{Arc, Weak};
 
 use anyhow::ensure;
 use goose::{
+    agent_manager::OpenOptions,
+    agents::catalog::AgentCatalog,
     exchange::{Approval, Decision, Event},
     permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
     platform::code_execution::CodeExecution,
@@ -90,7 +92,10 @@ async fn stage(mode: Mode, turns: Vec<Turn>) -> anyhow::Result<Stage> {
 async fn stage_with(mode: Mode, rules: Vec<Rule>, turns: Vec<Turn>) -> anyhow::Result<Stage> {
     let permissions = Permissions::new(PermissionOptions::new(mode).with_rules(rules));
     let model = ModelServer::scripted(turns)?;
-    let stage = Stage::with(Wire::Chat, model, |options| options.with_permissions(permissions)).await?;
+    // The request would be routed to an agent by its words.
+    let (manifest, mode) = AgentCatalog::default_agent();
+    let change = |options: OpenOptions| options.with_permissions(permissions).with_agent(manifest, mode);
+    let stage = Stage::with(Wire::Chat, model, change).await?;
     let extensions = stage.exchange.extensions();
     extensions.add_extension(Arc::new(Desk))?;
     let manager: Weak<_> = Arc::downgrade(&extensions);

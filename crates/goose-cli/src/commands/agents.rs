@@ -93,6 +93,7 @@ pub(crate) enum AgentsCommand {
     /// Show which agent a request would go to; runs nothing
     Route {
         /// The request
+        #[arg(allow_hyphen_values = true)]
         text: String,
         #[command(flatten)]
         form: JsonArgs,

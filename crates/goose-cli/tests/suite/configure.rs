@@ -206,7 +206,7 @@ fn without_a_terminal_nobody_is_asked() -> anyhow::Result<()> {
     let home = Home::new()?;
     let run = home.run(&["configure"])?;
     assert_eq!(run.code, Some(1));
-    ensure!(run.stderr.contains("by flags"), "{}", run.stderr);
+    ensure!(run.stderr.contains("Use flags"), "{}", run.stderr);
     Ok(())
 }
 

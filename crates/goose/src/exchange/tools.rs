@@ -47,7 +47,7 @@ enum Checked {
 /// A call that can be made.
 enum Passed {
     /// It goes on to the permissions.
-    Call(Call),
+    Call(Box<Call>),
     /// The loop itself has answered it.
     Answered(&'static str),
 }
@@ -128,7 +128,7 @@ impl ReplyTask {
     ) -> StepResult<Checked> {
         let ToolCall { id, name, arguments, .. } = call;
         let judged = match self.passes(answer, CallId::top_level(id.clone()), &name, arguments, path) {
-            Ok(Passed::Call(call)) => path.judge(call).await,
+            Ok(Passed::Call(call)) => path.judge(*call).await,
             Ok(Passed::Answered(text)) => {
                 let output = ToolOutput::text(text);
                 return Ok(Checked::Finished { id, name, output, end: ToolEnd::Ran });
@@ -178,7 +178,7 @@ impl ReplyTask {
         // Before the arguments are read: the error for them describes the tool.
         let resolved = path.resolve(name)?;
         let arguments = well_formed(answer, &resolved.handle.tool, arguments).map_err(Refused::rejected)?;
-        Call::check(id, resolved, arguments).map(Passed::Call)
+        Call::check(id, resolved, arguments).map(|call| Passed::Call(Box::new(call)))
     }
 
     fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {

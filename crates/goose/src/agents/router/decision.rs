@@ -65,13 +65,13 @@ fn among(abilities: &[Ability; COUNT], words: &[Word], scores: &Scores) -> Decis
     let specialist =
         (1..COUNT).filter(is_open).max_by(|one, two| probability(*one).total_cmp(&probability(*two)));
     let (label, strongest) = specialist.map_or((DEFAULT, 0.0), |at| (at, probability(at)));
-    // What speaks for modes that are absent or cannot do it speaks for the default agent.
+    // What points to modes that are absent or cannot do it points to the default agent.
     let closed: f32 = (1..COUNT).filter(|at| !is_open(at)).map(probability).sum();
     let of_default = probability(DEFAULT) + closed;
     let (agent, mode) = LABELS[label];
     let named = quoted(&scores.words_for(label, words, MAX_REASON_WORDS));
     if strongest > of_default && strongest >= SURE {
-        let reason = format!("{named} speaks for {agent}/{mode}");
+        let reason = format!("words that point to {agent}/{mode}: {named}");
         return Decision {
             label,
             confidence: strongest,
@@ -82,11 +82,11 @@ fn among(abilities: &[Ability; COUNT], words: &[Word], scores: &Scores) -> Decis
     }
     let for_default = scores.words_for(DEFAULT, words, MAX_REASON_WORDS);
     let reason = if strongest > of_default {
-        format!("{named} speaks for {agent}/{mode}, but not clearly")
+        format!("words that point to {agent}/{mode}, but not clearly: {named}")
     } else if for_default.is_empty() {
-        "nothing speaks for another agent".to_owned()
+        "nothing points to another agent".to_owned()
     } else {
-        format!("{} speaks for the default agent", quoted(&for_default))
+        format!("words that point to the default agent: {}", quoted(&for_default))
     };
     Decision { strongest, probabilities: scores.probabilities, ..default(of_default, reason) }
 }

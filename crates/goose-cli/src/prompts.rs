@@ -24,7 +24,7 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 /// The place where the user answers.
 #[async_trait]
 pub(crate) trait Keyboard: Send + Sync {
-    /// Waits for it. Nobody else asks before the conversation is dropped.
+    /// Waits for it. Nothing else asks before the conversation is dropped.
     async fn turn(&self) -> Box<dyn Dialogue>;
 }
 
@@ -78,13 +78,13 @@ impl Dialogue for AtTerminal {
     }
 }
 
-/// Reads a line in a thread of its own, which nobody waits for when the call ends in the meantime.
+/// Reads a line in a thread of its own, which nothing waits for if the call ends in the meantime.
 async fn read_line() -> Option<String> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line);
-        // Nobody may wait any more.
+        // The one who asked may have stopped waiting.
         let _ = sender.send(read.ok().filter(|read| *read > 0).map(|_| line));
     });
     receiver.await.ok().flatten()

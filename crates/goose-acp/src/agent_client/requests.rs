@@ -61,7 +61,7 @@ impl CurrentTask {
     }
 
     /// The task, if a message is about it.
-    fn of(&self, params: &Value) -> Option<Arc<Task>> {
+    fn find(&self, params: &Value) -> Option<Arc<Task>> {
         let session = params.get("sessionId").and_then(Value::as_str);
         self.0.lock().clone().filter(|task| session == Some(task.session.as_str()))
     }
@@ -70,7 +70,7 @@ impl CurrentTask {
 #[async_trait]
 impl Incoming for CurrentTask {
     async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
-        let Some(task) = self.of(&params) else {
+        let Some(task) = self.find(&params) else {
             return Err(invalid("there is no task in this session now"));
         };
         match method {
@@ -84,7 +84,7 @@ impl Incoming for CurrentTask {
 
     fn notification(&self, method: &str, params: Value) {
         if method == "session/update"
-            && let Some(task) = self.of(&params)
+            && let Some(task) = self.find(&params)
             && let Some(update) = params.get("update")
         {
             task.update(update);

@@ -1,4 +1,4 @@
-//! What a server reports of a run, as the host of the task takes it.
+//! The reports of a server about a run, as the host of the task takes them.
 
 use goose::agent_manager::acp_mcp_adapter::{AgentEnd, AgentError, AgentHost};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What an agent wants from this machine is judged like a call of our own: denied, asked and allowed alike.
+//! Each request of an agent to this machine is judged like a call of our own: denied, asked and allowed alike.
 
 use goose::{exchange::Decision, permission::Mode};
 use goose_extension::JsonObject;

@@ -1,4 +1,4 @@
-//! Whether a task was done, by looking.
+//! Checks if a task was done.
 
 use std::{collections::BTreeSet, fs, process::Command};
 
@@ -10,10 +10,10 @@ use crate::{
     task::{After, Prints, Task},
 };
 
-/// How much of what is there instead is shown, in characters.
+/// The most characters of the wrong content that are shown.
 const SHOWN_CHARS: usize = 160;
 
-/// What is not as it should be.
+/// Returns the differences from the wanted result.
 pub(crate) fn problems(task: &Task, done: &Done) -> Vec<String> {
     let mut problems: Vec<String> =
         task.answer.iter().filter_map(|wanted| unsaid(wanted, &done.answer)).collect();

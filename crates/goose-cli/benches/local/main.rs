@@ -1,4 +1,4 @@
-//! What the small model inside goose can do: `cargo bench -p goose-cli --bench local -- --model FILE.gguf`, or
+//! Measures the abilities of the small model inside goose: `cargo bench -p goose-cli --bench local -- --model FILE.gguf`, or
 //! `just eval-local`. Each task of `tasks.yaml` gets a new folder; `goose run` does it as a person would start it, at
 //! temperature 0, with nobody to ask; code looks at what came of it. It prints the results by kind, and exits with 1 where
 //! fewer than five of six tasks are done, or one with `unchanged` or `facts` is not.
@@ -25,7 +25,7 @@ use anyhow::Context as _;
 
 use self::{report::Report, task::Task};
 
-/// What the command line says.
+/// The options of the command line.
 struct Wanted {
     model: Option<String>,
     only: Option<String>,

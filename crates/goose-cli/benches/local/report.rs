@@ -11,7 +11,7 @@ use crate::{run::Done, task::Task};
 /// Five of six.
 const LEAST: (usize, usize) = (5, 6);
 
-/// How much of a step is shown, in characters.
+/// The most characters of a step that are shown.
 const STEP_CHARS: usize = 400;
 
 #[derive(Default)]

@@ -16,10 +16,10 @@ use crate::{
     task::Task,
 };
 
-/// How often the model may be asked for one task.
+/// The most requests to the model for one task.
 const MAX_TURNS: &str = "12";
 
-/// What came of a task.
+/// The result of a task.
 pub(crate) struct Done {
     /// The folder as it is now.
     pub(crate) folder: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Done {
     pub(crate) answer: String,
     /// Standard error of the program.
     pub(crate) errors: String,
-    /// What it did, line by line.
+    /// Its steps, one in each line.
     pub(crate) steps: Vec<String>,
     pub(crate) took: Duration,
     _scratch: TempDir,
@@ -83,7 +83,7 @@ fn answer(events: &[Value]) -> String {
     parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// What is worth seeing of an event.
+/// The part of an event that is worth seeing.
 fn step(event: &Value) -> Option<String> {
     match event["type"].as_str()? {
         "message" => Some(format!("{} {}", event["message"]["role"], event["message"]["content"])),

@@ -1,4 +1,4 @@
-//! What is asked, and how one sees that it was done.
+//! A task: the request, and the checks of its result.
 
 use std::{
     collections::BTreeMap,
@@ -17,14 +17,14 @@ const TASKS: &str = include_str!("tasks.yaml");
 pub(crate) struct Task {
     pub(crate) name: String,
     pub(crate) kind: String,
-    /// Whether nobody looks at it while the prompt is made.
+    /// Set if it is kept apart while the prompt is made.
     #[serde(default)]
     pub(crate) held: bool,
     /// The folder as it is found.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) ask: String,
-    /// What the answer must have; `a|b` means one of them.
+    /// The texts that the answer must have; `a|b` means one of them.
     #[serde(default)]
     pub(crate) answer: Vec<String>,
     /// Texts that the answer must not have.
@@ -33,7 +33,7 @@ pub(crate) struct Task {
     /// The files as they must be afterwards.
     #[serde(default)]
     pub(crate) after: BTreeMap<String, After>,
-    /// What commands must print afterwards.
+    /// The output that commands must have afterwards.
     #[serde(default)]
     pub(crate) prints: Vec<Prints>,
     /// The folder must be as it was, and there must be an answer.
@@ -43,7 +43,7 @@ pub(crate) struct Task {
     pub(crate) facts: Option<String>,
 }
 
-/// How a file must be.
+/// The wanted state of a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct After {

@@ -1,4 +1,4 @@
-//! What goose itself costs when the model takes no time: `cargo bench -p goose-cli --bench overhead`, or
+//! Measures the cost of goose itself when the model takes no time: `cargo bench -p goose-cli --bench overhead`, or
 //! `just bench-overhead`. It prints each figure with its bar and exits with 1 where a bar is missed.
 //!
 //! A scripted model server on loopback answers at once: twenty times with a call of the shell tool (`echo hi 7`), then

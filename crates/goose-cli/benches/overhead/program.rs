@@ -148,7 +148,7 @@ pub(crate) fn shell(asked: &Asked) -> Option<&str> {
         .find_map(|known| names.iter().copied().find(|name| *name == known))
 }
 
-/// What the command is called: codex, which alone is asked over Responses, has a name of its own for it.
+/// The name of the command: codex, which alone is asked over Responses, has a name of its own for it.
 fn argument(wire: Wire) -> &'static str {
     if wire == Wire::Responses { "cmd" } else { "command" }
 }

@@ -11,9 +11,9 @@ use crate::{
     report::{Report, Unit, median},
 };
 
-/// How often the shell is called in a run.
+/// The calls of the shell in a run.
 const CALLS: usize = 20;
-/// How many rounds memory is watched in.
+/// The rounds in which memory is watched.
 const MEMORY_ROUNDS: usize = 3;
 
 /// The results of one program.

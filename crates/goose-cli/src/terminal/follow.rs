@@ -49,7 +49,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) signals: &'a mut Signals,
     /// The user's keyboard; `None` if no user can be asked.
     pub(crate) input: Option<&'a Arc<Input>>,
-    /// Whether the user is asked about plans, and which tasks to cancel.
+    /// Set if the user is asked about plans, and which tasks to cancel.
     pub(crate) asks_about_tasks: bool,
 }
 

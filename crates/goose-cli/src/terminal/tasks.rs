@@ -102,7 +102,7 @@ impl TaskList {
         running.take(MAX_LIVE).map(|(activity, _)| activity.line(now, width)).collect()
     }
 
-    /// Whether a task runs.
+    /// Returns true if a task runs.
     pub(crate) fn is_running(&self) -> bool {
         self.tasks.iter().any(|task| task.running.is_some())
     }

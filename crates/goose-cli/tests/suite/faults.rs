@@ -194,7 +194,7 @@ fn the_service_says_when_to_come_back() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows 25 and 32: what waiting does not mend is said once, with what to do, and not tried again.
+/// Rows 25 and 32: what waiting does not fix is said once, with what to do, and not tried again.
 #[test]
 fn what_waiting_does_not_mend_is_said_once() -> anyhow::Result<()> {
     let home = Home::new()?;

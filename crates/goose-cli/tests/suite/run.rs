@@ -378,7 +378,7 @@ fn a_session_takes_lines_from_a_file() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What goose knows is said beside what the model says, and is a field for programs.
+/// The facts that goose knows are said beside the words of the model, and are a field for programs.
 #[test]
 fn a_failed_command_is_told_after_the_answer() -> anyhow::Result<()> {
     let turns = || {

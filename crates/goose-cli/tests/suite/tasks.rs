@@ -16,7 +16,7 @@ use crate::{
     talk::{at_terminal, prompted},
 };
 
-/// How long something may take on a busy machine.
+/// The time that something may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A request of two parts for different modes.

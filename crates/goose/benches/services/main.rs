@@ -1,4 +1,4 @@
-//! What the service pool and an agent's extension manager cost. `cargo bench -p goose` prints each figure with its bar
+//! Measures the cost of the service pool and of an agent's extension manager. `cargo bench -p goose` prints each figure with its bar
 //! and exits with 1 where a bar is missed.
 //!
 //! - `memory`: bytes on the heap for each service that is part of this process, was started and waits: 1,000 of them in

@@ -1,4 +1,4 @@
-//! What the session store costs. `cargo bench -p goose --bench store` prints each figure with its bar and exits with 1
+//! Measures the cost of the session store. `cargo bench -p goose --bench store` prints each figure with its bar and exits with 1
 //! where a bar is missed.
 //!
 //! - `append`: one step of 400 bytes, committed, against the floor: a bare `INSERT` of the same bytes through sqlx into a

@@ -157,7 +157,7 @@ pub(super) enum Begun {
 }
 
 impl Begun {
-    pub(super) fn of(session: &SessionState) -> Self {
+    pub(super) fn from_session(session: &SessionState) -> Self {
         let mut steps = session.steps.iter().rev().map(|stored| &stored.step);
         if !session.steps.iter().any(|stored| matches!(stored.step, Step::Message { .. })) {
             return Self::NotYet;

@@ -132,7 +132,7 @@ impl Delegation {
     ///
     /// # Errors
     ///
-    /// Where it cannot be started; the text says why.
+    /// Fails if it cannot be started; the text says why.
     pub(crate) async fn start(self: &Arc<Self>, task: DelegateTask, call: &str) -> ToolResult<Delegate> {
         Ok(self.launch(self.prepare(task, call).await?))
     }
@@ -141,7 +141,7 @@ impl Delegation {
     ///
     /// # Errors
     ///
-    /// Where it cannot be started; the text says why.
+    /// Fails if it cannot be started; the text says why.
     pub(crate) async fn prepare(&self, task: DelegateTask, call: &str) -> ToolResult<Work> {
         if !self.may_delegate() {
             return Err(ToolError::Denied(format!(
@@ -154,7 +154,7 @@ impl Delegation {
             id: session.session.id().clone(),
             place,
             prompt: task.prompt.clone(),
-            begun: Begun::of(&session),
+            begun: Begun::from_session(&session),
             shown: match &task.graph {
                 Some(graph) => Shown::Task(graph.task.clone()),
                 None => Shown::Call(call.to_owned()),
@@ -184,7 +184,7 @@ impl Delegation {
     ///
     /// # Errors
     ///
-    /// Where the model of delegates cannot be used; the text says why.
+    /// Fails if the model of delegates cannot be used; the text says why.
     pub(crate) fn context_limit(&self) -> ToolResult<u64> {
         let limit = self.models_of(None, None)?.0.model().context_limit;
         Ok(self.profile.context_limit.map_or(limit, |wanted| wanted.min(limit)))

@@ -104,15 +104,15 @@ impl AgentConnection {
     /// A program.
     pub fn program(command: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self { command: Some(command.into()), args, ..Self::of(ConnectionKind::Acp) }
+        Self { command: Some(command.into()), args, ..Self::empty(ConnectionKind::Acp) }
     }
 
     /// A server.
     pub fn server(url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), ..Self::of(ConnectionKind::AcpHttp) }
+        Self { url: Some(url.into()), ..Self::empty(ConnectionKind::AcpHttp) }
     }
 
-    fn of(kind: ConnectionKind) -> Self {
+    fn empty(kind: ConnectionKind) -> Self {
         Self {
             kind,
             command: None,

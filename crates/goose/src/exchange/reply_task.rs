@@ -6,7 +6,7 @@
 //!             └──────────────────────────────────────────────────────┘
 //! ```
 //!
-//! What happens is stored first, then it counts, then it is reported. A reply that ends anywhere leaves a valid history.
+//! Each change is stored first, then it counts, then it is reported. A reply that ends anywhere leaves a valid history.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -95,7 +95,7 @@ pub(super) enum Abort {
 /// The result of a step.
 pub(super) type StepResult<T> = Result<T, Abort>;
 
-/// What comes after an answer and its tools.
+/// The step after an answer and its tools.
 enum Next {
     Ask,
     End(Outcome),
@@ -419,7 +419,7 @@ fn empty() -> Abort {
     Abort::failed("The message is empty.", "Say what is to be done.".to_owned())
 }
 
-/// Whether a message contains more than reasoning.
+/// Returns true if a message contains more than reasoning.
 fn says_something(message: &Message) -> bool {
     message.content.iter().any(|part| !matches!(part, MessageContent::Reasoning(_)))
 }

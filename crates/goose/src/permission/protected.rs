@@ -32,7 +32,7 @@ static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::load(|text| !text.sta
 /// The built-in list.
 #[derive(Debug)]
 pub(super) struct Protected {
-    /// What depends on where goose's folders and the home are.
+    /// The part that depends on the places of goose's folders and the home.
     here: List,
     /// goose's own folders.
     own: Vec<PathBuf>,

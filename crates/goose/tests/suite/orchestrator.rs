@@ -252,7 +252,7 @@ fn hand_back(reason: &str) -> Turn {
     Turn::call("hand_back", json!({"reason": reason}))
 }
 
-/// What was routed and handed back, in order.
+/// The routes and hand-backs, in order.
 fn hand_backs(events: &[Event]) -> Vec<String> {
     let lines = events.iter().filter_map(|event| match event {
         Event::Routed { agent, mode, .. } => Some(format!("to {agent}/{mode}")),

@@ -61,7 +61,7 @@ impl<'a> Weights<'a> {
         Self { bias, records }
     }
 
-    fn of(&self, hash: u32) -> Option<&'a [u8]> {
+    fn weights_for(&self, hash: u32) -> Option<&'a [u8]> {
         let (mut low, mut high) = (0, self.records.len() / RECORD);
         while low < high {
             let middle = low.midpoint(high);
@@ -78,7 +78,7 @@ impl<'a> Weights<'a> {
 
     /// Returns true if a training example has the word.
     pub(crate) fn knows(&self, word: &Word) -> bool {
-        self.of(super::features::word_hash(&word.stem)).is_some()
+        self.weights_for(super::features::word_hash(&word.stem)).is_some()
     }
 
     /// The probability of each label.
@@ -89,7 +89,7 @@ impl<'a> Weights<'a> {
         let scale = scale(&features);
         add(&mut logits, self.bias, 1.0);
         for feature in &features {
-            let Some(weights) = self.of(feature.hash) else { continue };
+            let Some(weights) = self.weights_for(feature.hash) else { continue };
             add(&mut logits, weights, scale * feature.value);
             if let Some(word) = feature.word.and_then(|word| by_word.get_mut(word)) {
                 add(word, weights, scale * feature.value);

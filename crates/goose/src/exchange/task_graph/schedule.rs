@@ -40,7 +40,7 @@ struct Running {
     used_up: CancellationToken,
 }
 
-/// What happens next.
+/// The next thing that happens.
 enum Next {
     Cancelled,
     UsedUp,

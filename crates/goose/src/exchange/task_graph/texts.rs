@@ -1,4 +1,4 @@
-//! What models are told: the prompt of a task, the results that are joined, and the answer where no model joins them.
+//! The texts that models are given: the prompt of a task, the results that are joined, and the answer where no model joins them.
 
 use std::fmt::Write as _;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     run::goose,
     support::{Home, Run},
-    talk::{at_terminal, prompted},
+    talk::{at_terminal, prompted, say},
 };
 
 #[test]
@@ -149,6 +149,23 @@ fn a_session_switches_agents() -> anyhow::Result<()> {
     let has_shell = |asked: &Value| asked.to_string().contains("developer__shell");
     let asked = server.asked();
     ensure!(!has_shell(&asked[0].body["tools"]) && has_shell(&asked[1].body["tools"]));
+    Ok(())
+}
+
+#[test]
+fn an_extension_that_is_added_belongs_to_the_session() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted(["First answer.", "Second answer.", "Third answer."].map(Turn::text))?;
+    let terminal = at_terminal(&home, &server, "auto", &["session", "--agent", "security"])?;
+    say(&terminal, "/builtin tutorial", "Added tutorial. coding-agent/security cannot use it; these can:")?;
+    say(&terminal, "/builtin tutorial", "There are two extensions named `tutorial`.")?;
+    say(&terminal, "Look", "First answer.")?;
+    say(&terminal, "@backend Fix", "Second answer.")?;
+    say(&terminal, "/agent assistant", "Switched to goose-agent/assistant.")?;
+    say(&terminal, "Go on", "Third answer.")?;
+    let asked = server.asked();
+    let has_tutorial = asked.iter().map(|asked| asked.body["tools"].to_string().contains("tutorial__"));
+    assert_eq!(has_tutorial.collect::<Vec<_>>(), [false, true, true]);
     Ok(())
 }
 

@@ -13,24 +13,29 @@ use super::{
     delegation::Delegation,
     host_extensions::{HostExtension, add_host_extensions, without_host},
     service_broker::ServiceBroker,
+    session_extensions::SessionExtensions,
 };
 use crate::{
     agents::{
         agent::{Agent, AgentSource},
         catalog::AgentCatalog,
-        extension_manager::ExtensionManager,
+        extension_manager::{ExtensionManager, ManagerError},
         manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
+    builtins::Builtin,
     config::{ExtensionConfig, Profile, Settings},
     permission::Permissions,
     platform::{self, AgentTool, PlatformContext},
     session::Session,
 };
 
+/// The most modes that a text about an extension names.
+const MAX_NAMED: usize = 12;
+
 /// The parts that all agents of a conversation share.
 pub(super) struct AgentMaker {
-    pub(super) binder: Binder,
+    pub(super) binder: Arc<Binder>,
     pub(super) instructions: Vec<String>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) notifier: Arc<dyn Notifier>,
@@ -42,12 +47,15 @@ pub(super) struct AgentMaker {
     pub(super) delegation: Option<Arc<Delegation>>,
 }
 
-/// The part of them that needs no session: it finds and binds the services of a mode.
-pub(super) struct Binder {
+/// The part of them that its delegates have too: it finds and binds the services of a mode.
+#[derive(Clone)]
+pub(crate) struct Binder {
     pub(super) manager: AgentManager,
     pub(super) profile: Profile,
     pub(super) extensions: Vec<ExtensionConfig>,
     pub(super) host_extensions: Vec<HostExtension>,
+    /// Extensions that are enabled and disabled while the session is open.
+    pub(super) switched: Arc<SessionExtensions>,
     pub(super) working_dir: PathBuf,
     /// The only extensions that its agents may have, if that is said.
     pub(super) only: Option<Vec<String>>,
@@ -81,25 +89,12 @@ impl AgentMaker {
     ) -> Result<Agent, OpenError> {
         let Bound { extensions, external, bindings: ServiceBindings { platform, unresolved, agents, .. } } =
             bound;
-        let Binder { manager, profile, host_extensions, .. } = &self.binder;
+        let Binder { profile, host_extensions, .. } = &*self.binder;
         let extensions = Arc::new(extensions);
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
         add_host_extensions(&extensions, profile, host_extensions, notifier, view).await?;
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
-        let context = PlatformContext {
-            session: &self.session,
-            store: manager.store(),
-            settings: manager.settings(),
-            working_dir: &self.binder.working_dir,
-            toolset: &agent.toolset,
-            model: &self.model,
-            delegation: self.delegation.as_ref(),
-        };
-        for builtin in platform {
-            if let Some(extension) = platform::build(builtin.name, &context) {
-                extensions.add_extension(extension)?;
-            }
-        }
+        self.add_platform(&agent, platform)?;
         for agent in agents {
             extensions.add_extension(Arc::new(AgentTool::new(agent, self.delegation.clone())))?;
         }
@@ -114,11 +109,118 @@ impl AgentMaker {
         };
         agent.unresolved = unresolved;
         agent.external = external;
+        self.remove_disabled(&agent).await;
         Ok(agent)
+    }
+
+    /// Builds parts of goose for an agent.
+    fn add_platform(
+        &self,
+        agent: &Agent,
+        builtins: impl IntoIterator<Item = Builtin>,
+    ) -> Result<(), ManagerError> {
+        let manager = &self.binder.manager;
+        let context = PlatformContext {
+            session: &self.session,
+            store: manager.store(),
+            settings: manager.settings(),
+            working_dir: &self.binder.working_dir,
+            toolset: &agent.toolset,
+            model: &self.model,
+            binder: &self.binder,
+            delegation: self.delegation.as_ref(),
+        };
+        let built = builtins.into_iter().filter_map(|builtin| platform::build(builtin.name, &context));
+        built.into_iter().try_for_each(|extension| agent.extensions.add_extension(extension))
+    }
+
+    /// Takes from an agent what was disabled in the session, also where others were built with it.
+    async fn remove_disabled(&self, agent: &Agent) {
+        for name in agent.extensions.names() {
+            if self.binder.switched.is_disabled(&name) {
+                // Gone already where a call has disabled it meanwhile.
+                let _ = agent.extensions.remove(&name).await;
+            }
+        }
+    }
+
+    /// Gives an agent what was enabled in the session since it was made and its mode may use, and takes what was disabled.
+    async fn update_agent(&self, agent: &Agent) -> Result<(), OpenError> {
+        self.remove_disabled(agent).await;
+        let names = agent.extensions.names();
+        let is_new = |name: &str| self.binder.switched.is_enabled(name) && !names.iter().any(|it| it == name);
+        let found = self.binder.bindings(&agent.mode)?;
+        // An agent of another maker has its services since it was connected.
+        let services = found.services.iter().filter(|_| agent.external.is_none());
+        for config in services.filter(|config| is_new(&config.key())) {
+            agent.extensions.add(config)?;
+        }
+        self.add_platform(agent, found.platform.into_iter().filter(|builtin| is_new(builtin.name)))?;
+        Ok(())
     }
 }
 
 impl Binder {
+    /// The settings of the session.
+    pub(crate) fn settings(&self) -> &Settings {
+        self.manager.settings()
+    }
+
+    /// Extensions that are enabled and disabled while the session is open.
+    pub(crate) fn switched(&self) -> &SessionExtensions {
+        &self.switched
+    }
+
+    /// Returns true if agents of the session have the service, as far as their modes may use it.
+    pub(crate) fn is_enabled(&self, name: &str) -> bool {
+        let profile = without_host(&self.profile, &self.host_extensions);
+        let configured = || self.settings().profile_extensions(&profile).unwrap_or_default();
+        !self.switched.is_disabled(name)
+            && self.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
+            && (self.switched.is_enabled(name)
+                || self.extensions.iter().any(|config| config.key() == name)
+                || self.host_extensions.iter().any(|host| host.name() == name)
+                || configured().iter().any(|config| config.key() == name))
+    }
+
+    /// Enables a service for the rest of the session: at once for an agent that may use it, by its extensions, and for those
+    /// that follow as far as their modes may.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is one of that name.
+    pub(crate) fn enable(
+        &self,
+        config: &ExtensionConfig,
+        extensions: Option<&ExtensionManager>,
+    ) -> Result<(), ManagerError> {
+        let name = config.key();
+        if self.is_enabled(&name) {
+            return Err(ManagerError::Duplicate(name));
+        }
+        extensions.map(|extensions| extensions.add(config)).transpose()?;
+        self.switched.enable(&name, Some(config.clone()));
+        Ok(())
+    }
+
+    /// The modes that can use a service, in words.
+    pub(crate) fn users(&self, config: &ExtensionConfig) -> String {
+        let catalog = self.catalog();
+        let modes = catalog.agents.iter().flat_map(|entry| {
+            let able =
+                entry.manifest.modes.iter().filter(|mode| mode.can_use(&config.key(), config.is_own()));
+            able.map(|mode| format!("{}/{}", entry.manifest.name, mode.slug))
+        });
+        let mut modes: Vec<String> = modes.collect();
+        let more = modes.len().saturating_sub(MAX_NAMED);
+        modes.truncate(MAX_NAMED);
+        match (modes.is_empty(), more) {
+            (true, _) => "none".to_owned(),
+            (false, 0) => modes.join(", "),
+            (false, more) => format!("{} and {more} more", modes.join(", ")),
+        }
+    }
+
     /// Binds the services that a mode can use, and starts those whose tools are not known.
     pub(super) async fn bind(&self, manifest: &AgentManifest, mode: &AgentMode) -> Result<Bound, OpenError> {
         let mut bindings = self.bindings(mode)?;
@@ -159,10 +261,14 @@ impl Binder {
         let required: Vec<&str> =
             used.flat_map(|extension| extension.requires.values()).map(String::as_str).collect();
         let host: Vec<&str> = self.host_extensions.iter().map(HostExtension::name).collect();
+        let mut given = self.switched.services();
+        let of_command_line =
+            self.extensions.iter().filter(|config| !self.switched.is_enabled(&config.key()));
+        given.extend(of_command_line.cloned());
         let broker = ServiceBroker {
             settings: self.manager.settings(),
             profile: &without_host(&self.profile, &self.host_extensions),
-            given: &self.extensions,
+            given: &given,
             host: &host,
             required: &required,
             agents: &|| self.catalog(),
@@ -174,10 +280,15 @@ impl Binder {
             found.platform.retain(|builtin| is_wanted(builtin.name));
             found.agents.retain(|agent| is_wanted(&agent.name));
         }
+        let is_on = |name: &str| !self.switched.is_disabled(name);
+        found.services.retain(|config| is_on(&config.key()) || required.contains(&config.key().as_str()));
+        found.platform.retain(|builtin| is_on(builtin.name));
+        found.agents.retain(|agent| is_on(&agent.name));
         Ok(found)
     }
 
-    fn catalog(&self) -> AgentCatalog {
+    /// The agents that can be chosen.
+    pub(super) fn catalog(&self) -> AgentCatalog {
         AgentCatalog::load(self.manager.settings().paths(), &self.working_dir)
     }
 }
@@ -205,5 +316,21 @@ impl AgentSource for AgentMaker {
 
     async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String> {
         self.agent(manifest, mode).await.map_err(|error| error.to_string())
+    }
+
+    fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
+        let is_used = agent.mode.can_use(&config.key(), config.is_own());
+        // An agent of another maker has its services since it was connected.
+        let extensions = Some(&*agent.extensions).filter(|_| is_used && agent.external.is_none());
+        self.binder.enable(config, extensions)?;
+        Ok((!is_used).then(|| self.binder.users(config)))
+    }
+
+    fn version(&self) -> u64 {
+        self.binder.switched.version()
+    }
+
+    async fn update(&self, agent: &Agent) -> Result<(), String> {
+        self.update_agent(agent).await.map_err(|error| error.to_string())
     }
 }

@@ -5,7 +5,6 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
     sync::{Arc, Weak},
 };
 
@@ -15,17 +14,16 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::{
-    AgentManager, OpenOptions, SessionState,
+    OpenOptions, SessionState,
     agent_maker::Binder,
     delegate::{Begun, CANCELLED, Delegate, DelegateEnd, DelegateTask, Work, last_answer, result},
-    host_extensions::HostExtension,
 };
 use crate::{
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
     },
-    config::{ConfigError, ExtensionConfig, Profile},
+    config::ConfigError,
     exchange::{ActiveModels, EventHub, Outcome, SessionTasks, Shown, TaskWriter, UsageLedger, relay},
     permission::Permissions,
     session::{NewSession, Session},
@@ -68,15 +66,11 @@ impl Default for DelegateOrigin {
 
 /// The parts of a session that its delegates share.
 pub(crate) struct Delegation {
-    pub(super) manager: AgentManager,
-    pub(super) profile: Profile,
-    pub(super) extensions: Vec<ExtensionConfig>,
-    pub(super) host_extensions: Vec<HostExtension>,
+    pub(super) binder: Binder,
     pub(super) permissions: Arc<Permissions>,
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) retry: RetryPolicy,
     pub(super) session: Session,
-    pub(super) working_dir: PathBuf,
     pub(super) events: Weak<EventHub>,
     pub(super) usage: Arc<UsageLedger>,
     pub(super) models: ActiveModels,
@@ -96,7 +90,7 @@ impl Delegation {
 
     /// The agents that a task can be given to.
     pub(crate) fn catalog(&self) -> AgentCatalog {
-        AgentCatalog::load(self.manager.settings().paths(), &self.working_dir)
+        self.binder.catalog()
     }
 
     /// Checks that a delegate would have these extensions.
@@ -109,15 +103,7 @@ impl Delegation {
         (manifest, mode): &(Arc<AgentManifest>, AgentMode),
         wanted: &[String],
     ) -> ToolResult<()> {
-        let binder = Binder {
-            manager: self.manager.clone(),
-            profile: self.profile.clone(),
-            extensions: self.extensions.clone(),
-            host_extensions: self.host_extensions.clone(),
-            working_dir: self.working_dir.clone(),
-            only: None,
-        };
-        let known = binder.names(mode).map_err(|error| ToolError::execution(error.to_string()))?;
+        let known = self.binder.names(mode).map_err(|error| ToolError::execution(error.to_string()))?;
         let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) else { return Ok(()) };
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Err(ToolError::execution(format!(
@@ -187,7 +173,7 @@ impl Delegation {
     /// Fails if the model of delegates cannot be used; the text says why.
     pub(crate) fn context_limit(&self) -> ToolResult<u64> {
         let limit = self.models_of(None, None)?.0.model().context_limit;
-        Ok(self.profile.context_limit.map_or(limit, |wanted| wanted.min(limit)))
+        Ok(self.binder.profile.context_limit.map_or(limit, |wanted| wanted.min(limit)))
     }
 
     /// Keeps a delegate that works in the background, until its result is asked for.
@@ -231,7 +217,7 @@ impl Delegation {
     /// The session of a task: the one that it was begun in, or a new one.
     async fn session_of(&self, task: &DelegateTask) -> ToolResult<SessionState> {
         if let Some(id) = task.graph.as_ref().and_then(|graph| graph.resumed.as_ref())
-            && let Ok(opened) = self.manager.store().open_session(id).await
+            && let Ok(opened) = self.binder.manager.store().open_session(id).await
             // A fork of this session must not write into the delegates of the original.
             && opened.summary.parent.as_ref() == Some(self.session.id())
         {
@@ -246,11 +232,11 @@ impl Delegation {
         }
         let (manifest, mode) = &task.agent;
         let title = goose_fs::truncate_chars(&task.title, NAME_CHARS).into_owned();
-        let new = NewSession::in_folder(&self.working_dir)
+        let new = NewSession::in_folder(&self.binder.working_dir)
             .named(title)
             .delegated_by(self.session.id().clone())
             .with_agent(format!("{}/{}", manifest.name, mode.slug));
-        let created = self.manager.store().create(new).await;
+        let created = self.binder.manager.store().create(new).await;
         created.map_err(|error| {
             ToolError::execution(format!("The session of the delegate cannot be stored: {error}"))
         })
@@ -258,20 +244,21 @@ impl Delegation {
 
     fn options(&self, task: DelegateTask) -> ToolResult<OpenOptions> {
         let unusable = |error: ConfigError| ToolError::execution(error.to_string());
-        let settings = self.manager.settings();
+        let settings = self.binder.settings();
         let limit = settings.get::<u32>(SUBAGENT_MAX_TURNS).map_err(unusable)?.unwrap_or(DEFAULT_TURNS);
         let (manifest, mut mode) = task.agent;
         mode.temperature = task.temperature.or(mode.temperature);
-        let mut profile = self.profile.clone();
+        let mut profile = self.binder.profile.clone();
         profile.max_turns = Some(task.max_turns.unwrap_or(limit).max(1));
         let models = self.models_of(task.provider, task.model)?;
         let mut options = OpenOptions::new(profile)
             .with_agent(manifest, mode)
-            .with_working_dir(&self.working_dir)
+            .with_working_dir(&self.binder.working_dir)
             .with_permissions(Arc::clone(&self.permissions))
-            .with_extensions(self.extensions.iter().cloned())
+            .with_extensions(self.binder.extensions.iter().cloned())
             .with_retry(self.retry.clone());
-        options.host_extensions = self.host_extensions.clone();
+        options.host_extensions = self.binder.host_extensions.clone();
+        options.switched = self.binder.switched.inherited();
         options.caller = self.caller.clone();
         options.models = Some(models);
         options.only_extensions = task.only_extensions;
@@ -310,7 +297,7 @@ impl Delegation {
         provider: Option<String>,
         model: Option<String>,
     ) -> Result<Option<String>, ConfigError> {
-        let settings = self.manager.settings();
+        let settings = self.binder.settings();
         let (provider, model) = match (provider, model) {
             (None, None) => (settings.get(SUBAGENT_PROVIDER)?, settings.get(SUBAGENT_MODEL)?),
             said => said,
@@ -334,7 +321,7 @@ impl Delegation {
                 None => return cancelled(),
             },
         };
-        let Some(opened) = cancellation.run_until_cancelled(self.manager.open(options)).await else {
+        let Some(opened) = cancellation.run_until_cancelled(self.binder.manager.open(options)).await else {
             return cancelled();
         };
         let exchange = match opened {

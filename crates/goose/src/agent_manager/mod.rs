@@ -9,7 +9,8 @@
 //!
 //! - `acp_mcp_adapter`: agents of other makers, kept from being tried in vain by `circuit_breaker`;
 //!   `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `served_agents`: our agents as tools of others; `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services;
+//!   `served_agents`: our agents as tools of others; `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services; `session_extensions`: extensions that are
+//!   switched while a session is open;
 //!   `models`: from a profile to the models that are asked.
 
 pub mod acp_mcp_adapter;
@@ -22,6 +23,7 @@ mod models;
 mod options;
 mod served_agents;
 mod service_broker;
+mod session_extensions;
 
 use std::{
     path::{Path, PathBuf},
@@ -40,11 +42,12 @@ use thiserror::Error;
 
 use self::{
     acp_mcp_adapter::Connectors,
-    agent_maker::{AgentMaker, Binder},
+    agent_maker::AgentMaker,
     models::{ConfiguredModel, Models},
     options::ChosenSession,
 };
 pub(crate) use self::{
+    agent_maker::Binder,
     delegate::{DelegateEnd, DelegateTask, GraphPlace},
     delegation::{Delegation, MAX_AT_ONCE},
 };
@@ -237,14 +240,16 @@ impl AgentManager {
             Some(permissions) => permissions,
             None => self.permissions(&options.profile)?,
         };
-        let binder = Binder {
+        let lost = options.switched.restore(chosen.steps(), &self.settings);
+        let binder = Arc::new(Binder {
             manager: self.clone(),
             profile: options.profile.clone(),
-            extensions: options.extensions.clone(),
-            host_extensions: options.host_extensions.clone(),
+            extensions: options.extensions,
+            host_extensions: options.host_extensions,
+            switched: Arc::new(options.switched),
             working_dir: folder.clone(),
             only: options.only_extensions,
-        };
+        });
         let bound = binder.bind(&options.manifest, &options.mode).await?;
         let hints = self.hints(&folder)?;
         // As late as possible: until here, the store has been opening at the same time.
@@ -254,18 +259,15 @@ impl AgentManager {
         let origin = options.origin.unwrap_or_default();
         let history = History::new(steps, is_unfinished, origin.payer.clone());
         let events = EventHub::new(session.id().clone(), options.writer.as_ref().map(TaskWriter::task));
+        binder.switched.log_to(&events);
         let notifier = Arc::clone(&options.notifier);
         let tasks = SessionTasks::default();
         let delegation = Arc::new(Delegation {
-            manager: self.clone(),
-            profile: options.profile.clone(),
-            extensions: options.extensions,
-            host_extensions: options.host_extensions,
+            binder: Binder { only: None, ..Binder::clone(&binder) },
             permissions: Arc::clone(&permissions),
             caller: options.caller.clone(),
             retry: options.retry.clone(),
             session: session.clone(),
-            working_dir: folder.clone(),
             events: Arc::downgrade(&events),
             usage: history.usage(),
             models: models.clone(),
@@ -316,7 +318,7 @@ impl AgentManager {
             delegation,
             writer: options.writer,
             task_settings: self.task_settings()?,
-            notices: self.notices(),
+            notices: self.notices().into_iter().chain(lost.iter().map(|name| not_restored(name))).collect(),
         }))
     }
 
@@ -331,14 +333,15 @@ impl AgentManager {
                 Some(permissions) => permissions,
                 None => self.permissions(&options.profile)?,
             },
-            binder: Binder {
+            binder: Arc::new(Binder {
                 manager: self.clone(),
                 profile: options.profile,
                 extensions: options.extensions,
                 host_extensions: options.host_extensions,
+                switched: Arc::new(options.switched),
                 working_dir: working_dir(options.working_dir)?,
                 only: options.only_extensions,
-            },
+            }),
             instructions: options.instructions,
             notifier: options.notifier,
             view: ExchangeView::default(),
@@ -488,6 +491,13 @@ impl Model for NoModel {
     async fn sample(&self, _: Sampling) -> ToolResult<Sampled> {
         Err(ToolError::execution("There is no model outside of a session."))
     }
+}
+
+/// The notice about an extension that was enabled in an earlier run of a session.
+fn not_restored(name: &str) -> String {
+    format!(
+        "The extension `{name}` was enabled in this session, but the configuration does not enable it. Enable it again to use it."
+    )
 }
 
 /// The agent of a session that does not name one.

@@ -6,7 +6,9 @@ use goose_extension::{BuildExtension, Caller, Notifier, SilentNotifier};
 use goose_providers::{Provider, RetryPolicy};
 use serde_json::Value;
 
-use super::{delegation::DelegateOrigin, host_extensions::HostExtension};
+use super::{
+    delegation::DelegateOrigin, host_extensions::HostExtension, session_extensions::SessionExtensions,
+};
 use crate::{
     agents::{
         agent::ChosenBy,
@@ -71,6 +73,14 @@ pub(super) enum ChosenSession {
 }
 
 impl ChosenSession {
+    /// The log of a session that is resumed.
+    pub(super) fn steps(&self) -> &[StoredStep] {
+        match self {
+            Self::Ready(state) => &state.steps,
+            Self::Pending(_) => &[],
+        }
+    }
+
     pub(super) async fn ready(self) -> Result<SessionState, StoreError> {
         match self {
             Self::Ready(state) => Ok(state),
@@ -105,6 +115,8 @@ pub struct OpenOptions {
     pub(super) writer: Option<TaskWriter>,
     /// The session that delegates this one.
     pub(super) origin: Option<DelegateOrigin>,
+    /// Extensions that were enabled and disabled there.
+    pub(super) switched: SessionExtensions,
 }
 
 impl OpenOptions {
@@ -130,6 +142,7 @@ impl OpenOptions {
             only_extensions: None,
             writer: None,
             origin: None,
+            switched: SessionExtensions::default(),
         }
     }
 

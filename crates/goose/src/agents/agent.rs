@@ -8,12 +8,14 @@ use parking_lot::RwLock;
 
 use super::{
     catalog::AgentCatalog,
-    extension_manager::ExtensionManager,
+    extension_manager::{ExtensionManager, ManagerError},
     manifest::{AgentManifest, AgentMode},
     service_binding::UnresolvedService,
     toolset::Toolset,
 };
-use crate::{agent_manager::acp_mcp_adapter::ExternalAgent, permission::Permissions};
+use crate::{
+    agent_manager::acp_mcp_adapter::ExternalAgent, config::ExtensionConfig, permission::Permissions,
+};
 
 /// An agent in one of its modes, with its extensions and the tools of them that the mode may touch.
 #[derive(Debug, Clone)]
@@ -132,4 +134,14 @@ pub(crate) trait AgentSource: Send + Sync {
 
     /// Makes an agent in a mode, with its services bound. The error is for the user.
     async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String>;
+
+    /// Enables an extension for the rest of the session. Returns the modes that can use it, in words, if the agent's cannot.
+    fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError>;
+
+    /// The number of times that extensions of the session were enabled or disabled.
+    fn version(&self) -> u64;
+
+    /// Gives an agent what was enabled in the session since it was made, and takes what was disabled. The error is for the
+    /// user.
+    async fn update(&self, agent: &Agent) -> Result<(), String>;
 }

@@ -189,6 +189,7 @@ impl Exchange {
             context_usage: ContextUsage::default(),
             services: agent.get().extensions.events(),
             offered_by: agent.get(),
+            switched: 0,
             offer: Offer::default(),
             notices,
             is_unfinished,
@@ -233,6 +234,8 @@ pub(super) struct State {
     pub(super) context_usage: ContextUsage,
     /// The agent whose offer this is.
     pub(super) offered_by: Arc<Agent>,
+    /// The changes of the session's extensions that were applied to it.
+    pub(super) switched: u64,
     /// The news of its extensions.
     pub(super) services: Events,
     /// The offer to the model, made once for each change.

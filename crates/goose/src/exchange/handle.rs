@@ -16,9 +16,10 @@ use crate::{
     agents::{
         agent::{Agent, ChosenBy},
         catalog::AgentCatalog,
-        extension_manager::ExtensionManager,
+        extension_manager::{ExtensionManager, ManagerError},
         manifest::{AgentManifest, AgentMode},
     },
+    config::ExtensionConfig,
     permission::{Mode, Permissions},
     session::{SessionId, Step},
 };
@@ -98,6 +99,16 @@ impl Exchange {
     /// The extensions of the agent.
     pub fn extensions(&self) -> Arc<ExtensionManager> {
         Arc::clone(&self.core.agent().extensions)
+    }
+
+    /// Enables an extension for the rest of the session: for the agent, if its mode may use it, and for those that follow.
+    /// Returns the modes that can use it if the agent's cannot, in words.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is one of that name.
+    pub fn enable_extension(&self, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
+        self.core.agents.enable(&self.core.agent(), config)
     }
 
     /// The permissions.

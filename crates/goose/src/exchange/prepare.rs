@@ -53,6 +53,11 @@ impl ReplyTask {
         }
         let agent = self.core.agent();
         let is_other = !Arc::ptr_eq(&agent, &self.state.offered_by);
+        let switched = self.core.agents.version();
+        if self.state.switched != switched || (is_other && switched > 0) {
+            self.state.switched = switched;
+            self.state.notices.extend(self.core.agents.update(&agent).await.err());
+        }
         if is_other {
             self.state.offer = Offer::default();
             self.state.services = agent.extensions.events();

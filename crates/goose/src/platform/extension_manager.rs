@@ -1,7 +1,7 @@
 //! `extensionmanager`: an agent looks at the extensions that there are, switches its own, and reads their resources.
 //!
-//! Changes count for this agent until its session ends or another agent takes its place; the configuration stays as it is. A
-//! removed extension finishes the calls that run. Only built-in services and entries of the configuration can be enabled, and
+//! Changes count for all agents of the session, as far as their modes may use the extension; the configuration stays as it is.
+//! A removed extension finishes the calls that run. Only built-in services and entries of the configuration can be enabled, and
 //! one that the user has switched off only with their consent.
 
 use std::{
@@ -13,9 +13,10 @@ use goose_extension::{QuestionKind, Resource, ResourceContents, prelude::*, visi
 use goose_fs::{truncate_chars, truncate_lines};
 
 use crate::{
+    agent_manager::Binder,
     agents::{extension_manager::ExtensionManager, manifest::AgentMode, toolset::Toolset},
     builtins,
-    config::{ConfiguredExtension, ExtensionConfig, Settings},
+    config::{ConfiguredExtension, ExtensionConfig},
 };
 
 /// The name of the extension.
@@ -32,7 +33,7 @@ pub(super) struct ExtensionSwitches {
     /// Weak: this extension is one of the manager's.
     extensions: Weak<ExtensionManager>,
     mode: AgentMode,
-    settings: Settings,
+    binder: Arc<Binder>,
 }
 
 /// A change of an extension.
@@ -73,7 +74,7 @@ impl ExtensionSwitches {
         let extensions = self.extensions()?;
         match action {
             Action::Enable => self.enable(&extensions, &extension_name, context).await,
-            Action::Disable => disable(&extensions, &extension_name).await,
+            Action::Disable => self.disable(&extensions, &extension_name).await,
         }
     }
 
@@ -130,8 +131,8 @@ impl ExtensionSwitches {
 
 impl ExtensionSwitches {
     /// The switches of the agent that has the toolset.
-    pub(super) fn new(toolset: &Toolset, settings: Settings) -> Self {
-        Self { extensions: Arc::downgrade(toolset.manager()), mode: toolset.mode().clone(), settings }
+    pub(super) fn new(toolset: &Toolset, binder: Arc<Binder>) -> Self {
+        Self { extensions: Arc::downgrade(toolset.manager()), mode: toolset.mode().clone(), binder }
     }
 
     fn extensions(&self) -> ToolResult<Arc<ExtensionManager>> {
@@ -143,12 +144,16 @@ impl ExtensionSwitches {
     /// Names, kinds and descriptions; never commands, addresses, headers or variables, which may hold secrets.
     fn list(&self, extensions: &ExtensionManager) -> String {
         let enabled = extensions.names();
-        let state = |name: &str, otherwise: &'static str| match enabled.iter().any(|it| it == name) {
-            true => "enabled",
-            false => otherwise,
+        let state = |name: &str, otherwise: &'static str| match (
+            enabled.iter().any(|it| it == name),
+            self.binder.is_enabled(name),
+        ) {
+            (true, _) => "enabled",
+            (false, true) => "enabled for other agents",
+            (false, false) => otherwise,
         };
         let mut list = String::new();
-        for entry in self.settings.extensions().iter().filter(|entry| !entry.is_switch()) {
+        for entry in self.binder.settings().extensions().iter().filter(|entry| !entry.is_switch()) {
             let Ok(config) = &entry.config else {
                 let _ = writeln!(list, "- {}: its entry in the configuration cannot be read", entry.key);
                 continue;
@@ -174,7 +179,7 @@ impl ExtensionSwitches {
     }
 
     fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
-        let mut entries = self.settings.extensions().iter();
+        let mut entries = self.binder.settings().extensions().iter();
         entries.find(|entry| !entry.is_switch() && entry.is_called(name))
     }
 
@@ -184,28 +189,38 @@ impl ExtensionSwitches {
         name: &str,
         context: &CallContext,
     ) -> ToolResult<String> {
+        let switched = self.binder.switched();
         let (config, is_switched_off) = match (self.entry(name), builtins::find(name)) {
             (Some(entry), _) => {
                 let config = entry.checked().map_err(|error| ToolError::execution(error.to_string()))?;
                 (config.clone(), !entry.enabled)
             }
             (None, Some(builtin)) => (ExtensionConfig::builtin(builtin.name), false),
+            // A part of the agents that name it.
+            (None, None) if is_platform(name) && switched.is_disabled(name) => {
+                switched.enable(name, None);
+                return Ok(format!("`{name}` is enabled again for the agents that have it."));
+            }
             (None, None) => return Err(unknown(name)),
         };
         let key = config.key();
-        if extensions.names().contains(&key) {
-            return Ok(format!("`{key}` is enabled already."));
-        }
-        if !self.mode.can_use(&key, config.is_own()) {
-            return Err(ToolError::Denied(format!(
-                "Not enabled: the mode `{}` may not use `{key}`. Delegate the task to an agent that may.",
-                self.mode.slug
-            )));
+        let is_used = self.mode.can_use(&key, config.is_own());
+        let for_others = || {
+            let (mode, users) = (&self.mode.slug, self.binder.users(&config));
+            format!("The mode `{mode}` cannot use it. These can, in this session: {users}.")
+        };
+        if self.binder.is_enabled(&key) || extensions.names().contains(&key) {
+            let others = if is_used { String::new() } else { format!(" {}", for_others()) };
+            return Ok(format!("`{key}` is enabled already.{others}"));
         }
         if is_switched_off {
             ask(&key, &config, context).await?;
         }
-        extensions.add(&config).map_err(|error| ToolError::execution(error.to_string()))?;
+        let enabled = self.binder.enable(&config, Some(extensions).filter(|_| is_used));
+        enabled.map_err(|error| ToolError::execution(error.to_string()))?;
+        if !is_used {
+            return Ok(format!("`{key}` is enabled. {}", for_others()));
+        }
         let tools = extensions.list_tools().await?;
         let status = extensions.status().into_iter().find(|status| status.name == key);
         let count = status.map_or(0, |status| status.tools);
@@ -213,6 +228,20 @@ impl ExtensionSwitches {
             (0, Some(reason)) => format!("`{key}` is enabled, but it does not run: {reason}"),
             _ => format!("`{key}` is enabled with {count} tools, of {} in all.", tools.len()),
         })
+    }
+
+    async fn disable(&self, extensions: &ExtensionManager, name: &str) -> ToolResult<String> {
+        if name == NAME {
+            return Err(ToolError::execution("This extension cannot disable itself."));
+        }
+        let removed = extensions.remove(name).await;
+        // Other agents may depend on one that comes with goose.
+        let is_known = self.binder.is_enabled(name) || builtins::all().any(|builtin| builtin.name == name);
+        if !is_known {
+            removed.map_err(|error| ToolError::execution(error.to_string()))?;
+        }
+        self.binder.switched().disable(name);
+        Ok(format!("`{name}` is disabled for this session. Calls of it that run finish."))
     }
 
     /// The extensions whose resources the mode may touch: one, or all.
@@ -252,14 +281,6 @@ fn without_questions(context: &CallContext) -> CallContext {
     context.cancellation().cloned().map_or(inner.clone(), |token| inner.with_cancellation(token))
 }
 
-async fn disable(extensions: &ExtensionManager, name: &str) -> ToolResult<String> {
-    if name == NAME {
-        return Err(ToolError::execution("This extension cannot disable itself."));
-    }
-    extensions.remove(name).await.map_err(|error| ToolError::execution(error.to_string()))?;
-    Ok(format!("`{name}` is disabled for this session. Calls of it that run finish."))
-}
-
 /// Asks for consent to an extension that the configuration switches off.
 async fn ask(key: &str, config: &ExtensionConfig, context: &CallContext) -> ToolResult<()> {
     let denied = || {
@@ -280,10 +301,14 @@ async fn ask(key: &str, config: &ExtensionConfig, context: &CallContext) -> Tool
     }
 }
 
+fn is_platform(name: &str) -> bool {
+    builtins::platform().any(|builtin| builtin.name == name)
+}
+
 fn unknown(name: &str) -> ToolError {
     let name = truncate_chars(name, DESCRIPTION_CHARS);
     let name = visible_line(&name);
-    if builtins::platform().any(|builtin| builtin.name == name) {
+    if is_platform(&name) {
         return ToolError::execution(format!(
             "`{name}` belongs to the agents that name it; it cannot be enabled here. Delegate to such an agent."
         ));

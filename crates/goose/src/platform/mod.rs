@@ -28,7 +28,7 @@ pub(crate) use self::{
     summon::{project_recipes, project_skill_files},
 };
 use crate::{
-    agent_manager::Delegation,
+    agent_manager::{Binder, Delegation},
     agents::toolset::Toolset,
     config::Settings,
     session::{Session, SessionStore},
@@ -44,6 +44,8 @@ pub(crate) struct PlatformContext<'a> {
     /// The working model of the session.
     pub(crate) model: &'a Arc<dyn Model>,
     pub(crate) working_dir: &'a Path,
+    /// The services of the session.
+    pub(crate) binder: &'a Arc<Binder>,
     /// The way to delegates; none outside of a conversation.
     pub(crate) delegation: Option<&'a Arc<Delegation>>,
 }
@@ -67,7 +69,7 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
             })))
         }
         "extensionmanager" => {
-            Some(Arc::new(ExtensionSwitches::new(context.toolset, context.settings.clone())))
+            Some(Arc::new(ExtensionSwitches::new(context.toolset, Arc::clone(context.binder))))
         }
         "summon" => Some(Arc::new(Summon::new(context))),
         "todo" => Some(Arc::new(Todo)),

@@ -66,6 +66,7 @@ impl Conversation {
             Step::Cost { .. }
             | Step::Log { .. }
             | Step::ModeChanged { .. }
+            | Step::ExtensionSwitched { .. }
             | Step::NestedCall { .. }
             | Step::NestedResult { .. }
             | Step::TaskPlan { .. }

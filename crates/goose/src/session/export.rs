@@ -110,6 +110,10 @@ impl Page {
                 let agent = agent.as_ref().map(|agent| format!("Agent: {agent}"));
                 self.note(&[permission, agent].into_iter().flatten().collect::<Vec<_>>().join("\n"));
             }
+            Step::ExtensionSwitched { name, enabled } => {
+                let word = if *enabled { "enabled" } else { "disabled" };
+                self.note(&format!("Extension {word}: {name}"));
+            }
             Step::Compacted { .. } => self.note("The conversation so far was shortened for the model."),
             Step::Interrupted { reason } => self.note(&format!("Interrupted: {reason}")),
             Step::TaskPlan { tasks } => {

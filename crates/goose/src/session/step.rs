@@ -74,6 +74,14 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         routed: bool,
     },
+    /// An extension was enabled or disabled for the rest of the session. Its configuration is not stored: it may hold secrets,
+    /// and what a log says must not start programs.
+    ExtensionSwitched {
+        /// The extension.
+        name: String,
+        /// True if it was enabled.
+        enabled: bool,
+    },
     /// A running tool has called another tool. The model sees the result of the outer call only.
     NestedCall {
         /// The id of the call that is running.
@@ -142,6 +150,7 @@ impl Step {
             Self::ReplyEnded { .. } => "reply_ended",
             Self::Log { .. } => "log",
             Self::ModeChanged { .. } => "mode_changed",
+            Self::ExtensionSwitched { .. } => "extension_switched",
             Self::NestedCall { .. } => "nested_call",
             Self::NestedResult { .. } => "nested_result",
             Self::TaskPlan { .. } => "task_plan",

@@ -136,7 +136,7 @@ async fn what_is_told_is_stored_before() -> anyhow::Result<()> {
     while let Some(event) = bounded(reply.next()).await? {
         let steps = stage.steps().await?;
         let is_stored = match &event {
-            Event::Asking { turn: 1 } => matches!(&steps[..], [Step::Message { .. }]),
+            Event::Asking { turn: 1 } => matches!(&steps[..], [Step::Message { .. }, ..]),
             Event::Answered(message) => steps
                 .iter()
                 .any(|step| matches!(step, Step::Message { message: stored } if stored == message.as_ref())),

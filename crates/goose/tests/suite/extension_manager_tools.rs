@@ -5,11 +5,11 @@ use std::fs;
 
 use anyhow::Context as _;
 use goose::{
-    agent_manager::OpenOptions,
+    agent_manager::{OpenOptions, SessionState},
     agents::catalog::AgentCatalog,
     exchange::{Event, Exchange},
     permission::{Mode, PermissionOptions, Permissions},
-    session::Session,
+    session::{NewSession, Session},
 };
 use goose_extension::{ElicitAction, Elicited, prelude::*};
 use goose_test_support::{
@@ -18,7 +18,7 @@ use goose_test_support::{
 };
 
 use crate::{
-    exchange_support::{done, provider},
+    exchange_support::{all, done, provider},
     support::{World, bounded},
 };
 
@@ -30,10 +30,23 @@ modes:
   - slug: narrow
     tool_groups: [extensionmanager]
     dependencies: [extensionmanager]
+  - slug: listing
+    tool_groups: [extensionmanager, todo]
+    dependencies: [extensionmanager, todo]
 ";
 
 /// A conversation with an agent that has the extension, and two servers in the configuration, one of them switched off.
 async fn open(world: &World, model: &ModelServer, mode: &str) -> anyhow::Result<Exchange> {
+    open_in(world, model, &format!("keeper/{mode}"), Session::unsaved()).await
+}
+
+/// The same with an agent, in a session.
+async fn open_in(
+    world: &World,
+    model: &ModelServer,
+    agent: &str,
+    session: impl Into<SessionState>,
+) -> anyhow::Result<Exchange> {
     let config = world.paths().config;
     fs::create_dir_all(config.join("agents"))?;
     fs::write(config.join("agents/keeper.yaml"), KEEPER)?;
@@ -50,12 +63,12 @@ async fn open(world: &World, model: &ModelServer, mode: &str) -> anyhow::Result<
     fs::write(config.join("config.yaml"), yaml)?;
     let folder = world.file("").canonicalize()?;
     let agents = world.agents()?;
-    let (manifest, mode) = AgentCatalog::load(&world.paths(), &folder).find(&format!("keeper/{mode}"))?;
+    let (manifest, mode) = AgentCatalog::load(&world.paths(), &folder).find(agent)?;
     let options = OpenOptions::new(agents.settings().profile(None)?)
         .with_provider(provider(model, Wire::Chat)?)
         .with_working_dir(folder)
         .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
-        .with_session(Session::unsaved())
+        .with_session(session)
         .with_agent(manifest, mode);
     Ok(agents.open(options).await?)
 }
@@ -159,8 +172,139 @@ async fn resources_are_read_where_the_mode_may_touch_them() -> anyhow::Result<()
         assert_eq!(results[1] == "Text 2", may, "{}", results[1]);
         assert_eq!(results[2] == "Text 2", may, "{}", results[2]);
         assert!(results[3].contains("note://missing"), "{}", results[3]);
-        assert_eq!(results[4].contains("may not use `off`"), !may, "{}", results[4]);
+        let others = "The mode `narrow` cannot use it. These can, in this session: goose-agent/assistant, ";
+        assert_eq!(results[4].contains("`off` is enabled with"), may, "{}", results[4]);
+        assert_eq!(results[4].contains(others), !may, "{}", results[4]);
+        assert_eq!(world.starts("off").is_empty(), !may, "only a mode that can use it starts it");
         exchange.close().await;
     }
+    Ok(())
+}
+
+/// The extensions whose tools the last request offered.
+fn offered(model: &ModelServer) -> Vec<String> {
+    let asked = model.asked();
+    let names = asked.last().into_iter().flat_map(|asked| asked.tool_names());
+    let mut extensions: Vec<String> =
+        names.filter_map(|name| Some(name.split_once("__")?.0.to_owned())).collect();
+    extensions.dedup();
+    extensions
+}
+
+fn has(model: &ModelServer, extension: &str) -> bool {
+    offered(model).iter().any(|name| name == extension)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn switched_extensions_stay_when_the_agent_changes() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        manage("enable", "tutorial"),
+        manage("disable", "notes"),
+        Turn::text("Fine."),
+        Turn::text("As backend."),
+        Turn::text("As security."),
+        manage("enable", "notes"),
+        Turn::text("As keeper."),
+        Turn::text("As backend."),
+    ])?;
+    let exchange = open(&world, &model, "main").await?;
+    results(&exchange, &model, None).await?;
+    assert!(has(&model, "tutorial") && !has(&model, "notes"), "{:?}", offered(&model));
+    for (agent, tutorial, notes) in [
+        ("coding-agent/backend", true, false),
+        // No group of it gives a service that it does not depend on.
+        ("coding-agent/security", false, false),
+        ("keeper/main", true, true),
+        ("coding-agent/backend", true, true),
+    ] {
+        exchange.switch_agent(agent).await.map_err(anyhow::Error::msg)?;
+        results(&exchange, &model, None).await?;
+        assert_eq!((has(&model, "tutorial"), has(&model, "notes")), (tutorial, notes), "{agent}");
+    }
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_orchestrator_enables_extensions_for_agents_that_can_use_them() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        manage("enable", "tutorial"),
+        manage("enable", "tutorial"),
+        call("search_available_extensions", json!({})),
+        Turn::call("summon__delegate", json!({"instructions": "Teach me", "source": "coding-agent/backend"})),
+        Turn::text("Taught."),
+        Turn::text("Delegated."),
+        Turn::text("Here."),
+    ])?;
+    let exchange = open_in(&world, &model, "orchestrator", Session::unsaved()).await?;
+    let results = results(&exchange, &model, None).await?;
+    let (first, again, list) = (&results[0], &results[1], &results[2]);
+    assert!(first.starts_with("`tutorial` is enabled. The mode `orchestrator` cannot use it."), "{first}");
+    assert!(first.contains("coding-agent/backend") && !first.contains("coding-agent/security"), "{first}");
+    assert!(again.starts_with("`tutorial` is enabled already. The mode"), "{again}");
+    assert!(list.contains("- tutorial (builtin, enabled for other agents)"), "{list}");
+    assert!(results[3].contains("Taught."), "{}", results[3]);
+    let has_tutorial: Vec<bool> = model
+        .asked()
+        .iter()
+        .map(|asked| asked.tool_names().iter().any(|name| name.starts_with("tutorial__")))
+        .collect();
+    assert_eq!(has_tutorial, [false, false, false, false, true, false], "only the delegate has it");
+    exchange.switch_agent("goose-agent/assistant").await.map_err(anyhow::Error::msg)?;
+    self::results(&exchange, &model, None).await?;
+    assert!(has(&model, "tutorial"), "{:?}", offered(&model));
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_goose_that_was_disabled_can_be_enabled_again() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        manage("disable", "todo"),
+        Turn::text("Gone."),
+        Turn::text("Still gone."),
+        manage("enable", "todo"),
+        Turn::text("Back."),
+    ])?;
+    let exchange = open(&world, &model, "listing").await?;
+    for expected in [false, false, true] {
+        results(&exchange, &model, None).await?;
+        assert_eq!(has(&model, "todo"), expected, "{:?}", offered(&model));
+        exchange.switch_agent("keeper/listing").await.map_err(anyhow::Error::msg)?;
+    }
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_session_keeps_what_the_configuration_allows() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        manage("enable", "tutorial"),
+        manage("enable", "off"),
+        manage("disable", "notes"),
+        Turn::text("Fine."),
+        Turn::text("Resumed."),
+    ])?;
+    let store = world.agents()?.store().clone();
+    let session = store.create(NewSession::in_folder(world.file(""))).await?;
+    let id = session.id().clone();
+    let exchange = open_in(&world, &model, "keeper/main", session).await?;
+    results(&exchange, &model, Some(json!({"enable": true}))).await?;
+    assert!(has(&model, "tutorial") && has(&model, "off") && !has(&model, "notes"), "{:?}", offered(&model));
+    exchange.close().await;
+    let starts = world.starts("off").len();
+
+    let resumed = open_in(&world, &model, "keeper/main", store.open_session(&id).await?).await?;
+    let events = all(resumed.reply_to("Go on")).await?;
+    assert!(has(&model, "tutorial") && !has(&model, "notes"), "{:?}", offered(&model));
+    assert!(!has(&model, "off"), "a log does not stand for the user's consent");
+    assert_eq!(world.starts("off").len(), starts);
+    let is_told = |event: &Event| matches!(event, Event::Notice(notice) if notice.contains("The extension `off` was enabled in this session"));
+    assert!(events.iter().any(is_told), "{events:?}");
+    resumed.close().await;
     Ok(())
 }

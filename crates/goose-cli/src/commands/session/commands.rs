@@ -212,12 +212,18 @@ impl Chat {
     fn add(&self, config: Result<ExtensionConfig, goose::config::ConfigError>) {
         let added = config.map_err(anyhow::Error::from).and_then(|config| {
             config.check()?;
-            self.assembled.exchange.extensions().add(&config)?;
-            Ok(config.key())
+            Ok((config.key(), self.assembled.exchange.enable_extension(&config)?))
         });
         match added {
-            Ok(name) => {
+            Ok((name, None)) => {
                 stderr::line(format_args!("Added {}; it starts when it is first used.", escape::line(&name)));
+            }
+            Ok((name, Some(users))) => {
+                let line = format!(
+                    "Added {name}. {} cannot use it; these can: {users}.",
+                    self.assembled.exchange.agent().id()
+                );
+                stderr::line(escape::line(&line));
             }
             Err(error) => stderr::error(&format!("{error:#}")),
         }

@@ -49,6 +49,7 @@ pub mod prelude;
 mod questions;
 mod redact;
 mod registry;
+mod registry_extension;
 mod requirements;
 pub mod schema;
 mod tool;
@@ -79,6 +80,7 @@ pub use questions::{
 };
 pub use redact::{HIDDEN, shown_address, shown_arguments, shown_header, shown_value};
 pub use registry::{ToolDef, ToolMethod, ToolRegistry};
+pub use registry_extension::RegistryExtension;
 pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};
 pub use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument,

@@ -1,6 +1,6 @@
 //! [`ToolRegistry`]: the tools of one extension type and the methods behind them.
 
-use std::{any::Any, collections::HashMap};
+use std::{any::Any, collections::HashMap, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -44,52 +44,7 @@ type Handler = Box<
 
 /// Tools by name, with their methods. The order of registration is the order of [`tools`](Self::tools).
 ///
-/// `#[extension]` keeps one for you. An extension written by hand forwards to its own; `call` besides `call_tool`, so that
-/// its tools get their context (cancellation, progress, questions) and may return images:
-///
-/// ```
-/// # use goose_extension::{JsonObject, prelude::*};
-/// struct Clock {
-///     registry: ToolRegistry,
-/// }
-///
-/// impl Clock {
-///     fn new() -> Self {
-///         Self { registry: ToolRegistry::new().with(Self::now_tool()) }
-///     }
-///
-///     /// Says what time it is.
-///     #[tool(group = "read")]
-///     async fn now(&self, context: &CallContext) -> String {
-///         context.status("looking at the clock");
-///         "noon".to_owned()
-///     }
-/// }
-///
-/// #[async_trait]
-/// impl Extension for Clock {
-///     fn name(&self) -> &str { "clock" }
-///     fn description(&self) -> &str { "Knows the time" }
-///     fn instructions(&self) -> &str { "" }
-///     fn tools(&self) -> &[Tool] { self.registry.tools() }
-///
-///     async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
-///         Ok(HashMap::new())
-///     }
-///
-///     async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
-///         self.registry.call_tool(self, tool_name, parameters).await
-///     }
-///
-///     async fn call(&self, tool_name: &str, arguments: JsonObject, context: &CallContext) -> ToolResult<ToolOutput> {
-///         self.registry.call(self, tool_name, arguments, context).await
-///     }
-/// }
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// # assert_eq!(Clock::new().call_tool("now", HashMap::new()).await, Ok(json!("noon")));
-/// # }
-/// ```
+/// `#[extension]` keeps one for you, and so does [`RegistryExtension`](crate::RegistryExtension).
 #[derive(Default)]
 pub struct ToolRegistry {
     tools: Vec<Tool>,
@@ -106,11 +61,30 @@ impl ToolRegistry {
     /// Adds a tool. A tool of the same name is replaced.
     pub fn with<T: Send + Sync + 'static>(mut self, def: ToolDef<T>) -> Self {
         let ToolDef { tool, method } = def;
-        let handler: Handler =
+        self.insert(
+            tool,
             Box::new(move |instance, arguments, context| match instance.downcast_ref::<T>() {
                 Some(instance) => method(instance, arguments, context),
                 None => Box::pin(std::future::ready(Err(wrong_owner::<T>()))),
-            });
+            }),
+        );
+        self
+    }
+
+    /// Adds a tool whose method is called on `owner`, and not on the instance of a call.
+    pub(crate) fn with_owned<T: Send + Sync + 'static>(mut self, owner: &Arc<T>, def: ToolDef<T>) -> Self {
+        let (ToolDef { tool, method }, owner) = (def, Arc::clone(owner));
+        self.insert(
+            tool,
+            Box::new(move |_, arguments, context| {
+                let owner = Arc::clone(&owner);
+                Box::pin(async move { method(&owner, arguments, context).await })
+            }),
+        );
+        self
+    }
+
+    fn insert(&mut self, tool: Tool, handler: Handler) {
         match self.index.get(tool.name()) {
             Some(&position) => {
                 self.tools[position] = tool;
@@ -122,7 +96,6 @@ impl ToolRegistry {
                 self.handlers.push(handler);
             }
         }
-        self
     }
 
     /// The tools, in the order they were added.

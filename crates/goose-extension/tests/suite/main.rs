@@ -10,6 +10,7 @@
 
 mod properties;
 mod questions;
+mod registry_extension;
 mod requirements;
 mod subscriptions;
 mod tool_macro;

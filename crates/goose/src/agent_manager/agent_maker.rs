@@ -96,7 +96,7 @@ impl AgentMaker {
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
         self.add_platform(&agent, platform)?;
         for agent in agents {
-            extensions.add_extension(Arc::new(AgentTool::new(agent, self.delegation.clone())))?;
+            extensions.add_extension(Arc::new(AgentTool::extension(agent, self.delegation.clone())))?;
         }
         let own = [&agent.manifest.instructions, &agent.mode.instructions];
         let said = profile.instructions.iter().chain(&self.instructions);
@@ -234,7 +234,7 @@ impl Binder {
         let look_up = move |settings: &Settings| {
             needed.iter().for_each(|config| drop(config.resolve(&*settings.secrets())));
         };
-        self.manager.settings().look_up_in_advance(look_up).await;
+        self.manager.settings().look_up(look_up).await;
         let options = self.manager.manager_options(&self.working_dir);
         let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
         Ok(Bound { extensions, bindings, external })

@@ -1,4 +1,4 @@
-//! [`ServedAgents`]: our agents as an extension with one tool for each mode, for `goose mcp agents`.
+//! Our agents as an extension with one tool for each mode, for `goose mcp agents`.
 //!
 //! A call runs a task in a normal session of its own. Its approvals and questions are put to the caller as elicitations. On MCP from
 //! 2026-07-28 on, a call that asks something ends and is made again with the answer: the session waits in between, and the call
@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 
-use goose_extension::{ElicitAction, Elicitation, Elicited, JsonObject, QuestionKind, prelude::*, visible};
+use goose_extension::{
+    ElicitAction, Elicitation, Elicited, QuestionKind, RegistryExtension, ToolDef, hashmap, prelude::*,
+    visible,
+};
 use parking_lot::Mutex;
 use tokio_util::sync::DropGuard;
 
@@ -30,6 +33,11 @@ use crate::{
     exchange::{Answer, Decision, Event, EventRecord, Exchange, Outcome, Reply},
     session::NewSession,
 };
+
+const NAME: &str = "agents";
+const DESCRIPTION: &str = "goose's agents: one tool for each mode, which does a task and returns the answer";
+const INSTRUCTIONS: &str = "Each tool gives a task to an agent, which works by itself with tools of its own and may take \
+                            minutes. Say everything that it needs to know: it sees nothing of this conversation.";
 
 /// The longest task, in characters.
 const MAX_TASK: usize = 100_000;
@@ -51,15 +59,9 @@ const CANNOT_ASK: &str = "the program that gave you the task cannot ask its user
 /// The field of a question that is answered with a word.
 const DECISION: &str = "decision";
 
-/// Our agents as an extension.
-pub struct ServedAgents {
-    agents: Vec<ServedAgent>,
-    tools: Vec<Tool>,
-}
-
 /// An agent in a mode, as a tool.
 struct ServedAgent {
-    registry: ToolRegistry,
+    tool: String,
     manifest: Arc<AgentManifest>,
     mode: AgentMode,
     host: Arc<Host>,
@@ -95,7 +97,7 @@ struct Run {
 
 impl AgentManager {
     /// All agents of a folder as an extension whose calls run tasks there, with the models of a profile.
-    pub fn served_agents(&self, profile: Profile, working_dir: impl Into<PathBuf>) -> ServedAgents {
+    pub fn served_agents(&self, profile: Profile, working_dir: impl Into<PathBuf>) -> RegistryExtension {
         let working_dir = working_dir.into();
         let catalog = AgentCatalog::load(self.settings().paths(), &working_dir);
         let host = Arc::new(Host {
@@ -108,15 +110,19 @@ impl AgentManager {
         let modes = catalog.agents.iter().flat_map(|entry| {
             entry.manifest.modes.iter().map(|mode| (Arc::clone(&entry.manifest), mode.clone()))
         });
-        let agents: Vec<ServedAgent> =
-            modes.map(|(manifest, mode)| ServedAgent::new(manifest, mode, Arc::clone(&host))).collect();
-        let tools = agents.iter().flat_map(|agent| agent.registry.tools().iter().cloned()).collect();
-        ServedAgents { agents, tools }
+        let served = RegistryExtension::new(NAME, DESCRIPTION).with_instructions(INSTRUCTIONS).with_status({
+            let host = Arc::clone(&host);
+            move || hashmap! { "waiting_for_answers" => json!(host.waiting.lock().len()) }
+        });
+        modes.fold(served, |served, (manifest, mode)| {
+            let (agent, tool) = ServedAgent::new(manifest, mode, Arc::clone(&host));
+            served.with_tool(&Arc::new(agent), tool)
+        })
     }
 }
 
 impl ServedAgent {
-    fn new(manifest: Arc<AgentManifest>, mode: AgentMode, host: Arc<Host>) -> Self {
+    fn new(manifest: Arc<AgentManifest>, mode: AgentMode, host: Arc<Host>) -> (Self, ToolDef<Self>) {
         let name = format!("{}__{}", manifest.name, mode.slug);
         let about = [&manifest.description, &mode.description, &mode.when_to_use];
         let about: Vec<&str> =
@@ -129,12 +135,8 @@ impl ServedAgent {
         );
         // The limits of a task are those of its session.
         let tool = Self::run_tool()
-            .map_tool(|tool| tool.with_name(name).with_description(about).with_timeout(MAX_TIMEOUT));
-        Self { registry: ToolRegistry::new().with(tool), manifest, mode, host }
-    }
-
-    fn tool_name(&self) -> &str {
-        self.registry.tools().first().map_or("", Tool::name)
+            .map_tool(|tool| tool.with_name(name.clone()).with_description(about).with_timeout(MAX_TIMEOUT));
+        (Self { tool: name, manifest, mode, host }, tool)
     }
 
     /// Gives a task to an agent and returns its answer.
@@ -146,7 +148,7 @@ impl ServedAgent {
         task: &str,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let run = match self.host.go_on(self.tool_name(), task) {
+        let run = match self.host.go_on(&self.tool, task) {
             Some(run) => run,
             None => self.begin(task, context).await?,
         };
@@ -185,7 +187,7 @@ impl ServedAgent {
                     Ok((id, answer)) => drop(run.exchange.answer(&id, answer)),
                     Err(ToolError::InputRequired(text)) => {
                         run.question = Some(record);
-                        self.host.wait(self.tool_name(), task, run)?;
+                        self.host.wait(&self.tool, task, run)?;
                         return Err(ToolError::InputRequired(text));
                     }
                     Err(error) => return Err(error),
@@ -324,55 +326,4 @@ fn form(message: &str, words: &[(&str, String)]) -> ToolResult<Elicitation> {
 fn word(said: &Elicited) -> Option<&str> {
     let content = said.content.as_ref().filter(|_| said.action == ElicitAction::Accept);
     content.and_then(|content| content.get(DECISION)).and_then(Value::as_str)
-}
-
-#[async_trait]
-impl Extension for ServedAgents {
-    fn name(&self) -> &str {
-        "agents"
-    }
-
-    fn description(&self) -> &str {
-        "goose's agents: one tool for each mode, which does a task and returns the answer"
-    }
-
-    fn instructions(&self) -> &str {
-        "Each tool gives a task to an agent, which works by itself with tools of its own and may take minutes. Say everything \
-         that it needs to know: it sees nothing of this conversation."
-    }
-
-    fn tools(&self) -> &[Tool] {
-        &self.tools
-    }
-
-    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
-        let waiting = self.agents.first().map_or(0, |agent| agent.host.waiting.lock().len());
-        Ok(hashmap! { "tools" => json!(self.tools.len()), "waiting_for_answers" => json!(waiting) })
-    }
-
-    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
-        let agent = self.agent(tool_name)?;
-        agent.registry.call_tool(agent, tool_name, parameters).await
-    }
-
-    async fn call(
-        &self,
-        tool_name: &str,
-        arguments: JsonObject,
-        context: &CallContext,
-    ) -> ToolResult<ToolOutput> {
-        let agent = self.agent(tool_name)?;
-        agent.registry.call(agent, tool_name, arguments, context).await
-    }
-}
-
-impl ServedAgents {
-    fn agent(&self, tool_name: &str) -> ToolResult<&ServedAgent> {
-        let found = self.agents.iter().find(|agent| agent.tool_name() == tool_name);
-        found.ok_or_else(|| {
-            ToolError::NotFound(format!(
-                "There is no agent `{tool_name}`. List the tools to see those that there are."
-            ))
-        })
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goose_extension::{JsonObject, prelude::*};
+use goose_extension::{RegistryExtension, prelude::*};
 
 use crate::{
     agent_manager::{DelegateTask, Delegation},
@@ -17,13 +17,16 @@ const MAX_TASK: usize = 100_000;
 /// permissions of the session that calls.
 pub(crate) struct AgentTool {
     agent: Arc<AgentManifest>,
-    registry: ToolRegistry,
     /// The way to delegates; none outside of a conversation.
     delegation: Option<Arc<Delegation>>,
 }
 
 impl AgentTool {
-    pub(crate) fn new(agent: Arc<AgentManifest>, delegation: Option<Arc<Delegation>>) -> Self {
+    /// The extension.
+    pub(crate) fn extension(
+        agent: Arc<AgentManifest>,
+        delegation: Option<Arc<Delegation>>,
+    ) -> RegistryExtension {
         let modes: Vec<&str> = agent.modes.iter().map(|mode| mode.slug.as_str()).collect();
         let modes = match modes.len() {
             1 => String::new(),
@@ -35,7 +38,8 @@ impl AgentTool {
         );
         // A delegate has limits of its own.
         let tool = Self::task_tool().map_tool(|tool| tool.with_description(about).with_timeout(MAX_TIMEOUT));
-        Self { agent, registry: ToolRegistry::new().with(tool), delegation }
+        let extension = RegistryExtension::new(agent.name.clone(), agent.description.clone());
+        extension.with_tool(&Arc::new(Self { agent, delegation }), tool)
     }
 
     /// Give a task to an agent, which returns its answer.
@@ -64,41 +68,5 @@ impl AgentTool {
         let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
         let _cancel = delegate.cancel_on_drop();
         delegate.result().await
-    }
-}
-
-#[async_trait]
-impl Extension for AgentTool {
-    fn name(&self) -> &str {
-        &self.agent.name
-    }
-
-    fn description(&self) -> &str {
-        &self.agent.description
-    }
-
-    fn instructions(&self) -> &str {
-        ""
-    }
-
-    fn tools(&self) -> &[Tool] {
-        self.registry.tools()
-    }
-
-    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
-        Ok(HashMap::new())
-    }
-
-    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
-        self.registry.call_tool(self, tool_name, parameters).await
-    }
-
-    async fn call(
-        &self,
-        tool_name: &str,
-        arguments: JsonObject,
-        context: &CallContext,
-    ) -> ToolResult<ToolOutput> {
-        self.registry.call(self, tool_name, arguments, context).await
     }
 }

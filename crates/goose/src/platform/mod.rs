@@ -71,7 +71,7 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
         "extensionmanager" => {
             Some(Arc::new(ExtensionSwitches::new(context.toolset, Arc::clone(context.binder))))
         }
-        "summon" => Some(Arc::new(Summon::new(context))),
+        "summon" => Some(Arc::new(Summon::extension(context))),
         "todo" => Some(Arc::new(Todo)),
         _ => None,
     }

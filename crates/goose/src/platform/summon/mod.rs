@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use goose_extension::{JsonObject, prelude::*, visible_line};
+use goose_extension::{JsonObject, RegistryExtension, prelude::*, visible_line};
 use goose_fs::truncate_chars;
 
 use self::sources::{Kind, Sources};
@@ -22,6 +22,9 @@ use crate::{
     agents::goose_agent,
     config::{Paths, TrustStore},
 };
+
+/// The name of the extension.
+const NAME: &str = "summon";
 
 /// The longest instructions of a task, in characters.
 const MAX_INSTRUCTIONS: usize = 100_000;
@@ -40,72 +43,34 @@ pub(super) struct Summon {
     paths: Paths,
     working_dir: PathBuf,
     delegation: Option<Arc<Delegation>>,
-    /// `load`, and `delegate` where the agent may delegate.
-    registry: ToolRegistry,
 }
 
 impl Summon {
     /// The extension of an agent. A delegate that may not delegate further has only `load`.
-    pub(super) fn new(context: &PlatformContext<'_>) -> Self {
+    pub(super) fn extension(context: &PlatformContext<'_>) -> RegistryExtension {
         let delegation = context.delegation.cloned();
         let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
-        let knowledge = Self::knowledge(context.settings.paths(), context.working_dir);
-        let registry = match may_delegate {
-            true => knowledge.registry.with(Self::delegate_tool()),
-            false => knowledge.registry,
-        };
-        Self { delegation, registry, ..knowledge }
+        let summon = Self::new(context.settings.paths(), context.working_dir, delegation);
+        match may_delegate {
+            true => RegistryExtension::new(NAME, "Loads knowledge by name and gives tasks to other agents")
+                .with_tool(&summon, Self::load_tool())
+                .with_tool(&summon, Self::delegate_tool()),
+            false => knowledge(&summon),
+        }
     }
 
     /// Only `load`, without a session.
-    pub(super) fn knowledge(paths: &Paths, working_dir: &Path) -> Self {
-        Self {
-            paths: paths.clone(),
-            working_dir: working_dir.to_owned(),
-            delegation: None,
-            registry: ToolRegistry::new().with(Self::load_tool()),
-        }
+    pub(super) fn standalone(paths: &Paths, working_dir: &Path) -> RegistryExtension {
+        knowledge(&Self::new(paths, working_dir, None))
+    }
+
+    fn new(paths: &Paths, working_dir: &Path, delegation: Option<Arc<Delegation>>) -> Arc<Self> {
+        Arc::new(Self { paths: paths.clone(), working_dir: working_dir.to_owned(), delegation })
     }
 }
 
-// By hand, since the tools of one type differ.
-#[async_trait]
-impl Extension for Summon {
-    fn name(&self) -> &str {
-        "summon"
-    }
-
-    fn description(&self) -> &str {
-        match self.tools() {
-            [_] => "Loads knowledge by name",
-            _ => "Loads knowledge by name and gives tasks to other agents",
-        }
-    }
-
-    fn instructions(&self) -> &str {
-        ""
-    }
-
-    fn tools(&self) -> &[Tool] {
-        self.registry.tools()
-    }
-
-    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
-        Ok(HashMap::new())
-    }
-
-    async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
-        self.registry.call_tool(self, tool_name, parameters).await
-    }
-
-    async fn call(
-        &self,
-        tool_name: &str,
-        arguments: JsonObject,
-        context: &CallContext,
-    ) -> ToolResult<ToolOutput> {
-        self.registry.call(self, tool_name, arguments, context).await
-    }
+fn knowledge(summon: &Arc<Summon>) -> RegistryExtension {
+    RegistryExtension::new(NAME, "Loads knowledge by name").with_tool(summon, Summon::load_tool())
 }
 
 /// The arguments of `delegate`.

@@ -9,7 +9,10 @@ use std::{
     time::SystemTime,
 };
 
-use goose::exchange::{Cost, Event, Facts, Outcome};
+use goose::{
+    exchange::{Cost, Event, Facts, Outcome},
+    session::TaskFinished,
+};
 use goose_extension::{ContentBlock, Message, MessageContent, ToolOutput};
 use serde_json::{Value, json};
 
@@ -199,7 +202,7 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         Event::TaskRetried { task, reason } => {
             Some(("goose", json!({ "task_retried": { "task": task, "reason": reason } })))
         }
-        Event::TaskFinished { task, end, result, usage, dollars } => {
+        Event::TaskFinished(TaskFinished { task, end, result, usage, dollars }) => {
             let finished = json!({
                 "task": task, "end": end, "result": result, "usage": usage, "cost_usd": dollars,
             });

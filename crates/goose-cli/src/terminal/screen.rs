@@ -355,7 +355,7 @@ impl View for Screen {
             | Event::TaskStarted { .. }
             | Event::TaskProgress { .. }
             | Event::TaskRetried { .. }
-            | Event::TaskFinished { .. }
+            | Event::TaskFinished(_)
             | Event::TasksFinished { .. } => self.task(event)?,
             Event::Checked(judgement) => self.checked(judgement)?,
             Event::Finished(outcome) => self.finished(outcome)?,

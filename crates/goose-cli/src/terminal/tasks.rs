@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use goose::{
     exchange::{Event, PlanDecision, TaskPlan},
-    session::{PlannedTask, TaskEnd},
+    session::{PlannedTask, TaskEnd, TaskFinished},
 };
 
 use super::{
@@ -55,7 +55,7 @@ impl TaskList {
                 let reason = gist(reason, is_full);
                 vec![format!("{WARNING}! {} failed and is tried again: {reason}{WARNING:#}", self.name(task))]
             }
-            Event::TaskFinished { task, end, result, usage, dollars } => {
+            Event::TaskFinished(TaskFinished { task, end, result, usage, dollars }) => {
                 let spent = self.end(task).map(seconds);
                 let cost = (usage.total() > 0).then(|| cost(usage.total(), *dollars));
                 let about: Vec<String> = spent.into_iter().chain(cost).collect();

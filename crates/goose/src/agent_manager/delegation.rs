@@ -149,7 +149,7 @@ impl Delegation {
                 Some(graph) => graph.cancellation.clone(),
                 None => self.tasks.ended.child_token(),
             },
-            options: self.options(task)?.with_session(session),
+            options: self.options(task).await?.with_session(session),
         })
     }
 
@@ -171,8 +171,8 @@ impl Delegation {
     /// # Errors
     ///
     /// Fails if the model of delegates cannot be used; the text says why.
-    pub(crate) fn context_limit(&self) -> ToolResult<u64> {
-        let limit = self.models_of(None, None)?.0.model().context_limit;
+    pub(crate) async fn context_limit(&self) -> ToolResult<u64> {
+        let limit = self.models_of(None, None).await?.0.model().context_limit;
         Ok(self.binder.profile.context_limit.map_or(limit, |wanted| wanted.min(limit)))
     }
 
@@ -242,7 +242,7 @@ impl Delegation {
         })
     }
 
-    fn options(&self, task: DelegateTask) -> ToolResult<OpenOptions> {
+    async fn options(&self, task: DelegateTask) -> ToolResult<OpenOptions> {
         let unusable = |error: ConfigError| ToolError::execution(error.to_string());
         let settings = self.binder.settings();
         let limit = settings.get::<u32>(SUBAGENT_MAX_TURNS).map_err(unusable)?.unwrap_or(DEFAULT_TURNS);
@@ -250,7 +250,7 @@ impl Delegation {
         mode.temperature = task.temperature.or(mode.temperature);
         let mut profile = self.binder.profile.clone();
         profile.max_turns = Some(task.max_turns.unwrap_or(limit).max(1));
-        let models = self.models_of(task.provider, task.model)?;
+        let models = self.models_of(task.provider, task.model).await?;
         let mut options = OpenOptions::new(profile)
             .with_agent(manifest, mode)
             .with_working_dir(&self.binder.working_dir)
@@ -276,7 +276,7 @@ impl Delegation {
     }
 
     /// The working model and the fast one of a task.
-    fn models_of(
+    async fn models_of(
         &self,
         provider: Option<String>,
         model: Option<String>,
@@ -285,7 +285,7 @@ impl Delegation {
         let Some(name) = name.map_err(|error| ToolError::execution(error.to_string()))? else {
             return Ok(self.models.pair());
         };
-        let model = self.models.find(&name);
+        let model = self.models.find(&name).await;
         let model = model
             .map_err(|error| ToolError::execution(format!("The model `{name}` cannot be used: {error}")))?;
         Ok((Arc::clone(&model), model))

@@ -40,6 +40,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use self::options::{OpenOptions, SessionState};
 use self::{
     acp_mcp_adapter::Connectors,
     agent_maker::AgentMaker,
@@ -50,10 +51,6 @@ pub(crate) use self::{
     agent_maker::Binder,
     delegate::{DelegateEnd, DelegateTask, GraphPlace},
     delegation::{Delegation, MAX_AT_ONCE},
-};
-pub use self::{
-    options::{OpenOptions, SessionState},
-    served_agents::ServedAgents,
 };
 use crate::{
     agents::{

@@ -62,17 +62,7 @@ impl Source {
         let registry = self.settings.registry();
         let model = profile.processor.as_ref().ok_or(OpenError::NoModel)?;
         registry.fetch(model, &self.settings).await?;
-        let needed: Vec<ModelRef> =
-            [Some(model), profile.accelerator.as_ref()].into_iter().flatten().cloned().collect();
-        let overrides_of_all = overrides.clone();
-        self.settings
-            .look_up_in_advance(move |settings| {
-                for model in &needed {
-                    drop(settings.registry().provider(model, settings, &overrides_of_all));
-                }
-            })
-            .await;
-        let processor = registry.provider(model, &self.settings, &self.overrides)?;
+        let processor = self.provider(model.clone(), self.overrides.clone()).await?;
         let fast = profile.accelerator.clone().map(|fast| match model.provider() {
             Some(service) => fast.or_provider(service),
             None => fast,
@@ -81,18 +71,28 @@ impl Source {
             // The same model need not be there twice.
             Some(fast) if fast != *model => {
                 registry.fetch(&fast, &self.settings).await?;
-                registry.provider(&fast, &self.settings, overrides)?
+                self.provider(fast, overrides.clone()).await?
             }
             _ => Arc::clone(&processor),
         };
         Ok((processor, accelerator))
     }
+
+    async fn provider(
+        &self,
+        model: ModelRef,
+        overrides: ModelOverrides,
+    ) -> Result<Arc<dyn Provider>, SetupError> {
+        let build = move |settings: &Settings| settings.registry().provider(&model, settings, &overrides);
+        self.settings.look_up(build).await
+    }
 }
 
+#[async_trait]
 impl ModelSource for Source {
-    fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
-        let registry = self.settings.registry();
-        registry.provider(&registry.parse_model(name, in_use), &self.settings, &self.overrides)
+    async fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        let model = self.settings.registry().parse_model(name, in_use);
+        self.provider(model, self.overrides.clone()).await
     }
 }
 

@@ -162,14 +162,19 @@ impl Settings {
         Arc::clone(&self.0.secrets)
     }
 
-    /// Looks secrets up once in advance if that may take seconds, on a thread of its own, so that the same lookup does not
-    /// hold up the runtime afterwards.
-    pub(crate) async fn look_up_in_advance(&self, look_up: impl FnOnce(&Self) + Send + 'static) {
-        if self.0.secrets.may_wait() {
-            let settings = self.clone();
-            // A lookup that panics will do so again where it is needed.
-            let _ = tokio::task::spawn_blocking(move || look_up(&settings)).await;
+    /// Looks secrets up: on a thread of its own if that may take seconds, because the runtime must not wait for a keyring.
+    pub(crate) async fn look_up<T: Send + 'static>(
+        &self,
+        look_up: impl Fn(&Self) -> T + Send + Sync + 'static,
+    ) -> T {
+        if !self.0.secrets.may_wait() {
+            return look_up(self);
         }
+        let (settings, look_up) = (self.clone(), Arc::new(look_up));
+        let on_thread = Arc::clone(&look_up);
+        let found = tokio::task::spawn_blocking(move || on_thread(&settings)).await;
+        // A lookup that panics does so again here.
+        found.unwrap_or_else(|_| look_up(self))
     }
 
     /// Returns true if a file of the user's, `secrets.yaml` or `config.yaml`, has the secret. The keyring is not asked.

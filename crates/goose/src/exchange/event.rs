@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::judge::Judgement;
 use crate::{
     agents::router::RoutedBy,
-    session::{PlannedTask, SessionId, TaskEnd},
+    session::{PlannedTask, SessionId, TaskFinished},
 };
 
 /// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
@@ -167,19 +167,7 @@ pub enum Event {
         reason: String,
     },
     /// A task is over; stored.
-    TaskFinished {
-        /// The task.
-        task: String,
-        /// The way it ended.
-        end: TaskEnd,
-        /// The result, or the reason why there is none.
-        result: String,
-        /// The tokens that it used, of all attempts.
-        usage: Usage,
-        /// Their price in US dollars, if it is known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        dollars: Option<f64>,
-    },
+    TaskFinished(TaskFinished),
     /// All tasks of the request are over. Their results are joined next.
     TasksFinished {
         /// The tokens of all tasks.
@@ -209,7 +197,7 @@ impl Event {
             Self::ToolFinished { output, .. } => output.content.iter().map(block_weight).sum(),
             Self::ToolProgress { message, .. } | Self::Notice(message) => message.len(),
             Self::Log { content, .. } => content_weight(content),
-            Self::TaskFinished { result, .. } => result.len(),
+            Self::TaskFinished(finished) => finished.result.len(),
             _ => 0,
         };
         size_of::<Self>() + content

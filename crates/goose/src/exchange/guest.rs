@@ -106,9 +106,11 @@ impl Exchange {
     /// # Errors
     ///
     /// Returns the reason for the user if there is no such model.
-    pub fn write_plan(&self, model: Option<&str>) -> Result<Reply, String> {
-        let find = |name: &str| self.core.models.find(name).map_err(|error| error.to_string());
-        let model = model.map(find).transpose()?;
+    pub async fn write_plan(&self, model: Option<&str>) -> Result<Reply, String> {
+        let model = match model {
+            Some(name) => Some(self.core.models.find(name).await.map_err(|error| error.to_string())?),
+            None => None,
+        };
         let planner = format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER);
         let (manifest, mode) = self.agents().find(&planner).map_err(|error| error.to_string())?;
         let guest = Guest { manifest, mode, model };

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use goose_providers::{ModelRef, Provider, SetupError};
 use parking_lot::RwLock;
 
 use super::{core::Core, handle::Exchange};
 
 /// The source of models for an open conversation.
+#[async_trait]
 pub(crate) trait ModelSource: Send + Sync {
     /// The model that a person means by a name while another one is in use. Nothing is fetched.
-    fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
+    async fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
 }
 
 /// The working model and the fast one, which are the same where there is no other.
@@ -56,8 +58,8 @@ impl ActiveModels {
     }
 
     /// The model of a name: `service:model`, or a model of the service in use.
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<dyn Provider>, SetupError> {
-        self.source.find(name, &self.in_use())
+    pub(crate) async fn find(&self, name: &str) -> Result<Arc<dyn Provider>, SetupError> {
+        self.source.find(name, &self.in_use()).await
     }
 
     /// The working model's name.
@@ -101,7 +103,7 @@ impl Exchange {
     ///
     /// Fails if the service is unknown or its key is missing; the model stays as it was.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, SetupError> {
-        let processor = self.core.models.find(name)?;
+        let processor = self.core.models.find(name).await?;
         let state = self.core.state.lock().await;
         prepare(&processor);
         self.core.models.replace(processor);

@@ -71,7 +71,7 @@ impl Conversation {
             | Step::NestedResult { .. }
             | Step::TaskPlan { .. }
             | Step::TaskStarted { .. }
-            | Step::TaskFinished { .. } => {}
+            | Step::TaskFinished(_) => {}
         }
     }
 

@@ -16,7 +16,9 @@ use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Rol
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PlannedTask, SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError};
+use super::{
+    PlannedTask, SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError, TaskFinished,
+};
 
 /// The name of the format.
 pub(super) const FORMAT: &str = "goose-session";
@@ -120,7 +122,7 @@ impl Page {
                 let task = |task: &PlannedTask| format!("{}. {} ({})", task.id, task.text, task.agent_id());
                 self.note(&tasks.iter().map(task).collect::<Vec<_>>().join("\n"));
             }
-            Step::TaskFinished { task, end, result, .. } => {
+            Step::TaskFinished(TaskFinished { task, end, result, .. }) => {
                 self.note(&format!("Task {task} {}:\n{result}", end.word()));
             }
             Step::Cost { .. } | Step::ReplyEnded { .. } | Step::TaskStarted { .. } => {}

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PlannedTask, Session, SessionId, SessionSummary, TaskEnd};
+use super::{PlannedTask, Session, SessionId, SessionSummary, TaskFinished};
 use crate::{agents::agent::ChosenBy, permission::Mode};
 
 /// Something that happened in a session. Its JSON form is what the store holds.
@@ -118,19 +118,7 @@ pub enum Step {
         attempt: u32,
     },
     /// A task is over.
-    TaskFinished {
-        /// The task.
-        task: String,
-        /// The way it ended.
-        end: TaskEnd,
-        /// The result, or the reason why there is none.
-        result: String,
-        /// The tokens that it used, of all attempts.
-        usage: Usage,
-        /// Their price in US dollars, if it is known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        dollars: Option<f64>,
-    },
+    TaskFinished(TaskFinished),
 }
 
 impl Step {
@@ -155,7 +143,7 @@ impl Step {
             Self::NestedResult { .. } => "nested_result",
             Self::TaskPlan { .. } => "task_plan",
             Self::TaskStarted { .. } => "task_started",
-            Self::TaskFinished { .. } => "task_finished",
+            Self::TaskFinished(_) => "task_finished",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The tasks of a request, as the log and events have them.
 
+use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
 /// A task of a request that was split.
@@ -27,6 +28,22 @@ impl PlannedTask {
     pub fn agent_id(&self) -> String {
         format!("{}/{}", self.agent, self.mode)
     }
+}
+
+/// The end of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskFinished {
+    /// The task.
+    pub task: String,
+    /// The way it ended.
+    pub end: TaskEnd,
+    /// The result, or the reason why there is none.
+    pub result: String,
+    /// The tokens that it used, of all attempts.
+    pub usage: Usage,
+    /// Their price in US dollars, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<f64>,
 }
 
 /// The way a task ended.

@@ -16,7 +16,7 @@ use goose::{
     config::{Settings, SettingsSource},
     exchange::{Decision, Event, EventRecord, Exchange, Outcome, PlanDecision, Reply, TaskState},
     permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
-    session::{ListOptions, NewSession, SessionKind, SessionSummary, Step, TaskEnd},
+    session::{ListOptions, NewSession, SessionKind, SessionSummary, Step, TaskEnd, TaskFinished},
 };
 use goose_extension::prelude::*;
 use goose_test_support::{
@@ -132,7 +132,7 @@ fn course(records: &[Arc<EventRecord>]) -> Vec<String> {
     let line = |record: &Arc<EventRecord>| match &record.event {
         Event::TaskStarted { task, .. } => Some(format!("+{task}")),
         Event::TaskRetried { task, .. } => Some(format!("?{task}")),
-        Event::TaskFinished { task, end, .. } => Some(format!("-{task} {}", end.word())),
+        Event::TaskFinished(TaskFinished { task, end, .. }) => Some(format!("-{task} {}", end.word())),
         _ => None,
     };
     records.iter().filter_map(line).collect()
@@ -220,7 +220,9 @@ async fn a_chain_keeps_its_order_and_passes_results() -> anyhow::Result<()> {
         assert_eq!(child.agent.as_deref(), Some("goose-agent/specialist"));
     }
     for record in &records {
-        if let Event::TaskStarted { task, .. } | Event::TaskFinished { task, .. } = &record.event {
+        if let Event::TaskStarted { task, .. } | Event::TaskFinished(TaskFinished { task, .. }) =
+            &record.event
+        {
             assert_eq!(record.task.as_deref(), Some(task.as_str()));
         }
     }
@@ -480,7 +482,9 @@ async fn usage_is_known_for_each_task_and_in_sum() -> anyhow::Result<()> {
     let mut usages = Vec::new();
     for record in &records {
         match &record.event {
-            Event::TaskFinished { task, usage, .. } => usages.push((task.clone(), usage.total())),
+            Event::TaskFinished(TaskFinished { task, usage, .. }) => {
+                usages.push((task.clone(), usage.total()))
+            }
             Event::TasksFinished { usage, .. } => usages.push(("sum".to_owned(), usage.total())),
             _ => {}
         }

@@ -249,7 +249,7 @@ impl Chat {
             Ok(Outcome::Done { .. }) => {}
             Ok(_) => return Ok(None),
         }
-        match self.assembled.exchange.write_plan(self.planner_model()?.as_deref()) {
+        match self.assembled.exchange.write_plan(self.planner_model()?.as_deref()).await {
             Ok(plan) => Ok(self.follow(plan).await?.err()),
             Err(reason) => {
                 stderr::error(&reason);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     exchange::reply_task::CANCELLED_REPLY,
-    session::{PlannedTask, Step},
+    session::{PlannedTask, Step, TaskFinished},
 };
 
 /// The tasks of the last request, if they are not all over.
@@ -39,7 +39,10 @@ impl TaskLog {
     }
 
     fn apply(&mut self, step: &Step) {
-        let (Step::TaskStarted { task: id, .. } | Step::TaskFinished { task: id, .. }) = step else { return };
+        let (Step::TaskStarted { task: id, .. } | Step::TaskFinished(TaskFinished { task: id, .. })) = step
+        else {
+            return;
+        };
         let Some(task) = self.0.tasks.iter_mut().find(|task| task.planned.id == *id) else { return };
         match step {
             Step::TaskStarted { session, attempt, .. } => {
@@ -47,7 +50,7 @@ impl TaskLog {
                 task.attempts = attempt.saturating_sub(1);
                 task.resumed = Some(session.clone());
             }
-            Step::TaskFinished { end, result, usage, dollars, .. } => {
+            Step::TaskFinished(TaskFinished { end, result, usage, dollars, .. }) => {
                 task.state = State::Over { end: *end, result: result.clone() };
                 (task.usage, task.dollars) = (*usage, *dollars);
             }
@@ -90,13 +93,13 @@ mod tests {
             Step::Message { message: Message::user("Do both") },
             plan(),
             Step::TaskStarted { task: "1".to_owned(), session: "20261115_2".parse().unwrap(), attempt: 1 },
-            Step::TaskFinished {
+            Step::TaskFinished(TaskFinished {
                 task: "1".to_owned(),
                 end: TaskEnd::Done,
                 result: "One.".to_owned(),
                 usage: Usage { input: 3, ..Usage::default() },
                 dollars: None,
-            },
+            }),
             Step::TaskStarted { task: "2".to_owned(), session: "20261115_3".parse().unwrap(), attempt: 2 },
             interrupted("goose was ended"),
         ];

@@ -20,7 +20,7 @@ use crate::{
         task_writes::TaskWriter,
         usage_ledger::UsageLedger,
     },
-    session::{Step, TaskEnd, synthetic_message},
+    session::{Step, TaskEnd, TaskFinished, synthetic_message},
 };
 
 /// The time limit for tasks to end once they were cancelled.
@@ -129,7 +129,8 @@ impl ReplyTask {
         running: &mut Running,
     ) -> StepResult<()> {
         let delegation = Arc::clone(&self.core.delegation);
-        let prepared = match self.delegate_task(graph, at, running) {
+        let limit = delegation.context_limit().await;
+        let prepared = match limit.and_then(|limit| self.delegate_task(graph, at, running, limit)) {
             Ok(task) => delegation.prepare(task, "").await,
             Err(error) => Err(error),
         };
@@ -152,11 +153,17 @@ impl ReplyTask {
         Ok(())
     }
 
-    fn delegate_task(&self, graph: &TaskGraph, at: usize, running: &Running) -> ToolResult<DelegateTask> {
+    fn delegate_task(
+        &self,
+        graph: &TaskGraph,
+        at: usize,
+        running: &Running,
+        context_limit: u64,
+    ) -> ToolResult<DelegateTask> {
         let (task, delegation) = (&graph.tasks[at], &self.core.delegation);
         let agent = delegation.catalog().find(&task.planned.agent_id());
         Ok(DelegateTask {
-            prompt: texts::prompt(graph, task, delegation.context_limit()?),
+            prompt: texts::prompt(graph, task, context_limit),
             title: task.planned.text.clone(),
             agent: agent.map_err(|error| ToolError::execution(error.to_string()))?,
             only_extensions: None,
@@ -207,10 +214,11 @@ impl ReplyTask {
         let (id, usage, dollars) = (task.planned.id.clone(), task.usage, task.dollars);
         task.state = State::Over { end, result: result.clone() };
         graph.writes.release(&id);
+        let finished = TaskFinished { task: id.clone(), end, result, usage, dollars };
         let mut steps = self.core.usage.take_unsaved();
-        steps.push(Step::TaskFinished { task: id.clone(), end, result: result.clone(), usage, dollars });
+        steps.push(Step::TaskFinished(finished.clone()));
         self.record_all(steps).await?;
-        self.events.of_task(&id).emit(Event::TaskFinished { task: id, end, result, usage, dollars });
+        self.events.of_task(&id).emit(Event::TaskFinished(finished));
         Ok(())
     }
 

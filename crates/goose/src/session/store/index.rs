@@ -253,7 +253,7 @@ fn searchable_text(step: &Step) -> Option<String> {
         Step::ToolResult { output, .. } | Step::NestedResult { output, .. } => output.as_text(),
         Step::NestedCall { name, arguments, .. } => format!("{name} {arguments}"),
         Step::Log { content, .. } => content.plain(),
-        Step::TaskFinished { result, .. } => result.clone(),
+        Step::TaskFinished(finished) => finished.result.clone(),
         _ => return None,
     };
     let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];

@@ -11,6 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
 
 use crate::{error::ToolResult, extension::Extension};
 
@@ -109,19 +110,33 @@ impl std::fmt::Debug for ChangeFeed {
 
 /// The subscribers of each resource. The provider hears of the first subscriber and of the last one's leaving.
 ///
-/// Changes of one resource happen one after another, so a subscriber that comes while the first one still waits for the
-/// provider waits too, and asks itself if the first one fails. Changes of different resources never wait for each other.
+/// No subscriber waits for another one: those that come while the provider has not answered the first one ask it themselves. Only
+/// one that comes while the provider hears of the last one's leaving waits for that, so that the provider hears it in this order.
 /// A change that is dropped leaves the count as it was.
 ///
 /// `T` is kept for as long as a resource has subscribers.
 pub struct Subscriptions<T = ()>(Mutex<HashMap<String, Slot<T>>>);
 
-/// One resource. The lock is held while the provider is told; the map's lock never is.
-type Slot<T> = Arc<tokio::sync::Mutex<Option<Subscribed<T>>>>;
-
-struct Subscribed<T> {
+/// One resource.
+struct Slot<T> {
     count: usize,
-    _kept: T,
+    /// Those that ask the provider at this moment.
+    asking: usize,
+    kept: Option<T>,
+    /// Cancelled once the provider has heard that the last one left.
+    leaving: Option<CancellationToken>,
+}
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self { count: 0, asking: 0, kept: None, leaving: None }
+    }
+}
+
+impl<T> Slot<T> {
+    fn is_used(&self) -> bool {
+        self.count > 0 || self.asking > 0 || self.leaving.is_some()
+    }
 }
 
 impl<T> Default for Subscriptions<T> {
@@ -131,23 +146,40 @@ impl<T> Default for Subscriptions<T> {
 }
 
 impl<T> Subscriptions<T> {
-    /// Adds a subscriber. `subscribe` runs only for the first one.
+    /// Adds a subscriber. `subscribe` runs only where the resource has none yet.
     ///
     /// # Errors
     ///
     /// Those of `subscribe`; then nothing is added.
     pub async fn add(&self, uri: &str, subscribe: impl Future<Output = ToolResult<T>>) -> ToolResult<()> {
-        let slot = self.slot(uri);
-        let mut subscribed = slot.lock().await;
-        if let Some(subscribed) = subscribed.as_mut() {
-            subscribed.count += 1;
-            return Ok(());
+        let _asking = loop {
+            let leaving = {
+                let mut slots = self.0.lock();
+                let slot = slots.entry(uri.to_owned()).or_default();
+                match &slot.leaving {
+                    Some(leaving) => leaving.clone(),
+                    None if slot.count > 0 => {
+                        slot.count += 1;
+                        return Ok(());
+                    }
+                    None => {
+                        slot.asking += 1;
+                        break Changing { subscriptions: self, uri, end: |slot| slot.asking -= 1 };
+                    }
+                }
+            };
+            leaving.cancelled().await;
+        };
+        let kept = subscribe.await?;
+        if let Some(slot) = self.0.lock().get_mut(uri) {
+            slot.count += 1;
+            slot.kept.get_or_insert(kept);
         }
-        *subscribed = Some(Subscribed { count: 1, _kept: subscribe.await? });
         Ok(())
     }
 
-    /// Removes a subscriber. `unsubscribe` runs after the last one, and where there was none: the provider may know more.
+    /// Removes a subscriber. `unsubscribe` runs after the last one, and where there was none: the provider may know more. It does
+    /// not run while others subscribe.
     ///
     /// # Errors
     ///
@@ -157,29 +189,42 @@ impl<T> Subscriptions<T> {
         uri: &str,
         unsubscribe: impl Future<Output = ToolResult<()>>,
     ) -> ToolResult<()> {
-        let slot = self.slot(uri);
-        let mut subscribed = slot.lock().await;
-        if let Some(subscribed) = subscribed.as_mut().filter(|subscribed| subscribed.count > 1) {
-            subscribed.count -= 1;
-            return Ok(());
-        }
-        *subscribed = None;
+        let _leaving = {
+            let mut slots = self.0.lock();
+            let slot = slots.entry(uri.to_owned()).or_default();
+            slot.count = slot.count.saturating_sub(1);
+            if slot.count > 0 || slot.asking > 0 {
+                return Ok(());
+            }
+            slot.kept = None;
+            let is_first = slot.leaving.is_none();
+            slot.leaving.get_or_insert_default();
+            let end = |slot: &mut Slot<T>| slot.leaving.take().iter().for_each(CancellationToken::cancel);
+            is_first.then_some(Changing { subscriptions: self, uri, end })
+        };
         unsubscribe.await
     }
 
     /// The resources with subscribers. One that is being changed at this moment counts as one with.
     pub fn uris(&self) -> Vec<String> {
-        let slots = self.0.lock();
-        let has_subscribers = |slot: &Slot<T>| slot.try_lock().map_or(true, |slot| slot.is_some());
-        slots.iter().filter(|(_, slot)| has_subscribers(slot)).map(|(uri, _)| uri.clone()).collect()
+        self.0.lock().iter().filter(|(_, slot)| slot.is_used()).map(|(uri, _)| uri.clone()).collect()
     }
+}
 
-    /// The slot of a resource. Slots that are empty and unused are removed on the way.
-    fn slot(&self, uri: &str) -> Slot<T> {
-        let mut slots = self.0.lock();
-        slots.retain(|_, slot| {
-            Arc::strong_count(slot) > 1 || slot.try_lock().map_or(true, |slot| slot.is_some())
-        });
-        Arc::clone(slots.entry(uri.to_owned()).or_default())
+/// A change of a resource that the provider hears of. It ends when this is dropped.
+struct Changing<'a, T> {
+    subscriptions: &'a Subscriptions<T>,
+    uri: &'a str,
+    end: fn(&mut Slot<T>),
+}
+
+impl<T> Drop for Changing<'_, T> {
+    fn drop(&mut self) {
+        let mut slots = self.subscriptions.0.lock();
+        let Some(slot) = slots.get_mut(self.uri) else { return };
+        (self.end)(slot);
+        if !slot.is_used() {
+            slots.remove(self.uri);
+        }
     }
 }

@@ -62,3 +62,49 @@ async fn a_resource_that_hangs_holds_up_no_other() {
     drop(hangs);
     subscriptions.add("hangs", async { Ok(()) }).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_subscriber_that_hangs_holds_up_no_other_of_the_same_resource() {
+    let limit = std::time::Duration::from_secs(10);
+    let subscriptions = Subscriptions::default();
+    let mut hangs = Box::pin(subscriptions.add("a", std::future::pending()));
+    assert!(futures::poll!(&mut hangs).is_pending());
+    let asked = AtomicUsize::new(0);
+    let ask = async || {
+        asked.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
+    tokio::time::timeout(limit, subscriptions.add("a", ask())).await.unwrap().unwrap();
+    tokio::time::timeout(limit, subscriptions.add("a", ask())).await.unwrap().unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "there is a subscriber");
+    for _ in 0..2 {
+        subscriptions.remove("a", async { refused() }).await.unwrap();
+    }
+    assert_eq!(subscriptions.uris(), ["a"], "one still asks, so the provider is not told");
+    drop(hangs);
+    assert!(subscriptions.uris().is_empty());
+}
+
+#[tokio::test]
+async fn a_new_subscriber_waits_until_the_provider_knows_that_the_last_one_left() {
+    let subscriptions = Subscriptions::default();
+    subscriptions.add("a", async { Ok(()) }).await.unwrap();
+    let (told, asked) = (Notify::new(), AtomicUsize::new(0));
+    let leaving = subscriptions.remove("a", async {
+        told.notified().await;
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+        Ok(())
+    });
+    let coming = async {
+        let mut adding = Box::pin(subscriptions.add("a", async {
+            asked.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }));
+        assert!(futures::poll!(&mut adding).is_pending());
+        told.notify_one();
+        adding.await
+    };
+    let (left, came) = join!(leaving, coming);
+    assert_eq!((left, came, asked.into_inner()), (Ok(()), Ok(()), 1));
+    assert_eq!(subscriptions.uris(), ["a"]);
+}

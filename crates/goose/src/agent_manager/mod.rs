@@ -59,7 +59,8 @@ use crate::{
         goose_agent,
     },
     config::{
-        BaseEnvironment, ConfigError, FileSecrets, Paths, Profile, ProjectFile, Settings, SettingsSource,
+        BaseEnvironment, ConfigError, FileSecrets, Origin, Paths, Profile, ProjectFile, Settings,
+        SettingsSource,
     },
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
@@ -233,11 +234,13 @@ impl AgentManager {
         let models = Models::open(&self.settings, &options.profile, options.models.clone()).await?;
         prepare(&models.processor);
         let models = ActiveModels::new(models.processor, models.accelerator, models.source);
-        let permissions = match options.permissions.clone() {
-            Some(permissions) => permissions,
-            None => self.permissions(&options.profile)?,
+        let last_mode = chosen.last_mode();
+        let (permissions, stricter) = match options.permissions.clone() {
+            Some(permissions) => (permissions, None),
+            None => self.session_permissions(&options.profile, last_mode)?,
         };
         let lost = options.switched.restore(chosen.steps(), &self.settings);
+        let lost: Vec<String> = lost.iter().map(|name| not_restored(name)).collect();
         let binder = Arc::new(Binder {
             manager: self.clone(),
             profile: options.profile.clone(),
@@ -257,6 +260,9 @@ impl AgentManager {
         let history = History::new(steps, is_unfinished, origin.payer.clone());
         let events = EventHub::new(session.id().clone(), options.writer.as_ref().map(TaskWriter::task));
         binder.switched.log_to(&events);
+        if options.permissions.is_none() && last_mode.unwrap_or_default() != permissions.mode() {
+            events.store_later(Step::permission_changed(permissions.mode()));
+        }
         let notifier = Arc::clone(&options.notifier);
         let tasks = SessionTasks::default();
         let delegation = Arc::new(Delegation {
@@ -315,7 +321,7 @@ impl AgentManager {
             delegation,
             writer: options.writer,
             task_settings: self.task_settings()?,
-            notices: self.notices().into_iter().chain(lost.iter().map(|name| not_restored(name))).collect(),
+            notices: self.notices().into_iter().chain(stricter).chain(lost).collect(),
         }))
     }
 
@@ -388,6 +394,27 @@ impl AgentManager {
             options = options.with_shell(shell);
         }
         Ok(Permissions::new(options))
+    }
+
+    /// The permissions of a session that was last in some mode: in that mode, unless another one is given explicitly or the
+    /// configuration has a stricter one. Then there is a notice for the user.
+    fn session_permissions(
+        &self,
+        profile: &Profile,
+        last: Option<Mode>,
+    ) -> Result<(Arc<Permissions>, Option<String>), OpenError> {
+        let permissions = self.permissions(profile)?;
+        let is_explicit = matches!(self.settings.origin(MODE), Some(Origin::Flag | Origin::Environment(_)));
+        let Some(last) = last.filter(|_| !is_explicit) else { return Ok((permissions, None)) };
+        let configured = permissions.mode();
+        permissions.set_mode(configured.stricter(last));
+        let notice = (configured > last).then(|| {
+            format!(
+                "The session was last in the permission mode `{last}`. The configuration has `{configured}`, which is stricter \
+                 and counts; `/mode {last}` changes it."
+            )
+        });
+        Ok((permissions, notice))
     }
 
     fn permission_mode(&self, mode: &str) -> Result<Mode, OpenError> {

@@ -17,7 +17,7 @@ use crate::{
     },
     config::{ExtensionConfig, Profile},
     exchange::TaskWriter,
-    permission::Permissions,
+    permission::{Mode, Permissions},
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
 
@@ -73,6 +73,14 @@ pub(super) enum ChosenSession {
 }
 
 impl ChosenSession {
+    /// The permission mode that a resumed session was last in.
+    pub(super) fn last_mode(&self) -> Option<Mode> {
+        self.steps().iter().rev().find_map(|stored| match stored.step {
+            Step::ModeChanged { permission, .. } => permission,
+            _ => None,
+        })
+    }
+
     /// The log of a session that is resumed.
     pub(super) fn steps(&self) -> &[StoredStep] {
         match self {

@@ -120,11 +120,7 @@ impl Exchange {
     pub fn set_mode(&self, mode: Mode) {
         if self.core.permissions.mode() != mode {
             self.core.permissions.set_mode(mode);
-            self.core.events.store_later(Step::ModeChanged {
-                permission: Some(mode),
-                agent: None,
-                routed: false,
-            });
+            self.core.events.store_later(Step::permission_changed(mode));
         }
     }
 
@@ -163,18 +159,22 @@ impl Exchange {
         self.core.tasks.ended.cancel();
         self.core.tasks.tracker.close();
         self.core.tasks.tracker.wait().await;
-        self.store_late_usage().await;
+        self.store_late_steps().await;
         self.core.agent().close().await;
         self.core.events.close();
     }
 
-    /// Stores the usage of delegates that ended after the last reply.
-    async fn store_late_usage(&self) {
-        let steps = self.core.usage.take_unsaved();
+    /// Stores what happened after the last reply: changes of the mode and of extensions, and the usage of delegates.
+    async fn store_late_steps(&self) {
+        let mut steps = self.core.usage.take_unsaved();
+        // A session without messages stays empty.
+        if !self.messages().is_empty() {
+            steps.extend(self.core.events.take_unsaved());
+        }
         if !steps.is_empty()
             && let Err(error) = self.core.session.append_all(&steps).await
         {
-            tracing::warn!(%error, "the usage of delegates could not be stored");
+            tracing::warn!(%error, "the end of the session could not be stored");
         }
     }
 

@@ -127,6 +127,11 @@ impl Step {
         Self::ModeChanged { permission: None, agent: Some(agent), routed: chosen_by != ChosenBy::User }
     }
 
+    /// The step of a session whose permission mode changed.
+    pub(crate) fn permission_changed(mode: Mode) -> Self {
+        Self::ModeChanged { permission: Some(mode), agent: None, routed: false }
+    }
+
     /// Returns the name of its kind, as in its JSON form.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -3,10 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use goose::{
-    agent_manager::OpenOptions,
+    agent_manager::{AgentManager, OpenOptions},
     agents::manifest::AgentMode,
-    config::{ExtensionConfig, Profile, ProfileExtension},
-    exchange::Exchange,
+    config::{ExtensionConfig, Profile, ProfileExtension, Settings, SettingsSource},
+    exchange::{Event, Exchange},
+    permission::Mode,
     session::{NewSession, Session, SessionStore, Step},
 };
 use goose_extension::{Requirements, prelude::*};
@@ -203,5 +204,52 @@ async fn an_agent_is_replaced_between_two_replies() -> anyhow::Result<()> {
     let is_change = |step: &Step| matches!(step, Step::ModeChanged { agent: Some(agent), .. } if agent.ends_with("/scribe"));
     assert!(steps.iter().any(|stored| is_change(&stored.step)), "the log says so: {steps:?}");
     exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_session_is_in_its_permission_mode_unless_another_one_is_stricter_or_given()
+-> anyhow::Result<()> {
+    for (configured, given, stored, expected, is_told) in [
+        (None, None, Mode::Approve, Mode::Approve, false),
+        (Some("auto"), None, Mode::Chat, Mode::Chat, false),
+        (Some("approve"), None, Mode::Auto, Mode::Approve, true),
+        (Some("smart_approve"), None, Mode::SmartApprove, Mode::SmartApprove, false),
+        (Some("approve"), Some("auto"), Mode::Chat, Mode::Auto, false),
+        (None, Some("approve"), Mode::Auto, Mode::Approve, false),
+    ] {
+        let case = format!("{configured:?} {given:?} {stored}");
+        let world = World::new()?;
+        if let Some(mode) = configured {
+            std::fs::create_dir_all(&world.paths().config)?;
+            std::fs::write(world.paths().config_file(), format!("GOOSE_MODE: {mode}\n"))?;
+        }
+        let model = ModelServer::scripted([Turn::text("One."), Turn::text("Two.")])?;
+        let store = SessionStore::at(world.file("sessions.db"));
+        let session = store.create(NewSession::in_folder(world.file(""))).await?;
+        let id = session.id().clone();
+        let open = async |session: goose::agent_manager::SessionState| -> anyhow::Result<Exchange> {
+            let variables = given.map(|mode| ("GOOSE_MODE", mode));
+            let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(variables))?;
+            let agents = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
+            let options = OpenOptions::new(agents.settings().profile(None)?)
+                .with_provider(provider(&model, Wire::Chat)?)
+                .with_session(session)
+                .with_working_dir(world.file(""));
+            Ok(agents.open(options).await?)
+        };
+        let exchange = open(session.into()).await?;
+        all(exchange.reply_to("First")).await?;
+        // Nothing is said after the change: it is stored when the session is closed.
+        exchange.set_mode(stored);
+        exchange.close().await;
+
+        let resumed = open(store.open_session(&id).await?.into()).await?;
+        assert_eq!(resumed.permissions().mode(), expected, "{case}");
+        let events = all(resumed.reply_to("Second")).await?;
+        let tells = |event: &Event| matches!(event, Event::Notice(text) if text.contains("was last in the permission mode"));
+        assert_eq!(events.iter().any(tells), is_told, "{case}: {events:?}");
+        resumed.close().await;
+    }
     Ok(())
 }

@@ -15,7 +15,10 @@ use goose::{
     config::{Keyring, KeyringSecrets, Paths, Profile, Secret, Secrets as _, Settings, SettingsSource},
     session::Session,
 };
+use goose_test_support::model_server::{ModelServer, Wire};
 use tempfile::TempDir;
+
+use crate::exchange_support::provider;
 
 /// A machine with a `secret-tool` that does what a shell script says. It notes each question in `asked`.
 struct Machine {
@@ -152,19 +155,43 @@ async fn opening_a_session_does_not_hold_up_the_runtime() -> Result<()> {
     profile.processor = Some("openai:gpt-5".parse()?);
     let agents = AgentManager::new(settings);
     let options = OpenOptions::new(profile).with_session(Session::unsaved());
-    let mut open = pin!(agents.open(options));
-    let mut pause = tokio::time::interval(Duration::from_millis(20));
-    let mut pauses = 0;
-    let exchange = loop {
-        tokio::select! {
-            opened = &mut open => break opened?,
-            _ = pause.tick() => pauses += 1,
-        }
-    };
-    exchange.close().await;
+    let (opened, pauses) = with_pauses(agents.open(options)).await;
+    opened?.close().await;
     assert_eq!(machine.asked().lines().count(), 1);
     ensure!(pauses > 5, "there were {pauses} pauses of 20 ms in the second that the keyring took");
     Ok(())
+}
+
+#[tokio::test]
+async fn switching_the_model_does_not_hold_up_the_runtime() -> Result<()> {
+    let machine = Machine::new(r#"sleep 1; echo '{"OPENAI_API_KEY": "hush"}'"#)?;
+    let paths = Paths::under(machine.folder.path().join("goose"));
+    let settings = Settings::load(SettingsSource::new(paths).with_environment(machine.environment()))?;
+    let model = ModelServer::scripted([])?;
+    let options = OpenOptions::new(Profile::default())
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_session(Session::unsaved());
+    let exchange = AgentManager::new(settings).open(options).await?;
+    assert_eq!(machine.asked().lines().count(), 0, "nothing needed a key yet");
+    let (switched, pauses) = with_pauses(exchange.set_model("openai:gpt-5")).await;
+    assert_eq!(switched?.to_string(), "openai:gpt-5");
+    assert_eq!(machine.asked().lines().count(), 1);
+    ensure!(pauses > 5, "there were {pauses} pauses of 20 ms in the second that the keyring took");
+    exchange.close().await;
+    Ok(())
+}
+
+/// Does some work, and counts the pauses of 20 ms that a task beside it gets meanwhile.
+async fn with_pauses<T>(work: impl Future<Output = T>) -> (T, usize) {
+    let mut work = pin!(work);
+    let mut pause = tokio::time::interval(Duration::from_millis(20));
+    let mut pauses = 0;
+    loop {
+        tokio::select! {
+            done = &mut work => return (done, pauses),
+            _ = pause.tick() => pauses += 1,
+        }
+    }
 }
 
 /// Others keep their sign-ins in the same entry, as objects.

@@ -1,7 +1,8 @@
-//! Completion of commands and file names.
+//! Completion of commands, agents and file names.
 
-use std::{fs, path::MAIN_SEPARATOR};
+use std::{env, fs, path::MAIN_SEPARATOR};
 
+use goose::{agents::catalog::AgentCatalog, config::Paths};
 use rustyline::{
     Context, Helper,
     completion::{Completer, Pair},
@@ -18,14 +19,16 @@ const MAX_CANDIDATES: usize = 200;
 /// Maximum number of folder entries that are read.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Prefix of a file name in a message.
-const FILE_MARK: char = '@';
+/// Prefix of a file name in a message, and of an agent at its beginning.
+const MARK: char = '@';
 
 /// Purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Purpose {
     /// A message to the model, or a command.
     Message,
+    /// A further line of a message.
+    Continuation,
     /// An answer to a question.
     #[default]
     Answer,
@@ -52,6 +55,7 @@ impl Completer for Assistant {
         let typed = line.get(..at).unwrap_or(line);
         Ok(match self.purpose {
             Purpose::Message => candidates(typed),
+            Purpose::Continuation => file_candidates(typed),
             Purpose::Answer => (at, Vec::new()),
         })
     }
@@ -63,10 +67,46 @@ fn candidates(typed: &str) -> (usize, Vec<Pair>) {
         let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
         return (0, fitting.map(|command| pair(command.name, format!("{} ", command.name))).collect());
     }
+    let names = typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents);
+    match names {
+        Some(names) if !names.is_empty() => (MARK.len_utf8(), names),
+        _ => file_candidates(typed),
+    }
+}
+
+/// Returns the agents and modes whose names have this prefix. They are read anew each time, as files are.
+fn agents(begin: &str) -> Vec<Pair> {
+    let (Ok(paths), Ok(folder)) = (Paths::from_env(), env::current_dir()) else { return Vec::new() };
+    mentions(&AgentCatalog::load(&paths, &folder), begin)
+}
+
+/// Agents, modes that only one agent has, and after the name of an agent all of its modes.
+fn mentions(catalog: &AgentCatalog, begin: &str) -> Vec<Pair> {
+    let manifests = || catalog.agents.iter().map(|entry| &entry.manifest);
+    let mut names: Vec<String> = match begin.split_once('/') {
+        Some((agent, _)) => manifests()
+            .filter(|manifest| manifest.name == agent)
+            .flat_map(|manifest| manifest.modes.iter().map(move |mode| format!("{agent}/{}", mode.slug)))
+            .collect(),
+        None => {
+            let slugs = manifests().flat_map(|manifest| &manifest.modes).map(|mode| mode.slug.clone());
+            let is_clear = |slug: &String| catalog.find(slug).is_ok();
+            manifests().map(|manifest| manifest.name.clone()).chain(slugs.filter(is_clear)).collect()
+        }
+    };
+    names.retain(|name| name.starts_with(begin));
+    names.sort();
+    names.dedup();
+    names.truncate(MAX_CANDIDATES);
+    names.into_iter().map(|name| pair(&name.clone(), name)).collect()
+}
+
+/// Returns the start of a file name, and its candidates.
+fn file_candidates(typed: &str) -> (usize, Vec<Pair>) {
     let word = typed.rsplit(char::is_whitespace).next().unwrap_or(typed);
     let begin = typed.len() - word.len();
-    match word.strip_prefix(FILE_MARK) {
-        Some(path) => (begin + FILE_MARK.len_utf8(), files(path)),
+    match word.strip_prefix(MARK) {
+        Some(path) => (begin + MARK.len_utf8(), files(path)),
         None => (typed.len(), Vec::new()),
     }
 }
@@ -116,5 +156,18 @@ mod tests {
         assert_eq!(completed("@nothing/here"), (1, vec![]));
         assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));
         assert_eq!(completed("look\u{a0}"), (6, vec![]));
+    }
+
+    #[test]
+    fn agents_and_modes_are_completed() {
+        let names = |begin: &str| -> Vec<String> {
+            mentions(&AgentCatalog::builtin(), begin).into_iter().map(|pair| pair.replacement).collect()
+        };
+        assert_eq!(names("sec"), ["security"]);
+        assert_eq!(names("coding"), ["coding-agent"]);
+        assert_eq!(names("coding-agent/se"), ["coding-agent/security"]);
+        assert_eq!(names("orch"), ["orchestrator"]);
+        assert_eq!(names("./"), Vec::<String>::new());
+        assert!(names("").len() > 15, "{:?}", names(""));
     }
 }

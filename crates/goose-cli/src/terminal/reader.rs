@@ -128,8 +128,11 @@ impl Reader {
         }
         let mut begun = String::new();
         loop {
-            let prompt = if begun.is_empty() { prompt } else { CONTINUES_PROMPT };
-            match self.read_message(prompt) {
+            let (prompt, purpose) = match begun.is_empty() {
+                true => (prompt, purpose),
+                false => (CONTINUES_PROMPT, Purpose::Continuation),
+            };
+            match self.read_message(prompt, purpose) {
                 InputEvent::Text(text) => match text.strip_suffix(CONTINUES) {
                     Some(line) => begun.extend([line, "\n"]),
                     None => {
@@ -146,13 +149,16 @@ impl Reader {
         InputEvent::Text(begun)
     }
 
-    fn read_message(&mut self, prompt: &str) -> InputEvent {
+    fn read_message(&mut self, prompt: &str, purpose: Purpose) -> InputEvent {
         if self.editor.is_none() {
-            self.editor = self.new_editor(Purpose::Message);
+            self.editor = self.new_editor(purpose);
             if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
                 // There is none at first.
                 let _ = editor.load_history(history);
             }
+        }
+        if let Some(helper) = self.editor.as_mut().and_then(Editor::helper_mut) {
+            helper.purpose = purpose;
         }
         match &mut self.editor {
             Some(editor) => read(editor, prompt, "", &self.dropped),

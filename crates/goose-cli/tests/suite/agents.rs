@@ -109,6 +109,49 @@ fn an_agent_of_a_project_needs_trust() -> anyhow::Result<()> {
 }
 
 #[test]
+fn agents_in_the_configuration_of_a_project_need_trust() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    fs::create_dir_all(home.path().join(".goose"))?;
+    let config = "agents:\n  other: {type: acp, command: cat, description: Not ours}\n";
+    fs::write(home.path().join(".goose/config.yaml"), config)?;
+    let names = || -> anyhow::Result<Vec<String>> {
+        let listed = home.run(&["agents", "list", "--json"])?.json()?;
+        let agents = listed["agents"].as_array().context("a list")?.iter();
+        Ok(agents.filter_map(|agent| agent["name"].as_str()).map(str::to_owned).collect())
+    };
+    ensure!(!names()?.contains(&"other".to_owned()), "{:?}", names()?);
+    assert_eq!(home.run(&["configure", "trust", "--yes"])?.code, Some(0));
+    ensure!(names()?.contains(&"other".to_owned()), "{:?}", names()?);
+    assert_eq!(home.run(&["agents", "show", "other", "--json"])?.json()?["description"], "Not ours");
+    Ok(())
+}
+
+#[test]
+fn names_of_agents_are_completed_at_the_beginning_of_a_message() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    fs::write(home.path().join("security.txt"), "A file\n")?;
+    fs::write(home.path().join("notes.txt"), "A file\n")?;
+    let server = ModelServer::scripted(["First answer.", "Second answer."].map(Turn::text))?;
+    let terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    terminal.wait_for("›")?;
+    terminal.send("@secu\t")?;
+    terminal.wait_for("@security")?;
+    terminal.send(" look at @secu\t")?;
+    terminal.wait_for("@security look at @security.txt")?;
+    terminal.send("\r")?;
+    terminal.wait_for("First answer.")?;
+    prompted(&terminal)?;
+    terminal.send("@not\t")?;
+    terminal.wait_for("@notes.txt")?;
+    terminal.send("\r")?;
+    terminal.wait_for("Second answer.")?;
+    let asked = server.asked();
+    assert_eq!(asked[0].last_user_text().as_deref(), Some("@security look at @security.txt"));
+    assert_eq!(asked[1].last_user_text().as_deref(), Some("@notes.txt"));
+    Ok(())
+}
+
+#[test]
 fn a_skill_of_a_project_is_trusted_with_the_project() -> anyhow::Result<()> {
     let home = Home::new()?;
     let folder = home.path().join(".goose/skills/tides");

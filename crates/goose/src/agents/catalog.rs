@@ -33,7 +33,7 @@ pub enum AgentOrigin {
     Builtin,
     /// A file in the user's config folder: one with the agent, or `config.yaml`.
     User(PathBuf),
-    /// A file of the project that the user trusts.
+    /// A file of the project that the user trusts: one with the agent, or its configuration.
     Project(PathBuf),
 }
 
@@ -100,44 +100,71 @@ impl AgentCatalog {
     /// The built-in agents, the user's, and those of the project around a folder that the user trusts.
     pub fn load(paths: &Paths, working_dir: &Path) -> Self {
         let mut catalog = Self::builtin();
-        catalog.add_configured(&paths.config_file());
+        let path = paths.config_file();
+        match read_capped(&path, MAX_CONFIG_BYTES) {
+            Ok(text) => {
+                let agents = connection::configured(&path, &text.unwrap_or_default());
+                catalog.add_configured(&path, agents, &AgentOrigin::User(path.clone()));
+            }
+            Err(error) => catalog.problems.push((path, error.to_string())),
+        }
         for path in agent_files(&paths.config.join(AGENTS)) {
             match read_capped(&path, MAX_AGENT_BYTES) {
                 Ok(text) => catalog.add(&path, &text.unwrap_or_default(), AgentOrigin::User(path.clone())),
                 Err(error) => catalog.problems.push((path, error.to_string())),
             }
         }
-        match project_agents(working_dir) {
-            Ok(files) => {
-                files.into_iter().for_each(|file| catalog.add_of_project(&TrustStore::new(paths), file))
+        let trust = TrustStore::new(paths);
+        let found =
+            ProjectFile::find(working_dir).and_then(|config| Ok((config, project_agents(working_dir)?)));
+        match found {
+            Ok((config, files)) => {
+                config.into_iter().for_each(|config| catalog.add_of_project_config(&trust, config));
+                files.into_iter().for_each(|file| catalog.add_of_project(&trust, file));
             }
             Err(error) => catalog.problems.push((working_dir.to_owned(), error.to_string())),
         }
         catalog
     }
 
-    /// Adds the agents of other makers that `config.yaml` lists.
-    fn add_configured(&mut self, path: &Path) {
-        let text = match read_capped(path, MAX_CONFIG_BYTES) {
-            Ok(text) => text.unwrap_or_default(),
-            Err(error) => return self.problems.push((path.to_owned(), error.to_string())),
-        };
-        for agent in connection::configured(path, &text) {
+    /// Adds the agents of other makers that a configuration lists.
+    fn add_configured(
+        &mut self,
+        path: &Path,
+        agents: Vec<Result<AgentManifest, String>>,
+        origin: &AgentOrigin,
+    ) {
+        for agent in agents {
             match agent {
-                Ok(manifest) => self.put(manifest, AgentOrigin::User(path.to_owned())),
+                Ok(manifest) => self.put(manifest, origin.clone()),
                 Err(reason) => self.problems.push((path.to_owned(), reason)),
             }
         }
     }
 
+    /// Adds those that the configuration of a project lists.
+    fn add_of_project_config(&mut self, trust: &TrustStore, file: ProjectFile) {
+        let agents = connection::configured(file.path(), file.text());
+        if !agents.is_empty() && self.is_trusted(trust, &file) {
+            let path = file.path();
+            self.add_configured(path, agents, &AgentOrigin::Project(path.to_owned()));
+        }
+    }
+
     fn add_of_project(&mut self, trust: &TrustStore, file: ProjectFile) {
-        match trust.check(&file) {
-            Ok(Trust::Trusted) => {
-                self.add(file.path(), file.text(), AgentOrigin::Project(file.path().to_owned()));
-            }
-            Ok(_) => self.untrusted.push(file),
+        if self.is_trusted(trust, &file) {
+            self.add(file.path(), file.text(), AgentOrigin::Project(file.path().to_owned()));
+        }
+    }
+
+    /// Returns true for a file that the user trusts. Others are noted.
+    fn is_trusted(&mut self, trust: &TrustStore, file: &ProjectFile) -> bool {
+        match trust.check(file) {
+            Ok(Trust::Trusted) => return true,
+            Ok(_) => self.untrusted.push(file.clone()),
             Err(error) => self.problems.push((file.path().to_owned(), error.to_string())),
         }
+        false
     }
 
     fn add(&mut self, path: &Path, text: &str, origin: AgentOrigin) {

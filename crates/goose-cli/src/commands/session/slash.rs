@@ -160,7 +160,8 @@ pub(crate) fn help() -> String {
     let mut lines: Vec<String> =
         COMMANDS.iter().map(|command| format!("  {:width$}  {}", head(command), command.help)).collect();
     lines.push(
-        "End a line with \\ to continue it, or press Ctrl-J for a new line. Type @ and press Tab to complete a file name."
+        "End a line with \\ to continue it, or press Ctrl-J for a new line. Type @ and press Tab to complete a file name, \
+         or an agent at the beginning of a message."
             .to_owned(),
     );
     lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());

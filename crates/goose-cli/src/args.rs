@@ -72,7 +72,7 @@ pub(crate) struct ConversationArgs {
     /// Show tool arguments and results in full
     #[arg(long, help_heading = SESSION)]
     pub(crate) debug: bool,
-    /// Show which agent answers and why
+    /// Show which agent answers and why, and what its tasks do
     #[arg(long, help_heading = SESSION)]
     pub(crate) verbose: bool,
 }

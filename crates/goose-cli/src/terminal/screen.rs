@@ -133,6 +133,11 @@ impl Screen {
         self.is_seen && self.detail != Detail::Quiet
     }
 
+    /// Returns true if tasks and verdicts are shown with their reasons and progress.
+    fn gives_reasons(&self) -> bool {
+        self.explains || self.detail == Detail::Full
+    }
+
     /// Shows a line besides the answer, where details are shown.
     fn line(&mut self, line: &str) -> io::Result<()> {
         if self.shows() { self.say(line) } else { Ok(()) }
@@ -253,7 +258,7 @@ impl Screen {
 
     /// Shows an event of a task. In pipes as well: it says who works, and at what.
     fn task(&mut self, event: &Event) -> io::Result<()> {
-        let lines = self.tasks.lines(event, size::columns(), self.detail == Detail::Full);
+        let lines = self.tasks.lines(event, size::columns(), self.gives_reasons());
         if self.detail != Detail::Quiet {
             for line in lines {
                 self.say(&line)?;
@@ -274,9 +279,7 @@ impl Screen {
         }
         let reasons = escape::line(&judgement.reasons.join(" ")).into_owned();
         match judgement.pass {
-            true if self.detail == Detail::Full => {
-                self.say(&format!("{GOOD}✓{GOOD:#} Check passed. {reasons}"))
-            }
+            true if self.gives_reasons() => self.say(&format!("{GOOD}✓{GOOD:#} Check passed. {reasons}")),
             true => self.say(&format!("{GOOD}✓{GOOD:#} Check passed.")),
             false => self.say(&format!("{BAD}✗{BAD:#} Check failed: {reasons}")),
         }
@@ -315,7 +318,8 @@ impl View for Screen {
                 self.decision(&format!("{agent}/{mode} answers"), &reason, *is_switch)?;
             }
             Event::HandedBack { agent, mode, reason } => {
-                self.line(&format!("{FAINT}{agent}/{mode} hands back: {}{FAINT:#}", escape::line(reason)))?;
+                let line = format!("{FAINT}{agent}/{mode} hands back: {}{FAINT:#}", escape::line(reason));
+                if self.explains { self.say(&line)? } else { self.line(&line)? }
             }
             Event::Recalled { sessions, bytes } => {
                 let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();

@@ -74,6 +74,12 @@ fn a_compound_request_shows_its_plan_and_a_line_for_each_task() -> anyhow::Resul
         run.stderr
     );
 
+    let progress = "Task 2 (coding-agent/frontend):";
+    ensure!(!run.stderr.contains(progress), "{}", run.stderr);
+    let verbose: Run = goose(&home, &server, &["run", "--verbose", "-t", REQUEST]).output()?.try_into()?;
+    let line = verbose.stderr.lines().find(|line| line.contains(progress)).unwrap_or_default();
+    ensure!(line.contains("true"), "the command is shown: {}", verbose.stderr);
+
     let quiet: Run = goose(&home, &server, &["run", "-q", "-t", REQUEST]).output()?.try_into()?;
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
     let arguments = ["run", "--output-format", "stream-json", "-t", REQUEST];

@@ -10,6 +10,8 @@
 //! last stored step, so a reader knows where to continue there. Readers share the records; none of them holds up the run:
 //! one that falls too far behind finds [`Event::Lagged`] in place of what was dropped, and text joined into one piece.
 
+mod open_questions;
+
 use std::{
     collections::VecDeque,
     pin::Pin,
@@ -21,10 +23,11 @@ use futures::Stream;
 use goose_extension::CallerId;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{Answer, Event, content_weight};
+use self::open_questions::PendingQuestion;
+use super::event::{Event, content_weight};
 use crate::session::{SessionId, Step};
 
 /// Greatest number of entries, and of bytes in them, that wait for slow readers.
@@ -122,17 +125,6 @@ struct Slot {
     /// Number of the last event that was read.
     position: u64,
     waker: Option<Waker>,
-}
-
-#[derive(Debug)]
-struct PendingQuestion {
-    id: String,
-    record: Arc<EventRecord>,
-    answer: oneshot::Sender<Answer>,
-    /// Cancelled with the reply; no answer counts afterwards.
-    reply: CancellationToken,
-    /// Cancelled when the question is closed.
-    closed: CancellationToken,
 }
 
 impl Entry {
@@ -356,51 +348,6 @@ impl EventHub {
         let last = self.lock().last;
         self.subscribe(Some(last))
     }
-
-    /// Gives a question its answer. Only the first answer of the right kind counts, and none after a cancel; returns
-    /// whether this one did.
-    pub(super) fn answer(&self, id: &str, answer: Answer) -> bool {
-        let mut log = self.lock();
-        let fits = |question: &PendingQuestion| {
-            question.id == id && answer.fits(&question.record.event) && !question.reply.is_cancelled()
-        };
-        let Some(at) = log.questions.iter().position(fits) else { return false };
-        let question = log.questions.remove(at);
-        self.push_closed(&mut log, &question);
-        wake(log);
-        question.answer.send(answer).is_ok()
-    }
-
-    /// The questions that wait for an answer, oldest first.
-    pub(super) fn questions(&self) -> Vec<Arc<EventRecord>> {
-        self.lock().questions.iter().map(|question| Arc::clone(&question.record)).collect()
-    }
-
-    /// A token that is cancelled once the question has been answered or withdrawn.
-    pub(super) fn closed(&self, id: &str) -> CancellationToken {
-        let log = self.lock();
-        let question = log.questions.iter().find(|question| question.id == id);
-        question.map(|question| question.closed.clone()).unwrap_or_else(|| {
-            let closed = CancellationToken::new();
-            closed.cancel();
-            closed
-        })
-    }
-
-    fn withdraw(&self, id: &str) {
-        let mut log = self.lock();
-        let Some(at) = log.questions.iter().position(|question| question.id == id) else { return };
-        let question = log.questions.remove(at);
-        self.push_closed(&mut log, &question);
-        wake(log);
-    }
-
-    fn push_closed(&self, log: &mut Log, question: &PendingQuestion) {
-        question.closed.cancel();
-        let event = Event::QuestionClosed { id: question.id.clone() };
-        let step = log.step;
-        log.push(EventRecord { step, event, ..EventRecord::clone(&question.record) });
-    }
 }
 
 /// Wakes the readers after the lock is free.
@@ -486,34 +433,6 @@ impl EventSink {
         wake(log);
     }
 
-    /// Waits until no other call asks the person for approval.
-    pub(super) async fn question_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.hub.approvals.lock().await
-    }
-
-    /// Puts a question of another session to the person. One that is not answered when its reply ends is asked again in the
-    /// next one, for user interfaces follow a reply.
-    pub(super) async fn ask_for_other(&self, id: &str, question: &Event) -> Option<Answer> {
-        let _turn = self.question_turn().await;
-        loop {
-            let mut begun = std::pin::pin!(self.hub.begun.notified());
-            begun.as_mut().enable();
-            let sink = Self { reply: self.hub.lock().replies, ..self.clone() };
-            let mut question = sink.ask(id.to_owned(), question.clone());
-            tokio::select! {
-                answer = question.answer() => return answer,
-                () = begun => {}
-            }
-        }
-    }
-
-    /// A new id for a question of a call.
-    pub(super) fn question_id(&self, call: &str) -> String {
-        let mut log = self.hub.lock();
-        log.last_id += 1;
-        format!("{call}/{}", log.last_id)
-    }
-
     /// Returns true if a user interface answers questions of extensions.
     pub(super) fn is_attended(&self) -> bool {
         self.hub.is_attended()
@@ -522,38 +441,6 @@ impl EventSink {
     /// The same for all calls of a session.
     pub(super) fn caller_id(&self) -> CallerId {
         CallerId::from_object(&*self.hub)
-    }
-
-    /// Asks a question. It is withdrawn when the result is dropped.
-    pub(super) fn ask(&self, id: String, question: Event) -> OpenQuestion {
-        let (answer, answered) = oneshot::channel();
-        let mut log = self.hub.lock();
-        let record = self.record(log.step, question);
-        let record = log.push(record);
-        let (reply, closed) = (self.cancellation.clone(), CancellationToken::new());
-        log.questions.push(PendingQuestion { id: id.clone(), record, answer, reply, closed });
-        wake(log);
-        OpenQuestion { hub: Arc::clone(&self.hub), id, answered }
-    }
-}
-
-/// A question that waits for its answer.
-pub(super) struct OpenQuestion {
-    hub: Arc<EventHub>,
-    id: String,
-    answered: oneshot::Receiver<Answer>,
-}
-
-impl OpenQuestion {
-    /// Waits for the answer; `None` if there will be none.
-    pub(super) async fn answer(&mut self) -> Option<Answer> {
-        (&mut self.answered).await.ok()
-    }
-}
-
-impl Drop for OpenQuestion {
-    fn drop(&mut self) {
-        self.hub.withdraw(&self.id);
     }
 }
 

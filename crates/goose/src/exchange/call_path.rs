@@ -9,30 +9,29 @@
 //! The loop enters it with the calls of an answer; a tool that runs enters it with calls of its own, through
 //! [`CallContext::call_tool`]. Both pass the same steps, share one queue of approvals, and end with their parent.
 
+mod claims;
+mod running_call;
+
 use std::{
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
 };
 
-use async_trait::async_trait;
 use futures::FutureExt as _;
 use goose_extension::{
-    Answer, CallContext, Caller, CallerId, CheckedArguments, ContentBlock, JsonObject, JudgedPath, LogEntry,
-    Model, Notifier, Progress, Question, QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput,
-    ToolResult,
+    CallContext, Caller, CheckedArguments, ContentBlock, JsonObject, JudgedPath, Model, Notifier, ToolError,
+    ToolOutput, ToolResult,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::running_call::RunningCall;
 use super::{
     event::{self, Approval, Decision, Event, ToolEnd},
     event_hub::EventSink,
     sanitize_output::{brief, make_visible, sanitize_output},
-    task_writes::{TaskWriter, WriteClaim},
+    task_writes::TaskWriter,
 };
 use crate::{
     agents::{ToolHandle, agent::ActiveAgent, toolset::Toolset},
@@ -41,9 +40,6 @@ use crate::{
 
 /// The number of times that a call is checked again because its tool's definition changed.
 const MAX_CHECKS: usize = 3;
-
-/// The depth to which calls may be nested.
-const MAX_DEPTH: usize = 8;
 
 /// The model reads this where a person said no.
 pub(super) const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
@@ -321,27 +317,6 @@ impl CallPath {
         )))
     }
 
-    /// Claims the files that a call writes for its task.
-    fn claim(&self, call: &Call) -> Result<WriteClaim, Refused> {
-        match &self.writer {
-            Some(writer) if !call.writes.is_empty() => writer.claim(&call.writes).map_err(Refused::denied),
-            _ => Ok(WriteClaim::default()),
-        }
-    }
-
-    /// Notes that a call has changed files, or has not.
-    fn note_writes(&self, call: &Call, claim: WriteClaim, has_succeeded: bool) {
-        if call.writes.is_empty() {
-            return;
-        }
-        match (&self.writer, has_succeeded) {
-            (_, true) => self.has_written.store(true, Ordering::Relaxed),
-            // A command may have written before it failed.
-            (Some(writer), false) if !call.files.is_empty() => writer.withdraw(claim),
-            _ => {}
-        }
-    }
-
     async fn check_again(&self, call: Call) -> Result<Call, Refused> {
         let Call { id, handle, arguments, note, .. } = call;
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
@@ -409,116 +384,4 @@ pub(super) fn as_output(error: ToolError) -> ToolOutput {
         ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()));
     make_visible(&mut output);
     output
-}
-
-/// A call that runs, as its tool sees it: it takes messages, answers questions, and makes further calls.
-pub(super) struct RunningCall {
-    pub(super) path: Arc<CallPath>,
-    pub(super) events: EventSink,
-    pub(super) id: CallId,
-    /// The files that the call was judged by.
-    files: Arc<[JudgedPath]>,
-    pub(super) cancellation: CancellationToken,
-    /// The number of nested calls so far.
-    nested: AtomicU64,
-}
-
-impl RunningCall {
-    fn new(path: &Arc<CallPath>, call: &Call, cancellation: CancellationToken) -> Self {
-        let (path, id, files) = (Arc::clone(path), call.id.clone(), call.files.clone().into());
-        Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
-    }
-
-    /// An agent of another maker that works in place of the model: its requests are nested calls.
-    pub(super) fn of_agent(path: CallPath, id: String) -> Arc<Self> {
-        let (path, id) = (Arc::new(path), CallId::top_level(id));
-        let (events, cancellation) = (path.events_of(&id), path.cancellation.clone());
-        let nested = AtomicU64::new(0);
-        Arc::new(Self { events, path, id, files: Arc::default(), cancellation, nested })
-    }
-
-    /// A place for the next nested call.
-    pub(super) fn next_id(&self) -> CallId {
-        let number = self.nested.fetch_add(1, Ordering::Relaxed) + 1;
-        CallId {
-            id: format!("{}/{number}", self.id.id),
-            parent: Some(self.id.id.clone()),
-            depth: self.id.depth + 1,
-        }
-    }
-
-    fn context(self: &Arc<Self>) -> CallContext {
-        let context = self.path.context.clone().with_cancellation(self.cancellation.clone());
-        context
-            .with_call_id(self.id.id.as_str())
-            .with_caller(Arc::clone(self) as _)
-            .with_notifier(Arc::clone(self) as _)
-            .with_tool_caller(Arc::clone(self) as _)
-            .with_judged_paths(Arc::clone(&self.files))
-    }
-
-    /// Reports an event, unless the call was cancelled: its reply may be over.
-    pub(super) fn emit(&self, event: Event) {
-        if !self.cancellation.is_cancelled() {
-            self.events.emit(event);
-        }
-    }
-
-    fn show(&self, content: RichRenderable) {
-        self.emit(Event::Log { call: Some(self.id.id.clone()), content });
-    }
-}
-
-impl Notifier for RunningCall {
-    fn log(&self, content: RichRenderable) {
-        self.show(content.clone());
-        self.path.notifier.log(content);
-    }
-
-    fn status(&self, message: String) {
-        self.emit(Event::Status { call: Some(self.id.id.clone()), message: message.clone() });
-        self.path.notifier.status(message);
-    }
-}
-
-#[async_trait]
-impl Caller for RunningCall {
-    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
-        match &self.path.caller {
-            Some(caller) => caller.ask(key, question).await,
-            None => self.events.ask_user(&self.id.id, key, question, &*self.path.model).await,
-        }
-    }
-
-    fn can_answer(&self, kind: QuestionKind) -> bool {
-        match &self.path.caller {
-            Some(caller) => caller.can_answer(kind),
-            None => self.events.can_answer(kind),
-        }
-    }
-
-    fn id(&self) -> CallerId {
-        self.path.caller.as_ref().map_or_else(|| self.events.caller_id(), |caller| caller.id())
-    }
-
-    fn progress(&self, progress: Progress) {
-        let Some(message) = progress.message else { return };
-        self.emit(Event::ToolProgress { id: self.id.id.clone(), message });
-    }
-
-    fn log(&self, entry: LogEntry) {
-        self.show(entry.data.into());
-    }
-}
-
-#[async_trait]
-impl ToolCaller for RunningCall {
-    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
-        if self.id.depth >= MAX_DEPTH {
-            return Err(ToolError::Denied(format!(
-                "Not run: `{name}` would be a call within a call, {MAX_DEPTH} times over."
-            )));
-        }
-        self.path.call_nested(self.next_id(), name, arguments, self.cancellation.child_token()).await
-    }
 }

@@ -1,0 +1,131 @@
+//! [`RunningCall`]: a call that runs, as its tool sees it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use goose_extension::{
+    Answer, CallContext, Caller, CallerId, JsonObject, JudgedPath, LogEntry, Notifier, Progress, Question,
+    QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput, ToolResult,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Call, CallId, CallPath};
+use crate::exchange::{event::Event, event_hub::EventSink};
+
+/// The depth to which calls may be nested.
+const MAX_DEPTH: usize = 8;
+
+/// A call that runs, as its tool sees it: it takes messages, answers questions, and makes further calls.
+pub(in crate::exchange) struct RunningCall {
+    pub(in crate::exchange) path: Arc<CallPath>,
+    pub(in crate::exchange) events: EventSink,
+    pub(in crate::exchange) id: CallId,
+    /// The files that the call was judged by.
+    files: Arc<[JudgedPath]>,
+    pub(in crate::exchange) cancellation: CancellationToken,
+    /// The number of nested calls so far.
+    nested: AtomicU64,
+}
+
+impl RunningCall {
+    pub(super) fn new(path: &Arc<CallPath>, call: &Call, cancellation: CancellationToken) -> Self {
+        let (path, id, files) = (Arc::clone(path), call.id.clone(), call.files.clone().into());
+        Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
+    }
+
+    /// An agent of another maker that works in place of the model: its requests are nested calls.
+    pub(in crate::exchange) fn of_agent(path: CallPath, id: String) -> Arc<Self> {
+        let (path, id) = (Arc::new(path), CallId::top_level(id));
+        let (events, cancellation) = (path.events_of(&id), path.cancellation.clone());
+        let nested = AtomicU64::new(0);
+        Arc::new(Self { events, path, id, files: Arc::default(), cancellation, nested })
+    }
+
+    /// A place for the next nested call.
+    pub(in crate::exchange) fn next_id(&self) -> CallId {
+        let number = self.nested.fetch_add(1, Ordering::Relaxed) + 1;
+        CallId {
+            id: format!("{}/{number}", self.id.id),
+            parent: Some(self.id.id.clone()),
+            depth: self.id.depth + 1,
+        }
+    }
+
+    pub(super) fn context(self: &Arc<Self>) -> CallContext {
+        let context = self.path.context.clone().with_cancellation(self.cancellation.clone());
+        context
+            .with_call_id(self.id.id.as_str())
+            .with_caller(Arc::clone(self) as _)
+            .with_notifier(Arc::clone(self) as _)
+            .with_tool_caller(Arc::clone(self) as _)
+            .with_judged_paths(Arc::clone(&self.files))
+    }
+
+    /// Reports an event, unless the call was cancelled: its reply may be over.
+    pub(in crate::exchange) fn emit(&self, event: Event) {
+        if !self.cancellation.is_cancelled() {
+            self.events.emit(event);
+        }
+    }
+
+    fn show(&self, content: RichRenderable) {
+        self.emit(Event::Log { call: Some(self.id.id.clone()), content });
+    }
+}
+
+impl Notifier for RunningCall {
+    fn log(&self, content: RichRenderable) {
+        self.show(content.clone());
+        self.path.notifier.log(content);
+    }
+
+    fn status(&self, message: String) {
+        self.emit(Event::Status { call: Some(self.id.id.clone()), message: message.clone() });
+        self.path.notifier.status(message);
+    }
+}
+
+#[async_trait]
+impl Caller for RunningCall {
+    async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
+        match &self.path.caller {
+            Some(caller) => caller.ask(key, question).await,
+            None => self.events.ask_user(&self.id.id, key, question, &*self.path.model).await,
+        }
+    }
+
+    fn can_answer(&self, kind: QuestionKind) -> bool {
+        match &self.path.caller {
+            Some(caller) => caller.can_answer(kind),
+            None => self.events.can_answer(kind),
+        }
+    }
+
+    fn id(&self) -> CallerId {
+        self.path.caller.as_ref().map_or_else(|| self.events.caller_id(), |caller| caller.id())
+    }
+
+    fn progress(&self, progress: Progress) {
+        let Some(message) = progress.message else { return };
+        self.emit(Event::ToolProgress { id: self.id.id.clone(), message });
+    }
+
+    fn log(&self, entry: LogEntry) {
+        self.show(entry.data.into());
+    }
+}
+
+#[async_trait]
+impl ToolCaller for RunningCall {
+    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
+        if self.id.depth >= MAX_DEPTH {
+            return Err(ToolError::Denied(format!(
+                "Not run: `{name}` would be a call within a call, {MAX_DEPTH} times over."
+            )));
+        }
+        self.path.call_nested(self.next_id(), name, arguments, self.cancellation.child_token()).await
+    }
+}

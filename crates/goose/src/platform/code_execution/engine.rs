@@ -10,6 +10,8 @@
 //! A program has no way out but `native.call`. It ends when its last promise is settled and no call or timer is left;
 //! when it fails; when nothing can settle the promise that it waits for; or when it reaches a limit.
 
+mod prelude;
+
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
@@ -22,27 +24,19 @@ use std::{
 };
 
 use goose_extension::JsonObject;
-use rquickjs::{
-    Context, Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value, context::EvalOptions,
-};
+use rquickjs::{Context, Ctx, Error, Promise, Runtime, Value, context::EvalOptions};
 use tokio::sync::mpsc::Sender;
 
+use self::prelude::{Prelude, load_prelude};
 use super::{
     erase::{Erased, erase},
     functions::Functions,
-    limits::{
-        MAX_BUSY, MAX_CALLS, MAX_DURATION, MAX_MEMORY_BYTES, MAX_PRINTED_BYTES, MAX_STACK_BYTES, MAX_TIMERS,
-    },
+    limits::{MAX_BUSY, MAX_DURATION, MAX_MEMORY_BYTES, MAX_STACK_BYTES},
     output::Printed,
 };
 
 /// The name of the program in stack traces.
 const FILE: &str = "code.ts";
-
-/// The name of the prelude in stack traces.
-const PRELUDE_FILE: &str = "prelude.js";
-
-const PRELUDE: &str = include_str!("prelude.js");
 
 /// The beginning of a program that returns a value. It must stay in the first line.
 const OPENING: &str = "(async()=>{";
@@ -196,52 +190,6 @@ impl State {
         self.stopped.get()
     }
 
-    fn print(&self, text: &str) {
-        let mut printed = self.printed.borrow_mut();
-        printed.push(text);
-        if printed.bytes() > MAX_PRINTED_BYTES && self.stopped.get().is_none() {
-            self.stopped.set(Some(Limit::Printed));
-        }
-    }
-
-    /// Sends a call off; says why not where it cannot be made.
-    fn call(&self, functions: &Functions, id: u32, index: usize, arguments: &str) -> Option<String> {
-        let Some(function) = functions.get(index) else {
-            return Some("there is no such function".to_owned());
-        };
-        let arguments = match serde_json::from_str(arguments) {
-            Ok(serde_json::Value::Object(arguments)) => arguments,
-            _ => {
-                return Some(format!(
-                    "takes its arguments as one object: {}({{name: value}}). See get_function_details.",
-                    function.path()
-                ));
-            }
-        };
-        if self.calls.get() >= MAX_CALLS {
-            return Some(format!(
-                "not called: a program may make at most {MAX_CALLS} calls. Split the work."
-            ));
-        }
-        // There is room for as many calls as there can be.
-        if self.link.calls.try_send(Call { id, function: index, arguments }).is_err() {
-            return Some("not called: the program is being stopped.".to_owned());
-        }
-        self.calls.set(self.calls.get() + 1);
-        self.open.set(self.open.get() + 1);
-        None
-    }
-
-    fn set_timer(&self, id: u32, delay: f64) -> Option<String> {
-        if self.timers_set.get() >= MAX_TIMERS {
-            return Some(format!("a program may set at most {MAX_TIMERS} timers"));
-        }
-        self.timers_set.set(self.timers_set.get() + 1);
-        let delay = Duration::from_secs_f64((delay / 1000.0).clamp(0.0, MAX_DURATION.as_secs_f64()));
-        self.timers.borrow_mut().push((Instant::now() + delay, id));
-        None
-    }
-
     /// Waits for a reply or a timer; the first timer that is due is taken.
     fn wait(&self) -> Event {
         let next = self.timers.borrow().iter().copied().min();
@@ -275,18 +223,6 @@ enum Event {
     Timer(u32),
     Cancelled,
     Nothing,
-}
-
-/// A function of the prelude, beyond the calls into the engine.
-type Saved = Persistent<Function<'static>>;
-
-/// The functions that the prelude gives back.
-struct Prelude {
-    settle: Saved,
-    fire: Saved,
-    watch: Saved,
-    first_unhandled: Saved,
-    describe: Saved,
 }
 
 /// An engine with one program. Everything that belongs to JavaScript is dropped before the runtime.
@@ -500,49 +436,6 @@ fn options(file: &str) -> EvalOptions {
     let mut options = EvalOptions::default();
     options.filename = Some(file.to_owned());
     options
-}
-
-/// Evaluates the prelude; returns its functions, and the one that tracks rejected promises.
-fn load_prelude(
-    ctx: &Ctx<'_>,
-    state: &Rc<State>,
-    functions: &Arc<Functions>,
-) -> Result<(Prelude, Saved), Error> {
-    let native = Object::new(ctx.clone())?;
-    let (it, known) = (Rc::clone(state), Arc::clone(functions));
-    let call = move |id: u32, index: usize, arguments: String| it.call(&known, id, index, &arguments);
-    native.set("call", Function::new(ctx.clone(), call)?)?;
-    let known = Arc::clone(functions);
-    native.set("unknown", Function::new(ctx.clone(), move |name: String| known.unknown(&name))?)?;
-    let it = Rc::clone(state);
-    native.set("print", Function::new(ctx.clone(), move |text: String| it.print(&text))?)?;
-    let it = Rc::clone(state);
-    native.set("timer", Function::new(ctx.clone(), move |id: u32, delay: f64| it.set_timer(id, delay))?)?;
-    let it = Rc::clone(state);
-    let clear = move |id: u32| it.timers.borrow_mut().retain(|(_, timer)| *timer != id);
-    native.set("clear", Function::new(ctx.clone(), clear)?)?;
-    let it = Rc::clone(state);
-    let finish = move |value: Option<String>| it.finished.borrow_mut().get_or_insert(Ok(value)).is_ok();
-    native.set("finish", Function::new(ctx.clone(), finish)?)?;
-    let it = Rc::clone(state);
-    // An error wins over an end.
-    let fail = move |text: String| *it.finished.borrow_mut() = Some(Err(text));
-    native.set("fail", Function::new(ctx.clone(), fail)?)?;
-
-    let names: Vec<Vec<String>> =
-        functions.iter().map(|function| vec![function.namespace.clone(), function.name.clone()]).collect();
-    let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options(PRELUDE_FILE))?;
-    let given: Object<'_> = prelude.call((native, names))?;
-    let save =
-        |name: &str| given.get::<_, Function<'_>>(name).map(|function| Persistent::save(ctx, function));
-    let prelude = Prelude {
-        settle: save("settle")?,
-        fire: save("fire")?,
-        watch: save("watch")?,
-        first_unhandled: save("firstUnhandled")?,
-        describe: save("describe")?,
-    };
-    Ok((prelude, save("track")?))
 }
 
 /// The place of the program's lines in the code that the engine runs.

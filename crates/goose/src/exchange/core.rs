@@ -31,7 +31,7 @@ use crate::{
     context::{Moderator, hints::Hints},
     permission::Permissions,
     platform::tom::TopOfMind,
-    session::{Conversation, Session, StoredStep},
+    session::{Conversation, Session, Step, StoredStep},
 };
 
 /// The parts that do not change while the exchange lives, or have locks of their own.
@@ -186,6 +186,7 @@ impl Exchange {
         let state = State {
             is_new: conversation.messages().is_empty(),
             conversation,
+            unwritten: Vec::new(),
             context_usage: ContextUsage::default(),
             services: agent.get().extensions.events(),
             offered_by: agent.get(),
@@ -231,6 +232,8 @@ impl Exchange {
 /// The state that a reply changes.
 pub(super) struct State {
     pub(super) conversation: Conversation,
+    /// Steps of the conversation that could not be stored. They are stored before the next one.
+    pub(super) unwritten: Vec<Step>,
     pub(super) context_usage: ContextUsage,
     /// The agent whose offer this is.
     pub(super) offered_by: Arc<Agent>,

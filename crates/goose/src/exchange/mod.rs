@@ -16,7 +16,7 @@
 //! - `relay`: the events and questions of a delegate, in the session that started it;
 //! - `task_graph`: a request that is split, and its tasks; `task_writes`: the files that they change;
 //! - `extension_prompts`: prompts that change while a session is open;
-//! - `event`, `event_hub`: all that a user interface sees; `facts`: what is known of a reply; `questions`: what extensions ask and show;
+//! - `event`, `event_hub`: all that a user interface sees; `outbox`: its order after the steps; `facts`: what is known of a reply; `questions`: what extensions ask and show;
 //! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
 //!
 //! Each change is stored before it is reported, and a reply that ends at any point leaves a valid history.
@@ -36,6 +36,7 @@ mod hand_back;
 mod handle;
 mod judge;
 mod models;
+mod outbox;
 mod prepare;
 mod questions;
 mod recalling;

@@ -219,7 +219,8 @@ pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
     tokio::task::spawn_blocking(move || {
         permissions.prepare();
         goose_process::prepare();
-        tools.iter().for_each(Tool::prepare);
+        // The first schema of a process takes milliseconds, the others little, and most tools are never called.
+        tools.first().into_iter().for_each(Tool::prepare);
     });
 }
 

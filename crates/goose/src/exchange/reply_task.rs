@@ -6,7 +6,9 @@
 //!             └──────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Each change is stored first, then it counts, then it is reported. A reply that ends anywhere leaves a valid history.
+//! Each change is stored before it is reported, and before a tool runs because of it. It counts while it is being stored:
+//! the calls of an answer are judged meanwhile, and the next question is put to the model. A reply that ends anywhere
+//! leaves a valid history.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -24,6 +26,7 @@ use super::{
     final_output,
     guest::{Guest, Host},
     hand_back::HandBack,
+    outbox::{Outbox, Writing},
     repetition::Repetition,
     sanitize_output::sanitize_output,
     task_graph::Checked,
@@ -61,6 +64,9 @@ pub(super) struct ReplyTask {
     pub(super) core: Arc<Core>,
     pub(super) state: OwnedMutexGuard<State>,
     pub(super) events: EventSink,
+    outbox: Arc<Outbox>,
+    /// The steps that are being stored.
+    writing: Option<Writing>,
     pub(super) cancellation: CancellationToken,
     pub(super) repetition: Repetition,
     /// Count of questions to the model.
@@ -127,10 +133,13 @@ impl ReplyTask {
         cancellation: CancellationToken,
     ) -> Self {
         let repetition = Repetition::new(core.limits.repetitions);
+        let outbox = Outbox::new(Arc::clone(&core.events), events.clone());
         Self {
             core,
             state,
             events,
+            outbox,
+            writing: None,
             cancellation,
             repetition,
             turn: 0,
@@ -240,12 +249,12 @@ impl ReplyTask {
         }
     }
 
-    /// Reports an event.
+    /// Reports an event, as soon as the steps before it are stored.
     pub(super) fn emit(&self, event: Event) {
-        self.events.emit(event);
+        self.outbox.emit(event);
     }
 
-    /// Stores a step; only then it counts.
+    /// Stores a step.
     pub(super) async fn record(&mut self, step: Step) -> Result<(), StoreError> {
         self.record_all(vec![step]).await
     }
@@ -255,12 +264,48 @@ impl ReplyTask {
         if steps.is_empty() {
             return Ok(());
         }
-        let mut all = self.core.events.take_unsaved();
+        self.record_ahead(steps).await?;
+        self.settle().await
+    }
+
+    /// As [`record_all`](Self::record_all), but returns while the steps are being stored. For the loop between two tools.
+    async fn record_ahead(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        self.settle().await?;
+        let state = &mut *self.state;
+        let mut all = std::mem::take(&mut state.unwritten);
+        let known = all.len();
+        all.extend(self.core.events.take_unsaved());
         all.extend(steps);
-        let number = self.core.session.append_all(&all).await?;
-        self.core.events.stored(number);
-        all.into_iter().for_each(|step| self.state.conversation.apply(step));
+        let new = all[known..].to_vec();
+        match self.outbox.write(self.core.session.clone(), all) {
+            Ok(writing) => self.writing = writing,
+            Err((error, mut all)) => {
+                all.truncate(known);
+                state.unwritten = all;
+                return Err(error);
+            }
+        }
+        new.into_iter().for_each(|step| state.conversation.apply(step));
         Ok(())
+    }
+
+    /// Waits until all recorded steps are stored. Those that could not be stored are stored before the next one, since
+    /// they are part of the conversation.
+    pub(super) async fn settle(&mut self) -> Result<(), StoreError> {
+        let Some(writing) = &mut self.writing else { return Ok(()) };
+        let ended = writing.await;
+        self.writing = None;
+        match ended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err((error, steps))) => {
+                self.state.unwritten = steps;
+                Err(error)
+            }
+            Err(ended) => Err(StoreError::Other { reason: ended.to_string() }),
+        }
     }
 
     /// Takes the model's answer into the conversation. Returns the calls under the ids that they have there.
@@ -271,7 +316,7 @@ impl ReplyTask {
         let says_something = says_something(&message);
         let mut steps = self.core.usage.take_unsaved();
         steps.extend(says_something.then_some(Step::Message { message }));
-        self.record_all(steps).await?;
+        self.record_ahead(steps).await?;
         if let Some(message) = self.state.conversation.last().filter(|_| says_something) {
             self.emit(Event::Answered(Arc::clone(message)));
         }
@@ -299,7 +344,7 @@ impl ReplyTask {
         Ok(self.record_all(steps).await?)
     }
 
-    /// Stores the result of a call.
+    /// Records the result of a call, which is stored while the loop goes on.
     pub(super) async fn finish_call(
         &mut self,
         id: String,
@@ -308,7 +353,7 @@ impl ReplyTask {
         end: ToolEnd,
     ) -> StepResult<()> {
         let output = sanitize_output(output);
-        self.record(Step::ToolResult { id: id.clone(), output: output.clone() }).await?;
+        self.record_ahead(vec![Step::ToolResult { id: id.clone(), output: output.clone() }]).await?;
         self.emit(Event::ToolFinished { id, name, output, end });
         Ok(())
     }

@@ -211,7 +211,7 @@ impl ReplyTask {
         for checked in calls {
             match checked {
                 Checked::Ask(call, asked) => to_ask.push_back((call, asked)),
-                Checked::Run(call) => self.begin_call(call, &mut running),
+                Checked::Run(call) => self.begin_call(call, &mut running).await?,
                 Checked::Finished { id, name, output, end } => {
                     self.finish_call(id, name, output, end).await?;
                 }
@@ -241,6 +241,7 @@ impl ReplyTask {
             if approving.is_none() && running.calls.is_empty() {
                 return Ok(());
             }
+            self.settle().await?;
             tokio::select! {
                 biased;
                 () = cancellation.cancelled() => return Err(Abort::Cancelled),
@@ -250,7 +251,7 @@ impl ReplyTask {
                 (id, name, approved) = pending_or_never(&mut approving) => {
                     approving = None;
                     match approved {
-                        Ok(call) => self.begin_call(call, running),
+                        Ok(call) => self.begin_call(call, running).await?,
                         Err(refused) => {
                             self.finish_call(id, name, refused.output(), refused.end).await?;
                         }
@@ -260,7 +261,9 @@ impl ReplyTask {
         }
     }
 
-    fn begin_call(&self, call: Call, running: &mut RunningCalls) {
+    /// Begins a call, once the answer that asks for it is stored.
+    async fn begin_call(&mut self, call: Call, running: &mut RunningCalls) -> StepResult<()> {
+        self.settle().await?;
         let (id, name) = (call.id.id.clone(), call.name().to_owned());
         let arguments = call.arguments.as_object().clone();
         self.emit(Event::ToolStarted { id: id.clone(), name: name.clone(), arguments });
@@ -268,6 +271,7 @@ impl ReplyTask {
         // In a box: the runtime would move its 5 KB several times.
         let ended = async move { Ended { result: path.run(call, cancellation).await, id, name } };
         running.calls.spawn(ended.boxed());
+        Ok(())
     }
 
     async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> StepResult<()> {

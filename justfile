@@ -34,6 +34,10 @@ bench *ARGS:
 bench-overhead *ARGS:
     cargo bench -p goose-cli --bench overhead -- {{ARGS}}
 
+# The layout of the release binary for Linux, from what a run executes; needs valgrind and nm
+text-order:
+    cargo bench -p goose-cli --bench overhead -- --text-order
+
 # What judging a command costs; hostile commands must not stall it
 bench-permission *ARGS:
     cargo bench -p goose --bench permission -- {{ARGS}}

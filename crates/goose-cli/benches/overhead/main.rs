@@ -26,6 +26,7 @@ mod peers;
 mod program;
 mod report;
 mod rounds;
+mod text_order;
 
 use report::Report;
 
@@ -35,6 +36,9 @@ fn main() -> anyhow::Result<()> {
         && flag == "--floor"
     {
         return floor::run(url);
+    }
+    if arguments.iter().any(|argument| argument == "--text-order") {
+        return text_order::write(&program::goose());
     }
     let rounds = number_after(&arguments, "--rounds").unwrap_or(15);
     let mut report = Report::default();

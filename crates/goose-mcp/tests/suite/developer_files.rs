@@ -22,6 +22,8 @@ async fn lines_come_with_their_numbers() {
     assert_eq!(desk.ok("read", json!({ "path": "a.txt", "offset": 3 })).await, "3\t\tthree");
     assert!(desk.err("read", json!({ "path": "a.txt", "offset": 9 })).await.contains("only 3 lines"));
     assert!(desk.refused("read", json!({ "path": "a.txt", "offset": 0 })).await.contains("offset"));
+    let output = desk.call("read", json!({ "path": "a.txt", "offset": 2, "limit": 1 })).await.unwrap();
+    assert_eq!(output.structured, Some(json!({ "first_line": 2, "last_line": 2, "total_lines": 3 })));
     desk.put("empty", "");
     assert_eq!(desk.ok("read", json!({ "path": "empty" })).await, "empty is empty");
 }

@@ -111,6 +111,21 @@ async fn a_search_can_ignore_case_show_what_is_around_and_stop() {
 }
 
 #[tokio::test]
+async fn several_words_also_find_names_in_code_and_the_matches_are_counted() {
+    let project = Project::new(&[("a.py", "hit_points = 340\n"), ("b.js", "let hitPoints = 10;\n")]);
+
+    let found = project.output("search", json!({"pattern": "hit points"})).await;
+    let none = project.output("search", json!({"pattern": "hit.points."})).await;
+
+    let remark = "[No match as it stands; these lines match `hit[ _-]?points`.]";
+    assert_eq!(found.as_text(), format!("{remark}\na.py\n1:hit_points = 340\n\nb.js\n1:let hitPoints = 10;"));
+    assert_eq!(found.structured, Some(json!({"matches": 2})));
+    assert_eq!(none.structured, Some(json!({"matches": 0})));
+    project.write("c.txt", b"hit points\n");
+    assert_eq!(project.call("search", json!({"pattern": "hit points"})).await, "c.txt\n1:hit points");
+}
+
+#[tokio::test]
 async fn a_pattern_that_is_none_is_explained() {
     let project = Project::new(&[]);
 

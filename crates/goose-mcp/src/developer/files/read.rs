@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use goose_extension::{Backend, ContentBlock, prelude::*};
+use serde_json::json;
 
 use super::{
     super::{Developer, blocking, resolve_path::ResolvedPath},
@@ -66,12 +67,16 @@ fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize)
             place.given
         )));
     };
-    let mut shown = show_lines(place, &encoding.shown(&text), first, limit)?;
+    let text = encoding.shown(&text);
+    let (mut shown, last) = show_lines(place, &text, first, limit)?;
     if !matches!(encoding, Encoding::Utf8) {
         // Writing to a string cannot fail.
         let _ = write!(shown, "\n[{}]", encoding.name());
     }
-    Ok(ToolOutput::text(shown))
+    let mut output = ToolOutput::text(shown);
+    let total = text.lines().count();
+    output.structured = Some(json!({ "first_line": first, "last_line": last, "total_lines": total }));
+    Ok(output)
 }
 
 fn picture(bytes: &[u8]) -> Option<&'static str> {
@@ -91,10 +96,10 @@ fn show_picture(place: &ResolvedPath, bytes: Vec<u8>, kind: &str) -> ToolResult<
     Ok(ToolOutput::content([ContentBlock::from(Image::new(bytes, kind))]))
 }
 
-fn show_lines(place: &ResolvedPath, text: &str, first: usize, limit: usize) -> ToolResult<String> {
+fn show_lines(place: &ResolvedPath, text: &str, first: usize, limit: usize) -> ToolResult<(String, usize)> {
     let total = text.lines().count();
     if total == 0 {
-        return Ok(format!("{} is empty", place.given));
+        return Ok((format!("{} is empty", place.given), 0));
     }
     if first > total {
         return Err(ToolError::ExecutionError(format!(
@@ -115,7 +120,7 @@ fn show_lines(place: &ResolvedPath, text: &str, first: usize, limit: usize) -> T
     if last < total {
         let _ = write!(shown, "[lines {first}-{last} of {total}; go on with offset {}]", last + 1);
     }
-    Ok(shown.trim_end_matches('\n').to_owned())
+    Ok((shown.trim_end_matches('\n').to_owned(), last))
 }
 
 fn numbered(number: usize, line: &str) -> String {

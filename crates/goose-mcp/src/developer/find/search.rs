@@ -19,6 +19,7 @@ use ignore::{
     overrides::{Override, OverrideBuilder},
 };
 use parking_lot::Mutex;
+use serde_json::json;
 
 use super::{Root, Walk};
 use crate::developer::{Developer, blocking, files::check_readable};
@@ -58,34 +59,54 @@ impl Developer {
         /// Max matches, default 100
         limit: Option<usize>,
         context: &CallContext,
-    ) -> ToolResult<String> {
+    ) -> ToolResult<ToolOutput> {
         let place = self.resolve_path(path.unwrap_or("."), context)?;
-        let matcher = matcher(pattern, ignore_case.unwrap_or(false))?;
+        let exact = matcher(pattern, ignore_case.unwrap_or(false))?;
+        let alike = alike(pattern);
         let glob = glob.map(str::to_owned);
         let around = context_lines.unwrap_or(0).min(MAX_CONTEXT);
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let (walk, backend) = (Walk::new(context), self.local_files(context)?);
         blocking(move || {
-            let root = Root::open(&place, walk)?;
+            let root = Root::open(&place, walk.clone())?;
+            let mut remark = String::new();
             if root.folder().is_none() {
                 check_readable(&*backend, &place)?;
             }
-            let hunt = Hunt {
+            let hunt_for = |matcher, root| Hunt {
                 matcher,
                 around,
                 limit,
                 root,
-                given: place.given,
+                given: place.given.clone(),
                 found: Mutex::default(),
                 named: Mutex::default(),
                 count: AtomicUsize::new(0),
                 met_binary: AtomicBool::new(false),
             };
+            let mut hunt = hunt_for(exact, root);
             hunt.run(glob.as_deref())?;
-            Ok(hunt.render())
+            if let Some(alike) = alike.filter(|_| hunt.count.load(Ordering::Relaxed) == 0) {
+                let second = hunt_for(matcher(&alike, true)?, Root::open(&place, walk)?);
+                second.run(glob.as_deref())?;
+                if second.count.load(Ordering::Relaxed) > 0 {
+                    remark = format!("[No match as it stands; these lines match `{alike}`.]\n");
+                    hunt = second;
+                }
+            }
+            let mut output = ToolOutput::text(remark + &hunt.render());
+            output.structured = Some(json!({ "matches": hunt.count.load(Ordering::Relaxed) }));
+            Ok(output)
         })
         .await
     }
+}
+
+/// The pattern for names in code that several words may stand for, such as `hit_points` and `hitPoints`.
+fn alike(pattern: &str) -> Option<String> {
+    let words: Vec<&str> = pattern.split(' ').collect();
+    let is_word = |word: &&str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
+    (words.len() > 1 && words.iter().all(is_word)).then(|| words.join("[ _-]?"))
 }
 
 fn matcher(pattern: &str, ignore_case: bool) -> ToolResult<RegexMatcher> {
@@ -240,7 +261,7 @@ impl Hunt {
         let mut named = self.named.lock();
         named.sort_unstable();
         if named.is_empty() {
-            return "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.\n"
+            return "No match. Try another word, or read the files. Ignored and hidden files are not searched; `grep -r` in the shell does that.\n"
                 .to_owned();
         }
         let names: Vec<String> = named.iter().map(|name| name.display().to_string()).collect();

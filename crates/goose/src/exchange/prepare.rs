@@ -45,7 +45,7 @@ impl ReplyTask {
     }
 
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
-    /// first question of a reply, and after the agent was replaced.
+    /// first question of a reply, and after the agent was replaced or its extensions were switched.
     async fn refresh_offer(&mut self) -> StepResult<()> {
         if self.is_joining {
             self.offer(Arc::from([]), Vec::new());
@@ -54,7 +54,8 @@ impl ReplyTask {
         let agent = self.core.agent();
         let is_other = !Arc::ptr_eq(&agent, &self.state.offered_by);
         let switched = self.core.agents.version();
-        if self.state.switched != switched || (is_other && switched > 0) {
+        let is_updated = self.state.switched != switched || (is_other && switched > 0);
+        if is_updated {
             self.state.switched = switched;
             self.state.notices.extend(self.core.agents.update(&agent).await.err());
         }
@@ -64,7 +65,7 @@ impl ReplyTask {
             self.state.offered_by = Arc::clone(&agent);
             self.state.notices.extend(agent.notices());
         }
-        if self.turn == 0 || is_other {
+        if self.turn == 0 || is_other || is_updated {
             let settled = agent.toolset.list();
             // What could not be listed shows among the notices.
             let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Abort::Cancelled)?;

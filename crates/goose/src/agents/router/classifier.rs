@@ -1,10 +1,13 @@
 //! A linear classifier: the probability of each built-in mode for a request, and the words that spoke for it.
 //!
-//! The weights are a file that `cargo run -p goose --example train_router` makes out of `training.tsv`. They are looked up where
-//! they lie, so that nothing is read or kept before the first request.
+//! The weights are a file that `cargo run -p goose --example train_router` makes out of `training.tsv` and `splitting.tsv`. They
+//! are looked up where they lie, so that nothing is read or kept before the first request.
+
+use std::ops::Range;
 
 use super::{
-    features::{features, scale},
+    features::{Features, hash, word_hash},
+    table::{Column, STEP, Table},
     words::Word,
 };
 
@@ -27,90 +30,81 @@ pub(crate) const LABELS: [(&str, &str); 15] = [
     ("orchestrator", "orchestrator"),
 ];
 
-/// Returns true for the labels of small apps.
-pub(crate) fn is_app(label: usize) -> bool {
-    LABELS.get(label).is_some_and(|(_, mode)| mode.starts_with("app_"))
-}
-
-/// Returns true for the labels of code, in front or behind.
-pub(crate) fn is_code(label: usize) -> bool {
-    LABELS.get(label).is_some_and(|(_, mode)| matches!(*mode, "frontend" | "backend"))
-}
-
 /// The place of the default mode.
 pub(crate) const DEFAULT: usize = 0;
 
 /// The number of labels.
 pub(crate) const COUNT: usize = LABELS.len();
 
-/// The step between two values of a weight.
-pub(crate) const STEP: f32 = 1.0 / 16.0;
-
-/// The size of a feature in the file: its hash and a weight for each label.
-const RECORD: usize = 4 + COUNT;
-
-/// Weights of features: a bias for each label, then records in the order of their hashes.
+/// The weights file, in the order of its tables.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weights<'a> {
-    pub(crate) bias: &'a [u8],
-    pub(crate) records: &'a [u8],
+    /// Weights of a request's features for each label.
+    pub(crate) modes: Table<'a, COUNT>,
+    /// How much rather requests begin with a word than have it elsewhere.
+    pub(crate) starts: Column<'a>,
+    /// Weights of the features of a split.
+    pub(crate) splits: Column<'a>,
+    /// Weights of the features of an order.
+    pub(crate) needs: Column<'a>,
 }
 
 impl<'a> Weights<'a> {
     pub(crate) fn new(file: &'a [u8]) -> Self {
-        let (bias, records) = file.split_at_checked(COUNT).unwrap_or_default();
-        Self { bias, records }
-    }
-
-    fn weights_for(&self, hash: u32) -> Option<&'a [u8]> {
-        let (mut low, mut high) = (0, self.records.len() / RECORD);
-        while low < high {
-            let middle = low.midpoint(high);
-            let record = self.records.get(middle * RECORD..(middle + 1) * RECORD)?;
-            let (key, weights) = record.split_first_chunk::<4>()?;
-            match u32::from_le_bytes(*key).cmp(&hash) {
-                std::cmp::Ordering::Equal => return Some(weights),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        None
+        let (modes, rest) = Table::take(file);
+        let (starts, rest) = Table::take(rest);
+        let (splits, rest) = Table::take(rest);
+        let (needs, _) = Table::take(rest);
+        Self { modes, starts, splits, needs }
     }
 
     /// Returns true if a training example has the word.
     pub(crate) fn knows(&self, word: &Word) -> bool {
-        self.weights_for(super::features::word_hash(&word.stem)).is_some()
+        self.modes.get(word_hash(&word.stem)).is_some()
     }
+}
 
-    /// The probability of each label.
-    pub(crate) fn classify(&self, words: &[Word]) -> Scores {
-        let features = features(words);
-        let mut logits = [0.0; COUNT];
-        let mut by_word = vec![[0.0; COUNT]; words.len()];
-        let scale = scale(&features);
-        add(&mut logits, self.bias, 1.0);
-        for feature in &features {
-            let Some(weights) = self.weights_for(feature.hash) else { continue };
-            add(&mut logits, weights, scale * feature.value);
-            if let Some(word) = feature.word.and_then(|word| by_word.get_mut(word)) {
-                add(word, weights, scale * feature.value);
-            }
-        }
-        Scores { probabilities: softmax(logits), by_word }
-    }
+/// The hash of the weights that each request has.
+pub(crate) fn bias_hash() -> u32 {
+    hash(&["bias"])
 }
 
 /// The classifier's view of a request.
-pub(crate) struct Scores {
-    pub(crate) probabilities: [f32; COUNT],
-    /// The part that each word has in the score of each label.
-    by_word: Vec<[f32; COUNT]>,
+pub(crate) struct Classifier<'a> {
+    words: &'a [Word],
+    features: Features,
+    modes: Table<'a, COUNT>,
+    /// The weights of each feature that does not depend on the part.
+    known: Vec<Option<&'a [u8]>>,
+    bias: [f32; COUNT],
 }
 
-impl Scores {
-    /// The words that spoke most for a label, the strongest first.
-    pub(crate) fn words_for<'w>(&self, label: usize, words: &'w [Word], most: usize) -> Vec<&'w str> {
+impl<'a> Classifier<'a> {
+    pub(crate) fn new(modes: Table<'a, COUNT>, words: &'a [Word]) -> Self {
+        let features = Features::new(words);
+        let known = features.hashes().iter().map(|hash| modes.get(*hash)).collect();
+        let mut bias = [0.0; COUNT];
+        add(&mut bias, modes.get(bias_hash()), 1.0);
+        Self { words, features, modes, known, bias }
+    }
+
+    /// The probability of each label for a part of the words.
+    pub(crate) fn probabilities(&self, part: &Range<usize>) -> [f32; COUNT] {
+        let mut logits = self.bias;
+        self.add_features(part, |_, weights, value| add(&mut logits, weights, value));
+        softmax(logits)
+    }
+
+    /// The words of a part that spoke most for a label, the strongest first.
+    pub(crate) fn words_for(&self, label: usize, part: &Range<usize>, most: usize) -> Vec<&'a str> {
+        let mut by_word = vec![[0.0; COUNT]; self.words.len()];
+        self.add_features(part, |word, weights, value| {
+            if let Some(sums) = by_word.get_mut(word) {
+                add(sums, weights, value);
+            }
+        });
         let mut strong: Vec<(f32, &str)> = Vec::new();
-        for (word, parts) in words.iter().zip(&self.by_word) {
+        for (word, parts) in self.words.iter().zip(&by_word) {
             let mean = parts.iter().sum::<f32>() / COUNT as f32;
             let part = parts.get(label).copied().unwrap_or_default() - mean;
             match strong.iter_mut().find(|(_, shown)| *shown == word.shown) {
@@ -122,10 +116,21 @@ impl Scores {
         strong.sort_by(|one, two| two.0.total_cmp(&one.0));
         strong.into_iter().take(most).map(|(_, shown)| shown).collect()
     }
+
+    fn add_features(&self, part: &Range<usize>, mut add: impl FnMut(usize, Option<&'a [u8]>, f32)) {
+        let (found, scale) = self.features.of(self.words, part);
+        for feature in found {
+            let weights = match feature.id {
+                Some(id) => self.known.get(id).copied().flatten(),
+                None => self.modes.get(feature.hash),
+            };
+            add(feature.word, weights, scale * feature.value);
+        }
+    }
 }
 
-fn add(sums: &mut [f32; COUNT], weights: &[u8], scale: f32) {
-    for (sum, weight) in sums.iter_mut().zip(weights) {
+fn add(sums: &mut [f32; COUNT], weights: Option<&[u8]>, scale: f32) {
+    for (sum, weight) in sums.iter_mut().zip(weights.unwrap_or_default()) {
         *sum += f32::from(weight.cast_signed()) * STEP * scale;
     }
 }

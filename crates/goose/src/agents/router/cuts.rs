@@ -1,12 +1,10 @@
 //! Places where a request could be cut: list items, ends of sentences, commas and "and", outside of quotes and brackets.
 
-use super::pieces::Join;
-
 /// The longest part in quotes or brackets, in bytes. A sign that is not closed by then was none.
 const MAX_QUOTED: usize = 1_500;
 
 /// Words between two clauses.
-const BETWEEN: [&str; 14] = [
+const BETWEEN: [&str; 17] = [
     " and ",
     " & ",
     " + ",
@@ -21,6 +19,9 @@ const BETWEEN: [&str; 14] = [
     " after that ",
     " meanwhile ",
     " finally ",
+    " after ",
+    " once ",
+    " as soon as ",
 ];
 
 /// Signs between two clauses.
@@ -34,7 +35,7 @@ const ARROWS: [&str; 4] = [" -> ", " => ", " → ", " >> "];
 pub(crate) struct Cut {
     pub(crate) end: usize,
     pub(crate) start: usize,
-    pub(crate) join: Join,
+    pub(crate) sign: &'static str,
 }
 
 /// All places where the text could be cut, in order; the last one is its end.
@@ -49,17 +50,17 @@ pub(crate) fn cuts(text: &str) -> Vec<Cut> {
         let (before, rest) = text.split_at(at);
         if let Some(length) = item(rest, before, items + 1) {
             items += 1;
-            cuts.push(Cut { end: at, start: at + length, join: Join::Item });
+            cuts.push(Cut { end: at, start: at + length, sign: "i" });
         } else {
             cuts.extend(cut(before, rest, c));
         }
     }
     if items < 2 {
-        for cut in cuts.iter_mut().filter(|cut| cut.join == Join::Item) {
-            cut.join = Join::Sentence;
+        for cut in cuts.iter_mut().filter(|cut| cut.sign == "i") {
+            cut.sign = "l";
         }
     }
-    cuts.push(Cut { end: text.len(), start: text.len(), join: Join::First });
+    cuts.push(Cut { end: text.len(), start: text.len(), sign: "" });
     cuts
 }
 
@@ -70,20 +71,20 @@ fn cut(before: &str, rest: &str, c: char) -> Option<Cut> {
     let next = rest.get(c.len_utf8()..).unwrap_or_default();
     let sign = |signs: &[&str]| signs.iter().find(|sign| rest.starts_with(**sign)).map(|sign| sign.len());
     match c {
-        '\n' | ';' => Some(Cut { end: at, start: after, join: Join::Sentence }),
+        '\n' => Some(Cut { end: at, start: after, sign: "l" }),
+        ';' => Some(Cut { end: at, start: after, sign: ";" }),
         '.' | '!' | '?' if next.starts_with(char::is_whitespace) && !is_abbreviation(before) => {
-            Some(Cut { end: after, start: after, join: Join::Sentence })
+            Some(Cut { end: after, start: after, sign: if c == '?' { "?" } else { "." } })
         }
-        ',' if next.starts_with(' ') => Some(Cut { end: at, start: after, join: Join::Clause }),
-        '(' if is_aside(rest, 0) => Some(Cut { end: at, start: after, join: Join::Clause }),
-        '—' => Some(Cut { end: at, start: after, join: Join::Clause }),
+        ',' if next.starts_with(' ') => Some(Cut { end: at, start: after, sign: "," }),
+        '(' if is_aside(rest, 0) => Some(Cut { end: at, start: after, sign: "(" }),
+        '—' => Some(Cut { end: at, start: after, sign: "-" }),
         ' ' if BETWEEN.iter().any(|word| starts_with_ignoring_case(rest, word)) => {
-            Some(Cut { end: at, start: after, join: Join::Clause })
+            Some(Cut { end: at, start: after, sign: "w" })
         }
         ' ' => {
-            let signs = sign(&SIGNS).map(|length| Cut { end: at, start: at + length, join: Join::Clause });
-            signs
-                .or_else(|| sign(&ARROWS).map(|length| Cut { end: at, start: at + length, join: Join::Then }))
+            let signs = sign(&SIGNS).map(|length| Cut { end: at, start: at + length, sign: "-" });
+            signs.or_else(|| sign(&ARROWS).map(|length| Cut { end: at, start: at + length, sign: ">" }))
         }
         _ => None,
     }

@@ -1,6 +1,6 @@
-//! Features of a request: what the classifier sees of it.
+//! Features of a request: what the classifier sees of it, or of a part of it.
 
-use std::collections::HashSet;
+use std::{collections::HashMap, ops::Range};
 
 use super::{lexicon, words::Word};
 
@@ -13,54 +13,111 @@ const BEGINNING: usize = 5;
 /// The most features of one request.
 const MAX_FEATURES: usize = 3_000;
 
-/// A feature: a hash, and the word of the request that it comes from.
+/// Features of all words of a request. They are hashed once, however many parts of the request are looked at.
+pub(crate) struct Features {
+    /// The hashes, each once.
+    hashes: Vec<u32>,
+    /// The features in the order of their first words.
+    list: Vec<Feature>,
+    /// The place in the list where the features of each word begin.
+    of_word: Vec<usize>,
+}
+
+/// A feature of some neighbouring words.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Feature {
+struct Feature {
+    /// Its place among the hashes.
+    id: usize,
+    /// Its weight among the features of a request.
+    value: f32,
+    first: usize,
+    last: usize,
+}
+
+/// A feature of a part of a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Found {
     pub(crate) hash: u32,
-    /// Its weight among the features of the request.
+    /// Its place among the hashes of the request, if it does not depend on the part.
+    pub(crate) id: Option<usize>,
     pub(crate) value: f32,
-    pub(crate) word: Option<usize>,
+    /// The word that it comes from.
+    pub(crate) word: usize,
 }
 
-/// The features of a request, each once.
-pub(crate) fn features(words: &[Word]) -> Vec<Feature> {
-    let mut found = Found::default();
-    let classes: Vec<u64> = words.iter().map(|word| lexicon::classes(&word.stem)).collect();
-    for (at, word) in words.iter().enumerate() {
-        found.add(&["w", &word.stem], Some(at));
-        if let Some(beginning) = word.stem.get(..BEGINNING).filter(|_| word.stem.len() > BEGINNING) {
-            found.add(&["x", beginning], Some(at));
-        }
-        if let Some(next) = words.get(at + 1) {
-            found.add(&["b", &word.stem, &next.stem], Some(at));
-        }
-        for class in bits(classes[at]) {
-            found.add(&["c", class], Some(at));
+impl Features {
+    pub(crate) fn new(words: &[Word]) -> Self {
+        let mut adder = Adder::default();
+        let classes: Vec<u64> = words.iter().map(|word| lexicon::classes(&word.stem)).collect();
+        let mut of_word = Vec::with_capacity(words.len());
+        for (at, word) in words.iter().enumerate() {
+            of_word.push(adder.list.len());
+            adder.add(&["w", &word.stem], 1.0, at..at);
+            if let Some(beginning) = word.stem.get(..BEGINNING).filter(|_| word.stem.len() > BEGINNING) {
+                adder.add(&["x", beginning], 0.5, at..at);
+            }
+            if let Some(next) = words.get(at + 1) {
+                adder.add(&["b", &word.stem, &next.stem], 1.0, at..at + 1);
+            }
+            for class in names(classes[at]) {
+                adder.add(&["c", class], 1.0, at..at);
+                if word.begins {
+                    adder.add(&["^", class], 1.0, at..at);
+                }
+            }
             if word.begins {
-                found.add(&["^", class], Some(at));
+                adder.add(&["^", &word.stem], 1.0, at..at);
+            }
+            for (other, after) in classes.iter().enumerate().skip(at + 1).take(PAIR_WINDOW) {
+                for one in names(classes[at]) {
+                    for two in names(*after) {
+                        adder.add(&["p", one, two], 0.5, at..other);
+                    }
+                }
             }
         }
-        if word.begins {
-            found.add(&["^", &word.stem], Some(at));
-        }
+        Self { hashes: adder.hashes, list: adder.list, of_word }
     }
-    for (at, class) in classes.iter().enumerate() {
-        let after = classes.iter().skip(at + 1).take(PAIR_WINDOW);
-        for other in after {
-            for (one, two) in bits(*class).flat_map(|one| bits(*other).map(move |two| (one, two))) {
-                found.add(&["p", one, two], Some(at));
+
+    /// The hashes of the features that do not depend on the part.
+    pub(crate) fn hashes(&self) -> &[u32] {
+        &self.hashes
+    }
+
+    /// The features of a part of the words, each once, with the factor that gives all parts the same length.
+    pub(crate) fn of(&self, words: &[Word], part: &Range<usize>) -> (Vec<Found>, f32) {
+        let start = self.of_word.get(part.start).copied().unwrap_or(self.list.len());
+        let mut seen = vec![false; self.hashes.len()];
+        let mut found = Vec::new();
+        for feature in self.list.iter().skip(start).take_while(|feature| feature.first < part.end) {
+            if feature.last < part.end && !std::mem::replace(&mut seen[feature.id], true) {
+                let (id, word) = (feature.id, feature.first);
+                found.push(Found { hash: self.hashes[id], id: Some(id), value: feature.value, word });
             }
         }
+        let first = words.get(part.start).map_or("", |word| word.stem.as_str());
+        for hash in [hash(&["first", first]), hash(&["length", size(part.len())])] {
+            found.push(Found { hash, id: None, value: 1.0, word: part.start });
+        }
+        let squares: f32 = found.iter().map(|feature| feature.value * feature.value).sum();
+        (found, 1.0 / squares.sqrt())
     }
-    found.add(&["first", words.first().map_or("", |word| &word.stem)], Some(0));
-    let length = words.len();
-    let size = ["1", "3", "6", "12", "25", "60"];
-    let of_size = [1, 3, 6, 12, 25, 60].iter().filter(|most| length > **most).count();
-    found.add(&["length", size.get(of_size).copied().unwrap_or("more")], None);
-    found.list
 }
 
-fn bits(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
+fn size(words: usize) -> &'static str {
+    match words {
+        0 | 1 => "1",
+        2 | 3 => "3",
+        4..=6 => "6",
+        7..=12 => "12",
+        13..=25 => "25",
+        26..=60 => "60",
+        _ => "more",
+    }
+}
+
+/// The names of classes.
+fn names(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
     let names = lexicon::names();
     let places = std::iter::successors(Some(classes), |rest| Some(rest & rest.wrapping_sub(1)));
     let places = places.take_while(|rest| *rest != 0).map(|rest| rest.trailing_zeros() as usize);
@@ -68,20 +125,21 @@ fn bits(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
 }
 
 #[derive(Default)]
-struct Found {
-    seen: HashSet<u32>,
+struct Adder {
+    ids: HashMap<u32, usize>,
+    hashes: Vec<u32>,
     list: Vec<Feature>,
 }
 
-impl Found {
-    fn add(&mut self, parts: &[&str], word: Option<usize>) {
-        let hash = hash(parts);
-        if self.list.len() < MAX_FEATURES && self.seen.insert(hash) {
-            let value = match parts.first() {
-                Some(&"x" | &"p") => 0.5,
-                _ => 1.0,
-            };
-            self.list.push(Feature { hash, value, word });
+impl Adder {
+    fn add(&mut self, parts: &[&str], value: f32, words: Range<usize>) {
+        if self.list.len() < MAX_FEATURES {
+            let hash = hash(parts);
+            let id = *self.ids.entry(hash).or_insert_with(|| {
+                self.hashes.push(hash);
+                self.hashes.len() - 1
+            });
+            self.list.push(Feature { id, value, first: words.start, last: words.end });
         }
     }
 }
@@ -92,7 +150,7 @@ pub(crate) fn word_hash(stem: &str) -> u32 {
 }
 
 /// FNV-1a, which stays the same between programs and versions, unlike the standard library's.
-fn hash(parts: &[&str]) -> u32 {
+pub(crate) fn hash(parts: &[&str]) -> u32 {
     let mut hash: u32 = 0x811c_9dc5;
     for part in parts {
         for byte in part.bytes().chain([0]) {
@@ -100,10 +158,4 @@ fn hash(parts: &[&str]) -> u32 {
         }
     }
     hash
-}
-
-/// The factor that gives all requests the same length, whatever the number of their features.
-pub(crate) fn scale(features: &[Feature]) -> f32 {
-    let squares: f32 = features.iter().map(|feature| feature.value * feature.value).sum();
-    1.0 / squares.max(1.0).sqrt()
 }

@@ -1,127 +1,129 @@
-//! Dependencies between the tasks of a request: the words that say that a task needs the result of an earlier one.
+//! Dependencies between the tasks of a request, from the words of both and from their modes.
 
 use super::{
-    classifier::LABELS,
-    lexicon, phrases,
-    pieces::Join,
-    words::{Word, words},
+    features::hash,
+    lattice::{BACK, Values, size, slug},
+    pieces::Request,
+    splitter::Part,
+    table::Column,
+    words::Word,
 };
 
-/// A task, as far as the order matters.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ordered<'t> {
-    pub(crate) text: &'t str,
-    pub(crate) join: Join,
-    /// The label of its mode, see [`LABELS`](super::classifier::LABELS).
-    pub(crate) label: usize,
-}
+/// The most words of a task that are features.
+const MAX_WORDS: usize = 25;
 
-/// The number of facts that speak for or against an order.
-const EVIDENCE: usize = 15;
+/// The longest word that may be one of grammar: "it", "those".
+const SHORT: usize = 5;
 
-/// Weights of the facts, fitted to compound requests; the one of the workflow is raised, because few of them had one.
-const WEIGHTS: [f32; EVIDENCE] =
-    [-2.12, 4.18, -2.90, -1.09, -0.05, 4.12, 4.55, 0.19, 0.16, 2.70, 3.74, -0.56, -1.43, 1.62, -0.16];
-
-/// The places of the earlier tasks that a task needs.
-pub(crate) fn needs(earlier: &[Ordered<'_>], task: Ordered<'_>) -> Vec<usize> {
-    let Some(previous) = earlier.last() else { return Vec::new() };
-    let last = earlier.len() - 1;
-    if last > 0 && words(task.text).iter().any(|word| word.shown == "both") {
-        return vec![last - 1, last];
-    }
-    let evidence = evidence(*previous, task);
-    let sum: f32 = evidence.iter().zip(WEIGHTS).map(|(value, weight)| value * weight).sum();
-    if sum > 0.0 { vec![last] } else { Vec::new() }
-}
-
-/// The facts that speak for or against an order of two tasks, in the order of the weights.
-fn evidence(previous: Ordered<'_>, task: Ordered<'_>) -> [f32; EVIDENCE] {
-    let flag = |is: bool| f32::from(u8::from(is));
-    let (before, found) = (words(previous.text), words(task.text));
-    let lower = task.text.to_ascii_lowercase();
-    let mode = |label: usize| LABELS.get(label).map_or("", |(_, mode)| *mode);
-    let (from, to) = (mode(previous.label), mode(task.label));
-    let refers = flag(refers(&found));
-    let result = flag(phrases::list("results").iter().any(|phrase| contains_words(&lower, phrase)));
-    let names = flag(names_the_same(&found, &before));
-    let shares = flag(shares_noun(&found, &before));
-    let is_joined = |join: Join| flag(task.join == join);
-    [
-        1.0,
-        is_joined(Join::Then),
-        is_joined(Join::Also),
-        is_joined(Join::Item),
-        is_joined(Join::Sentence),
-        refers,
-        result,
-        names,
-        shares,
-        flag(is_workflow(from, to) && matches!(task.join, Join::Clause | Join::Item)),
-        flag(matches!(from, "backend" | "frontend") && to == "qa" && task.join != Join::Sentence),
-        flag(to == "recipe_maker"),
-        flag(to == "assistant" || from == "assistant"),
-        flag(matches!(from, "pm" | "architect" | "planner") && matches!(to, "architect" | "pm" | "qa")),
-        is_joined(Join::Then) * flag(!is_workflow(from, to)) * (1.0 - refers.max(result).max(shares)),
-    ]
-}
-
-/// Returns true for the order in which a team works: what is found out, decided or described comes before what is made of it.
-fn is_workflow(from: &str, to: &str) -> bool {
-    match from {
-        "pm" => matches!(to, "architect" | "backend" | "frontend"),
-        "architect" | "planner" => matches!(to, "backend" | "frontend" | "devsecops"),
-        "qa" | "security" => matches!(to, "backend" | "frontend"),
-        "sre" => matches!(to, "backend" | "frontend" | "pm"),
-        "judge" => matches!(to, "assistant" | "backend"),
-        _ => false,
-    }
-}
-
-/// Returns true if a pronoun stands for something outside of the task.
-fn refers(found: &[Word]) -> bool {
-    // "the alert is too noisy, tune it": the task itself says what "it" is.
-    let first = found.iter().find(|word| !phrases::has("polite", &word.shown));
-    let states = found.iter().skip(1).take(6).any(|word| phrases::has("states", &word.shown));
-    let names_subject = states || first.is_some_and(|word| !lexicon::is_verb(&word.stem));
-    found.iter().enumerate().any(|(at, word)| {
-        let before = at.checked_sub(1).and_then(|at| found.get(at)).map_or("", |word| word.shown.as_str());
-        match word.shown.as_str() {
-            "it" | "them" => {
-                let is_own = names_subject && at > 2 && before != "use";
-                let is_subject = found.get(at + 1).is_some_and(|word| phrases::has("after_it", &word.shown));
-                !is_own && !is_subject && !phrases::has("subject", before)
+/// The places of the tasks that each task needs. A task may need a later one: "release it, but first fix the tests".
+pub(crate) fn needs(request: &Request, parts: &[Part], weights: Column<'_>) -> Vec<Vec<usize>> {
+    let mut needs: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+    for task in 1..parts.len() {
+        for other in (0..task).rev() {
+            if weights.sum(&features(request, parts, other, task, &needs)) > 0.0 {
+                needs[task].insert(0, other);
             }
-            "its" => at < 3,
-            "that" | "this" | "those" | "these" if names_subject => false,
-            "this" | "those" | "these" => true,
-            "that" => at + 1 == found.len() || phrases::has("before_that", before),
-            _ => false,
         }
-    })
+        let before = task - 1;
+        if !needs[task].contains(&before) && weights.sum(&reverse_features(request, parts, task)) > 0.0 {
+            needs[before].push(task);
+        }
+    }
+    needs
 }
 
-/// Returns true if "the …" names something that the earlier task names.
-fn names_the_same(found: &[Word], earlier: &[Word]) -> bool {
-    let is_article = |word: &Word| matches!(word.shown.as_str(), "the" | "your");
-    let after_article =
-        |at: usize| [1, 2].iter().any(|back| found.get(at.wrapping_sub(*back)).is_some_and(is_article));
-    let mut named = found.iter().enumerate().filter(|(at, word)| word.shown.len() > 3 && after_article(*at));
-    named.any(|(_, noun)| earlier.iter().any(|word| word.stem == noun.stem))
+/// The features that speak for a task needing an earlier one. `needs` has what the tasks before need, and which tasks between the two
+/// this one needs.
+pub(crate) fn features(
+    request: &Request,
+    parts: &[Part],
+    other: usize,
+    task: usize,
+    needs: &[Vec<usize>],
+) -> Values {
+    let (from, to) = (slug(parts[other].label), slug(parts[task].label));
+    let distance = if task - other == 1 { "next" } else { "far" };
+    let (earlier, words) = (words_of(request, parts[other]), words_of(request, parts[task]));
+    let signs = request.pieces[parts[task].start].signs.as_str();
+    let shown = |at: usize| words.get(at).map_or("", |word| word.shown.as_str());
+    let mut found = Values::new();
+    let mut add = |parts: &[&str]| found.push((hash(parts), 1.0));
+    for distance in ["", distance] {
+        add(&["any", distance]);
+        add(&["signs", distance, signs]);
+        add(&["pair", distance, from, to]);
+        add(&["one", distance, shown(0)]);
+        add(&["two", distance, shown(0), shown(1)]);
+        add(&["three", distance, shown(0), shown(1), shown(2)]);
+        add(&["second", distance, shown(1)]);
+    }
+    add(&["from", distance, from]);
+    add(&["to", distance, to]);
+    add(&["signs one", signs, shown(0)]);
+    for (at, word) in words.iter().enumerate().take(MAX_WORDS) {
+        add(&["word", distance, &word.shown]);
+        add(&["stem", distance, &word.stem]);
+        add(&["words", distance, &word.shown, shown(at + 1)]);
+        if word.shown.len() <= SHORT {
+            add(&["short", &word.shown, shown(at + 1), shown(at + 2)]);
+            add(&["short at", if at < 3 { "begin" } else { "later" }, &word.shown]);
+            add(&["short end", &word.shown, if at + 1 == words.len() { "end" } else { "" }]);
+        }
+    }
+    let back = if words.iter().any(|word| BACK.contains(&word.shown.as_str())) { "back" } else { "" };
+    let length = size(words.len());
+    add(&["back", distance, back]);
+    add(&["back to", to, back]);
+    add(&["back from", from, back]);
+    add(&["back signs", signs, back]);
+    add(&["length", length]);
+    add(&["length", length, back]);
+    add(&["signs to", signs, to]);
+    add(&["signs pair", signs, from, to]);
+    for word in earlier.iter().take(MAX_WORDS) {
+        add(&["earlier", distance, &word.stem]);
+    }
+    let names = |word: &Word| word.shown.len() > 3 && !word.stem.starts_with('<');
+    let is_shared = |word: &Word| names(word) && earlier.iter().any(|other| other.stem == word.stem);
+    let mut shared = 0;
+    for (at, _) in words.iter().enumerate().filter(|(_, word)| is_shared(word)) {
+        shared += 1;
+        add(&["before shared", at.checked_sub(1).map_or("", shown)]);
+    }
+    add(&["shared", distance, ["0", "1", "more"][shared.min(2)]]);
+    add(&["tasks", distance, if parts.len() > 2 { "many" } else { "two" }]);
+    if distance == "far" {
+        let is_between = needs[other + 1..task].iter().any(|needs| needs.contains(&other));
+        let between = if is_between { "needs" } else { "" };
+        let near = if needs[task].contains(&(task - 1)) { "needs" } else { "" };
+        add(&["between", between]);
+        add(&["near", near]);
+        add(&["near", near, between]);
+        add(&["between", slug(parts[task - 1].label), from, to]);
+    }
+    if task > 1 {
+        add(&["before", distance, if needs[task - 1].is_empty() { "" } else { "needs" }]);
+    }
+    found
 }
 
-/// Returns true if both name a thing.
-fn shares_noun(found: &[Word], earlier: &[Word]) -> bool {
-    let is_noun = |word: &&Word| {
-        word.shown.len() > 3 && !lexicon::is_verb(&word.stem) && !phrases::has("polite", &word.shown)
-    };
-    found.iter().filter(is_noun).any(|noun| earlier.iter().any(|word| word.stem == noun.stem))
+/// The features that speak for a task being needed by the one before it.
+pub(crate) fn reverse_features(request: &Request, parts: &[Part], task: usize) -> Values {
+    let words = words_of(request, parts[task]);
+    let shown = |at: usize| words.get(at).map_or("", |word| word.shown.as_str());
+    let mut found = Values::new();
+    let mut add = |parts: &[&str]| found.push((hash(&[&["reverse"], parts].concat()), 1.0));
+    add(&["any"]);
+    add(&["one", shown(0)]);
+    add(&["two", shown(0), shown(1)]);
+    add(&["three", shown(0), shown(1), shown(2)]);
+    for word in words.iter().take(MAX_WORDS) {
+        add(&["word", &word.shown]);
+    }
+    found
 }
 
-fn contains_words(lower: &str, phrase: &str) -> bool {
-    lower.match_indices(phrase).any(|(at, _)| {
-        let starts = lower.get(..at).is_some_and(|before| !before.ends_with(char::is_alphanumeric));
-        starts
-            && lower.get(at + phrase.len()..).is_some_and(|after| !after.starts_with(char::is_alphanumeric))
-    })
+fn words_of(request: &Request, part: Part) -> &[Word] {
+    let words = request.pieces[part.start].words.start..request.pieces[part.end - 1].words.end;
+    request.words.get(words).unwrap_or_default()
 }

@@ -28,22 +28,36 @@ const MAX_WORDS: usize = 400;
 pub(crate) struct OwnMatch<'a> {
     pub(crate) agent: &'a str,
     pub(crate) mode: &'a str,
-    /// Its place among all such modes.
-    pub(crate) place: usize,
     pub(crate) confidence: f32,
     /// The words that matched.
     pub(crate) words: Vec<String>,
 }
 
-/// The best match among the agents that do not come with goose, if it is sure enough.
-pub(crate) fn best<'a>(catalog: &'a AgentCatalog, request: &[Word]) -> Option<OwnMatch<'a>> {
-    let own = catalog.agents.iter().filter(|entry| entry.origin != AgentOrigin::Builtin);
-    let modes = own.flat_map(|entry| entry.manifest.modes.iter().map(|mode| (&*entry.manifest, mode)));
-    let matches = modes.enumerate().map(|(place, (manifest, mode))| {
-        let (confidence, words) = compare(texts(manifest, mode), request);
-        OwnMatch { agent: &manifest.name, mode: &mode.slug, place, confidence, words }
-    });
-    matches.filter(|own| own.confidence >= SURE).max_by(|one, two| one.confidence.total_cmp(&two.confidence))
+/// The modes of agents that do not come with goose, with the words that say what they are for.
+pub(crate) struct OwnModes<'a> {
+    modes: Vec<(&'a str, &'a str, HashMap<String, f32>)>,
+}
+
+impl<'a> OwnModes<'a> {
+    pub(crate) fn new(catalog: &'a AgentCatalog) -> Self {
+        let own = catalog.agents.iter().filter(|entry| entry.origin != AgentOrigin::Builtin);
+        let modes = own.flat_map(|entry| entry.manifest.modes.iter().map(|mode| (&*entry.manifest, mode)));
+        let about = |(manifest, mode): (&'a AgentManifest, &'a AgentMode)| {
+            (manifest.name.as_str(), mode.slug.as_str(), about(texts(manifest, mode)))
+        };
+        Self { modes: modes.map(about).collect() }
+    }
+
+    /// The best match for a request, if it is sure enough.
+    pub(crate) fn best(&self, request: &[Word]) -> Option<OwnMatch<'a>> {
+        let matches = self.modes.iter().map(|(agent, mode, about)| {
+            let (confidence, words) = compare(about, request);
+            OwnMatch { agent, mode, confidence, words }
+        });
+        matches
+            .filter(|own| own.confidence >= SURE)
+            .max_by(|one, two| one.confidence.total_cmp(&two.confidence))
+    }
 }
 
 /// The texts that say what a mode is for, each with its weight.
@@ -61,8 +75,8 @@ fn texts<'a>(manifest: &'a AgentManifest, mode: &'a AgentMode) -> Vec<(&'a str, 
     texts
 }
 
-/// The confidence that a request is for a mode, and the words that both have.
-fn compare(texts: Vec<(&str, f32)>, request: &[Word]) -> (f32, Vec<String>) {
+/// The words of texts, each with its largest weight.
+fn about(texts: Vec<(&str, f32)>) -> HashMap<String, f32> {
     let mut about: HashMap<String, f32> = HashMap::new();
     for (text, weight) in texts {
         for word in words(text).into_iter().take(MAX_WORDS) {
@@ -70,11 +84,16 @@ fn compare(texts: Vec<(&str, f32)>, request: &[Word]) -> (f32, Vec<String>) {
             *known = known.max(weight);
         }
     }
+    about
+}
+
+/// The confidence that a request is for a mode, and the words that both have.
+fn compare(about: &HashMap<String, f32>, request: &[Word]) -> (f32, Vec<String>) {
     let (mut sum, mut shared) = (0.0, Vec::new());
-    for word in request {
-        // Each word counts once.
-        let weight = about.remove(&word.stem).unwrap_or_default() * importance(word);
-        if weight > 0.0 {
+    for (at, word) in request.iter().enumerate() {
+        let is_again = request.iter().take(at).any(|earlier| earlier.stem == word.stem);
+        let weight = about.get(&word.stem).copied().unwrap_or_default() * importance(word);
+        if weight > 0.0 && !is_again {
             sum += weight;
             shared.push(word.shown.clone());
         }

@@ -2,8 +2,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::*;
 use crate::agents::{
-    catalog::CatalogEntry,
-    manifest::{AgentManifest, Capability},
+    catalog::{AgentOrigin, CatalogEntry},
+    manifest::{AgentManifest, AgentMode, Capability},
 };
 
 const TRAINING: &str = include_str!("training.tsv");
@@ -94,15 +94,14 @@ fn a_megabyte_is_one_task_with_all_its_words() {
 fn requests_to_change_code_never_reach_a_mode_that_cannot() {
     let catalog = AgentCatalog::builtin();
     let router = Router::new(&catalog);
-    let abilities = router.abilities();
+    let abilities = abilities(&catalog);
     let label =
         |name: &str| LABELS.iter().position(|(agent, mode)| name.split_once('/') == Some((agent, mode)));
     let (mut checked, mut wrong) = (0, Vec::new());
     for (name, text) in TRAINING.lines().filter_map(|line| line.split_once('\t')) {
         let wanted = label(name).unwrap();
         if wanted != DEFAULT && abilities[wanted] == Ability::Edits {
-            let chosen = router.choose(&abilities, text);
-            let found = label(&format!("{}/{}", chosen.agent, chosen.mode)).unwrap();
+            let found = label(&router.route(text).id()).unwrap();
             checked += 1;
             if abilities[found] != Ability::Edits {
                 wrong.push(text);

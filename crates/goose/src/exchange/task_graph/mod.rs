@@ -45,7 +45,10 @@ const DEFAULT_MAX_TOKENS: u64 = 10_000_000;
 /// The call that a question about a plan belongs to.
 const PLAN_QUESTION: &str = "plan";
 
-/// Messages by which the user goes on with tasks that were interrupted.
+/// Messages by which the user goes on with tasks that were interrupted, besides an empty one.
+///
+/// They are a command, compared as a whole: to start the tasks again runs tools, so no guess about a message may do it ("stop" is as short as
+/// "go on"). Any other message, in any language, goes to an agent with a report of what is done, and the agent goes on from there.
 const GO_ON_WORDS: [&str; 5] = ["continue", "go on", "resume", "carry on", "proceed"];
 
 /// The part of the mapping `orchestrator:` in the settings that is about tasks.

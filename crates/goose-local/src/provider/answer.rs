@@ -9,7 +9,7 @@ use goose_providers::{
     Arguments, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall, Usage,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 
 use super::{
     backend::{Backend, Prompt, Report, Written},
@@ -25,7 +25,11 @@ use super::{
 /// The longest answer if the request sets no limit, in tokens.
 const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-pub(super) type Events = UnboundedSender<ProviderResult<ReplyEvent>>;
+/// The room for events of one answer that nobody has read yet.
+const MIN_EVENTS: usize = 1_000;
+const MAX_EVENTS: usize = 1_000_000;
+
+pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;
 
 /// A request, made small.
 pub(super) struct Question {
@@ -65,13 +69,18 @@ impl Question {
             .map_or(DEFAULT_ANSWER_TOKENS, |most| usize::try_from(most).unwrap_or(usize::MAX))
     }
 
+    /// The most events of the answer: one for each token of a call and of what is written apart, and some about its progress.
+    pub(super) fn max_events(&self) -> usize {
+        self.max_tokens().saturating_mul(2).clamp(MIN_EVENTS, MAX_EVENTS)
+    }
+
     /// Answers with events.
     pub(super) async fn answer(&self, backend: &mut dyn Backend, events: &Events) -> ProviderResult<()> {
         // Whoever asked may be gone: then the task that runs this is ended.
-        let send = |event: ReplyEvent| drop(events.send(Ok(event)));
+        let send = |event: ReplyEvent| drop(events.try_send(Ok(event)));
         let mut usage = Usage::default();
         let reporting = events.clone();
-        let report: Report = Arc::new(move |status| drop(reporting.send(Ok(ReplyEvent::Status(status)))));
+        let report: Report = Arc::new(move |status| drop(reporting.try_send(Ok(ReplyEvent::Status(status)))));
         backend.prepare(self.prompt(&self.opening, &self.turns, None, self.max_tokens()), &report).await?;
         let stop = if self.tools.offered.is_empty() {
             let prompt = self.prompt(&self.opening, &self.turns, None, self.max_tokens());

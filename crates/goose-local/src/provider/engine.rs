@@ -7,7 +7,7 @@ use goose_engine::{EngineError, GenerateError, Listener, LoadOptions, LoadedMode
 use goose_providers::{ProviderError, ProviderResult, Usage};
 use tokio::sync::{
     Mutex, OwnedMutexGuard,
-    mpsc::{self, UnboundedSender},
+    mpsc::{self, Sender},
 };
 
 use super::{
@@ -17,6 +17,9 @@ use super::{
 
 /// The room that an answer needs at least, in tokens.
 const LEAST_ANSWER: usize = 256;
+
+/// The most pieces of text that wait to be read.
+const MAX_UNREAD: usize = 64;
 
 /// The model, loaded or not.
 #[derive(Clone)]
@@ -96,7 +99,7 @@ impl Backend for EngineGuard {
             sampling: Sampling { temperature: prompt.temperature, ..Sampling::default() },
             max_tokens: prompt.max_tokens,
         };
-        let (text, mut coming) = mpsc::unbounded_channel();
+        let (text, mut coming) = mpsc::channel(MAX_UNREAD);
         let mut listener = Reader { text, report: self.report.clone() };
         let writing = self.blocking(move |loaded| loaded.answer(prompt, &mut listener).map_err(failed));
         let reading = async move {
@@ -122,7 +125,7 @@ impl Backend for EngineGuard {
 
 /// The other end of an answer.
 struct Reader {
-    text: UnboundedSender<String>,
+    text: Sender<String>,
     report: Option<Report>,
 }
 
@@ -139,7 +142,7 @@ impl Listener for Reader {
 
     fn text(&mut self, text: &str) {
         // Whoever reads may have enough.
-        let _ = self.text.send(text.to_owned());
+        let _ = self.text.blocking_send(text.to_owned());
     }
 }
 

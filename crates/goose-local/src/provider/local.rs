@@ -125,7 +125,7 @@ impl Provider for LocalProvider {
 
 /// Answers on a task of its own, which ends when nobody reads the stream any more.
 pub(super) fn streaming(question: Question, mut backend: impl Backend + 'static) -> ReplyStream {
-    let (events, mut incoming) = mpsc::unbounded_channel();
+    let (events, mut incoming) = mpsc::channel(question.max_events());
     tokio::spawn(async move {
         let failed = tokio::select! {
             () = events.closed() => None,
@@ -133,7 +133,7 @@ pub(super) fn streaming(question: Question, mut backend: impl Backend + 'static)
         };
         if let Some(error) = failed {
             // Whoever asked may be gone.
-            let _ = events.send(Err(error));
+            let _ = events.send(Err(error)).await;
         }
     });
     Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context)))

@@ -50,9 +50,12 @@ pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
     (turns, format!("{EXAMPLES_END}\n{system}").trim_end().to_owned())
 }
 
+/// A title, and the tools that it stands for.
+type Group = (&'static str, fn(&Offered) -> bool);
+
 fn instructions(tools: &Tools) -> String {
     // In one long list the tools would be taken for steps to be gone through one by one.
-    let groups: [(&str, fn(&Offered) -> bool); 4] = [
+    let groups: [Group; 4] = [
         ("To look", |tool| tool.is_known() && matches!(tool.does, Does::Read | Does::Other)),
         ("To change", |tool| matches!(tool.does, Does::Edit | Does::Write)),
         ("To run", |tool| tool.does == Does::Run),

@@ -170,6 +170,14 @@ fn own_agents_are_found_by_what_they_are_for() {
 }
 
 #[test]
+fn few_words_need_more_than_one_that_happens_to_fit() {
+    for text in ["And a third", "Do it again", "Thanks a lot", "The other one"] {
+        let route = route(text);
+        assert_eq!((route.agent.as_str(), route.mode.as_str()), ("goose-agent", "assistant"), "{text}");
+    }
+}
+
+#[test]
 fn unsure_means_the_default_agent() {
     let route = route("quux frobnicate blarg");
     assert_eq!((route.agent.as_str(), route.mode.as_str()), ("goose-agent", "assistant"));

@@ -17,7 +17,7 @@ use crate::{
         Catalogue, CatalogueEntry, Event, HUB_SETTING, ModelStore, ModelStoreError, Place, PullOptions,
         Pulled, check_model,
     },
-    provider::{LocalOptions, LocalProvider, PROVIDER_NAME, ServedProvider, forget},
+    provider::{LocalOptions, LocalProvider, PROVIDER_NAME, forget},
 };
 
 /// The folder with model files, in the data folder.
@@ -172,10 +172,6 @@ impl ProviderFactory for LocalModels {
             .with_context(number(lookup, CONTEXT)?)
             .with_cache(&self.states);
         Ok(Arc::new(LocalProvider::new(options)))
-    }
-
-    fn for_small_model(&self, provider: Arc<dyn Provider>) -> Option<Arc<dyn Provider>> {
-        Some(Arc::new(ServedProvider::new(provider)))
     }
 }
 

@@ -20,7 +20,7 @@ mod state_cache;
 
 pub use chat::{Speaker, Turn};
 pub use grammar::GenerateError;
-pub use loaded::{Listener, LoadOptions, LoadedModel, Prompt};
+pub use loaded::{LoadOptions, LoadedModel, WriteOptions};
 pub use run::{Ended, Generated};
 pub use sample::Sampling;
-pub use state_cache::forget;
+pub use state_cache::{common_prefix, forget};

@@ -217,7 +217,7 @@ impl Found {
 }
 
 /// Returns how many tokens two conversations share at their beginning.
-pub(super) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
+pub fn common_prefix(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 

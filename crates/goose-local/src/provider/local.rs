@@ -11,7 +11,10 @@ use goose_engine::{LoadOptions, Model};
 use goose_providers::{ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStream, Request};
 use tokio::sync::mpsc;
 
-use super::{answer::Question, backend::Backend, engine::Engine, goals::Goals};
+use super::{
+    answer::{Question, answer},
+    engine::{Engine, refused},
+};
 
 /// The name by which users choose the model on their own machine.
 pub const PROVIDER_NAME: &str = "local";
@@ -24,7 +27,10 @@ const DEFAULT_CONTEXT: usize = 8_192;
 const MAX_CONTEXT: usize = 32 * 1024;
 
 /// How many tokens the tools that the model is shown take at most.
-pub(super) const MAX_TOOL_TOKENS: u64 = 1_500;
+const MAX_TOOL_TOKENS: u64 = 1_500;
+
+/// The capacity of the event channel.
+const EVENTS_AHEAD: usize = 64;
 
 /// The model and its options.
 #[derive(Debug, Clone)]
@@ -74,7 +80,6 @@ impl LocalOptions {
 pub struct LocalProvider {
     info: ModelInfo,
     engine: Engine,
-    goals: Goals,
 }
 
 impl LocalProvider {
@@ -88,11 +93,7 @@ impl LocalProvider {
         info.sees_images = false;
         info.prompt_style = PromptStyle::Brief;
         info.max_tool_tokens = Some(MAX_TOOL_TOKENS);
-        Self {
-            info,
-            engine: Engine::new(LoadOptions { file, threads, context, cache }),
-            goals: Goals::default(),
-        }
+        Self { info, engine: Engine::new(LoadOptions { file, threads, context, cache }) }
     }
 }
 
@@ -117,30 +118,26 @@ impl Provider for LocalProvider {
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        let question = Question::new(request, next_id(), self.goals.clone());
-        let engine = self.engine.enter().await;
-        Ok(streaming(question, engine))
+        let mut question = Question::of(request, next_id());
+        let mut guard = self.engine.enter().await;
+        // Loading and fitting come first, so that what is wrong with them is known before anything is streamed.
+        let fitted = tokio::task::spawn_blocking(move || {
+            let prompt = question.fit(guard.loaded()?)?;
+            Ok((guard, question, prompt))
+        });
+        let (mut guard, question, prompt) = fitted.await.unwrap_or_else(|error| Err(refused(&error)))?;
+        let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
+        tokio::task::spawn_blocking(move || match guard.loaded() {
+            Ok(loaded) => answer(loaded, &question, &prompt, &events),
+            // Whoever asked may be gone.
+            Err(error) => drop(events.blocking_send(Err(error))),
+        });
+        Ok(Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context))))
     }
 }
 
-/// Answers on a task of its own, which ends when nobody reads the stream any more.
-pub(super) fn streaming(question: Question, mut backend: impl Backend + 'static) -> ReplyStream {
-    let (events, mut incoming) = mpsc::channel(question.max_events());
-    tokio::spawn(async move {
-        let failed = tokio::select! {
-            () = events.closed() => None,
-            result = question.answer(&mut backend, &events) => result.err(),
-        };
-        if let Some(error) = failed {
-            // Whoever asked may be gone.
-            let _ = events.send(Err(error)).await;
-        }
-    });
-    Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context)))
-}
-
 /// An id that no other call has, in this run or another.
-pub(super) fn next_id() -> String {
+fn next_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("local-{:x}-{:x}", now.as_millis(), COUNT.fetch_add(1, Ordering::Relaxed))

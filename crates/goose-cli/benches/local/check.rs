@@ -69,8 +69,8 @@ fn unreported(pattern: &str, done: &Done) -> Option<String> {
         Ok(pattern) => pattern,
         Err(error) => return Some(format!("{pattern}: {error}")),
     };
-    let is_reported = done.errors.lines().any(|line| pattern.is_match(line).unwrap_or(false));
-    (!is_reported).then(|| format!("standard error does not report {pattern}: {}", start(&done.errors)))
+    let is_reported = done.facts.iter().any(|fact| pattern.is_match(fact).unwrap_or(false));
+    (!is_reported).then(|| format!("the facts do not have {pattern}: {}", start(&done.facts.join("; "))))
 }
 
 fn file(done: &Done, path: &str, after: &After) -> Vec<String> {

@@ -66,6 +66,6 @@ impl Report {
 }
 
 fn say(line: &str) {
-    // Nobody reads on where this fails.
+    // If this fails, the reader has left.
     let _ = writeln!(io::stdout(), "{line}");
 }

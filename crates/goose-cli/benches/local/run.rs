@@ -27,8 +27,8 @@ pub(crate) struct Done {
     pub(crate) before: BTreeMap<PathBuf, Entry>,
     /// The last that the model said.
     pub(crate) answer: String,
-    /// Standard error of the program.
-    pub(crate) errors: String,
+    /// The facts that goose reports of the run, a line each.
+    pub(crate) facts: Vec<String>,
     /// Its steps, one in each line.
     pub(crate) steps: Vec<String>,
     pub(crate) took: Duration,
@@ -57,7 +57,8 @@ pub(crate) fn run(task: &Task, model: Option<&str>) -> anyhow::Result<Done> {
     if !output.status.success() {
         steps.push(format!("{}: {}", output.status, errors.trim()));
     }
-    Ok(Done { folder, before, answer: answer(&events), errors, steps, took, _scratch: scratch })
+    let (answer, facts) = (answer(&events), facts(&events));
+    Ok(Done { folder, before, answer, facts, steps, took, _scratch: scratch })
 }
 
 /// The program, as a person with no configuration starts it, but with the model's file and its cache where they are.
@@ -81,6 +82,13 @@ fn answer(events: &[Value]) -> String {
     let said = events.iter().map(|event| &event["message"]).rfind(|message| message["role"] == "assistant");
     let parts = said.and_then(|message| message["content"].as_array()).map(Vec::as_slice).unwrap_or_default();
     parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// The facts of the last event, in words: of the fields that the JSON formats have, those that tasks ask about.
+fn facts(events: &[Value]) -> Vec<String> {
+    let reported = events.iter().rev().find_map(|event| event.get("facts"));
+    let exit_code = reported.and_then(|facts| facts.get("exit_code")).and_then(Value::as_i64);
+    exit_code.map(|code| format!("exit code {code}")).into_iter().collect()
 }
 
 /// The part of an event that is worth seeing.

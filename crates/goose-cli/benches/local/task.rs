@@ -39,7 +39,7 @@ pub(crate) struct Task {
     /// The folder must be as it was, and there must be an answer.
     #[serde(default)]
     pub(crate) unchanged: bool,
-    /// A regular expression that a line of standard error must match: a fact that goose itself reports.
+    /// A regular expression that a fact must match which goose itself reports, such as `exit code 1`.
     pub(crate) facts: Option<String>,
 }
 

@@ -32,8 +32,8 @@ const MAX_PAGE_CHARS: usize = MAX_FILE_CHARS * 2;
 
 /// How a search says that it found nothing, and what a small model can do about it.
 pub(super) const NO_MATCH: &str = "No match";
-const NOTHING_FOUND: &str =
-    "No match. Ignored and hidden files are not searched; `rg -uu` in the shell does that.";
+const NOTHING_FOUND: &str = "No match. Try another word, or read the files. Ignored and hidden files are not searched; `grep -r` in the \
+                             shell does that.";
 const AFTER_NO_MATCH: &str = "No match. Try another word, or read the files.";
 
 /// Advice after an edit that failed. A small model that follows it loses what else is in the file.

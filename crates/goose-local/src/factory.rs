@@ -1,5 +1,5 @@
 //! [`LocalModels`]: local models as a provider factory. It finds and checks a model's file, downloads it with the user's
-//! consent, and builds the provider. Whoever registers it only asks and shows ([`Downloads`]).
+//! consent, and builds the provider. The program that registers it only asks and shows ([`Downloads`]).
 
 use std::{
     fmt::Display,

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use goose_test_support::{HttpAnswer, HttpAsked, Loopback, ModelServer, Terminal, Turn};
 use serde_json::Value;
 
-use crate::support::{Home, NOBODY_THERE, Run};
+use crate::support::{Home, Run, UNREACHABLE_SERVERS};
 
 /// `goose` in a home without any configuration.
 fn goose(home: &Home, arguments: &[&str]) -> Command {
@@ -197,7 +197,7 @@ fn configure_begins_with_what_would_be_used() -> anyhow::Result<()> {
     let server = lists(r#"{"data": [{"id": "org/b"}]}"#)?;
     let path = home.path().display().to_string();
     let own = [("GOOSE_PATH_ROOT", path.clone()), ("HOME", path), ("GOOSE_DISABLE_KEYRING", "1".to_owned())];
-    let nobody = NOBODY_THERE.map(|(name, value)| (name, value.to_owned()));
+    let nobody = UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned()));
     let environment = nobody.into_iter().chain(own).chain([("LMSTUDIO_HOST", server.url())]);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
     let mut terminal = Terminal::start(program, ["configure"], environment, home.path())?;

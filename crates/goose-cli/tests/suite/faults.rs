@@ -1,4 +1,4 @@
-//! What goes wrong around a run, at the door that people use: `goose run` says it, ends as it should, and leaves
+//! Faults around a run, as users meet them: `goose run` reports them, ends as it should, and leaves
 //! everything whole.
 
 use std::{

@@ -8,7 +8,7 @@ use goose_test_support::{
     model_server::{ModelServer, Turn},
 };
 
-use crate::support::{Home, NOBODY_THERE};
+use crate::support::{Home, UNREACHABLE_SERVERS};
 
 fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
     let path = home.path().display().to_string();
@@ -19,7 +19,7 @@ fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
         ("OPENAI_HOST", server.url()),
         ("PATH", std::env::var("PATH")?),
     ];
-    let nobody = NOBODY_THERE.map(|(name, value)| (name, value.to_owned()));
+    let nobody = UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned()));
     let environment = environment.into_iter().chain(nobody);
     Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), ["configure"], environment, home.path())
 }

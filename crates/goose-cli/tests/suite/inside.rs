@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use goose_test_support::{GgufWriter, ModelServer, Terminal, Turn, tiny_model};
 
 use crate::{
-    support::{Home, NOBODY_THERE, Run},
+    support::{Home, Run, UNREACHABLE_SERVERS},
     talk::{at_terminal, say},
 };
 
@@ -95,7 +95,8 @@ fn configure_says_what_it_is_good_for() -> anyhow::Result<()> {
     let home = Home::new()?;
     let path = home.path().display().to_string();
     let own = [("GOOSE_PATH_ROOT", path.clone()), ("HOME", path), ("GOOSE_DISABLE_KEYRING", "1".to_owned())];
-    let environment = NOBODY_THERE.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
+    let environment =
+        UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
     let terminal = Terminal::start(program, ["configure"], environment, home.path())?;
     terminal.wait_for("Provider [local]:")?;

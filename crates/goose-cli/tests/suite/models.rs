@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use goose_test_support::{HttpAnswer, Loopback, Terminal};
 use serde_json::{Value, json};
 
-use crate::support::{Home, NOBODY_THERE, Run, wait_until};
+use crate::support::{Home, Run, UNREACHABLE_SERVERS, wait_until};
 
 /// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -207,7 +207,8 @@ fn what_cannot_be_fetched_is_said_with_all_that_was_tried() -> anyhow::Result<()
 fn pulling(home: &Home, hub: &Loopback) -> anyhow::Result<Terminal> {
     let path = home.path().display().to_string();
     let own = [("GOOSE_PATH_ROOT", path.clone()), ("HOME", path), ("HF_ENDPOINT", hub.url())];
-    let environment = NOBODY_THERE.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
+    let environment =
+        UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
     Terminal::start(program, ["models", "pull", "tiny"], environment, home.path())
 }

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 /// Interval of checks of a condition.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Where models are looked for that nobody has chosen, and where they come from: nobody listens there.
-pub(crate) const NOBODY_THERE: [(&str, &str); 4] = [
+/// Addresses of local servers and of the model hub at which nothing listens.
+pub(crate) const UNREACHABLE_SERVERS: [(&str, &str); 4] = [
     ("OLLAMA_HOST", "http://127.0.0.1:9"),
     ("LMSTUDIO_HOST", "http://127.0.0.1:9"),
     ("LLAMA_CPP_HOST", "http://127.0.0.1:9"),
@@ -74,7 +74,7 @@ impl Home {
         for (name, _) in keys {
             command.env_remove(name);
         }
-        command.envs(NOBODY_THERE);
+        command.envs(UNREACHABLE_SERVERS);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -1,4 +1,4 @@
-//! What `#[extension]` goes on.
+//! The items that `#[extension]` accepts.
 
 #![allow(unused)]
 

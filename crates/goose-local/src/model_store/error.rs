@@ -20,7 +20,7 @@ You can also
 /// do.
 #[derive(Debug, Error)]
 pub enum ModelStoreError {
-    /// Nobody knows a model of that name.
+    /// No model has that name.
     #[error("there is no model `{name}`; there are: {}", .known.join(", "))]
     Unknown {
         /// The name.

@@ -97,7 +97,7 @@ impl Hub {
     async fn ask(&self, partial: &PartialFile) -> Result<Response, Fault> {
         let mut request = self.client.get(self.url.clone());
         if partial.bytes() > 0 {
-            // Whether it is still the same file is not asked: the hash of the whole says it, whoever gave the parts.
+            // No check that it is still the same file: the hash of the whole decides.
             request = request.header(RANGE, format!("bytes={}-", partial.bytes()));
         }
         match timeout(IDLE_TIMEOUT, request.send()).await {

@@ -233,7 +233,7 @@ fn piece(wheel: PathBuf, bytes: u64, from: u64) -> mpsc::Receiver<Result<Vec<u8>
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     tokio::task::spawn_blocking(move || {
         if let Err(reason) = read(wheel, bytes, from, &sender) {
-            // Nobody may be interested any more.
+            // The receiver may have been dropped.
             let _ = sender.blocking_send(Err(reason));
         }
     });

@@ -3,7 +3,7 @@
 
 use goose_extension::{ElicitAction, Elicitation, ElicitationSchema, Elicited, Root, prelude::*};
 
-/// Somebody's name.
+/// A person's name.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Name {
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Context {
     pub(crate) context: String,
 }
 
-/// The name given, or a word for somebody who gave none.
+/// The name given, or a placeholder.
 pub(crate) fn name_of(answer: Option<Name>) -> String {
     answer.map_or_else(|| "stranger".to_owned(), |answer| answer.name)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use goose_extension::prelude::*;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// Somebody, reached by phone or by mail. The schema has what only JSON Schema 2020-12 has, and must reach the
+/// A person, reached by phone or by mail. The schema has what only JSON Schema 2020-12 has, and must reach the
 /// client as it is.
 #[derive(Deserialize)]
 pub(crate) struct Contact {

@@ -34,7 +34,7 @@ async fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Tells whoever started this. Written at once: the next moment may not come.
+/// Tells the parent process. Written at once: the next moment may not come.
 fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

@@ -25,7 +25,7 @@ pub(crate) struct Split {
     pub(crate) cuts: Vec<usize>,
     /// The modes of the tasks; none where they are unknown, because there is one.
     pub(crate) labels: Vec<usize>,
-    /// How much it counts.
+    /// Its weight in the training.
     pub(crate) weight: f32,
 }
 

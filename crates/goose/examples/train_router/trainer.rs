@@ -22,7 +22,7 @@ use crate::{
 /// The parts of the examples, of which one at a time is left out.
 const FOLDS: usize = 4;
 
-/// How much a request for one mode counts for the splitter; there are many, and most are short.
+/// The weight of a request for one mode in the training of the splitter; there are many, and most are short.
 const OF_SINGLE: f32 = 0.5;
 
 /// Pairs of requests for one mode that are joined to a request for two, and how much each counts.

@@ -391,7 +391,7 @@ async fn clear_and_compact_are_steps_like_others() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who knows when there is time.
+/// The appointments of a person.
 trait Calendar: Send + Sync {
     fn appointments(&self) -> Vec<String>;
 }

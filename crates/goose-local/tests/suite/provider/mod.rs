@@ -1,5 +1,5 @@
 //! The provider, on a model that the tests make themselves: answers keep their form whatever the weights are, end when
-//! nobody wants them, are not computed twice, and are refused where they do not fit.
+//! they are no longer wanted, are not computed twice, and are refused where they do not fit.
 
 mod answers;
 mod memory;

@@ -1,6 +1,6 @@
 //! A linear classifier: the probability of each built-in mode for a request, and the words that spoke for it.
 //!
-//! The weights are a file that `cargo run -p goose --example train_router` makes out of `training.tsv` and `splitting.tsv`. They
+//! The weights are a file that `cargo run --release -p goose --example train_router` makes out of `training.tsv` and `splitting.tsv`. They
 //! are looked up where they lie, so that nothing is read or kept before the first request.
 
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(crate) const COUNT: usize = LABELS.len();
 pub(crate) struct Weights<'a> {
     /// Weights of a request's features for each label.
     pub(crate) modes: Table<'a, COUNT>,
-    /// How much rather requests begin with a word than have it elsewhere.
+    /// Log odds that a word begins a request rather than stands elsewhere.
     pub(crate) starts: Column<'a>,
     /// Weights of the features of a split.
     pub(crate) splits: Column<'a>,

@@ -123,7 +123,7 @@ impl View<'_> {
         words.get(piece.head - piece.words.start + after).map_or("", |word| word.shown.as_str())
     }
 
-    /// How likely requests begin with the head of a piece.
+    /// Log odds that the head of a piece begins a request.
     fn start_of(&self, piece: &Piece) -> &'static str {
         let Some(word) = self.request.words.get(piece.head) else { return "none" };
         match self.starts.find(start_hash(&word.stem)) {

@@ -50,7 +50,7 @@ pub(super) fn join_prompt(graph: &TaskGraph, context_limit: u64) -> String {
     format!("The request was split into tasks, which are over.\n\n{}{JOIN}", results(graph, context_limit))
 }
 
-/// The message about tasks that were interrupted and are not gone on with.
+/// The message about interrupted tasks that are not resumed.
 pub(super) fn interrupted_report(graph: &TaskGraph) -> String {
     let results = results(graph, u64::MAX);
     format!("An earlier request was split into tasks, and interrupted before all were over.\n\n{results}")

@@ -10,6 +10,7 @@
 //! last stored step, so a reader knows where to continue there. Readers share the records; none of them holds up the run:
 //! one that falls too far behind finds [`Event::Lagged`] in place of what was dropped, and text joined into one piece.
 
+mod log_entry;
 mod open_questions;
 
 use std::{
@@ -26,7 +27,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::open_questions::PendingQuestion;
+use self::{
+    log_entry::{LogEntry, TextRun},
+    open_questions::PendingQuestion,
+};
 use super::event::{Event, content_weight};
 use crate::session::{SessionId, Step};
 
@@ -36,9 +40,6 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Progress reports that stay when the log is full. Older ones go before anything else does.
 const KEPT_PROGRESS: usize = 32;
-
-/// Unread pieces of text from which on a reader gets them joined.
-const JOIN_FROM: usize = 64;
 
 /// Log entries and nested calls that wait to be stored, and bytes of one entry; the rest is shown but not stored.
 const MAX_UNSAVED: usize = 1_024;
@@ -81,7 +82,7 @@ pub(crate) struct EventHub {
 
 #[derive(Debug, Default)]
 struct Log {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<LogEntry>,
     bytes: usize,
     /// Count of events so far.
     last: u64,
@@ -102,83 +103,12 @@ struct Log {
     is_closed: bool,
 }
 
-/// One event, or adjacent pieces of text.
-#[derive(Debug)]
-enum Entry {
-    Event(Arc<EventRecord>),
-    Text(Box<TextRun>),
-}
-
-/// Adjacent pieces of one text, each an event of its own.
-#[derive(Debug)]
-struct TextRun {
-    /// The first piece; its text is empty.
-    head: EventRecord,
-    text: String,
-    /// End of each piece within the text.
-    ends: Vec<usize>,
-}
-
 #[derive(Debug)]
 struct Slot {
     id: u64,
     /// Number of the last event that was read.
     position: u64,
     waker: Option<Waker>,
-}
-
-impl Entry {
-    fn first(&self) -> u64 {
-        match self {
-            Self::Event(record) => record.number,
-            Self::Text(run) => run.head.number,
-        }
-    }
-
-    fn last(&self) -> u64 {
-        match self {
-            Self::Event(record) => record.number,
-            Self::Text(run) => run.head.number + run.ends.len() as u64 - 1,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Event(record) => record.event.weight(),
-            Self::Text(run) => run.text.len(),
-        }
-    }
-
-    fn is_progress(&self) -> bool {
-        matches!(self, Self::Event(record) if matches!(record.event, Event::ToolProgress { .. }))
-    }
-
-    /// The record after the `position`, joined with all that follows in this entry where `joined`.
-    fn after(&self, position: u64, joined: bool) -> Arc<EventRecord> {
-        let run = match self {
-            Self::Event(record) => return Arc::clone(record),
-            Self::Text(run) => run,
-        };
-        let read = usize::try_from((position + 1).saturating_sub(run.head.number)).unwrap_or(usize::MAX);
-        let last = run.ends.len() - 1;
-        let until = if joined || last - read.min(last) >= JOIN_FROM { last } else { read.min(last) };
-        let from = read.checked_sub(1).map_or(0, |before| run.ends[before.min(last)]);
-        let text = run.text[from..run.ends[until]].to_owned();
-        let event = match run.head.event {
-            Event::Thinking(_) => Event::Thinking(text),
-            _ => Event::Text(text),
-        };
-        Arc::new(EventRecord { number: run.head.number + until as u64, event, ..run.head.clone() })
-    }
-}
-
-impl TextRun {
-    fn continues(&self, sink: &EventSink, step: u64, is_thinking: bool) -> bool {
-        let head = &self.head;
-        matches!(head.event, Event::Thinking(_)) == is_thinking
-            && (head.reply, head.step) == (sink.reply, step)
-            && (&head.parent_call, &head.task) == (&sink.parent_call, &sink.task)
-    }
 }
 
 impl Log {
@@ -191,27 +121,23 @@ impl Log {
             _ => {}
         }
         let record = Arc::new(record);
-        let entry = Entry::Event(Arc::clone(&record));
+        let entry = LogEntry::Event(Arc::clone(&record));
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
         self.trim();
         record
     }
 
-    /// Most events are pieces of text: they cost no more than their letters.
+    /// Adds a piece of text, to the run before where it belongs there.
     fn push_text(&mut self, sink: &EventSink, is_thinking: bool, text: String) {
         self.last += 1;
         self.bytes += text.len();
         match self.entries.back_mut() {
-            Some(Entry::Text(run)) if run.continues(sink, self.step, is_thinking) => {
-                run.text.push_str(&text);
-                run.ends.push(run.text.len());
-            }
+            Some(LogEntry::Text(run)) if run.continues(sink, self.step, is_thinking) => run.push(&text),
             _ => {
                 let kind = if is_thinking { Event::Thinking } else { Event::Text };
                 let head = EventRecord { number: self.last, ..sink.record(self.step, kind(String::new())) };
-                let ends = vec![text.len()];
-                self.entries.push_back(Entry::Text(Box::new(TextRun { head, text, ends })));
+                self.entries.push_back(LogEntry::Text(Box::new(TextRun::new(head, text))));
             }
         }
     }

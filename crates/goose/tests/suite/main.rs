@@ -29,6 +29,7 @@ mod exchange_cancel;
 mod exchange_outcomes;
 mod exchange_property;
 mod exchange_questions;
+mod exchange_storing;
 mod exchange_streams;
 mod exchange_support;
 mod extension_manager_tools;

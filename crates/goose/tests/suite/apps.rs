@@ -236,7 +236,13 @@ fn versions_are_bounded_and_can_be_restored_and_exported() -> anyhow::Result<()>
     assert!(matches!(gone, Err(AppError::NoVersion { number: 1, .. })), "{gone:?}");
     let file = folder.path().join("counter.html");
     store.export("counter", &file)?;
-    assert_eq!(fs::read_to_string(&file)?, store.show("counter")?.html);
+    let exported = fs::read_to_string(&file)?;
+    assert!(exported.contains(CONTENT_SECURITY_POLICY), "{exported}");
+    let frame =
+        "<iframe autofocus title=\"App\" sandbox=\"allow-scripts allow-forms allow-modals\" srcdoc=\"";
+    let framed = exported.split_once(frame).map_or("", |(_, rest)| rest);
+    let framed = framed.split('"').next().unwrap_or_default().replace("&quot;", "\"").replace("&amp;", "&");
+    assert!(framed.ends_with(&store.show("counter")?.html), "{exported}");
     let refused = store.change("counter", "<html>cut");
     assert!(matches!(refused, Err(AppError::BadDocument(_))), "{refused:?}");
     Ok(())

@@ -4,6 +4,9 @@
 //! of goose 1.52 (JSON-LD and the task, each in a script that is not run), and a mark at its end. Its first element is the
 //! policy, so that it holds for everything after it, however a browser reads the rest. The checks of references are for
 //! better apps and messages; the policy is what protects.
+//!
+//! A policy does not keep a page from going to another address. Who shows an app has to put it into a sandboxed frame, as
+//! MCP clients do; [`framed`] does so for a browser.
 
 use std::fmt::Write as _;
 
@@ -265,6 +268,29 @@ pub(super) fn with_header(html: &str, description: &Description, task: Option<&s
         );
     }
     text + HEADER_END + html
+}
+
+/// The script that runs before those of an app. A link to elsewhere does nothing, because the frame would only become
+/// empty. Browsers do not know `webrtc` of the policy, so its interfaces are removed; a frame inside the app still has them.
+const FRAME_SCRIPT: &str = "<script>\
+for (const name of Object.getOwnPropertyNames(window)) if (name.includes('RTC')) delete window[name];\
+addEventListener('click', event => { \
+const link = event.composedPath().find(node => node.href !== undefined); \
+if (link && !link.getAttribute('href')?.startsWith('#') && link.protocol !== 'javascript:') event.preventDefault() }, true)\
+</script>";
+
+/// Returns a page that shows a document with its header in a sandboxed frame, which cannot leave for another address, open
+/// windows or download. The policy of the page holds for the frame, too, so no request is sent; a browser may still open an
+/// empty connection in advance.
+pub(super) fn framed(html: &str, title: &str) -> String {
+    let title = title.replace('&', "&amp;").replace('<', "&lt;");
+    let app = format!("{FRAME_SCRIPT}{html}").replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<!DOCTYPE html>\n<meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_SECURITY_POLICY}\">\n\
+         <meta charset=\"utf-8\">\n<title>{title}</title>\n\
+         <style>html, body {{ height: 100%; margin: 0; overflow: hidden }} iframe {{ border: 0; height: 100%; width: 100% }}</style>\n\
+         <iframe autofocus title=\"App\" sandbox=\"allow-scripts allow-forms allow-modals\" srcdoc=\"{app}\"></iframe>\n"
+    )
 }
 
 /// Returns the document without its header.

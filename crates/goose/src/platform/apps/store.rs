@@ -241,14 +241,15 @@ impl AppStore {
         self.replace(name, &version.source, &Outline::read(&version.source))
     }
 
-    /// Writes an app to a file, ready to be opened in a browser. An existing file is replaced.
+    /// Writes an app to a file, to be opened in a browser: in a frame that it cannot leave. An existing file is replaced.
     ///
     /// # Errors
     ///
     /// [`AppError::Missing`], [`AppError::BadName`], and errors of the files.
     pub fn export(&self, name: &str, to: &Path) -> Result<(), AppError> {
         let app = self.show(name)?;
-        AtomicFile::new(to).shared().write(app.html.as_bytes()).map_err(|error| at(to, error))
+        let page = document::framed(&app.html, &app.info.title);
+        AtomicFile::new(to).shared().write(page.as_bytes()).map_err(|error| at(to, error))
     }
 
     /// Deletes an app with its versions.

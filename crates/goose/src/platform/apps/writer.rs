@@ -18,7 +18,7 @@ You write small web apps. Answer with one complete HTML document and nothing els
 ends with </html>.
 
 - Everything is in the document: styles in <style>, scripts in <script>, images as inline SVG or data: URLs. The app has \
-no network: no CDN, no fonts or libraries from elsewhere, no fetch.
+no network: no CDN, no fonts or libraries from elsewhere, no fetch, no links to other sites, no downloads.
 - <title> is the app's short name, and <meta name=\"description\"> says in one sentence what it is for.
 - It works in a sandboxed frame of any size, in light and dark mode (prefers-color-scheme), with keyboard and screen reader. \
 localStorage may be refused: try it, and continue without.

@@ -8,7 +8,7 @@ use goose::{
     config::Paths,
     platform::apps::{self, AppInfo, AppStore},
 };
-use goose_mcp_bridge::{Browser as _, SystemBrowser};
+use goose_mcp_bridge::SystemBrowser;
 use serde_json::json;
 use url::Url;
 
@@ -168,9 +168,8 @@ fn open(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<ExitCode>
     store.export(name, &file)?;
     let url = Url::from_file_path(&file).map_err(|()| anyhow!("{} is not a path", file.display()))?;
     run_to_end(async {
-        let opened = SystemBrowser.open(name, &url).await;
-        opened.map_err(|error| {
-            anyhow!("the browser could not be opened: {error}. The app is {}", file.display())
+        SystemBrowser.show(&url).await.map_err(|reason| {
+            anyhow!("the browser could not be opened: {reason}. Open this file in one: {}", file.display())
         })?;
         print(&format!("Opened {}.", file.display()))
     })

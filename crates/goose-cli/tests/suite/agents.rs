@@ -1,6 +1,6 @@
 //! `goose agents`, `--agent` and `/agent`.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use anyhow::{Context as _, ensure};
 use goose_test_support::{ModelServer, Turn};
@@ -252,6 +252,22 @@ fn top_of_mind_comes_with_each_request() -> anyhow::Result<()> {
     fs::write(home.path().join("mind.txt"), "The pond is frozen.")?;
     let server = ModelServer::scripted([Turn::text("Brr.")])?;
     let mut command = goose(&home, &server, &["run", "-t", "Swim?"]);
+    let programs = home.path().join("programs");
+    let open = || -> anyhow::Result<Run> {
+        goose(&home, &server, &["apps", "open", "tea-timer"]).env("PATH", &programs).output()?.try_into()
+    };
+    let alone = open()?;
+    assert_eq!(alone.code, Some(1), "there is no browser");
+    ensure!(alone.stderr.contains("Open this file in one: "), "{alone:?}");
+    fs::create_dir(&programs)?;
+    let (starter, seen) = (programs.join("xdg-open"), programs.join("seen"));
+    fs::write(&starter, format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", seen.display()))?;
+    fs::set_permissions(&starter, fs::Permissions::from_mode(0o755))?;
+    let opened = open()?;
+    assert_eq!(opened.code, Some(0), "{opened:?}");
+    let url = fs::read_to_string(&seen)?;
+    let page = fs::read_to_string(url.strip_prefix("file://").context("a file")?)?;
+    ensure!(page.contains("Five minutes") && page.contains("<iframe autofocus"), "{page}");
     command.env("GOOSE_MOIM_MESSAGE_TEXT", "Geese first.").env("GOOSE_MOIM_MESSAGE_FILE", "mind.txt");
     let run: Run = command.output()?.try_into()?;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");

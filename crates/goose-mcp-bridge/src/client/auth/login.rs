@@ -196,27 +196,38 @@ pub struct SystemBrowser;
 /// The program that opens a URL.
 const STARTER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
-#[async_trait]
-impl Browser for SystemBrowser {
-    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(unshown(server, &"its address is not of the web"));
-        }
+impl SystemBrowser {
+    /// Shows a page of any scheme, so its address must not come from others.
+    ///
+    /// # Errors
+    ///
+    /// The starter cannot be run or reports a failure.
+    pub async fn show(&self, url: &Url) -> Result<(), String> {
         let mut spec = ProcessSpec::new(STARTER);
         spec.arg(url.as_str()).stdin(Stream::Null).stdout(Stream::Null).stderr(Stream::Null);
         match goose_process::start_detached(&spec, START_TIME).await {
-            Ok(Some(status)) if !status.success() => Err(unshown(server, &status)),
-            Err(error) => Err(unshown(server, &error)),
+            Ok(Some(status)) if !status.success() => Err(format!("`{STARTER}`: {status}")),
+            Err(error) => Err(format!("`{STARTER}`: {error}")),
             // A program that still runs is the browser itself.
             _ => Ok(()),
         }
     }
 }
 
-fn unshown(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
+#[async_trait]
+impl Browser for SystemBrowser {
+    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(unshown(server, "its address is not of the web"));
+        }
+        self.show(url).await.map_err(|reason| unshown(server, &reason))
+    }
+}
+
+fn unshown(server: &str, reason: &str) -> ToolError {
     ToolError::ExecutionError(format!(
-        "The login page of `{server}` could not be shown with `{STARTER}`: {reason}. Log in where there is a \
-         browser, or set an `Authorization` header for the server."
+        "The login page of `{server}` could not be shown: {reason}. Log in where there is a browser, or set an \
+         `Authorization` header for the server."
     ))
 }
 

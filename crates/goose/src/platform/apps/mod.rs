@@ -169,7 +169,12 @@ fn line(app: &AppInfo) -> String {
 }
 
 fn written(what: &str, app: &AppInfo) -> ToolOutput {
-    let text = format!("{what} the app {}. The user can open it as {}.", line(app), app.uri());
+    let text = format!(
+        "{what} the app {}. The user opens it with `goose apps open {}`; MCP clients show {}.",
+        line(app),
+        app.name,
+        app.uri()
+    );
     ToolOutput::content([ContentBlock::text(text), ContentBlock::resource_link(resource(app))])
 }
 

@@ -108,12 +108,14 @@ pub enum AppError {
         known: Vec<String>,
     },
     /// The app has no such version.
-    #[error("the app `{name}` has no version {number}")]
+    #[error("the app `{name}` has no earlier version {number}; {}", listed(.known))]
     NoVersion {
         /// The app.
         name: String,
         /// The number.
         number: u32,
+        /// The versions that there are.
+        known: Vec<String>,
     },
     /// The name cannot be one.
     #[error(
@@ -138,7 +140,7 @@ pub enum AppError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "there are none yet, create one".to_owned();
+        return "there are none yet".to_owned();
     }
     format!("there are: {}", names.join(", "))
 }
@@ -224,7 +226,9 @@ impl AppStore {
         check_name(name)?;
         self.read(name, &self.version_file(name, number)).map_err(|error| match error {
             AppError::File { error, .. } if error.kind() == io::ErrorKind::NotFound => {
-                AppError::NoVersion { name: name.to_owned(), number }
+                let known = self.version_numbers(name).unwrap_or_default();
+                let known = known.iter().map(u32::to_string).collect();
+                AppError::NoVersion { name: name.to_owned(), number, known }
             }
             other => other,
         })

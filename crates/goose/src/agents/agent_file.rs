@@ -115,10 +115,22 @@ fn from_document(path: &Path, mut document: Map<String, Value>) -> Result<Vec<Ag
         return Ok(modes.into_iter().map(from_roo).collect());
     }
     acp_manifest::lift(&mut document);
+    give_dependencies(&mut document);
     let value = Value::Object(document);
     match value.get("modes") {
         Some(_) => Ok(vec![serde_json::from_value(value).map_err(said)?]),
         None => Ok(vec![with_one_mode(path, serde_json::from_value(value).map_err(said)?)]),
+    }
+}
+
+/// Gives the dependencies of the agent to the modes that do not say theirs.
+fn give_dependencies(manifest: &mut Map<String, Value>) {
+    let Some(dependencies) = manifest.get("metadata").and_then(|it| it.get("dependencies")).cloned() else {
+        return;
+    };
+    let modes = manifest.get_mut("modes").and_then(Value::as_array_mut);
+    for mode in modes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        mode.entry("dependencies").or_insert_with(|| dependencies.clone());
     }
 }
 
@@ -297,6 +309,15 @@ mod tests {
         let files = agent.modes[0].tool_groups[1].files.as_ref().unwrap();
         assert!(files.allows("a/b.mdx") && !files.allows("a.rs"));
         assert_eq!(agent.modes[0].dependencies, ["developer", "computercontroller"].map(Dependency::from));
+    }
+
+    #[test]
+    fn modes_without_dependencies_have_those_of_the_agent() {
+        let text = r#"{"name": "a", "metadata": {"dependencies": ["developer", {"type": "tool", "name": "memory"}]},
+            "modes": [{"slug": "one", "tool_groups": ["read"]}, {"slug": "two", "dependencies": []}]}"#;
+        let agent = one("a.json", text);
+        assert_eq!(agent.modes[0].dependencies, ["developer", "memory"].map(Dependency::from));
+        assert!(agent.modes[1].dependencies.is_empty());
     }
 
     #[test]

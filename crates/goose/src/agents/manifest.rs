@@ -38,7 +38,7 @@ pub struct AgentManifest {
     /// Its purpose, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The services it needs in all modes, and its abilities.
+    /// The services it needs, and its abilities.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
     /// Instructions for the model in all modes.
@@ -54,7 +54,7 @@ pub struct AgentManifest {
 /// The metadata of an agent, as the Agent Communication Protocol has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// The services that the agent needs in all modes.
+    /// The services that the agent needs. A mode that does not say its own has these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
     /// Its abilities, by name.

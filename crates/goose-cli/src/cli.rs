@@ -114,7 +114,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         },
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
-        Some(Command::Completion(args)) => completion::run(&args, &mut Cli::command()),
+        Some(Command::Completion(args)) => completion::run(&args, Cli::command()),
         None if stderr::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
         None => help(None),
     }

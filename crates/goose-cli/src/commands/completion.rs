@@ -1,15 +1,18 @@
 //! `goose completion`: a shell completion script.
 
-use std::{io::Write as _, process::ExitCode};
+use std::{env, io::Write as _, process::ExitCode};
 
-use clap::{Args, Command};
+use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
+use goose::{agents::catalog::AgentCatalog, config::Paths};
 
 const EXAMPLES: &str = "\
 Examples:
   goose completion bash > ~/.local/share/bash-completion/completions/goose
   goose completion zsh > ~/.zfunc/_goose      ('fpath+=~/.zfunc' in ~/.zshrc)
-  goose completion fish > ~/.config/fish/completions/goose.fish";
+  goose completion fish > ~/.config/fish/completions/goose.fish
+
+The script has the agents that exist now. Generate it again after you add one.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -19,9 +22,43 @@ pub(crate) struct CompletionArgs {
 }
 
 /// Prints the script.
-pub(crate) fn run(args: &CompletionArgs, command: &mut Command) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &CompletionArgs, command: Command) -> anyhow::Result<ExitCode> {
+    let catalog = match (Paths::from_env(), env::current_dir()) {
+        (Ok(paths), Ok(folder)) => AgentCatalog::load(&paths, &folder),
+        _ => AgentCatalog::builtin(),
+    };
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, command, "goose", &mut script);
+    clap_complete::generate(args.shell, &mut with_agents(command, &catalog), "goose", &mut script);
     std::io::stdout().lock().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the agents as the values of the arguments that name one, and the modes for `agents tools`. Only the script needs
+/// them; when a command runs, the catalog says what is wrong with a name.
+fn with_agents(command: Command, catalog: &AgentCatalog) -> Command {
+    // Without its feature `string`, clap takes static texts only; the process ends after the script.
+    let fixed = |name: &str| -> &'static str { name.to_owned().leak() };
+    let (mut names, mut slugs) = (Vec::new(), Vec::new());
+    for manifest in catalog.agents.iter().map(|entry| &entry.manifest) {
+        names.push(fixed(&manifest.name));
+        for mode in &manifest.modes {
+            names.push(fixed(&format!("{}/{}", manifest.name, mode.slug)));
+            slugs.push(fixed(&mode.slug));
+        }
+    }
+    with_names(command, &names).mut_subcommand("agents", |agents| {
+        agents.mut_subcommand("tools", |tools| {
+            tools.mut_arg("mode", |mode| mode.value_parser(PossibleValuesParser::new(slugs)))
+        })
+    })
+}
+
+fn with_names(command: Command, names: &[&'static str]) -> Command {
+    let has_agent = command.get_arguments().any(|argument| argument.get_id() == "agent");
+    let command = match has_agent {
+        true => command
+            .mut_arg("agent", |agent| agent.value_parser(PossibleValuesParser::new(names.iter().copied()))),
+        false => command,
+    };
+    command.mut_subcommands(|subcommand| with_names(subcommand, names))
 }

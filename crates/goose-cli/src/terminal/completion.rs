@@ -67,6 +67,9 @@ fn candidates(typed: &str) -> (usize, Vec<Pair>) {
         let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
         return (0, fitting.map(|command| pair(command.name, format!("{} ", command.name))).collect());
     }
+    if let Some(name) = typed.strip_prefix("/agent ").filter(|name| !name.contains(char::is_whitespace)) {
+        return (typed.len() - name.len(), agents(name));
+    }
     let names = typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents);
     match names {
         Some(names) if !names.is_empty() => (MARK.len_utf8(), names),
@@ -152,6 +155,7 @@ mod tests {
         assert_eq!(completed("/exi"), (0, vec!["/exit ".to_owned()]));
         assert_eq!(completed("look at @src/mai"), (9, vec!["src/main.rs".to_owned()]));
         assert_eq!(completed("@src/terminal/mark"), (1, vec!["src/terminal/markdown/".to_owned()]));
+        assert_eq!(completed("/agent coding-agent/se"), (7, vec!["coding-agent/security".to_owned()]));
         assert_eq!(completed("plain words"), (11, vec![]));
         assert_eq!(completed("@nothing/here"), (1, vec![]));
         assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));

@@ -83,6 +83,7 @@ fn each_shell_has_its_script() -> anyhow::Result<()> {
         let run = home.run(&["completion", shell])?;
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
         ensure!(run.stdout.contains(expected) && run.stdout.contains("configure"), "{shell}");
+        ensure!(run.stdout.contains("coding-agent/backend"), "{shell}: agents are completed");
     }
     assert_eq!(home.run(&["completion", "tcl"])?.code, Some(2));
     Ok(())

@@ -80,6 +80,19 @@ fn a_new_agent_is_valid_and_can_be_used() -> anyhow::Result<()> {
     }
     let sessions = home.run(&["session", "list", "--json"])?.json()?;
     assert_eq!(sessions["sessions"][0]["agent"], "reviewer/main");
+    let id = sessions["sessions"][0]["id"].as_str().context("an id")?;
+    let exported = home.run(&["session", "export", id, "--format", "markdown"])?;
+    ensure!(exported.stdout.contains("- Agent: `reviewer/main`"), "{exported:?}");
+
+    fs::write(
+        &file,
+        "name: reviewer\nmodes: [{slug: main, tool_groups: [raed, mcp], dependencies: [developr]}]\n",
+    )?;
+    let doubtful = home.run(&["agents", "validate", path])?;
+    assert_eq!(doubtful.code, Some(0), "what is not here may be installed later");
+    ensure!(doubtful.stdout.contains("no group and no extension is called 'raed'"), "{doubtful:?}");
+    ensure!(doubtful.stdout.contains("no extension and no agent is called 'developr'"), "{doubtful:?}");
+    ensure!(!doubtful.stdout.contains("mcp"), "{doubtful:?}");
 
     fs::write(&file, "name: reviewer\nmodes: []\n")?;
     let bad = home.run(&["agents", "validate", path])?;

@@ -91,12 +91,13 @@ struct Page {
 impl Page {
     fn head(&mut self, session: &SessionSummary) {
         self.block(&format!("# {}", session.name()));
-        let facts = [
+        let mut facts = vec![
             format!("- Session: `{}`", session.id),
             format!("- Folder: `{}`", session.working_dir.display()),
             format!("- From {} to {}", session.created_at, session.updated_at),
             format!("- Messages: {}, tokens: {}", session.messages, session.usage.total()),
         ];
+        facts.extend(session.agent.iter().map(|agent| format!("- Agent: `{agent}`")));
         self.block(&facts.join("\n"));
     }
 

@@ -100,9 +100,10 @@ impl Chat {
         }
         let Assembled { exchange, permissions, before, .. } = &self.assembled;
         stderr::line(format_args!(
-            "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · session {} · /help{FAINT:#}",
+            "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · {} · session {} · /help{FAINT:#}",
             env!("CARGO_PKG_VERSION"),
             escape::line(&exchange.model().to_string()),
+            escape::line(&exchange.agent().mode.slug),
             permissions.mode(),
             exchange.session_id()
         ));

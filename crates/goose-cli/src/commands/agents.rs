@@ -16,9 +16,11 @@ use goose::{
         extension_manager::ExtensionStatus,
         manifest::{AgentManifest, AgentMode, GroupAccess},
     },
+    builtins,
     config::Paths,
     services::Phase,
 };
+use goose_extension::ToolGroup;
 use goose_fs::AtomicFile;
 use serde_json::json;
 
@@ -142,7 +144,18 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
             })
         }
         AgentsCommand::Route { text, form } => route::run(&AgentCatalog::load(&paths, &folder), &text, &form),
-        AgentsCommand::Validate { files } => validate(&files),
+        AgentsCommand::Validate { files } => {
+            let settings = settings::look_in(&paths, config, Some(&folder)).settings.ok();
+            let catalog = AgentCatalog::load(&paths, &folder);
+            let is_known = |name: &str| {
+                let mut configured = settings.iter().flat_map(|settings| settings.extensions());
+                builtins::find(name).is_some()
+                    || builtins::is_planned(name)
+                    || configured.any(|entry| entry.is_called(name))
+                    || catalog.agents.iter().any(|entry| entry.manifest.name == name)
+            };
+            validate(&files, &is_known)
+        }
         AgentsCommand::New { name, project } => {
             let base = if project { folder.join(".goose") } else { paths.config };
             new(&name, &base.join("agents"))
@@ -196,7 +209,7 @@ fn list(catalog: &AgentCatalog, form: &JsonArgs) -> anyhow::Result<ExitCode> {
         let path = file.path().display().to_string();
         let path = out.paint(WARNING, escape::line(&path));
         out.line(format_args!(
-            "{path} is not used because it is not trusted. Trust it with --trust-project."
+            "{path} is not used because it is not trusted. Trust it with `goose configure trust`."
         ))?;
     }
     out.finish()?;
@@ -314,7 +327,8 @@ fn problems(agent: &Agent) -> Vec<(String, String)> {
     services.filter(|status| status.tools == 0).filter_map(problem).collect()
 }
 
-fn validate(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+/// Checks files. `is_known` says whether there is an extension or agent of a name.
+fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Result<ExitCode> {
     let mut out = Output::new();
     let mut are_valid = true;
     for file in files {
@@ -324,6 +338,10 @@ fn validate(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
                 let ok = out.paint(GOOD, "ok");
                 out.line(format_args!("{ok}  {}: {}", escape::line(&path), names.join(", ")))?;
+                for warning in agents.iter().flat_map(|agent| unknown_names(agent, is_known)) {
+                    let warning = out.paint(WARNING, escape::line(&warning).into_owned());
+                    out.line(format_args!("    {warning}"))?;
+                }
             }
             Err(reason) => {
                 are_valid = false;
@@ -334,6 +352,25 @@ fn validate(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
     }
     out.finish()?;
     Ok(if are_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The groups and dependencies of an agent that nothing has here. It is valid all the same: they may be installed later.
+fn unknown_names(agent: &AgentManifest, is_known: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for mode in &agent.modes {
+        let groups = mode.tool_groups.iter().map(|access| access.group.as_str());
+        let is_group = |group: &str| group == "mcp" || group.parse::<ToolGroup>().is_ok();
+        warnings.extend(groups.filter(|group| !is_group(group) && !is_known(group)).map(|group| {
+            format!("{}: no group and no extension is called '{group}', so it gives no tools", mode.slug)
+        }));
+        let dependencies = mode.dependencies.iter().map(|dependency| dependency.name());
+        warnings.extend(
+            dependencies
+                .filter(|name| !is_known(name))
+                .map(|name| format!("{}: no extension and no agent is called '{name}'", mode.slug)),
+        );
+    }
+    warnings
 }
 
 fn new(name: &str, folder: &Path) -> anyhow::Result<ExitCode> {

@@ -252,19 +252,6 @@ fn apps_are_created_changed_shown_and_deleted() -> anyhow::Result<()> {
     assert_eq!(changed.code, Some(0), "{changed:?}");
     let shown = home.run(&["apps", "show", "tea-timer"])?.stdout;
     ensure!(shown.contains("Five minutes") && shown.contains("default-src 'none'"), "{shown}");
-    assert_eq!(home.run(&["apps", "delete", "tea-timer"])?.code, Some(0));
-    let gone = home.run(&["apps", "show", "tea-timer"])?;
-    assert_eq!(gone.code, Some(1));
-    ensure!(gone.stderr.contains("there is no app `tea-timer`"), "{gone:?}");
-    Ok(())
-}
-
-#[test]
-fn top_of_mind_comes_with_each_request() -> anyhow::Result<()> {
-    let home = Home::new()?;
-    fs::write(home.path().join("mind.txt"), "The pond is frozen.")?;
-    let server = ModelServer::scripted([Turn::text("Brr.")])?;
-    let mut command = goose(&home, &server, &["run", "-t", "Swim?"]);
     let programs = home.path().join("programs");
     let open = || -> anyhow::Result<Run> {
         goose(&home, &server, &["apps", "open", "tea-timer"]).env("PATH", &programs).output()?.try_into()
@@ -281,6 +268,19 @@ fn top_of_mind_comes_with_each_request() -> anyhow::Result<()> {
     let url = fs::read_to_string(&seen)?;
     let page = fs::read_to_string(url.strip_prefix("file://").context("a file")?)?;
     ensure!(page.contains("Five minutes") && page.contains("<iframe autofocus"), "{page}");
+    assert_eq!(home.run(&["apps", "delete", "tea-timer"])?.code, Some(0));
+    let gone = home.run(&["apps", "show", "tea-timer"])?;
+    assert_eq!(gone.code, Some(1));
+    ensure!(gone.stderr.contains("there is no app `tea-timer`"), "{gone:?}");
+    Ok(())
+}
+
+#[test]
+fn top_of_mind_comes_with_each_request() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    fs::write(home.path().join("mind.txt"), "The pond is frozen.")?;
+    let server = ModelServer::scripted([Turn::text("Brr.")])?;
+    let mut command = goose(&home, &server, &["run", "-t", "Swim?"]);
     command.env("GOOSE_MOIM_MESSAGE_TEXT", "Geese first.").env("GOOSE_MOIM_MESSAGE_FILE", "mind.txt");
     let run: Run = command.output()?.try_into()?;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");

@@ -51,7 +51,9 @@ pub(crate) fn repeats_title(content: &RichRenderable, arguments: &JsonObject) ->
 }
 
 fn telling(arguments: &JsonObject) -> Option<&str> {
-    TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str))
+    let only = || arguments.values().next().filter(|_| arguments.len() == 1);
+    let known = TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str));
+    known.or_else(|| only().and_then(Value::as_str))
 }
 
 /// A summary of the arguments on one line.
@@ -170,6 +172,7 @@ mod tests {
         assert_eq!(shown("developer__shell", json!({"command": "cargo test"})), "▸ shell  cargo test");
         assert_eq!(shown("memory__remember", json!({"a": 1})), "▸ memory: remember  {\"a\":1}");
         assert_eq!(shown("developer__shell", json!({"command": "a\nb"})), "▸ shell  a\\nb");
+        assert_eq!(shown("todo__todo_write", json!({"content": "- [ ] a"})), "▸ todo: todo_write  - [ ] a");
         let long = shown("developer__shell", json!({ "command": "x".repeat(100) }));
         assert!(long.ends_with("x…") && long.chars().count() <= 40, "{long}");
         assert_eq!(shown("x__list", json!({})), "▸ x: list");

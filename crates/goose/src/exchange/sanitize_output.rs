@@ -124,6 +124,10 @@ fn readable(block: &ContentBlock, left: &mut Left) -> Option<ContentBlock> {
             }
             _ => text_block("[a resource of a kind that cannot be shown]", left),
         },
+        ContentBlock::ResourceLink(link) => {
+            let about = link.description.as_deref().unwrap_or(&link.name);
+            text_block(&format!("[link to {}: {about}]", link.uri), left)
+        }
         other => text_block(&written(other), left),
     }
 }
@@ -183,6 +187,7 @@ pub(super) fn brief(arguments: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use goose_extension::Resource;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -207,6 +212,13 @@ mod tests {
         assert!(sanitize_output(huge).as_text().contains("at most"));
         let data = sanitize_output(ToolOutput::value(json!({"text": "a\0b"})));
         assert!(data.structured.is_none() && !data.as_text().contains('\0'), "{data:?}");
+    }
+
+    #[test]
+    fn a_link_is_its_address_and_purpose() {
+        let link = Resource::new("ui://apps/timer", "timer").with_description("Counts down.");
+        let output = ToolOutput::content([ContentBlock::resource_link(link)]);
+        assert_eq!(sanitize_output(output).as_text(), "[link to ui://apps/timer: Counts down.]");
     }
 
     #[test]

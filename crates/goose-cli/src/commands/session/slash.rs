@@ -159,10 +159,9 @@ pub(crate) fn help() -> String {
     let width = COMMANDS.iter().map(|command| head(command).len()).max().unwrap_or_default();
     let mut lines: Vec<String> =
         COMMANDS.iter().map(|command| format!("  {:width$}  {}", head(command), command.help)).collect();
+    lines.push("End a line with \\ to continue it, or press Ctrl-J for a new line.".to_owned());
     lines.push(
-        "End a line with \\ to continue it, or press Ctrl-J for a new line. Type @ and press Tab to complete a file name, \
-         or an agent at the beginning of a message."
-            .to_owned(),
+        "Type @ and press Tab to complete a file name, or an agent at the beginning of a message.".to_owned(),
     );
     lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());
     lines.join("\n")

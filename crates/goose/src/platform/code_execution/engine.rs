@@ -285,7 +285,9 @@ impl Engine {
     fn believe(&self, source: &str, erased: &Erased, error: &str) -> Result<Erased, String> {
         let place = Place { lines: source.lines().count(), shift: OPENING.len() };
         if let Err(found) = self.compile(&erased.code) {
-            return Err(place.explain(&found, &Functions::default()));
+            // The engine finds what is missing at the end only behind the program, where no line is the program's.
+            let explained = place.explain(&found, &Functions::default());
+            return Err(if explained.contains("at line ") { explained } else { error.to_owned() });
         }
         match self.compile(source) {
             Ok(()) => Ok(Erased { code: source.to_owned(), syntax_error: None, ..erased.clone() }),

@@ -55,7 +55,9 @@
   });
 
   function describe(error) {
-    if (!(error instanceof Error)) return `Thrown: ${show(error)}`;
+    if (!(error instanceof Error)) {
+      return `The program threw a value that is not an Error: ${show(error)}\nOnly an Error has a line: throw new Error("…").`;
+    }
     const causes = error.errors ?? (error.cause === undefined ? [] : [error.cause]);
     const behind = Array.from(causes).slice(0, 5).map((cause) => `\nCaused by ${describe(cause)}`);
     return `${error.name}: ${error.message}\n${error.stack ?? ""}${behind.join("")}`;

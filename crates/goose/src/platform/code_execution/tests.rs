@@ -161,7 +161,9 @@ async fn errors_have_lines_of_the_program() {
         ),
         ("return nothing", "ReferenceError: nothing is not defined\n  at line 1, column 8"),
         ("let x: number = 1;\nlet y = ;\n", "at line 2, column 9"),
-        ("throw 'text'", "Thrown: text"),
+        ("throw 'text'", "The program threw a value that is not an Error: text\nOnly an Error has a line"),
+        ("throw null", "threw a value that is not an Error: null\n"),
+        ("const a = 1;\nconsole.log(a", "Line 2, column 1: syntax error near `console.log(a`"),
         ("await demo.broken()", "ToolError: demo.broken: It broke.\n  at line 1, column 11"),
         (
             "await demo.denied({})",

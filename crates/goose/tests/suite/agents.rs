@@ -1,6 +1,6 @@
 //! Agents and their modes: what each may touch, on every path; which services it gets; and choosing one.
 
-use std::{collections::BTreeSet, fs, sync::Arc};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
 use goose::{
     agent_manager::OpenOptions,
@@ -131,6 +131,51 @@ async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<
     Ok(())
 }
 
+/// The same table for agents as sessions have them, with the real platform extensions. Code mode comes with commands.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let user = serde_json::to_value(world.server("user", &[])?)?;
+    let config =
+        format!("{CODE_MODE}  user: {user}\n  tutorial: {{enabled: true, type: builtin, name: tutorial}}\n");
+    fs::create_dir_all(world.paths().config)?;
+    fs::write(world.paths().config.join("config.yaml"), config)?;
+    let model = ModelServer::scripted([Turn::text("Unused.")])?;
+    let mut opened = Vec::new();
+    let mut known = BTreeSet::new();
+    for (mode, given) in MODES {
+        let exchange = open(&world, &model, mode).await?;
+        bounded(exchange.agent().toolset.list()).await?;
+        let tools = exchange.agent().toolset.tools();
+        let listed: BTreeSet<String> = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        known.extend(listed.iter().cloned());
+        opened.push((mode, given, listed, exchange));
+    }
+    for tool in [
+        "apps__create_app",
+        "chatrecall__chatrecall",
+        "code_execution__execute_typescript",
+        "developer__plan",
+        "extensionmanager__manage_extensions",
+        "summon__delegate",
+        "todo__todo_write",
+    ] {
+        assert!(known.contains(tool), "{tool}: {known:?}");
+    }
+    for (mode, given, listed, exchange) in opened {
+        for tool in &known {
+            let expected = match tool.starts_with("code_execution__") {
+                true => is_given("developer__shell", given),
+                false => is_given(tool, given),
+            };
+            assert_eq!(listed.contains(tool), expected, "{mode}: {tool} listed");
+            assert_eq!(exchange.agent().toolset.resolve(tool).is_ok(), expected, "{mode}: {tool} resolved");
+        }
+        exchange.close().await;
+    }
+    Ok(())
+}
+
 #[test]
 fn the_documentation_has_the_mode_table() -> anyhow::Result<()> {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"))?;
@@ -208,30 +253,66 @@ async fn a_group_for_some_files_writes_no_others() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_switch_in_the_middle_counts_from_the_next_call_on() -> anyhow::Result<()> {
-    let world = World::new()?;
-    let folder = world.file("").canonicalize()?;
-    let wait = format!(
-        "touch {0}/started; until [ -e {0}/go ]; do sleep 0.01; done; echo finished",
-        folder.display()
-    );
-    let model = ModelServer::scripted([
-        Turn::call("developer__shell", json!({"command": wait})),
-        Turn::call("developer__shell", json!({"command": format!("touch {}/late", folder.display())})),
-        Turn::text("Done."),
-    ])?;
-    let exchange = open(&world, &model, "assistant").await?;
+    for mode in ["judge", "planner", "recipe_maker"] {
+        let world = World::new()?;
+        let folder = world.file("").canonicalize()?;
+        let model = ModelServer::scripted([
+            Turn::call("developer__shell", json!({"command": waiting(&folder)})),
+            Turn::call("developer__shell", json!({"command": format!("touch {}/late", folder.display())})),
+            Turn::text("Done."),
+        ])?;
+        let exchange = open(&world, &model, "assistant").await?;
+        switch_while_it_waits(&exchange, &folder, mode).await?;
+        let asked = model.asked();
+        assert!(asked[1].tool_results()[0].1.contains("finished"), "the running call finishes");
+        assert!(asked[1].tool_names().is_empty(), "the next question offers the tools of the new mode");
+        assert!(asked[2].tool_results()[1].1.contains("There is no tool"));
+        assert!(!folder.join("late").exists());
+        exchange.close().await;
+    }
+    Ok(())
+}
+
+/// A program that has begun in another mode reaches nothing after the switch.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_in_the_middle_of_a_program_counts_from_its_next_call_on() -> anyhow::Result<()> {
+    for mode in ["judge", "planner", "recipe_maker"] {
+        let world = World::new()?;
+        fs::create_dir_all(world.paths().config)?;
+        fs::write(world.paths().config.join("config.yaml"), CODE_MODE)?;
+        let folder = world.file("").canonicalize()?;
+        let code = format!(
+            "console.log(await developer.shell({{command: {:?}}}));\n\
+             try {{ await developer.shell({{command: {:?}}}); }} catch (error) {{ console.log(String(error)); }}",
+            waiting(&folder),
+            format!("touch {}/late", folder.display())
+        );
+        let model = ModelServer::scripted([
+            Turn::call("code_execution__execute_typescript", json!({"code": code})),
+            Turn::text("Done."),
+        ])?;
+        let exchange = open(&world, &model, "assistant").await?;
+        switch_while_it_waits(&exchange, &folder, mode).await?;
+        let result = &model.asked()[1].tool_results()[0].1;
+        assert!(result.contains("finished") && result.contains("ToolError: developer.shell:"), "{result}");
+        assert!(!folder.join("late").exists());
+        exchange.close().await;
+    }
+    Ok(())
+}
+
+/// A command that runs until the file `go` is there.
+fn waiting(folder: &Path) -> String {
+    format!("touch {0}/started; until [ -e {0}/go ]; do sleep 0.01; done; echo finished", folder.display())
+}
+
+async fn switch_while_it_waits(exchange: &Exchange, folder: &Path, mode: &str) -> anyhow::Result<()> {
     let mut reply = exchange.reply_to("Work");
     until_event(&mut reply, |event| matches!(event, Event::ToolStarted { .. })).await?;
     until("the command has started", || folder.join("started").exists()).await?;
-    assert_eq!(bounded(exchange.switch_agent("judge")).await?.as_deref(), Ok("goose-agent/judge"));
+    assert_eq!(bounded(exchange.switch_agent(mode)).await?, Ok(format!("goose-agent/{mode}")));
     fs::write(folder.join("go"), "")?;
     assert_eq!(outcome(&all(reply).await?)?, &done());
-    let asked = model.asked();
-    assert!(asked[1].tool_results()[0].1.contains("finished"), "the running call finishes");
-    assert!(asked[1].tool_names().is_empty(), "the next question offers the tools of the new mode");
-    assert!(asked[2].tool_results()[1].1.contains("There is no tool"));
-    assert!(!folder.join("late").exists());
-    exchange.close().await;
     Ok(())
 }
 
@@ -295,7 +376,7 @@ async fn code_is_denied_what_a_direct_call_is_denied() -> anyhow::Result<()> {
     exchange.close().await;
 
     // Modes that cannot run commands do not have it.
-    for mode in ["security", "judge", "app_maker"] {
+    for mode in ["security", "judge", "planner", "recipe_maker", "app_maker"] {
         let exchange = open(&world, &model, mode).await?;
         assert!(exchange.agent().toolset.resolve("code_execution__execute_typescript").is_err(), "{mode}");
         exchange.close().await;

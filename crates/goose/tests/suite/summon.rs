@@ -31,6 +31,9 @@ modes:
     dependencies: [summon, developer]
 ";
 
+const CODE_MODE: &str =
+    "extensions:\n  code_execution: {enabled: true, type: platform, name: code_execution}\n";
+
 /// A conversation with the agent that may delegate.
 struct Office {
     world: World,
@@ -177,48 +180,87 @@ type Denied = (&'static str, Mode, Option<(Effect, &'static str)>, &'static str,
 const DENIED: &[Denied] = &[
     ("a rule", Mode::Auto, Some((Effect::Deny, "shell touch *")), "developer__shell", "Not run:"),
     ("the person", Mode::Approve, None, "developer__shell", "the user did not allow this call"),
-    ("the toolset", Mode::Auto, None, "memory__no_such_tool", "There is no tool"),
+    ("the toolset", Mode::Auto, None, "developer__no_such_tool", "There is no tool"),
     ("the arguments", Mode::Auto, None, "developer__tree", "path"),
     ("the mode chat", Mode::Chat, None, "developer__shell", "In the mode `chat` there are no tools"),
 ];
 
-/// One table for every path to a tool. Code mode and recipes join it as a further path.
+/// The way from the model to a tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    Direct,
+    Delegate,
+    Code,
+}
+
+impl Way {
+    /// The turns of a model that calls the tool in this way.
+    fn turns(self, tool: &str) -> Vec<Turn> {
+        let forbidden = Turn::call(tool, json!({"command": "touch marker"}));
+        match self {
+            Self::Direct => vec![forbidden, Turn::text("No.")],
+            Self::Delegate => vec![
+                delegate(json!({"instructions": "Do it"})),
+                forbidden,
+                Turn::text("No."),
+                Turn::text("Neither."),
+            ],
+            Self::Code => {
+                let function = tool.replacen("__", ".", 1);
+                let code = format!(
+                    "try {{ await {function}({{command: 'touch marker'}}); }} \
+                     catch (error) {{ console.log(error.message.replace('{function}: ', '')); }}"
+                );
+                vec![
+                    Turn::call("code_execution__execute_typescript", json!({"code": code})),
+                    Turn::text("No."),
+                ]
+            }
+        }
+    }
+}
+
+/// One table for every path to a tool. Recipes join it as a further path.
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_calls_are_denied_the_same_way_on_every_path() -> anyhow::Result<()> {
     for (what, mode, rule, tool, expected) in DENIED {
         let mut results = Vec::new();
-        for through_delegate in [false, true] {
-            // In `chat` nothing can be delegated.
-            if *mode == Mode::Chat && through_delegate {
+        for way in [Way::Direct, Way::Delegate, Way::Code] {
+            // In `chat` nothing can be delegated, and no program runs.
+            if *mode == Mode::Chat && way != Way::Direct {
                 continue;
             }
             let rules = rule.map(|(effect, rule)| Rule::parse(effect, rule).map_err(anyhow::Error::msg));
             let rules: Vec<Rule> = rules.into_iter().collect::<anyhow::Result<_>>()?;
             let permissions = Permissions::new(PermissionOptions::new(*mode).with_rules(rules));
-            let forbidden = Turn::call(tool, json!({"command": "touch marker"}));
-            let turns = match through_delegate {
-                false => vec![forbidden, Turn::text("No.")],
-                true => vec![
-                    delegate(json!({"instructions": "Do it"})),
-                    forbidden,
-                    Turn::text("No."),
-                    Turn::text("Neither."),
-                ],
-            };
-            let office = Office::open(ModelServer::scripted(turns)?, permissions).await?;
+            let world = World::new()?;
+            fs::create_dir_all(world.paths().config)?;
+            fs::write(world.paths().config.join("config.yaml"), CODE_MODE)?;
+            let model = ModelServer::scripted(way.turns(tool))?;
+            let office = Office::in_world(world, model, permissions, &[], Vec::new()).await?;
             let decide = |approval: &goose::exchange::Approval| match approval.tool.as_str() {
                 "summon__delegate" => Decision::Allow,
                 _ => Decision::Deny { instead: None },
             };
             let events = all_with(office.exchange.reply_to("Go"), decide).await?;
             assert_eq!(outcome(&events)?, &done(), "{what}");
+            // A program has no function for a tool that is not there.
+            let expected = if way == Way::Code {
+                expected.replace("no tool", "no function")
+            } else {
+                (*expected).to_owned()
+            };
             let asked = office.model.asked();
             let request = asked
                 .iter()
-                .find(|asked| asked.tool_results().iter().any(|(_, text)| text.contains(expected)));
-            let request = request.with_context(|| format!("{what}: nothing is refused: {asked:?}"))?;
-            results.push(request.tool_results().pop().context("there is a result")?.1);
-            assert!(!office.world.file("marker").exists(), "{what}");
+                .find(|asked| asked.tool_results().iter().any(|(_, text)| text.contains(&expected)));
+            let request =
+                request.with_context(|| format!("{what}, {way:?}: nothing is refused: {asked:?}"))?;
+            let result = request.tool_results().pop().context("there is a result")?.1;
+            if !expected.contains("no function") {
+                results.push(result.trim_start_matches("Error: ").trim().to_owned());
+            }
+            assert!(!office.world.file("marker").exists(), "{what}, {way:?}");
             office.exchange.close().await;
         }
         assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{what}: {results:?}");

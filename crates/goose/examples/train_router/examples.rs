@@ -3,7 +3,7 @@
 //! - `training.tsv`: requests for one mode: its agent and slug, a tab, the text.
 //! - `splitting.tsv`: requests that are several tasks or look so. The slugs of the tasks in the order of the text, each with the numbers
 //!   of the tasks that it needs (`backend qa:1 pm:1,2`), or `-` for a request that is one task; a tab; the text with `‖` where a task
-//!   begins and `\n` for the end of a line.
+//!   begins and `\n` for the end of a line. What a need is, is written in `needs.rs`.
 
 use anyhow::{Context as _, ensure};
 

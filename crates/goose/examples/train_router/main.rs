@@ -27,6 +27,7 @@ mod router {
     pub(crate) mod pieces;
     pub(crate) mod splitter;
     pub(crate) mod table;
+    pub(crate) mod task_view;
     pub(crate) mod words;
 }
 

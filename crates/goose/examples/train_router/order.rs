@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-const EPOCHS: usize = 15;
+const EPOCHS: usize = 8;
 const PACE: Pace = Pace { rate: 0.05, decay: 0.003 };
 
 /// The features that are kept: those with the largest weights.

@@ -4,12 +4,14 @@
 const MAX_QUOTED: usize = 1_500;
 
 /// Words between two clauses.
-const BETWEEN: [&str; 17] = [
+const BETWEEN: [&str; 19] = [
     " and ",
+    " and, ",
     " & ",
     " + ",
     " plus ",
     " then ",
+    " then, ",
     " while ",
     " but ",
     " afterwards ",

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{lexicon, words::Word};
+use super::{
+    lexicon::{self, names_of},
+    words::Word,
+};
 
 /// The words after a word with which it forms a pair of classes.
 const PAIR_WINDOW: usize = 5;
@@ -59,7 +62,7 @@ impl Features {
             if let Some(next) = words.get(at + 1) {
                 adder.add(&["b", &word.stem, &next.stem], 1.0, at..at + 1);
             }
-            for class in names(classes[at]) {
+            for class in names_of(classes[at]) {
                 adder.add(&["c", class], 1.0, at..at);
                 if word.begins {
                     adder.add(&["^", class], 1.0, at..at);
@@ -69,8 +72,8 @@ impl Features {
                 adder.add(&["^", &word.stem], 1.0, at..at);
             }
             for (other, after) in classes.iter().enumerate().skip(at + 1).take(PAIR_WINDOW) {
-                for one in names(classes[at]) {
-                    for two in names(*after) {
+                for one in names_of(classes[at]) {
+                    for two in names_of(*after) {
                         adder.add(&["p", one, two], 0.5, at..other);
                     }
                 }
@@ -114,14 +117,6 @@ fn size(words: usize) -> &'static str {
         26..=60 => "60",
         _ => "more",
     }
-}
-
-/// The names of classes.
-fn names(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
-    let names = lexicon::names();
-    let places = std::iter::successors(Some(classes), |rest| Some(rest & rest.wrapping_sub(1)));
-    let places = places.take_while(|rest| *rest != 0).map(|rest| rest.trailing_zeros() as usize);
-    places.filter_map(move |at| names.get(at).copied())
 }
 
 #[derive(Default)]

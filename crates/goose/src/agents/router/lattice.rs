@@ -243,6 +243,17 @@ impl View<'_> {
         let shared = before.log.iter().zip(&behind.log).map(|(one, two)| one.min(*two).exp()).sum();
         found.push((hash(&["overlap"]), shared));
         found.push((hash(&["overlap", signs]), shared));
+        // The same for all that is before the cut and all that is after it.
+        let (before, behind) = (&segments[0][at - 1], &segments[at][pieces.len() - at - 1]);
+        let shared: f32 = before.log.iter().zip(&behind.log).map(|(one, two)| one.min(*two).exp()).sum();
+        let points = if back.is_some() { "back" } else { "" };
+        let same = if best(before) == best(behind) { "same" } else { "other" };
+        found.push((hash(&["halves", same]), 1.0));
+        found.push((hash(&["halves", same, signs]), 1.0));
+        found.push((hash(&["halves", same, points]), 1.0));
+        for parts in [&["apart"][..], &["apart", signs], &["apart", "", points]] {
+            found.push((hash(parts), 1.0 - shared));
+        }
         found
     }
 }

@@ -41,6 +41,14 @@ pub(crate) fn classes(stem: &str) -> u64 {
     CLASSES.of_stem.get(stem).copied().unwrap_or_default()
 }
 
+/// The names of classes.
+pub(crate) fn names_of(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
+    let names = names();
+    let places = std::iter::successors(Some(classes), |rest| Some(rest & rest.wrapping_sub(1)));
+    let places = places.take_while(|rest| *rest != 0).map(|rest| rest.trailing_zeros() as usize);
+    places.filter_map(move |at| names.get(at).copied())
+}
+
 /// The bit of a class, or no bit for a name that is not one.
 pub(crate) fn bit(class: &str) -> u64 {
     names().iter().position(|name| *name == class).map_or(0, |at| 1 << at)

@@ -3,7 +3,7 @@
 //! `words` reads the request, `features` is what the linear `classifier` sees of it, with the word classes of `lexicon`. `intent` keeps
 //! requests to change code away from modes that cannot, `language` sends what is not English to the default agent, `own_agents`
 //! matches agents that do not come with goose. `pieces` cuts a request where a task could end, `lattice` has all ways to split it,
-//! `splitter` finds the best one, `needs` the order.
+//! `splitter` finds the best one, `needs` the order, from what `task_view` sees of each task.
 
 mod abilities;
 mod classifier;
@@ -19,6 +19,7 @@ mod own_agents;
 mod pieces;
 mod splitter;
 mod table;
+mod task_view;
 mod words;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub(crate) const MAX_TASKS: usize = 8;
 
 /// Added to the score of each cut. Learned weights treat both errors alike; a request that is split although it is one task is the worse
 /// one.
-pub(crate) const CUT_BIAS: f32 = -0.5;
+pub(crate) const CUT_BIAS: f32 = -0.3;
 
 /// A task: the places of its first piece and of the piece after its last, and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

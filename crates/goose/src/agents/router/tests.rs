@@ -71,6 +71,19 @@ fn requests_find_their_modes() {
 }
 
 #[test]
+fn plain_files_are_not_for_modes_with_products_of_their_own() {
+    for text in [
+        "Please make an index.html with a heading and a list of my three hobbies",
+        "check the links in docs and tell me which are broken",
+        "In requirements.txt set the version of requests to 2.31.0",
+        "Read options.md and pick a hosting plan for us: which costs least?",
+    ] {
+        assert_eq!(mode_of(text), "goose-agent/assistant", "{text}");
+    }
+    assert_eq!(mode_of("Remove the debug console.log line from app.js"), "coding-agent/frontend");
+}
+
+#[test]
 fn hostile_texts_go_to_the_default_agent() {
     let controls = "\u{0}\u{1}\u{7f}\u{1b}[31m";
     for text in
@@ -209,6 +222,30 @@ fn work_after_once_needs_the_work_before() {
 fn separate_work_needs_nothing() {
     let tasks = tasks_of("Make the login button blue. Also our Dockerfile runs as root, change that.");
     assert_eq!(tasks, [("frontend".to_owned(), vec![]), ("devsecops".to_owned(), vec![])]);
+}
+
+#[test]
+fn work_on_all_of_it_needs_all_of_it() {
+    let tasks = tasks_of(
+        "add the endpoint for ratings, show the ratings on the product page and write tests for both",
+    );
+    let needs: Vec<&[String]> = tasks.iter().map(|(_, needs)| needs.as_slice()).collect();
+    assert_eq!(needs, [&[][..], &["1".to_owned()], &["1".to_owned(), "2".to_owned()]], "{tasks:?}");
+}
+
+#[test]
+fn work_on_the_fix_needs_the_fix_only() {
+    let tasks = tasks_of(
+        "Look for SQL injection in the search, fix what you find and add regression tests for the fixes",
+    );
+    let needs: Vec<&[String]> = tasks.iter().map(|(_, needs)| needs.as_slice()).collect();
+    assert_eq!(needs, [&[][..], &["1".to_owned()], &["2".to_owned()]], "{tasks:?}");
+}
+
+#[test]
+fn work_that_comes_first_is_needed_by_what_is_named_first() {
+    let tasks = tasks_of("Deploy the service to staging, but first run the integration tests.");
+    assert_eq!(tasks, [("qa".to_owned(), vec![]), ("devsecops".to_owned(), vec!["1".to_owned()])]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! [`Process`]: a started program and everything it starts in turn.
 
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::{
     io,
     os::unix::process::ExitStatusExt as _,
@@ -9,10 +11,14 @@ use std::{
     time::Duration,
 };
 
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open};
 use rustix::{
     io::Errno,
     process::{Pid, WaitId, WaitIdOptions, WaitIdStatus},
 };
+#[cfg(target_os = "linux")]
+use tokio::io::{Interest, unix::AsyncFd};
 use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
     signal::unix::{SignalKind, signal},
@@ -138,7 +144,7 @@ impl Process {
     ///
     /// Fails if the system cannot tell.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        match self.status {
+        match self.try_wait()? {
             Some(status) => Ok(status),
             None => Ok(*self.status.insert(wait_without_reaping(self.leader).await?)),
         }
@@ -276,6 +282,13 @@ impl std::fmt::Debug for Process {
 
 /// Waits until a child of ours has ended. Cancel-safe.
 async fn wait_without_reaping(child: Pid) -> io::Result<ExitStatus> {
+    #[cfg(target_os = "linux")]
+    if let Ok(handle) = pidfd_open(child, PidfdFlags::NONBLOCK) {
+        readable(handle).await?;
+        if let Some(status) = exit_status(child)? {
+            return Ok(status);
+        }
+    }
     // Listening comes first: an end between the look and the listening would be missed.
     let mut ends = signal(SignalKind::child())?;
     loop {
@@ -284,6 +297,16 @@ async fn wait_without_reaping(child: Pid) -> io::Result<ExitStatus> {
         }
         ends.recv().await;
     }
+}
+
+/// Waits until there is something to read: of a process, that it has ended. This wakes only one task; a signal interrupts some
+/// thread, and wakes the tasks of all children.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "tokio wants the promise that the descriptor stays open")]
+async fn readable(handle: OwnedFd) -> io::Result<()> {
+    // SAFETY: the handle owns its descriptor, and nobody else can close it.
+    let handle = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?;
+    handle.readable().await.map(drop)
 }
 
 /// Returns the exit status of a child process, if it has ended.

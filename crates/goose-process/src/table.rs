@@ -16,11 +16,11 @@ pub(crate) struct Entry {
 
 const HAS_PROC: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// All processes that started at `since` or later, and which of them carry a mark. Only our own user's environments
+/// All processes that are not older than `leader`, and which of them carry a mark. Only our own user's environments
 /// can be read, and only our own user's processes can be ended.
-pub(crate) fn read(mark: &str, since: u64) -> Vec<Entry> {
+pub(crate) fn read(mark: &str, leader: u32) -> Vec<Entry> {
     let wanted = format!("{}={mark}", marker::VARIABLE);
-    if HAS_PROC { proc::read(&wanted, since) } else { ps::read(&wanted) }
+    if HAS_PROC { proc::read(&wanted, leader) } else { ps::read(&wanted) }
 }
 
 /// Those among the newest few processes that carry a mark, where the machine tells which are the newest.
@@ -39,8 +39,10 @@ mod proc {
 
     use super::Entry;
 
-    /// All living processes from `since` on; older ones cannot be descendants, and their environment is not worth a look.
-    pub(super) fn read(wanted: &str, since: u64) -> Vec<Entry> {
+    /// All living processes that are not older than the leader; others cannot be descendants, and their environment is not
+    /// worth a look. The leader itself may have ended, as long as it was not reaped.
+    pub(super) fn read(wanted: &str, leader: u32) -> Vec<Entry> {
+        let since = stat(leader).and_then(|stat| Some(parse(leader, &stat)?.0.started)).unwrap_or(0);
         let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
         let pids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         let entries = pids.filter_map(entry).filter(|entry| entry.started >= since);
@@ -63,11 +65,17 @@ mod proc {
 
     /// One living process, as if it carried no mark.
     pub(super) fn entry(pid: u32) -> Option<Entry> {
-        parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+        let (entry, is_alive) = parse(pid, &stat(pid)?)?;
+        is_alive.then_some(entry)
     }
 
-    /// Reads `pid (name) state parent group …`; the name may contain anything, also parentheses.
-    fn parse(pid: u32, stat: &[u8]) -> Option<Entry> {
+    fn stat(pid: u32) -> Option<Vec<u8>> {
+        std::fs::read(format!("/proc/{pid}/stat")).ok()
+    }
+
+    /// Reads `pid (name) state parent group …`, and returns whether the process is alive. The name may contain anything, also
+    /// parentheses.
+    fn parse(pid: u32, stat: &[u8]) -> Option<(Entry, bool)> {
         const AFTER_NAME: usize = 2;
         const STARTED: usize = 19;
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -81,7 +89,7 @@ mod proc {
             started: fields.get(STARTED)?.parse().ok()?,
             is_marked: false,
         };
-        is_alive.then_some(entry)
+        Some((entry, is_alive))
     }
 
     fn is_marked(pid: u32, wanted: &str) -> bool {
@@ -99,13 +107,16 @@ mod proc {
             let rest = "S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
             let stat = format!("42 (a) Z 1 1 (b\n) {rest}\n");
             let expected = Entry { pid: 42, parent: 7, group: 8, started: 12345, is_marked: false };
-            assert_eq!(parse(42, stat.as_bytes()), Some(expected));
+            assert_eq!(parse(42, stat.as_bytes()), Some((expected, true)));
         }
 
         #[test]
         fn who_waits_to_be_reaped_is_not_alive() {
             let stat = "42 (a) Z 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7\n";
-            assert_eq!(parse(42, stat.as_bytes()), None);
+            assert!(
+                parse(42, stat.as_bytes())
+                    .is_some_and(|(entry, is_alive)| entry.started == 12345 && !is_alive)
+            );
             assert_eq!(parse(42, b"42 (a"), None);
             assert_eq!(parse(42, b"42 (a)"), None);
         }

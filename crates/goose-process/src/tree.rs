@@ -40,7 +40,6 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub(crate) struct Tree {
     leader: u32,
-    started: u64,
     mark: Arc<str>,
     /// Processes that were seen, with their start times: one whose parent has ended is still known.
     known: BTreeMap<u32, u64>,
@@ -48,13 +47,12 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new(leader: u32, mark: String) -> Self {
-        let started = table::started(leader).unwrap_or(0);
-        Self { leader, started, mark: mark.into(), known: BTreeMap::new() }
+        Self { leader, mark: mark.into(), known: BTreeMap::new() }
     }
 
     /// Looks for the living members. Costs one reading of the process table.
     pub(crate) fn search(&mut self) -> BTreeSet<u32> {
-        let entries = table::read(&self.mark, self.started);
+        let entries = table::read(&self.mark, self.leader);
         let members = self.members(&entries);
         self.known.retain(|pid, _| members.contains(pid));
         let seen = entries.iter().filter(|entry| members.contains(&entry.pid));

@@ -1,21 +1,25 @@
 //! The watcher: one small process per goose process that ends what goose started, however goose ended.
 //!
 //! It is a POSIX shell script (`watcher.sh`): a library cannot start its host program again, tests and embedders have no `goose`
-//! program to start, and the script works from any program on any Unix. It holds the reading end
-//! of a pipe of which only we have the writing end: when we are gone, it reads the end. It is started with the first
+//! program to start, and the script works from any program on any Unix. It waits for the end of a pipe of which only we
+//! have the writing end. What it has to know waits in a second pipe, which it reads when we are gone: a child that is
+//! started or has ended does not wake it. It is started with the first
 //! child and again by the next one where it has died. It is no child of ours (its starter ends at once), so it can
 //! neither become a zombie nor be taken for a member of the tree when a goose runs inside a goose.
 
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    io::{self, Write as _},
-    os::unix::process::CommandExt as _,
-    process::{ChildStdin, Command, Stdio},
+    io::{self, PipeReader, PipeWriter, Read as _, Write as _},
+    os::{fd::AsFd, unix::process::CommandExt as _},
+    process::{Command, Stdio},
 };
 
 use parking_lot::Mutex;
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+};
 
 use crate::marker;
 
@@ -27,8 +31,11 @@ const SCRIPT: &str = include_str!("watcher.sh");
 /// The script's path to `grep`, `sleep` and `ps` if our own path has none.
 const MORE_PATH: &str = ":/usr/bin:/bin";
 
+/// Bytes of lines that wait in the pipe, from which on only what still holds is left in it. A shell reads byte by byte.
+const MAX_WAITING: usize = 4_096;
+
 struct Watcher {
-    pipe: Option<ChildStdin>,
+    pipes: Option<Pipes>,
     /// Set once a child was about to be started.
     is_armed: bool,
     /// The groups that live now.
@@ -36,13 +43,23 @@ struct Watcher {
     has_warned: bool,
 }
 
+/// Our ends of the pipes.
+struct Pipes {
+    /// Nothing is ever written here.
+    life: PipeWriter,
+    lines: PipeWriter,
+    /// The lines that wait, to take them back.
+    waiting: PipeReader,
+    waiting_bytes: usize,
+}
+
 static WATCHER: Mutex<Watcher> =
-    Mutex::new(Watcher { pipe: None, is_armed: false, groups: BTreeSet::new(), has_warned: false });
+    Mutex::new(Watcher { pipes: None, is_armed: false, groups: BTreeSet::new(), has_warned: false });
 
 /// Has a watcher run, for the first child to find it.
 pub(crate) fn prepare() {
     let mut watcher = WATCHER.lock();
-    if watcher.pipe.is_none() {
+    if watcher.pipes.is_none() {
         watcher.restart();
     }
 }
@@ -77,14 +94,9 @@ pub(crate) fn forget(group: u32) {
 impl Watcher {
     /// Starts a watcher that knows all groups. Where that fails, we go on without.
     fn restart(&mut self) {
-        self.pipe = None;
-        let started = start().map(|pipe| self.pipe = Some(pipe));
-        let mut lines = if self.is_armed { START.to_owned() } else { String::new() };
-        for group in &self.groups {
-            // Writing to a string cannot fail.
-            let _ = writeln!(lines, "+ {group}");
-        }
-        let works = started.is_ok() && (lines.is_empty() || self.tell(&lines));
+        self.pipes = None;
+        let started = start().map(|pipes| self.pipes = Some(pipes));
+        let works = started.is_ok() && self.tell(&all_lines(self.is_armed, &self.groups));
         if !works && !self.has_warned {
             self.has_warned = true;
             let error = started.err();
@@ -92,18 +104,49 @@ impl Watcher {
         }
     }
 
-    /// Returns whether the watcher is alive. One that does not read, because it was stopped, is: it must not see
-    /// the end of its pipe while we live.
+    /// Returns whether the watcher is alive.
     fn tell(&mut self, lines: &str) -> bool {
-        let Some(pipe) = self.pipe.as_mut() else { return false };
-        match pipe.write_all(lines.as_bytes()) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                tracing::debug!("the watcher does not read; it goes by the environment alone");
-                true
-            }
-            Err(_) => false,
+        let Some(pipes) = self.pipes.as_mut().filter(|pipes| pipes.are_held()) else { return false };
+        let written = if pipes.waiting_bytes + lines.len() > MAX_WAITING {
+            pipes.take_back();
+            pipes.write(&all_lines(self.is_armed, &self.groups))
+        } else {
+            pipes.write(lines)
+        };
+        if let Err(error) = written {
+            tracing::debug!(%error, "the watcher goes by the environment alone");
         }
+        true
+    }
+}
+
+/// The lines for a watcher that knows nothing.
+fn all_lines(is_armed: bool, groups: &BTreeSet<u32>) -> String {
+    let mut lines = if is_armed { START.to_owned() } else { String::new() };
+    for group in groups {
+        // Writing to a string cannot fail.
+        let _ = writeln!(lines, "+ {group}");
+    }
+    lines
+}
+
+impl Pipes {
+    /// Returns whether the watcher holds its end.
+    fn are_held(&self) -> bool {
+        let mut life = [PollFd::new(&self.life, PollFlags::empty())];
+        let looked = poll(&mut life, Some(&Timespec::default()));
+        looked.is_ok() && !life[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+    }
+
+    fn write(&mut self, lines: &str) -> io::Result<()> {
+        self.waiting_bytes += lines.len();
+        self.lines.write_all(lines.as_bytes())
+    }
+
+    fn take_back(&mut self) {
+        let mut taken = [0; MAX_WAITING];
+        while self.waiting.read(&mut taken).is_ok_and(|bytes| bytes > 0) {}
+        self.waiting_bytes = 0;
     }
 }
 
@@ -112,23 +155,29 @@ impl Watcher {
     clippy::disallowed_methods,
     reason = "the watcher itself must outlive goose, so it cannot be one of its processes"
 )]
-fn start() -> io::Result<ChildStdin> {
+fn start() -> io::Result<Pipes> {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(MORE_PATH);
+    let (end_of_life, life) = io::pipe()?;
+    let (waiting, lines) = io::pipe()?;
+    // Neither a pipe that is full nor one that is empty must hold us up.
+    never_wait(&lines)?;
+    never_wait(&waiting)?;
     let mut starter = Command::new("/bin/sh")
         .args(["-c", SCRIPT, "goose-watcher", marker::run_id()])
         .env_clear()
         .env("PATH", path)
         .env("LC_ALL", "C")
         .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdin(waiting.try_clone()?)
+        .stdout(end_of_life)
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
-    let pipe = starter.stdin.take().ok_or_else(|| io::Error::other("the pipe is missing"))?;
-    // A pipe that is full must not hold us up.
-    fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
     starter.wait()?;
-    Ok(pipe)
+    Ok(Pipes { life, lines, waiting, waiting_bytes: 0 })
+}
+
+fn never_wait(pipe: impl AsFd) -> io::Result<()> {
+    Ok(fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?)
 }

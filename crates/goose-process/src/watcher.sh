@@ -1,9 +1,10 @@
 # goose's watcher: ends what goose has started, once goose is gone.
 #
-# $1 is the run id of a goose process. Standard input is a pipe of which only that process has the other end:
-# "start" says that goose is about to start its first program, "+ GROUP" and "- GROUP" say which process groups live, and
-# the end of the pipe says that goose has ended. If nothing was ever started, there is nothing to do. Otherwise everybody in those groups, everybody who carries the run id in the environment, and all their descendants are asked
-# to end, and killed a second later. For any POSIX shell.
+# $1 is the run id of a goose process. Standard output is, the other way round, the reading end of a pipe of which only that
+# process has the other end: its end says that goose is gone. Standard input is a pipe that is read then: "start" says that
+# goose was about to start its first program, "+ GROUP" and "- GROUP" say which process groups live. If nothing was ever
+# started, there is nothing to do. Otherwise everybody in those groups, everybody who carries the run id in the
+# environment, and all their descendants are asked to end, and killed a second later. For any POSIX shell.
 
 trap '' INT TERM HUP QUIT PIPE
 
@@ -18,8 +19,9 @@ started=no
 groups=' ' # the groups that live
 known=' '  # who was found last: " PID:START PID:START "
 
-# Keeps $groups until goose is gone.
+# Waits until goose is gone, and makes $groups of what it has left.
 watch() {
+    read -r nothing <&4 2>/dev/null
     while read -r sign group; do
         [ "$sign" = start ] && started=yes
         case $group in '' | *[!0-9]* | 0 | 1) continue ;; esac
@@ -180,7 +182,7 @@ finish() {
 }
 
 # In the background, so that it is no child of goose. The input has to be named, or it would be empty.
-exec 3<&0
+exec 3<&0 4<&1 >/dev/null
 {
     watch
     finish

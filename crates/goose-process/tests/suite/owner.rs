@@ -34,8 +34,7 @@ impl Orders {
 
     /// Has a script started, by which one process more notes its id.
     pub(crate) async fn start(&mut self, script: &str) -> anyhow::Result<()> {
-        self.input.write_all(format!("{}\n", self.notes.script(script)).as_bytes()).await?;
-        let leader = self.output.next_line().await?.context("it starts a process")?.parse()?;
+        let leader = self.run(&self.notes.script(script)).await?;
         self.pids = self.notes.wait_for(self.pids.len() + 1).await?;
         if self.run_id.is_empty() {
             // While a process becomes another program, its environment cannot be read.
@@ -45,6 +44,12 @@ impl Orders {
             self.run_id = found.into_inner().context("the mark was seen")?;
         }
         Ok(())
+    }
+
+    /// Has a script started that notes nothing. Returns the id of its process.
+    pub(crate) async fn run(&mut self, script: &str) -> anyhow::Result<u32> {
+        self.input.write_all(format!("{script}\n").as_bytes()).await?;
+        Ok(self.output.next_line().await?.context("it starts a process")?.parse()?)
     }
 
     /// Returns whether no process is left, and no watcher.

@@ -5,7 +5,6 @@
 //! half-way.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File, OpenOptions, Permissions},
     io,
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
@@ -46,8 +45,9 @@ const MIGRATIONS: &[&[&str]] = &[
 /// The version after all migrations, which is the file's `user_version`.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// The statements that are joined at most, which keeps their parameters below SQLite's limit.
-const MAX_JOINED: usize = 64;
+/// The statements that are joined at most. Each joined text is prepared once and kept; longer ones would be repeated less often,
+/// and cost more than the trips that they save.
+const MAX_JOINED: usize = 8;
 
 /// The pause before another process that sets up the same file is looked at again.
 const SET_UP_PAUSE: Duration = Duration::from_millis(5);
@@ -263,9 +263,10 @@ fn join(statements: impl Iterator<Item = Statement>) -> (String, Vec<Value>) {
         sql.push_str(parts.next().unwrap_or_default());
         for part in parts {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-            let number = part[..digits].parse::<usize>().unwrap_or_default();
-            // Writing to a string cannot fail.
-            let _ = write!(sql, "${}{}", number + values.len(), &part[digits..]);
+            let number = part[..digits].parse::<usize>().unwrap_or_default() + values.len();
+            sql.push('$');
+            sql.push_str(&number.to_string());
+            sql.push_str(&part[digits..]);
         }
         sql.push(';');
         values.extend(statement.values);

@@ -57,15 +57,17 @@ impl Backend for LocalBackend {
 
     fn spawn(&self, command: CommandSpec) -> io::Result<StartedCommand> {
         let (reader, writer) = io::pipe()?;
-        let mut spec = ProcessSpec::new(&command.program);
-        spec.args(&command.args)
-            .env_clear()
-            .envs(&command.env)
-            .current_dir(&command.working_dir)
-            .without_terminal()
-            .stdin(Stream::Null)
-            .stdout(Stream::Fd(writer.try_clone()?.into()))
-            .stderr(Stream::Fd(writer.into()));
+        let spec = ProcessSpec {
+            args: command.args,
+            env: command.env.into_iter().map(|(name, value)| (name, Some(value))).collect(),
+            inherits_env: false,
+            cwd: Some(command.working_dir),
+            stdin: Stream::Null,
+            stdout: Stream::Fd(writer.try_clone()?.into()),
+            stderr: Stream::Fd(writer.into()),
+            has_terminal: false,
+            ..ProcessSpec::new(command.program)
+        };
         let process = goose_process::spawn(&spec)?;
         let pipe = reader.try_clone()?;
         Ok(StartedCommand {

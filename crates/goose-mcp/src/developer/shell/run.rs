@@ -26,7 +26,8 @@ use super::{
 /// ever.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
-/// Size of one read.
+/// Size of one read: first, and of a command that writes more than that.
+const FIRST_CHUNK_BYTES: usize = 4 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Size of one read from a job in the background.
@@ -61,7 +62,7 @@ impl<'a> Run<'a> {
     ) -> Self {
         let output = Output {
             pipe: started.output,
-            chunk: vec![0; CHUNK_BYTES],
+            chunk: vec![0; FIRST_CHUNK_BYTES],
             is_open: true,
             kept: HeadTailBuffer::default(),
             live: LiveOutput::new(context),
@@ -146,6 +147,9 @@ impl Output<'_> {
         }
         let lines = self.kept.push(chunk);
         self.live.push(chunk, lines);
+        if count == self.chunk.len() {
+            self.chunk.resize(CHUNK_BYTES, 0);
+        }
     }
 
     /// Puts everything so far into a file, where there is a place for it.

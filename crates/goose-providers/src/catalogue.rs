@@ -14,7 +14,7 @@ const MAX_NAME_BYTES: usize = 256;
 
 /// Returns the facts about a model, or the defaults for an unknown one.
 pub fn model_info(name: &str) -> ModelInfo {
-    match find(name) {
+    match find(name).and_then(Entry::parse) {
         Some(entry) => entry.info(name),
         None => ModelInfo::new(name, DEFAULT_CONTEXT_LIMIT),
     }
@@ -25,7 +25,8 @@ pub(crate) fn knows(name: &str) -> bool {
     find(name).is_some()
 }
 
-fn find(name: &str) -> Option<&'static Entry> {
+/// Returns the row of a model's family.
+fn find(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(MAX_NAME_BYTES).map(normal).collect();
     let starts = name.char_indices().filter(|(at, c)| c.is_alphanumeric() && is_start(&name, *at));
     starts.map(|(at, _)| at).find_map(|at| longest(&name[at..]))
@@ -40,9 +41,13 @@ fn is_start(name: &str, at: usize) -> bool {
 }
 
 /// All entries that a text begins with sort before it, the longest one last.
-fn longest(text: &str) -> Option<&'static Entry> {
-    let before = MODELS.partition_point(|entry| entry.prefix <= text);
-    MODELS[..before].iter().rev().find(|entry| begins_with(text, entry.prefix))
+fn longest(text: &str) -> Option<&'static str> {
+    let before = ROWS.partition_point(|row| prefix(row) <= text);
+    ROWS[..before].iter().copied().rev().find(|row| begins_with(text, prefix(row)))
+}
+
+fn prefix(row: &str) -> &str {
+    row.split_once(',').map_or(row, |(prefix, _)| prefix)
 }
 
 /// Returns whether it begins with these words; `gpt-4-1106` does not begin with `gpt-4-1`.
@@ -52,7 +57,6 @@ fn begins_with(text: &str, words: &str) -> bool {
 
 /// The facts about a family of models.
 struct Entry {
-    prefix: &'static str,
     context: u64,
     /// `None` if it is not known.
     output: Option<u64>,
@@ -66,13 +70,12 @@ struct Entry {
 /// not been checked row by row against the makers' pages: a row may be out of date or wrong. They serve to show about what
 /// a session costs, not to check a bill; users can correct them under `models:` in the configuration. Where a maker
 /// charges by the hour of the day, or many sell the same model, there is no price here.
-static MODELS: LazyLock<Vec<Entry>> =
-    LazyLock::new(|| include_str!("models.csv").lines().skip(1).filter_map(Entry::parse).collect());
+static ROWS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("models.csv").lines().skip(1).collect());
 
 impl Entry {
-    fn parse(row: &'static str) -> Option<Self> {
+    fn parse(row: &str) -> Option<Self> {
         let columns: [&str; 8] = row.split(',').collect::<Vec<_>>().try_into().ok()?;
-        let [prefix, context, output, sees, input_price, output_price, cached, written] = columns;
+        let [_prefix, context, output, sees, input_price, output_price, cached, written] = columns;
         let prices = input_price.parse().ok().zip(output_price.parse().ok()).map(|(input, output)| Prices {
             input,
             output,
@@ -80,7 +83,7 @@ impl Entry {
             cache_write: written.parse().ok(),
         });
         let (context, output) = (context.parse().ok()?, output.parse().ok());
-        Some(Self { prefix, context, output, sees_images: sees == "images", prices })
+        Some(Self { context, output, sees_images: sees == "images", prices })
     }
 
     /// Returns the first contradiction in it.
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_says_nothing_twice() {
-        let prefixes: Vec<&str> = MODELS.iter().map(|entry| entry.prefix).collect();
+        let prefixes: Vec<&str> = ROWS.iter().map(|row| prefix(row)).collect();
         let mut sorted = prefixes.clone();
         sorted.sort_unstable();
         sorted.dedup();
@@ -212,10 +215,13 @@ mod tests {
 
     #[test]
     fn every_row_makes_sense() {
-        assert_eq!(MODELS.len(), include_str!("models.csv").lines().count() - 1);
-        let faulty: Vec<(&str, Vec<&str>)> = MODELS
+        let problems = |row: &str| match Entry::parse(row) {
+            Some(entry) => entry.problems(),
+            None => vec!["it cannot be read"],
+        };
+        let faulty: Vec<(&str, Vec<&str>)> = ROWS
             .iter()
-            .map(|entry| (entry.prefix, entry.problems()))
+            .map(|row| (*row, problems(row)))
             .filter(|(_, problems)| !problems.is_empty())
             .collect();
         assert_eq!(faulty, []);
@@ -223,9 +229,8 @@ mod tests {
 
     #[test]
     fn every_row_can_be_found() {
-        for entry in MODELS.iter() {
-            let found = find(entry.prefix).map(|found| found.prefix);
-            assert_eq!(found, Some(entry.prefix), "no name leads to {}", entry.prefix);
+        for row in ROWS.iter() {
+            assert_eq!(find(prefix(row)), Some(*row), "no name leads there");
         }
     }
 
@@ -247,7 +252,7 @@ mod tests {
             ("deepseek-r1-distill-llama-70b", "deepseek-r1"),
             ("zai-org/GLM-4.6", "glm-4-6"),
         ] {
-            assert_eq!(find(name).map(|entry| entry.prefix), Some(family), "{name}");
+            assert_eq!(find(name).map(prefix), Some(family), "{name}");
         }
     }
 

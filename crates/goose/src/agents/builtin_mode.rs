@@ -79,7 +79,7 @@ impl Access {
             Self::All(group) => group.into(),
             Self::Markdown(group) => GroupAccess {
                 group: group.to_owned(),
-                files: FileRestriction::new(r"\.md$", "Markdown files only").ok(),
+                files: Some(FileRestriction::known(r"\.md$", "Markdown files only")),
             },
         }
     }

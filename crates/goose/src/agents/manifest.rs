@@ -3,7 +3,7 @@
 //! The JSON form is the one in which agents are exchanged and which people write: `name`, `metadata.dependencies`,
 //! `metadata.capabilities`, `modes[].slug`, `modes[].tool_groups`, `modes[].dependencies`.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 use fancy_regex::{Regex, RegexBuilder};
 use goose_extension::ToolGroup;
@@ -232,7 +232,7 @@ impl From<GroupAccess> for WrittenAccess {
         match access.files {
             None => Self::Whole(access.group),
             Some(files) => {
-                let file_regex = files.regex.as_str().to_owned();
+                let file_regex = files.pattern.clone();
                 Self::Restricted(
                     access.group,
                     WrittenRestriction { file_regex, description: files.description },
@@ -245,7 +245,9 @@ impl From<GroupAccess> for WrittenAccess {
 /// The files that the tools of a group may touch.
 #[derive(Debug, Clone)]
 pub struct FileRestriction {
-    regex: Regex,
+    pattern: String,
+    /// Compiled with the first file, where it is known to be one. `None` if it is not.
+    regex: OnceLock<Option<Regex>>,
     description: String,
 }
 
@@ -260,21 +262,30 @@ impl FileRestriction {
         if regex.len() > MAX_REGEX {
             return Err(bad(format!("it is longer than {MAX_REGEX} bytes")));
         }
-        let built = RegexBuilder::new(regex).backtrack_limit(MAX_REGEX_STEPS).build();
-        let regex = built.map_err(|error| bad(error.to_string()))?;
-        Ok(Self { regex, description: description.into() })
+        let built = compile(regex).map_err(|error| bad(error.to_string()))?;
+        Ok(Self { pattern: regex.to_owned(), regex: Some(built).into(), description: description.into() })
+    }
+
+    /// The same of a regular expression that is known to be one.
+    pub(super) fn known(regex: &'static str, description: &'static str) -> Self {
+        Self { pattern: regex.to_owned(), regex: OnceLock::new(), description: description.to_owned() }
     }
 
     /// Returns true if the file may be touched. A path that the expression cannot decide about may not.
     pub fn allows(&self, path: &str) -> bool {
-        self.regex.is_match(path).unwrap_or(false)
+        let regex = self.regex.get_or_init(|| compile(&self.pattern).ok());
+        regex.as_ref().is_some_and(|regex| regex.is_match(path).unwrap_or(false))
     }
+}
+
+fn compile(regex: &str) -> Result<Regex, fancy_regex::Error> {
+    RegexBuilder::new(regex).backtrack_limit(MAX_REGEX_STEPS).build()
 }
 
 impl fmt::Display for FileRestriction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.description.is_empty() {
-            true => write!(f, "files that match {}", self.regex.as_str()),
+            true => write!(f, "files that match {}", self.pattern),
             false => f.write_str(&self.description),
         }
     }
@@ -282,7 +293,7 @@ impl fmt::Display for FileRestriction {
 
 impl PartialEq for FileRestriction {
     fn eq(&self, other: &Self) -> bool {
-        self.regex.as_str() == other.regex.as_str() && self.description == other.description
+        self.pattern == other.pattern && self.description == other.description
     }
 }
 

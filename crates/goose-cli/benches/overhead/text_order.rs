@@ -23,7 +23,7 @@ use crate::{
 const WINDOW_BITS: u32 = 16;
 
 /// A window with fewer bytes of executed functions is emptied.
-const SPARSE: u64 = 4_000;
+const SPARSE: u64 = 12_000;
 
 /// The calls of the shell in the run that is looked at.
 const CALLS: usize = 5;

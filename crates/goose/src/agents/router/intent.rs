@@ -1,5 +1,7 @@
 //! Tells requests to change code from requests that change nothing or write a document.
 
+use std::ops::Range;
+
 use super::{lexicon, words::Word};
 
 /// Words before a verb that make it a command.
@@ -60,15 +62,17 @@ const MAYBE_CODE: f32 = 0.1;
 /// modes that can. A mode that makes things of its own may get a command to change something that is no code.
 pub(crate) fn is_change_of_code(words: &[Word], classes: &[u64], mode: &str, of_editors: f32) -> bool {
     let makes_things = PRODUCTS.iter().any(|(name, _)| *name == mode);
-    (!makes_things || of_editors > MAYBE_CODE) && asks_for_change(words, classes, mode)
+    // goose's own apps have names; whoever names a file means the file, also if it is called `app.js`.
+    let means_file = matches!(mode, "app_maker" | "app_iterator")
+        && words.iter().any(|word| word.is_of_file)
+        && !names_product(words, classes, mode, 0..words.len());
+    means_file || (!makes_things || of_editors > MAYBE_CODE) && asks_for_change(words, classes, mode)
 }
 
 /// Returns true if the words ask for a change, seen from a mode that cannot edit every file: a verb of change as a command,
 /// and nothing that the mode makes as its object.
 fn asks_for_change(words: &[Word], classes: &[u64], mode: &str) -> bool {
     let change = lexicon::bit("change");
-    let products = PRODUCTS.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, classes)| classes);
-    let products = products.iter().fold(0, |bits, class| bits | lexicon::bit(class));
     // Names of small apps and of extensions stand anywhere in a request.
     let is_anywhere = matches!(mode, "app_maker" | "app_iterator" | "orchestrator");
     words.iter().enumerate().any(|(at, word)| {
@@ -82,7 +86,16 @@ fn asks_for_change(words: &[Word], classes: &[u64], mode: &str) -> bool {
         let is_command = word.begins || is_strong || LEADS.contains(&last);
         let is_negated = before.iter().any(|word| NEGATIONS.contains(&word.shown.as_str()));
         let object = if is_anywhere { 0..words.len() } else { at + 1..words.len().min(at + 1 + AFTER) };
-        let object = classes.get(object).unwrap_or_default();
-        is_command && !is_negated && !object.iter().any(|classes| classes & products != 0)
+        is_command && !is_negated && !names_product(words, classes, mode, object)
+    })
+}
+
+/// Returns true if one of these words names what the mode makes. Names of files do not.
+fn names_product(words: &[Word], classes: &[u64], mode: &str, mut range: Range<usize>) -> bool {
+    let products = PRODUCTS.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, classes)| classes);
+    let products = products.iter().fold(0, |bits, class| bits | lexicon::bit(class));
+    range.any(|at| {
+        let is_product = classes.get(at).is_some_and(|classes| classes & products != 0);
+        is_product && words.get(at).is_some_and(|word| !word.is_of_file)
     })
 }

@@ -26,15 +26,17 @@ pub(crate) struct Word {
     pub(crate) shown: String,
     /// A sentence or line begins with it.
     pub(crate) begins: bool,
+    /// It is a part of a file's name.
+    pub(crate) is_of_file: bool,
 }
 
 impl Word {
     fn new(shown: &str) -> Self {
-        Self { stem: stem(shown), shown: shown.to_owned(), begins: false }
+        Self { stem: stem(shown), shown: shown.to_owned(), begins: false, is_of_file: false }
     }
 
     fn mark(mark: &str, shown: &str) -> Self {
-        Self { stem: mark.to_owned(), shown: shown.to_owned(), begins: false }
+        Self { stem: mark.to_owned(), shown: shown.to_owned(), begins: false, is_of_file: false }
     }
 }
 
@@ -106,8 +108,12 @@ fn push_chunk(words: &mut Vec<Word>, chunk: &str) {
     }
     // A path's folders say little, its name says what it is about.
     let name = if is_file.is_some() { core.rsplit(['/', '\\']).next().unwrap_or(core) } else { core };
+    let first = words.len();
     for piece in name.split(|c: char| !(c.is_alphanumeric() || matches!(c, '+' | '#' | '\'' | '’'))) {
         push_piece(words, piece);
+    }
+    for word in &mut words[first..] {
+        word.is_of_file = is_file.is_some();
     }
 }
 

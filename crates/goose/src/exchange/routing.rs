@@ -10,6 +10,7 @@
 use std::{sync::Arc, time::Duration};
 
 use goose_extension::{Message, MessageContent, Model as _, Sampling};
+use goose_providers::PromptStyle;
 use parking_lot::RwLock;
 
 use super::{
@@ -79,7 +80,11 @@ impl ReplyTask {
         let Some(catalog) = self.core.known_agents().filter(|_| present.chosen_by != ChosenBy::User) else {
             return Ok(None);
         };
-        let route = self.route(&text, &present, &catalog).await?;
+        let mut route = self.route(&text, &present, &catalog).await?;
+        // A small model loses more by putting parts together than it gains by doing one at a time.
+        if self.core.processor().model().prompt_style == PromptStyle::Brief {
+            route.tasks.truncate(1);
+        }
         // The agents of tasks work in sessions of their own.
         if route.tasks.len() == 1 {
             self.follow_route(&route, &present, &catalog).await?;

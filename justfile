@@ -55,7 +55,7 @@ bench-engine *ARGS:
 eval-local *ARGS:
     cargo bench -p goose-cli --bench local -- {{ARGS}}
 
-# The same with other tasks: `unseen`, `read_only` or `failing`
+# The same with other tasks: `unseen`, `read_only` or `failing`. GOOSE_PROVIDER=llama_cpp asks the model of a server
 eval-local-set SET *ARGS:
     cargo bench -p goose-cli --bench local -- --tasks crates/goose-cli/benches/local/{{SET}}.yaml {{ARGS}}
 

@@ -68,7 +68,7 @@ fn goose(folder: &Path, model: Option<&str>) -> Command {
         .args(["run", "--no-session", "--output-format", "stream-json", "--max-turns", MAX_TURNS])
         .current_dir(folder)
         .stdin(Stdio::null())
-        .env("GOOSE_PROVIDER", "local")
+        .env("GOOSE_PROVIDER", std::env::var("GOOSE_PROVIDER").unwrap_or_else(|_| "local".to_owned()))
         .env("GOOSE_MODE", "auto")
         .env("GOOSE_TEMPERATURE", "0");
     if let Some(model) = model {

@@ -17,7 +17,7 @@ use crate::{
         Catalogue, CatalogueEntry, Event, HUB_SETTING, ModelStore, ModelStoreError, Place, PullOptions,
         Pulled, check_model,
     },
-    provider::{LocalOptions, LocalProvider, PROVIDER_NAME, forget},
+    provider::{LoadOptions, LocalProvider, PROVIDER_NAME, ServedProvider, forget},
 };
 
 /// The folder with model files, in the data folder.
@@ -34,6 +34,9 @@ const THREADS: &str = "GOOSE_LOCAL_THREADS";
 
 /// The setting with the most tokens of a conversation.
 const CONTEXT: &str = "GOOSE_CONTEXT_LIMIT";
+
+/// The default context, in tokens.
+const DEFAULT_CONTEXT: usize = 8_192;
 
 /// The user's side of downloads.
 #[async_trait]
@@ -167,11 +170,17 @@ impl ProviderFactory for LocalModels {
             Place::File(path) => path,
             Place::Elsewhere(entry) => return Err(ModelStoreError::Absent { name: entry.name }.into()),
         };
-        let options = LocalOptions::new(model, file)
-            .with_threads(number(lookup, THREADS)?)
-            .with_context(number(lookup, CONTEXT)?)
-            .with_cache(&self.states);
-        Ok(Arc::new(LocalProvider::new(options)))
+        let options = LoadOptions {
+            file,
+            threads: number(lookup, THREADS)?,
+            context: number(lookup, CONTEXT)?.unwrap_or(DEFAULT_CONTEXT),
+            cache: Some(self.states.clone()),
+        };
+        Ok(Arc::new(LocalProvider::new(model, options)))
+    }
+
+    fn for_small_model(&self, provider: Arc<dyn Provider>) -> Option<Arc<dyn Provider>> {
+        Some(Arc::new(ServedProvider::new(provider)))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use goose_extension::{Message, Tool};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     error::ProviderResult,
@@ -121,6 +122,8 @@ pub struct RequestOptions {
     pub max_tokens: Option<u64>,
     /// The reasoning effort.
     pub effort: Option<Effort>,
+    /// A JSON Schema that the answer's text must fit. Only servers of local models take one.
+    pub schema: Option<Value>,
     /// The conversation's id: services that cache by a key use it.
     pub conversation: Option<String>,
     /// True if the conversation is not saved: then nothing of it may be written to the disk.
@@ -180,4 +183,9 @@ pub trait ProviderFactory: Send + Sync {
     ///
     /// The reason why the model cannot be used, and what to do.
     fn build(&self, model: &str, lookup: &dyn Lookup) -> Result<Arc<dyn Provider>, SetupError>;
+
+    /// Returns a provider that asks the model of another one in a way that suits a small model.
+    fn for_small_model(&self, _provider: Arc<dyn Provider>) -> Option<Arc<dyn Provider>> {
+        None
+    }
 }

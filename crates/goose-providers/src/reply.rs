@@ -34,6 +34,8 @@ pub enum ReplyEvent {
     },
     /// It asks for a tool.
     Call(ToolCall),
+    /// What it is doing, while nothing else can be seen of it.
+    Status(String),
     /// The usage so far; the last one counts.
     Usage(Usage),
     /// It is done.
@@ -160,7 +162,7 @@ impl Collector {
             ReplyEvent::Call(call) => self.add(call.into()),
             ReplyEvent::Usage(usage) => self.usage = usage,
             ReplyEvent::Finished(stop) => self.stop = Some(stop),
-            ReplyEvent::Thinking(_) | ReplyEvent::CallStarted { .. } => {}
+            ReplyEvent::Thinking(_) | ReplyEvent::CallStarted { .. } | ReplyEvent::Status(_) => {}
         }
     }
 

@@ -21,6 +21,9 @@ pub enum GenerateError {
     /// The grammar cannot be used, or the text does not follow it.
     #[error("the form of the answer cannot be kept: {0}")]
     Grammar(String),
+    /// The file's template cannot be used.
+    #[error("the model's own chat template cannot be used: {0}")]
+    Template(String),
 }
 
 impl GenerateError {

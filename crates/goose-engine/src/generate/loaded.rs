@@ -3,17 +3,23 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use serde_json::Value;
+
 use super::{
     chat::{ChatFormat, Turn},
     grammar::{GenerateError, Grammar, Vocabulary},
     run::{Generated, Writing},
     sample::{Sampler, Sampling},
     state_cache::{StateCache, common_prefix},
+    template,
 };
 use crate::{EngineError, Model, ModelOptions, Sequence};
 
 /// The tokens that a saved state must have beyond those in memory to be worth loading.
 pub(super) const WORTH_LOADING: usize = 32;
+
+/// The number of tokens after which progress is reported.
+pub(super) const PROGRESS_TOKENS: usize = 128;
 
 /// The options of [`LoadedModel::open`].
 #[derive(Debug, Clone)]
@@ -28,13 +34,43 @@ pub struct LoadOptions {
     pub cache: Option<PathBuf>,
 }
 
-/// The options of one answer.
-#[derive(Debug, Clone, Copy)]
-pub struct WriteOptions {
+/// What is said before the answer.
+#[derive(Debug, Clone)]
+pub enum Text {
+    /// Turns in the format of the model's family. What was computed for the first ones, with which every such prompt begins, is
+    /// kept between runs.
+    Turns(Vec<Turn>, usize),
+    /// Messages and tools as in the API of chat completions, for the file's own template.
+    Messages(Vec<Value>, Vec<Value>),
+}
+
+/// A prompt, and how it is to be continued.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// True for a prompt that leaves the current conversation as it is.
+    pub is_apart: bool,
+    /// What is to be continued.
+    pub text: Text,
+    /// The grammar of the answer, in the notation of Lark; none for free text.
+    pub grammar: Option<String>,
+    /// A text whose first token is made likelier as the beginning of the answer, by so much in its logit.
+    pub favoured: Option<(&'static str, f32)>,
     /// The choice among likely tokens.
     pub sampling: Sampling,
     /// The most tokens that the answer may have.
     pub max_tokens: usize,
+}
+
+/// Whoever waits for an answer.
+pub trait Listener {
+    /// Returns whether the answer is not wanted any more. Asked before each token.
+    fn is_cancelled(&self) -> bool;
+
+    /// So many of all tokens of the prompt are read.
+    fn progress(&self, _read: usize, _all: usize) {}
+
+    /// More text, in whole characters.
+    fn text(&mut self, text: &str);
 }
 
 /// A model in memory and its current conversation.
@@ -42,6 +78,8 @@ pub struct LoadedModel {
     model: Arc<Model>,
     format: ChatFormat,
     sequence: Sequence,
+    /// What was last read apart from the conversation.
+    apart: Sequence,
     vocabulary: Option<Vocabulary>,
     cache: Option<StateCache>,
     capacity: usize,
@@ -61,6 +99,7 @@ impl LoadedModel {
         Ok(Self {
             format: ChatFormat::detect(model.tokenizer(), model.info()),
             sequence: Sequence::new(Arc::clone(&model), capacity)?,
+            apart: Sequence::new(Arc::clone(&model), capacity)?,
             model,
             vocabulary: None,
             cache,
@@ -95,9 +134,81 @@ impl LoadedModel {
         Ok(())
     }
 
-    /// Recalls what is known of the conversation, from memory or from the cache, and returns how many of its tokens that
-    /// are. The last is always read anew, for the answer comes out of it.
-    pub fn recall(&mut self, tokens: &[u32]) -> usize {
+    /// Answers.
+    ///
+    /// # Errors
+    ///
+    /// The engine fails, or the grammar cannot be used.
+    pub fn answer(
+        &mut self,
+        prompt: Prompt,
+        listener: &mut dyn Listener,
+    ) -> Result<Generated, GenerateError> {
+        let is_apart = prompt.is_apart;
+        if is_apart {
+            std::mem::swap(&mut self.sequence, &mut self.apart);
+        }
+        let generated = self.write(prompt, listener);
+        if is_apart {
+            std::mem::swap(&mut self.sequence, &mut self.apart);
+        }
+        generated
+    }
+
+    fn write(&mut self, prompt: Prompt, listener: &mut dyn Listener) -> Result<Generated, GenerateError> {
+        if prompt.grammar.is_some() {
+            self.prepare_grammars()?;
+        }
+        let grammar = match (prompt.grammar, &self.vocabulary) {
+            (Some(grammar), Some(vocabulary)) => Some(Grammar::new(vocabulary, grammar)?),
+            _ => None,
+        };
+        let (tokens, opening) = match &prompt.text {
+            Text::Turns(turns, opening) => (self.tokens(turns), self.tokens(&turns[..*opening])),
+            Text::Messages(messages, tools) => {
+                let template = self.model.info().chat_template.as_deref().unwrap_or_default();
+                (template::tokens(template, self.model.tokenizer(), messages, tools)?, Vec::new())
+            }
+        };
+        let (known, read) = self.read_known(&opening, &tokens, listener)?;
+        let first = |text: &str| self.model.tokenizer().encode_continuation(text).first().copied();
+        let writing = Writing {
+            model: &self.model,
+            sequence: &mut self.sequence,
+            grammar,
+            sampler: Sampler::new(prompt.sampling),
+            favoured: prompt.favoured.and_then(|(text, by)| Some((first(text)?, by))),
+            max_tokens: prompt.max_tokens.min(self.capacity.saturating_sub(tokens.len())),
+            begun: Vec::new(),
+        };
+        let (ended, output) = writing.write(&tokens, read, listener)?;
+        Ok(Generated { ended, input: tokens.len(), known, output })
+    }
+
+    /// Recalls what is known of the conversation, from memory or from the cache, and reads the opening, which is kept for
+    /// other runs. Returns how many tokens were known, and how many are read.
+    fn read_known(
+        &mut self,
+        opening: &[u32],
+        tokens: &[u32],
+        listener: &mut dyn Listener,
+    ) -> Result<(usize, usize), EngineError> {
+        let known = self.recall(tokens);
+        let base = common_prefix(opening, tokens);
+        let Some(cache) = self.cache.as_ref().filter(|_| base > known + WORTH_LOADING) else {
+            return Ok((known, known));
+        };
+        for at in (known..base).step_by(PROGRESS_TOKENS) {
+            listener.progress(at, tokens.len());
+            self.sequence.feed(&tokens[at..base.min(at + PROGRESS_TOKENS)], &|| listener.is_cancelled())?;
+        }
+        cache.keep_base(&self.sequence);
+        Ok((known, base))
+    }
+
+    /// Recalls what is known of the conversation, and returns how many of its tokens that are. The last is always read
+    /// anew, for the answer comes out of it.
+    fn recall(&mut self, tokens: &[u32]) -> usize {
         let in_mind = common_prefix(self.sequence.tokens(), tokens);
         let cache = self.cache.as_ref();
         let better =
@@ -110,86 +221,10 @@ impl LoadedModel {
         known
     }
 
-    /// Reads what every conversation begins with, and keeps it for other runs, unless that was done before. Returns how
-    /// many tokens are known then.
-    ///
-    /// # Errors
-    ///
-    /// The engine fails, or the caller cancels.
-    pub fn read_base(
-        &mut self,
-        base: &[u32],
-        known: usize,
-        is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<usize, EngineError> {
-        let Some(cache) = self.cache.as_ref().filter(|_| base.len() > known + WORTH_LOADING) else {
-            return Ok(known);
-        };
-        self.sequence.feed(&base[known..], is_cancelled)?;
-        cache.keep_base(&self.sequence);
-        Ok(base.len())
-    }
-
     /// Keeps the conversation for another run.
     pub fn remember(&self, conversation: &str) {
         if let Some(cache) = &self.cache {
             cache.keep(conversation, &self.sequence);
         }
-    }
-
-    /// Writes the answer to `prompt`, the tokens after those that [`Self::recall`] knew, within a grammar in the notation
-    /// of Lark where there is one. Bytes are handed out as they come; a character may come in pieces.
-    ///
-    /// # Errors
-    ///
-    /// The engine fails, or the grammar cannot be used.
-    pub fn write(
-        &mut self,
-        prompt: &[u32],
-        grammar: Option<String>,
-        options: WriteOptions,
-        is_cancelled: &dyn Fn() -> bool,
-        hand_out: &mut dyn FnMut(&[u8]),
-    ) -> Result<Generated, GenerateError> {
-        if grammar.is_some() {
-            self.prepare_grammars()?;
-        }
-        let grammar = match (grammar, &self.vocabulary) {
-            (Some(grammar), Some(vocabulary)) => Some(Grammar::new(vocabulary, grammar)?),
-            _ => None,
-        };
-        let writing = Writing {
-            model: &self.model,
-            sequence: &mut self.sequence,
-            grammar,
-            sampler: Sampler::new(options.sampling),
-            max_tokens: options.max_tokens,
-        };
-        writing.write(prompt, is_cancelled, hand_out)
-    }
-
-    /// Answers free text in a conversation of its own. The current conversation stays as it is.
-    ///
-    /// # Errors
-    ///
-    /// The engine fails.
-    pub fn write_apart(
-        &self,
-        turns: &[Turn],
-        options: WriteOptions,
-        is_cancelled: &dyn Fn() -> bool,
-        hand_out: &mut dyn FnMut(&[u8]),
-    ) -> Result<Generated, GenerateError> {
-        let tokens = self.tokens(turns);
-        let capacity = (tokens.len() + options.max_tokens).min(self.capacity);
-        let mut sequence = Sequence::new(Arc::clone(&self.model), capacity)?;
-        let writing = Writing {
-            model: &self.model,
-            sequence: &mut sequence,
-            grammar: None,
-            sampler: Sampler::new(options.sampling),
-            max_tokens: options.max_tokens,
-        };
-        writing.write(&tokens, is_cancelled, hand_out)
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! loaded.rs       a model in memory and its conversation: the entrance
 //! chat.rs         turns as tokens, in the model's chat format
+//! template.rs     messages and tools as tokens, by the file's own template
 //! state_cache.rs  computed states on disk
 //! grammar.rs      what may be written next
 //! sample.rs       which of the likely tokens it is
@@ -17,10 +18,11 @@ mod loaded;
 mod run;
 mod sample;
 mod state_cache;
+mod template;
 
 pub use chat::{Speaker, Turn};
 pub use grammar::GenerateError;
-pub use loaded::{LoadOptions, LoadedModel, WriteOptions};
+pub use loaded::{Listener, LoadOptions, LoadedModel, Prompt, Text};
 pub use run::{Ended, Generated};
 pub use sample::Sampling;
-pub use state_cache::{common_prefix, forget};
+pub use state_cache::forget;

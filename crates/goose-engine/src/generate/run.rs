@@ -2,6 +2,7 @@
 
 use super::{
     grammar::{GenerateError, Grammar},
+    loaded::{Listener, PROGRESS_TOKENS},
     sample::Sampler,
 };
 use crate::{EngineError, Model, Sequence};
@@ -24,8 +25,12 @@ pub enum Ended {
 pub struct Generated {
     /// Why it ended.
     pub ended: Ended,
+    /// The number of tokens of the prompt.
+    pub input: usize,
+    /// The number of those that were known.
+    pub known: usize,
     /// The number of tokens that were written.
-    pub tokens: usize,
+    pub output: usize,
 }
 
 /// One answer that is being written.
@@ -38,46 +43,70 @@ pub(super) struct Writing<'a> {
     pub(super) grammar: Option<Grammar>,
     /// The choice among likely tokens.
     pub(super) sampler: Sampler,
+    /// A token that is made likelier as the first one, and by how much.
+    pub(super) favoured: Option<(u32, f32)>,
     /// The most tokens of the answer.
     pub(super) max_tokens: usize,
+    /// The beginning of a character whose rest is still to come.
+    pub(super) begun: Vec<u8>,
 }
 
 impl Writing<'_> {
-    /// Writes the answer to `prompt`, which is what of the conversation is not in the sequence yet. Bytes are handed out
-    /// as they come; a character may come in pieces. Each token asks first whether the answer is still wanted.
+    /// Writes the answer to `prompt`, of which `read` tokens are in the sequence already. Returns why it ended, and the
+    /// number of its tokens.
     pub(super) fn write(
         mut self,
         prompt: &[u32],
-        is_cancelled: &dyn Fn() -> bool,
-        hand_out: &mut dyn FnMut(&[u8]),
-    ) -> Result<Generated, GenerateError> {
+        mut read: usize,
+        listener: &mut dyn Listener,
+    ) -> Result<(Ended, usize), GenerateError> {
         let mut written: Vec<u32> = Vec::new();
         let mut repetition = Repetition::default();
-        let mut next = prompt.to_vec();
+        // All but the last part, out of which the answer comes.
+        while prompt.len() - read > PROGRESS_TOKENS {
+            listener.progress(read, prompt.len());
+            if !self.feed(&prompt[read..read + PROGRESS_TOKENS], listener)? {
+                return Ok((Ended::Cancelled, 0));
+            }
+            read += PROGRESS_TOKENS;
+        }
+        let mut next = prompt[read..].to_vec();
         loop {
             let forced = self.forced()?;
             next.extend(&forced);
             written.extend(&forced);
-            self.hand_out(&forced, hand_out);
             if let Some(ended) = self.end(&written, &mut repetition) {
                 // The last tokens are fed with the next question, together with what follows them.
-                return Ok(Generated { ended, tokens: written.len() });
+                self.hand_out(&forced, listener);
+                return Ok((ended, written.len()));
             }
-            let logits = match self.sequence.feed(&next, is_cancelled) {
-                Ok(logits) => logits,
-                Err(EngineError::Cancelled) => return Ok(cancelled(written.len())),
-                Err(error) => return Err(error.into()),
-            };
-            let mut logits = logits.to_vec();
+            if !self.feed(&next, listener)? {
+                return Ok((Ended::Cancelled, written.len()));
+            }
+            // Whoever has seen enough of the answer finds the whole question read.
+            self.hand_out(&forced, listener);
+            let mut logits = self.sequence.logits().to_vec();
+            if let Some((token, by)) = self.favoured.take() {
+                logits[token as usize] += by;
+            }
             let Some(token) = self.choose(&mut logits)? else {
                 return Err(GenerateError::Grammar("no token may come next".to_owned()));
             };
             next = vec![token];
             if self.grammar.is_none() && self.model.tokenizer().end_of_turn().contains(&token) {
-                return Ok(Generated { ended: Ended::Complete, tokens: written.len() });
+                return Ok((Ended::Complete, written.len()));
             }
             written.push(token);
-            self.hand_out(&[token], hand_out);
+            self.hand_out(&[token], listener);
+        }
+    }
+
+    /// Reads tokens; false if the answer is not wanted any more.
+    fn feed(&mut self, tokens: &[u32], listener: &dyn Listener) -> Result<bool, EngineError> {
+        match self.sequence.feed(tokens, &|| listener.is_cancelled()) {
+            Ok(_) => Ok(true),
+            Err(EngineError::Cancelled) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -109,18 +138,22 @@ impl Writing<'_> {
         repetition.goes_round(written).then_some(Ended::GoesRound)
     }
 
-    fn hand_out(&self, tokens: &[u32], hand_out: &mut dyn FnMut(&[u8])) {
-        for token in tokens {
-            let bytes = self.model.tokenizer().bytes(*token);
-            if !bytes.is_empty() && !self.model.tokenizer().is_special(*token) {
-                hand_out(bytes);
-            }
+    /// Hands out whole characters; what is no character at all is shown as such.
+    fn hand_out(&mut self, tokens: &[u32], listener: &mut dyn Listener) {
+        let tokenizer = self.model.tokenizer();
+        for token in tokens.iter().filter(|token| !tokenizer.is_special(**token)) {
+            self.begun.extend_from_slice(tokenizer.bytes(*token));
+        }
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        let rest = self.begun.split_off(whole);
+        let text = std::mem::replace(&mut self.begun, rest);
+        if !text.is_empty() {
+            listener.text(&String::from_utf8_lossy(&text));
         }
     }
-}
-
-fn cancelled(tokens: usize) -> Generated {
-    Generated { ended: Ended::Cancelled, tokens }
 }
 
 /// The longest circle that is noticed, in tokens.

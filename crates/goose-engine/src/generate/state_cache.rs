@@ -18,7 +18,7 @@ use crate::{EngineError, Model, Sequence};
 
 /// The most states that are kept, and those among them of common beginnings, which differ with the tools.
 const MAX_KEPT: usize = 8;
-const MAX_BASES: usize = 3;
+const MAX_BASES: usize = 4;
 
 /// The most space that they may take.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
@@ -217,7 +217,7 @@ impl Found {
 }
 
 /// Returns how many tokens two conversations share at their beginning.
-pub fn common_prefix(one: &[u32], other: &[u32]) -> usize {
+pub(super) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 

@@ -51,7 +51,10 @@ fn a_few_beginnings_are_kept_and_what_was_abandoned_is_not() -> anyhow::Result<(
     saved.make_room();
     let states: Vec<String> =
         names(folder.path()).into_iter().filter(|name| !name.ends_with(TOKENS)).collect();
-    assert_eq!(states, ["m-1.state.7-0.tmp", "m-base-1.state", "m-base-2.state", "m-base-3.state"]);
+    assert_eq!(
+        states,
+        ["m-1.state.7-0.tmp", "m-base-1.state", "m-base-2.state", "m-base-3.state", "m-base-4.state"]
+    );
     Ok(())
 }
 

@@ -80,9 +80,10 @@ impl Model {
         Ok(ModelFacts::read(&file, &config))
     }
 
-    /// Returns how many tokens the model in a file was trained to hold. Nothing else of it is checked.
-    pub fn trained_context(path: &Path) -> Result<usize, EngineError> {
-        Ok(Config::read(&Gguf::inspect(path)?)?.context)
+    /// Returns the facts of a file of which nothing else is checked.
+    pub fn facts(path: &Path) -> Result<ModelFacts, EngineError> {
+        let file = Gguf::inspect(path)?;
+        Ok(ModelFacts::read(&file, &Config::read(&file)?))
     }
 
     /// Turns text into tokens and back.

@@ -69,6 +69,11 @@ impl Sequence {
         Ok(&self.logits)
     }
 
+    /// The logits after the last token that was read.
+    pub(crate) fn logits(&self) -> &[f32] {
+        &self.logits
+    }
+
     fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {
         if tokens.is_empty() {
             return Err(EngineError::NothingToRead);

@@ -105,6 +105,29 @@ impl Tokenizer {
         self.encode_at(text, Place::Inside)
     }
 
+    /// The tokens of a text in which control tokens are meant as such: one of a template, never of a user.
+    pub(crate) fn encode_with_special(&self, text: &str) -> Vec<u32> {
+        let marks: Vec<(&str, u32)> = self
+            .special
+            .iter()
+            .filter_map(|(mark, token)| Some((std::str::from_utf8(mark).ok()?, *token)))
+            .filter(|(mark, _)| !mark.is_empty() && text.contains(mark))
+            .collect();
+        let mut out = Vec::new();
+        let mut rest = text;
+        while let Some((at, mark, token)) = marks
+            .iter()
+            .filter_map(|(mark, token)| Some((rest.find(mark)?, *mark, *token)))
+            .min_by_key(|(at, mark, _)| (*at, std::cmp::Reverse(mark.len())))
+        {
+            out.extend(self.encode_continuation(&rest[..at]));
+            out.push(token);
+            rest = &rest[at + mark.len()..];
+        }
+        out.extend(self.encode_continuation(rest));
+        out
+    }
+
     fn encode_at(&self, text: &str, place: Place) -> Vec<u32> {
         let mut out = Vec::new();
         self.in_text.split(text, &mut |segment| match segment {

@@ -1,330 +1,292 @@
-//! One question and its answer, on a thread that may block.
+//! One request and its answer: the next call, or the final answer, is written within a [`Form`]; what a small model does better
+//! with less before it is written in a prompt of its own.
 
-use std::cell::RefCell;
+use std::{ops::ControlFlow, sync::Arc};
 
-use goose_engine::{
-    EngineError, GenerateError, Generated, LoadedModel, Sampling, Speaker, Turn, WriteOptions, common_prefix,
+use goose_engine::{Ended, Speaker, Turn};
+use goose_extension::Message;
+use goose_providers::{
+    Arguments, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall, Usage,
 };
-use goose_providers::{ProviderError, ProviderResult, ReplyEvent, Request, StopReason, ToolCall, Usage};
+use serde_json::{Value, json};
 use tokio::sync::mpsc::Sender;
 
 use super::{
-    blind::Blind,
-    claims::{Claims, Doubt},
-    engine::refused,
+    backend::{Backend, Prompt, Report, Written},
+    focus,
     form::Form,
-    history::turns,
-    known::EDIT,
-    named,
-    offer::Offer,
-    plain::{self, Plain},
-    progress::Progress,
-    prompt,
+    goals::{self, Goal, Goals},
+    history, prompt,
     reading::Reading,
-    removal, renamed,
-    rewrite::{self, Rewrite},
-    seen::Seen,
-    steps::{asked, last_asked},
-    voice::Voice,
+    situation::{Situation, asked},
+    tools::{Does, Offered, Tools},
 };
 
-/// How long an answer may get where nobody says otherwise, in tokens.
-const DEFAULT_ANSWER: usize = 2_048;
+/// The longest answer if the request sets no limit, in tokens.
+const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-/// How much room an answer needs at least, in tokens.
-const LEAST_ANSWER: usize = 256;
+/// The room for events of one answer that nobody has read yet.
+const MIN_EVENTS: usize = 1_000;
+const MAX_EVENTS: usize = 1_000_000;
 
 pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;
 
-/// What is asked, made small.
+/// A request, made small.
 pub(super) struct Question {
-    pub(super) id: String,
-    pub(super) offer: Offer,
-    turns: Vec<Turn>,
-    /// What the turns begin with before anybody says something.
+    id: String,
+    tools: Tools,
+    messages: Vec<Arc<Message>>,
+    options: RequestOptions,
+    goals: Goals,
+    /// The turns that every conversation with these tools begins with.
     opening: Vec<Turn>,
-    /// What a person asked last.
-    task: String,
-    /// Whether the model was told that something is only to be removed.
-    is_told: bool,
-    /// What was seen of the files.
-    seen: Seen,
-    /// What is not changed unseen.
-    blind: Blind,
-    /// What may be claimed.
-    pub(super) claims: Claims,
-    progress: Progress,
-    /// A file that was named and not looked at.
-    unlooked: Option<String>,
-    /// What can be answered in plain words.
-    plain: Option<Plain>,
-    /// What the answer must fit; none where it is free text.
-    pub(super) form: Option<Form>,
-    sampling: Sampling,
-    longest: usize,
-    conversation: Option<String>,
+    /// The conversation.
+    turns: Vec<Turn>,
 }
 
-/// The question as tokens.
-pub(super) struct Prompt {
-    tokens: Vec<u32>,
-    /// How many tokens at the beginning are the same in every conversation.
-    base: usize,
-    /// How long the answer may get.
-    room: usize,
+/// A prompt of its own in which the answer goes on.
+enum Focus {
+    Answer(Vec<Turn>),
+    File(String, Vec<Turn>),
 }
 
 impl Question {
-    pub(super) fn of(request: Request<'_>, id: String) -> Self {
-        let asked: Vec<String> = request.messages.iter().map(|message| asked(message)).collect();
-        let offer = Offer::of(request.tools, &asked);
-        let has_tools = !offer.tools.is_empty();
-        let (opening, surroundings) = match has_tools {
-            true => {
-                let opening = prompt::opening(&offer);
-                let surroundings = prompt::before_the_task(&opening, request.system);
-                (opening, surroundings)
-            }
-            false => {
-                (vec![Turn { speaker: Speaker::System, text: request.system.to_owned() }], String::new())
-            }
+    pub(super) fn new(request: Request<'_>, id: String, goals: Goals) -> Self {
+        let requests: Vec<String> = request.messages.iter().map(|message| asked(message)).collect();
+        let tools = Tools::new(request.tools, &requests);
+        let (opening, before) = match tools.offered.is_empty() {
+            true => (vec![Turn { speaker: Speaker::System, text: request.system.to_owned() }], String::new()),
+            false => prompt::opening(&tools, request.system),
         };
-        let turns = turns(&offer, opening.clone(), &surroundings, request.messages);
-        let seen = Seen::of(request.messages);
-        let progress = Progress::of(request.messages, &seen);
-        let unlooked = named::unlooked(request.messages, &seen).filter(|_| offer.can_read());
-        // After one file was changed, the next that was named is looked at.
-        let next = unlooked.as_deref().filter(|_| progress.has_changed && progress.unfinished.is_none());
-        let next = next.and_then(|file| Form::read(&offer, file));
-        let form = has_tools.then(|| next.unwrap_or_else(|| Form::of(&offer, &progress, &seen)));
-        let plain = Plain::of(request.messages);
-        let mut claims = Claims::of(request.messages, &seen, request.system, plain.as_ref());
-        let in_doubt = Doubt::Unfounded(String::new());
-        claims.can_go_on &= Form::instead(&offer, &progress, &seen, in_doubt).is_some();
-        let options = request.options;
-        let sampling = Sampling { temperature: options.temperature.unwrap_or(0.0), ..Sampling::default() };
-        let longest =
-            options.max_tokens.map_or(DEFAULT_ANSWER, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        Self {
-            id,
-            offer,
-            turns,
-            opening,
-            task: last_asked(request.messages),
-            is_told: removal::is_told(request.messages),
-            blind: Blind::of(request.messages),
-            unlooked,
-            claims,
-            plain,
-            seen,
-            progress,
-            form,
-            sampling,
-            longest,
-            conversation: options.conversation.clone().filter(|_| !options.is_ephemeral),
+        let turns = history::turns(&tools, &before, request.messages);
+        let (messages, options) = (request.messages.to_vec(), request.options.clone());
+        Self { id, tools, messages, options, goals, opening, turns }
+    }
+
+    fn max_tokens(&self) -> usize {
+        max_tokens(&self.options)
+    }
+
+    /// Answers with events.
+    pub(super) async fn answer(&self, backend: &mut dyn Backend, events: &Events) -> ProviderResult<()> {
+        // Whoever asked may be gone: then the task that runs this is ended.
+        let send = |event: ReplyEvent| drop(events.try_send(Ok(event)));
+        let mut usage = Usage::default();
+        let reporting = events.clone();
+        let report: Report = Arc::new(move |status| drop(reporting.try_send(Ok(ReplyEvent::Status(status)))));
+        backend.prepare(self.prompt(&self.opening, &self.turns, None, self.max_tokens()), &report).await?;
+        let stop = if self.tools.offered.is_empty() {
+            let prompt = self.prompt(&self.opening, &self.turns, None, self.max_tokens());
+            let written = self.write_text(backend, prompt, &send).await?;
+            add(&mut usage, &written);
+            stop_reason(&written)
+        } else {
+            self.next_step(backend, &send, &mut usage).await?
+        };
+        send(ReplyEvent::Usage(usage));
+        if let (StopReason::EndTurn, Some(conversation)) =
+            (&stop, self.options.conversation.as_deref().filter(|_| !self.options.is_ephemeral))
+        {
+            backend.remember(conversation);
         }
+        send(ReplyEvent::Finished(stop));
+        Ok(())
     }
 
-    /// Why an answer comes too early.
-    pub(super) fn too_early(&self) -> Option<Doubt> {
-        let hasty = || self.plain.as_ref().map(|_| Doubt::Hasty);
-        self.unlooked.clone().map(Doubt::Elsewhere).or_else(hasty)
-    }
-
-    /// Why a call is not made as it is begun.
-    pub(super) fn second_thought(&self, reading: &Reading<'_>) -> Option<Doubt> {
-        if let Some(file) = self.unlooked.as_ref().filter(|_| reading.is_making()) {
-            return Some(Doubt::Elsewhere(file.clone()));
+    async fn next_step(
+        &self,
+        backend: &mut dyn Backend,
+        send: &(dyn Fn(ReplyEvent) + Sync),
+        usage: &mut Usage,
+    ) -> ProviderResult<StopReason> {
+        let situation = Situation::new(&self.messages, &self.tools);
+        if let Some((path, tool)) = situation.unread().zip(self.tools.that(Does::Read)) {
+            self.send_call(tool, json!({ "path": path }), send);
+            return Ok(StopReason::ToolUse);
         }
-        let can_edit = self.offer.tools.iter().any(|tool| tool.name == EDIT);
-        let path = reading.changed_file().filter(|path| can_edit && self.rewrite(path).is_some())?;
-        Some(Doubt::Quoting(path))
-    }
-
-    /// The file that is changed by writing it anew, where it is one for that.
-    pub(super) fn rewrite(&self, path: &str) -> Option<Rewrite> {
-        Rewrite::of(path, &self.seen, &self.task)
-    }
-
-    /// The call without what it says twice.
-    pub(super) fn unrepeated(&self, call: ToolCall) -> ToolCall {
-        self.seen.unrepeated(call)
-    }
-
-    /// The call, where it does no harm to what the model has not seen.
-    pub(super) fn guarded(&self, call: ToolCall) -> ToolCall {
-        let meant = renamed::as_meant(self.seen.as_meant(call), &self.seen, &self.task);
-        let call = self.blind.refused(meant, &self.seen);
-        if self.is_told { call } else { removal::guarded(call, &self.task) }
-    }
-
-    /// The question as tokens, where it fits.
-    pub(super) fn fit(&mut self, loaded: &LoadedModel) -> ProviderResult<Prompt> {
-        let fits = |plain: &Plain| loaded.fits(&plain.turns(), plain::MAX_TOKENS);
-        self.plain = self.plain.take().filter(fits);
-        let tokens = loaded.tokens(&self.turns);
-        let room = loaded.capacity().saturating_sub(tokens.len());
-        if room >= LEAST_ANSWER.min(self.longest) {
-            let base = self.base(loaded, &tokens);
-            return Ok(Prompt { tokens, base, room: room.min(self.longest) });
-        }
-        Err(self.too_long(loaded, tokens.len()))
-    }
-
-    /// How many tokens at the beginning are the same in every conversation.
-    fn base(&self, loaded: &LoadedModel, tokens: &[u32]) -> usize {
-        if self.form.is_some() { common_prefix(&loaded.tokens(&self.opening), tokens) } else { 0 }
-    }
-
-    /// Making the conversation shorter helps, unless the last message alone is too long.
-    fn too_long(&self, loaded: &LoadedModel, tokens: usize) -> ProviderError {
-        let least = least(&self.opening, &self.turns);
-        let capacity = loaded.capacity();
-        let alone = loaded.tokens(&least).len();
-        if alone + LEAST_ANSWER > capacity {
-            return refused(&format!(
-                "this small local model keeps {capacity} tokens in mind, and the last message with the instructions alone \
-                 has {alone}. Ask about a part of it, name the file instead of pasting it, or use a larger model."
-            ));
-        }
-        ProviderError::ContextLength {
-            message: format!("it has {tokens} tokens, and this small local model keeps {capacity} in mind"),
-        }
-    }
-}
-
-/// The instructions and what was said last.
-fn least(opening: &[Turn], turns: &[Turn]) -> Vec<Turn> {
-    let last = turns.iter().rev().find(|turn| turn.speaker == Speaker::User);
-    opening.iter().chain(last).cloned().collect()
-}
-
-/// Answers. Ends early, within a token, when nobody reads the events any more.
-pub(super) fn answer(loaded: &mut LoadedModel, question: &Question, prompt: &Prompt, events: &Events) {
-    if let Err(error) = answered(loaded, question, prompt, events) {
-        // Whoever asked may be gone.
-        let _ = events.blocking_send(Err(failed(error)));
-    }
-}
-
-fn answered(
-    loaded: &mut LoadedModel,
-    question: &Question,
-    prompt: &Prompt,
-    events: &Events,
-) -> Result<(), GenerateError> {
-    let known = loaded.recall(&prompt.tokens);
-    let is_cancelled = || events.is_closed();
-    let read = loaded.read_base(&prompt.tokens[..prompt.base], known, &is_cancelled)?;
-    let mut voice = Voice::new(question, events);
-    let mut written = write(loaded, question.form.as_ref(), &mut voice, Part { question, prompt, read })?;
-    let mut doubt = voice.doubt();
-    if let (Some(Doubt::Hasty), Some(plain)) = (&doubt, &question.plain) {
-        voice = Voice::plain(question, events);
-        let plainly = say_plainly(loaded, question, plain, &mut voice)?;
-        written = Generated { tokens: written.tokens + plainly.tokens, ..plainly };
-        doubt = voice.doubt();
-    }
-    if let Some(Doubt::Quoting(path)) = &doubt {
-        let (tokens, call) = write_anew(loaded, question, path, &is_cancelled)?;
-        written.tokens += tokens;
-        if voice.takes(call) {
-            doubt = None;
-        }
-    }
-    if let Some(doubt) = doubt {
-        match Form::instead(&question.offer, &question.progress, &question.seen, doubt.clone()) {
-            Some(form) => {
-                voice = Voice::believing(question, events);
-                let read = loaded.recall(&prompt.tokens);
-                let again = write(loaded, Some(&form), &mut voice, Part { question, prompt, read })?;
-                written = Generated { tokens: written.tokens + again.tokens, ..again };
+        let goal = self.goal(backend, &situation, usage).await?;
+        self.goals.set(&self.id, goal);
+        let mut form = Form::new(&self.tools, &situation, goal);
+        let mut may_focus = true;
+        loop {
+            let mut reading = Reading::new(&self.tools);
+            let mut focus = None;
+            let prompt = self.prompt(&self.opening, &self.turns, Some(&form), self.max_tokens());
+            let written = backend
+                .write(prompt, &mut |text| {
+                    reading.push(text);
+                    focus = self.focus(&reading, &situation).filter(|_| may_focus);
+                    if focus.is_some() {
+                        return ControlFlow::Break(());
+                    }
+                    if let Some(text) = reading.new_text() {
+                        send(ReplyEvent::Text(text));
+                    }
+                    ControlFlow::Continue(())
+                })
+                .await?;
+            add(usage, &written);
+            match focus {
+                None if reading.is_answer() => return Ok(stop_reason(&written)),
+                None if reading.plain_text().is_some() => {
+                    send(ReplyEvent::Text(reading.plain_text().unwrap_or_default().to_owned()));
+                    return Ok(stop_reason(&written));
+                }
+                None => {
+                    let call = reading.call(&self.id, why_cut(&written, self.max_tokens()).as_deref());
+                    send(ReplyEvent::CallStarted { id: call.id.clone(), name: call.name.clone() });
+                    send(ReplyEvent::Call(call));
+                    return Ok(StopReason::ToolUse);
+                }
+                Some(Focus::Answer(turns)) => {
+                    let most = focus::MAX_ANSWER_TOKENS.min(self.max_tokens());
+                    let written =
+                        self.write_text(backend, self.prompt(&[], &turns, None, most), send).await?;
+                    usage.output += written.usage.output;
+                    return Ok(stop_reason(&written));
+                }
+                Some(Focus::File(path, turns)) => {
+                    send(ReplyEvent::Status(format!("writing {path}")));
+                    let (answer, written) =
+                        write_all(backend, self.prompt(&[], &turns, None, self.max_tokens())).await?;
+                    usage.output += written.usage.output;
+                    let call = focus::call(&path, situation.page(&path), &answer);
+                    if let Some((tool, arguments)) =
+                        call.and_then(|(does, it)| Some((self.tools.that(does)?, it)))
+                    {
+                        self.send_call(tool, arguments, send);
+                        return Ok(StopReason::ToolUse);
+                    }
+                    // It changed nothing, or too much: the change quotes the file instead.
+                    form = Form::edit_of(&self.tools, &situation, &path).unwrap_or(form);
+                }
             }
-            None => voice.admit(&doubt),
+            may_focus = false;
         }
     }
-    let stop = voice.end(written.ended, prompt.room);
-    let _ = events.blocking_send(Ok(ReplyEvent::Usage(usage(prompt, known, written))));
-    let is_wanted = events.blocking_send(Ok(ReplyEvent::Finished(stop.clone()))).is_ok();
-    if let (StopReason::EndTurn, true, Some(conversation)) = (&stop, is_wanted, &question.conversation) {
-        loaded.remember(conversation);
-    }
-    Ok(())
-}
 
-/// Answers from what was found alone.
-fn say_plainly(
-    loaded: &LoadedModel,
-    question: &Question,
-    plain: &Plain,
-    voice: &mut Voice<'_>,
-) -> Result<Generated, GenerateError> {
-    let room = plain::MAX_TOKENS.min(question.longest);
-    let options = WriteOptions { sampling: question.sampling, max_tokens: room };
-    let voice = RefCell::new(voice);
-    let is_over = || voice.borrow().is_over();
-    loaded.write_apart(&plain.turns(), options, &is_over, &mut |bytes| voice.borrow_mut().push(bytes))
-}
-
-/// Writes a file anew, and gives the tokens that it took and the call that makes the change.
-fn write_anew(
-    loaded: &LoadedModel,
-    question: &Question,
-    path: &str,
-    is_cancelled: &dyn Fn() -> bool,
-) -> Result<(usize, Option<ToolCall>), GenerateError> {
-    let Some(rewrite) = question.rewrite(path) else { return Ok((0, None)) };
-    let turns = rewrite.turns();
-    let room = Rewrite::room(loaded.tokens(&turns).len());
-    if !loaded.fits(&turns, room) {
-        return Ok((0, None));
-    }
-    let options = WriteOptions { sampling: question.sampling, max_tokens: room };
-    let mut answer = Vec::new();
-    let written =
-        loaded.write_apart(&turns, options, is_cancelled, &mut |bytes| answer.extend_from_slice(bytes))?;
-    let change = rewrite.change(&String::from_utf8_lossy(&answer));
-    Ok((written.tokens, change.map(|change| rewrite::call(&question.id, EDIT, path, change))))
-}
-
-/// What an answer is written to.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    question: &'a Question,
-    prompt: &'a Prompt,
-    /// How many tokens of the prompt were read.
-    read: usize,
-}
-
-/// Writes until the end, or until the answer is not believed.
-fn write(
-    loaded: &mut LoadedModel,
-    form: Option<&Form>,
-    voice: &mut Voice<'_>,
-    part: Part<'_>,
-) -> Result<Generated, GenerateError> {
-    let Part { question, prompt, read } = part;
-    let options = WriteOptions { sampling: question.sampling, max_tokens: prompt.room };
-    let voice = RefCell::new(voice);
-    let is_over = || voice.borrow().is_over();
-    let mut hand_out = |bytes: &[u8]| voice.borrow_mut().push(bytes);
-    loaded.write(&prompt.tokens[read..], form.map(Form::grammar), options, &is_over, &mut hand_out)
-}
-
-fn usage(prompt: &Prompt, known: usize, generated: Generated) -> Usage {
-    Usage {
-        input: prompt.tokens.len() as u64,
-        output: generated.tokens as u64,
-        cached_input: known as u64,
-        cache_write: 0,
-    }
-}
-
-fn failed(error: GenerateError) -> ProviderError {
-    match error {
-        GenerateError::Engine(error @ EngineError::ContextFull { .. }) => {
-            ProviderError::ContextLength { message: error.to_string() }
+    /// What the request asks for, as the model said before.
+    async fn goal(
+        &self,
+        backend: &mut dyn Backend,
+        situation: &Situation<'_>,
+        usage: &mut Usage,
+    ) -> ProviderResult<Goal> {
+        if let Some(goal) = situation.steps.iter().find_map(|step| self.goals.get(step.id)) {
+            return Ok(goal);
         }
-        other => refused(&other),
+        let (opening, turns) = (goals::opening(), [goals::question(&situation.task)]);
+        let prompt = Prompt {
+            is_apart: true,
+            favoured: Some(goals::FAVOUR),
+            ..self.prompt(&opening, &turns, None, goals::MAX_TOKENS)
+        };
+        let (reply, written) = write_all(backend, prompt).await?;
+        usage.output += written.usage.output;
+        Ok(Goal::from_reply(&reply))
+    }
+
+    /// The prompt of its own in which this goes on, as soon as that is clear.
+    fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>) -> Option<Focus> {
+        if reading.is_answer() {
+            let has_found = !situation.steps.is_empty() && !situation.has_changed(&self.tools);
+            return (has_found && !situation.has_just_run(&self.tools))
+                .then(|| Focus::Answer(focus::answering(situation, &self.tools)));
+        }
+        let changes = reading.tool().is_some_and(|tool| matches!(tool.does, Does::Edit | Does::Write));
+        let path = reading.path().filter(|_| changes)?;
+        let turns = match situation.page(&path) {
+            Some(page) => focus::rewriting(page, &situation.task)?,
+            None => focus::creating(&path, situation, &self.tools),
+        };
+        Some(Focus::File(path, turns))
+    }
+
+    fn prompt<'a>(
+        &self,
+        opening: &'a [Turn],
+        turns: &'a [Turn],
+        form: Option<&'a Form>,
+        max_tokens: usize,
+    ) -> Prompt<'a> {
+        Prompt {
+            opening,
+            turns,
+            is_apart: opening.is_empty(),
+            form,
+            favoured: None,
+            max_tokens,
+            temperature: self.options.temperature.unwrap_or(0.0),
+        }
+    }
+
+    async fn write_text(
+        &self,
+        backend: &mut dyn Backend,
+        prompt: Prompt<'_>,
+        send: &(dyn Fn(ReplyEvent) + Sync),
+    ) -> ProviderResult<Written> {
+        let mut hand_out = |text: &str| {
+            send(ReplyEvent::Text(text.to_owned()));
+            ControlFlow::Continue(())
+        };
+        backend.write(prompt, &mut hand_out).await
+    }
+
+    fn send_call(&self, tool: &Offered, arguments: Value, send: &(dyn Fn(ReplyEvent) + Sync)) {
+        let (id, name) = (self.id.clone(), tool.name.clone());
+        send(ReplyEvent::CallStarted { id: id.clone(), name: name.clone() });
+        let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
+        send(ReplyEvent::Call(ToolCall { id, name, arguments, opaque: None }));
+    }
+}
+
+/// Writes a text that is used as a whole.
+async fn write_all(backend: &mut dyn Backend, prompt: Prompt<'_>) -> ProviderResult<(String, Written)> {
+    let mut all = String::new();
+    let mut keep = |text: &str| {
+        all.push_str(text);
+        ControlFlow::Continue(())
+    };
+    let written = backend.write(prompt, &mut keep).await?;
+    Ok((all, written))
+}
+
+/// The longest answer, in tokens.
+pub(super) fn max_tokens(options: &RequestOptions) -> usize {
+    options.max_tokens.map_or(DEFAULT_ANSWER_TOKENS, |most| usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// The most events of an answer: one for each token of a call and of what is written apart, and some about its progress.
+pub(super) fn max_events(options: &RequestOptions) -> usize {
+    max_tokens(options).saturating_mul(2).clamp(MIN_EVENTS, MAX_EVENTS)
+}
+
+/// Counts what was written in the conversation. Of a prompt apart from it only the output counts: its input fills no context.
+fn add(usage: &mut Usage, written: &Written) {
+    usage.input = written.usage.input;
+    usage.cached_input = written.usage.cached_input;
+    usage.output += written.usage.output;
+}
+
+/// Why a call is not whole.
+fn why_cut(written: &Written, most: usize) -> Option<String> {
+    match written.ended {
+        Ended::Complete | Ended::Cancelled => None,
+        Ended::TooLong => Some(format!(
+            "The call was cut off after {most} tokens, so nothing was done. Do it in smaller pieces"
+        )),
+        Ended::GoesRound => Some(
+            "The call repeated itself without end, so it was cut off and nothing was done. Do it in another way"
+                .to_owned(),
+        ),
+    }
+}
+
+pub(super) fn stop_reason(written: &Written) -> StopReason {
+    match written.ended {
+        Ended::Complete | Ended::Cancelled => StopReason::EndTurn,
+        Ended::TooLong => StopReason::MaxTokens,
+        Ended::GoesRound => StopReason::Other("the text repeated itself without end".to_owned()),
     }
 }

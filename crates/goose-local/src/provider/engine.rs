@@ -1,23 +1,41 @@
-//! [`Engine`]: the one model of a process and the conversation that it has in mind. Loaded when it is first needed; one
-//! question at a time.
+//! [`Engine`]: the one model of a process, loaded when it is first needed. One request at a time.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
-use goose_engine::{LoadOptions, LoadedModel};
-use goose_providers::{ProviderError, ProviderResult};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use async_trait::async_trait;
+use goose_engine::{
+    EngineError, GenerateError, Listener, LoadOptions, LoadedModel, Sampling, Speaker, Text, Turn,
+};
+use goose_providers::{ProviderError, ProviderResult, Usage};
+use tokio::sync::{
+    Mutex, OwnedMutexGuard,
+    mpsc::{self, Sender},
+};
 
-/// The model, whether it is loaded yet or not.
+use super::{
+    backend::{Backend, Prompt, Read, Report, Written},
+    form::Form,
+};
+
+/// The room that an answer needs at least, in tokens.
+const LEAST_ANSWER: usize = 256;
+
+/// The most pieces of text that wait to be read.
+const MAX_UNREAD: usize = 64;
+
+/// The model, loaded or not.
 #[derive(Clone)]
 pub(super) struct Engine {
     options: Arc<LoadOptions>,
     loaded: Arc<Mutex<Option<LoadedModel>>>,
 }
 
-/// The engine for the time of one question.
+/// The engine for the time of one request.
 pub(super) struct EngineGuard {
     options: Arc<LoadOptions>,
-    guard: OwnedMutexGuard<Option<LoadedModel>>,
+    report: Option<Report>,
+    /// Away while it works.
+    guard: Option<OwnedMutexGuard<Option<LoadedModel>>>,
 }
 
 impl Engine {
@@ -25,19 +43,19 @@ impl Engine {
         Self { options: Arc::new(options), loaded: Arc::default() }
     }
 
-    /// Waits until no other question is being answered.
+    /// Waits until no other request is being answered.
     pub(super) async fn enter(&self) -> EngineGuard {
         let guard = Arc::clone(&self.loaded).lock_owned().await;
-        EngineGuard { options: Arc::clone(&self.options), guard }
+        EngineGuard { options: Arc::clone(&self.options), report: None, guard: Some(guard) }
     }
 
     /// Loads the model on a thread of its own, unless that has begun already.
     pub(super) fn warm(&self) {
-        let Ok(guard) = Arc::clone(&self.loaded).try_lock_owned() else { return };
-        let mut guard = EngineGuard { options: Arc::clone(&self.options), guard };
+        let Ok(mut guard) = Arc::clone(&self.loaded).try_lock_owned() else { return };
+        let options = Arc::clone(&self.options);
         let loading = move || {
             // What goes wrong is said when the model is asked.
-            if let Ok(loaded) = guard.loaded() {
+            if let Ok(loaded) = load(&mut guard, &options) {
                 let _ = loaded.prepare_grammars();
             }
         };
@@ -46,16 +64,153 @@ impl Engine {
 }
 
 impl EngineGuard {
-    /// The model, loaded now if it was not before. Blocks.
-    pub(super) fn loaded(&mut self) -> ProviderResult<&mut LoadedModel> {
-        if self.guard.is_none() {
-            *self.guard = Some(LoadedModel::open(&self.options).map_err(|error| refused(&error))?);
+    /// From now on tells the user what the model is doing.
+    pub(super) fn report_to(&mut self, report: Report) {
+        if self.guard.as_ref().is_some_and(|loaded| loaded.is_none()) {
+            report("loading the model".to_owned());
         }
-        self.guard.as_mut().ok_or_else(|| refused(&"the model is not there"))
+        self.report = Some(report);
+    }
+
+    /// Works with the model on a thread that may block.
+    async fn blocking<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut LoadedModel) -> ProviderResult<T> + Send + 'static,
+    ) -> ProviderResult<T> {
+        let Some(mut guard) = self.guard.take() else { return Err(refused(&"the model is busy")) };
+        let options = Arc::clone(&self.options);
+        let done = tokio::task::spawn_blocking(move || {
+            let result = load(&mut guard, &options).and_then(work);
+            (guard, result)
+        });
+        let (guard, result) = done.await.map_err(|error| refused(&error))?;
+        self.guard = Some(guard);
+        result
     }
 }
 
+#[async_trait]
+impl Backend for EngineGuard {
+    async fn prepare(&mut self, prompt: Prompt<'_>, report: &Report) -> ProviderResult<()> {
+        self.report_to(Arc::clone(report));
+        let turns = [prompt.opening, prompt.turns].concat();
+        let (opening, max_tokens) = (prompt.opening.len(), prompt.max_tokens);
+        self.blocking(move |loaded| fit(loaded, opening, &turns, max_tokens)).await
+    }
+
+    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written> {
+        let text = Text::Turns([prompt.opening, prompt.turns].concat(), prompt.opening.len());
+        let prompt = goose_engine::Prompt {
+            is_apart: prompt.is_apart,
+            text,
+            grammar: prompt.form.map(Form::grammar),
+            favoured: prompt.favoured,
+            sampling: sampling(prompt.temperature),
+            max_tokens: prompt.max_tokens,
+        };
+        self.generate(prompt, read).await
+    }
+
+    fn remember(&mut self, conversation: &str) {
+        if let Some(loaded) = self.guard.as_deref().and_then(Option::as_ref) {
+            loaded.remember(conversation);
+        }
+    }
+}
+
+impl EngineGuard {
+    /// Writes what follows a prompt.
+    pub(super) async fn generate(
+        &mut self,
+        prompt: goose_engine::Prompt,
+        read: &mut Read<'_>,
+    ) -> ProviderResult<Written> {
+        let (text, mut coming) = mpsc::channel(MAX_UNREAD);
+        let mut listener = Reader { text, report: self.report.clone() };
+        let writing = self.blocking(move |loaded| loaded.answer(prompt, &mut listener).map_err(failed));
+        let reading = async move {
+            while let Some(text) = coming.recv().await {
+                if read(&text) == ControlFlow::Break(()) {
+                    // The writer sees that nobody reads on.
+                    break;
+                }
+            }
+        };
+        let generated = tokio::join!(writing, reading).0?;
+        let [input, cached_input, output] =
+            [generated.input, generated.known, generated.output].map(|tokens| tokens as u64);
+        Ok(Written { ended: generated.ended, usage: Usage { input, output, cached_input, cache_write: 0 } })
+    }
+}
+
+pub(super) fn sampling(temperature: f32) -> Sampling {
+    Sampling { temperature, ..Sampling::default() }
+}
+
+/// The other end of an answer.
+struct Reader {
+    text: Sender<String>,
+    report: Option<Report>,
+}
+
+impl Listener for Reader {
+    fn is_cancelled(&self) -> bool {
+        self.text.is_closed()
+    }
+
+    fn progress(&self, read: usize, all: usize) {
+        if let Some(report) = &self.report {
+            report(format!("reading ({} %)", read * 100 / all.max(1)));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        // Whoever reads may have enough.
+        let _ = self.text.blocking_send(text.to_owned());
+    }
+}
+
+/// The model, loaded now if it was not before. Blocks.
+fn load<'a>(
+    loaded: &'a mut Option<LoadedModel>,
+    options: &LoadOptions,
+) -> ProviderResult<&'a mut LoadedModel> {
+    if loaded.is_none() {
+        *loaded = Some(LoadedModel::open(options).map_err(|error| refused(&error))?);
+    }
+    loaded.as_mut().ok_or_else(|| refused(&"the model is not there"))
+}
+
+/// Checks the length. A shorter conversation helps, unless the last message alone is too long.
+fn fit(loaded: &LoadedModel, opening: usize, turns: &[Turn], max_tokens: usize) -> ProviderResult<()> {
+    let (tokens, capacity) = (loaded.tokens(turns).len(), loaded.capacity());
+    if tokens + LEAST_ANSWER.min(max_tokens) <= capacity {
+        return Ok(());
+    }
+    let last = turns[opening..].iter().rev().find(|turn| turn.speaker == Speaker::User);
+    let least: Vec<Turn> = turns[..opening].iter().chain(last).cloned().collect();
+    let alone = loaded.tokens(&least).len();
+    if alone + LEAST_ANSWER > capacity {
+        return Err(refused(&format!(
+            "this small local model keeps {capacity} tokens in mind, and the last message with the instructions alone has \
+             {alone}. Ask about a part of it, name the file instead of pasting it, or use a larger model."
+        )));
+    }
+    Err(ProviderError::ContextLength {
+        message: format!("it has {tokens} tokens, and this small local model keeps {capacity} in mind"),
+    })
+}
+
 /// A model that cannot be used, however often it is asked.
-pub(super) fn refused(error: &dyn std::fmt::Display) -> ProviderError {
+fn refused(error: &dyn std::fmt::Display) -> ProviderError {
     ProviderError::Refused { status: None, message: error.to_string() }
+}
+
+fn failed(error: GenerateError) -> ProviderError {
+    match error {
+        GenerateError::Engine(error @ EngineError::ContextFull { .. }) => {
+            ProviderError::ContextLength { message: error.to_string() }
+        }
+        other => refused(&other),
+    }
 }

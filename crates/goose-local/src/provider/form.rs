@@ -1,231 +1,206 @@
-//! [`Form`]: what an answer must fit: one of the calls, or the final answer. Keys come in order, nothing is between them,
-//! and nothing else may be there.
-
-use std::fmt::Write as _;
+//! [`Form`]: what the model may write next: one of the calls, or the final answer. As a grammar for the engine, or as a JSON Schema
+//! for a server.
 
 use goose_extension::JsonObject;
 use serde_json::{Value, json};
 
 use super::{
-    claims::Doubt,
-    known::{EDIT, MAX_TEXT_CHARS, READ, SEARCH, Use},
-    offer::{FINAL_ANSWER, FINAL_OUTPUT, Offer, Offered, TEXT},
-    progress::{Progress, Stage},
-    quoting::Quoting,
-    renamed::Unfinished,
-    seen::Seen,
+    goals::Goal,
+    situation::Situation,
+    tools::{Does, FINAL_ANSWER, Offered, TEXT, Tools},
 };
+
+/// The longest text of one argument, in characters.
+pub(super) const MAX_TEXT_CHARS: usize = 6_000;
+
+/// The most lines of a file that a schema lists.
+const MAX_LISTED_LINES: usize = 300;
 
 /// The argument with which a file is read on.
 const OFFSET: &str = "offset";
 
-/// After how many calls an answer is handed out that has no foundation, with a remark.
-const MAX_DOUBTED: usize = 4;
-
-/// What a sentence can end with.
-const LAST: &str = r"[^\s\[({=:,]";
-
-/// The calls that may be made, and the final answer where it may come.
+/// The calls that may be made, and the final answer.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Form {
-    /// The schemas of documents.
-    documents: Vec<Value>,
-    /// The changes that quote what was seen.
-    edits: Vec<Quoting>,
+    /// The schemas of the calls.
+    calls: Vec<Value>,
+    edits: Vec<Edit>,
+}
+
+/// A change of a file whose old text is a part of what was read: small models quote inexactly, and what is not there cannot be
+/// replaced.
+#[derive(Debug, PartialEq)]
+struct Edit {
+    tool: String,
+    path: String,
+    text: String,
 }
 
 impl Form {
-    /// What may come next, as far as the model is.
-    pub(super) fn of(offer: &Offer, progress: &Progress, seen: &Seen) -> Self {
-        if let Some(form) = progress.unsearched.as_ref().and_then(|name| Self::search(offer, name)) {
-            return form;
-        }
-        let mut form = Self::calls(offer, progress, seen, |tool| may_be_called(offer, tool, progress.stage));
-        let must_go_on = matches!(progress.stage, Stage::Missed | Stage::Undone);
-        if offer.takes_text && (!must_go_on || form.is_empty()) {
-            form.documents.push(final_answer("."));
-        }
-        form
-    }
-
-    /// What may come in place of an answer that was not believed; none where there is nothing.
-    pub(super) fn instead(offer: &Offer, progress: &Progress, seen: &Seen, doubt: Doubt) -> Option<Self> {
-        match doubt {
-            Doubt::Undone => {
-                let acts = |tool: &Offered| tool.used_to != Use::Look || tool.name == READ;
-                let may_act = |tool: &Offered| acts(tool) && may_be_called(offer, tool, progress.stage);
-                Some(Self::calls(offer, progress, seen, may_act)).filter(|form| !form.is_empty())
-            }
-            Doubt::Elsewhere(file) => Self::read(offer, &file),
-            Doubt::Unfounded(_) => {
-                let may_look = |tool: &Offered| {
-                    matches!(tool.used_to, Use::Look | Use::Run) && may_be_called(offer, tool, progress.stage)
-                };
-                let form = Self::calls(offer, progress, seen, may_look);
-                Some(form).filter(|form| !form.is_empty() && progress.calls < MAX_DOUBTED)
-            }
-            Doubt::Quoting(path) => {
-                let tool = offer.tools.iter().find(|tool| tool.name == EDIT)?;
-                let mut edits = Quoting::of(&tool.short, seen);
-                edits.retain(|edit| edit.path() == path);
-                Some(Self { documents: Vec::new(), edits }).filter(|form| !form.is_empty())
-            }
-            Doubt::Hasty => None,
-            // Whoever does not speak of themselves says what they saw.
-            Doubt::Empty => Some(Self { documents: vec![final_answer("[^I]")], edits: Vec::new() }),
-        }
-    }
-
-    /// Only a look into a file.
-    pub(super) fn read(offer: &Offer, file: &str) -> Option<Self> {
-        Self::only(offer, READ, "path", file)
-    }
-
-    /// Only a search for a word.
-    fn search(offer: &Offer, word: &str) -> Option<Self> {
-        Self::only(offer, SEARCH, "pattern", word)
-    }
-
-    fn only(offer: &Offer, tool: &str, argument: &str, value: &str) -> Option<Self> {
-        let tool = offer.tools.iter().find(|offered| offered.name == tool)?;
-        let mut only = call(tool, &[OFFSET]);
-        only["properties"][argument] = json!({ "const": value });
-        Some(Self { documents: vec![only], edits: Vec::new() })
-    }
-
-    fn calls(offer: &Offer, progress: &Progress, seen: &Seen, is_allowed: impl Fn(&Offered) -> bool) -> Self {
-        if let Some(unfinished) = &progress.unfinished
-            && let Some(tool) = offer.tools.iter().find(|tool| tool.name == EDIT)
-        {
-            return Self { documents: vec![finishing(tool, unfinished)], edits: Vec::new() };
-        }
+    /// What may come next for a goal. A model that repeats itself can only answer.
+    pub(super) fn new(tools: &Tools, situation: &Situation<'_>, goal: Goal) -> Self {
         let mut form = Self::default();
-        let is_left =
-            |tool: &&Offered| is_allowed(tool) && progress.exhausted.as_deref() != Some(tool.name.as_str());
-        for tool in offer.tools.iter().filter(is_left) {
-            match tool.name.as_str() {
-                EDIT if progress.lacks_file => {}
-                // What was not looked at is edited from memory, which is wrong.
-                EDIT if offer.can_read() => form.edits = Quoting::of(&tool.short, seen),
-                READ if !progress.may_page => form.documents.push(call(tool, &[OFFSET])),
-                _ => form.documents.push(call(tool, &[])),
+        let (is_stuck, exhausted) = (situation.is_stuck(), situation.exhausted());
+        let is_allowed = |tool: &&Offered| goal.allows(tool.does) && exhausted != Some(tool.name.as_str());
+        let has_partial_page = situation.pages.iter().any(|page| !page.is_whole);
+        for tool in tools.offered.iter().filter(is_allowed).filter(|tool| !is_stuck || tool.is_final()) {
+            match tool.does {
+                Does::Edit if tools.that(Does::Read).is_some() => form.edits = Edit::all(tool, situation),
+                _ => form.calls.push(call(tool, has_partial_page)),
             }
+        }
+        if tools.takes_text && (is_stuck || situation.may_answer(goal, tools)) {
+            form.calls.push(final_answer());
         }
         form
     }
 
-    fn is_empty(&self) -> bool {
-        self.documents.is_empty() && self.edits.is_empty()
+    /// Only changes of this file.
+    pub(super) fn edit_of(tools: &Tools, situation: &Situation<'_>, path: &str) -> Option<Self> {
+        let mut edits = Edit::all(tools.that(Does::Edit)?, situation);
+        edits.retain(|edit| edit.path == path);
+        (!edits.is_empty()).then(|| Self { edits, ..Self::default() })
     }
 
-    /// As a grammar.
+    /// As a grammar in the notation of Lark. Keys come in order, with nothing between them.
     pub(super) fn grammar(&self) -> String {
-        let documents = (0..self.documents.len()).map(|index| format!("document_{index}"));
+        let calls = (0..self.calls.len()).map(|index| format!("call_{index}"));
         let edits = (0..self.edits.len()).map(|index| format!("edit_{index}"));
-        let all: Vec<String> = documents.chain(edits).collect();
-        // Writing to a string cannot fail.
-        let mut grammar = format!("start: {}\n", all.join(" | "));
-        for (index, schema) in self.documents.iter().enumerate() {
-            let _ = writeln!(grammar, "document_{index}: %json {}", guided(schema.clone()));
+        let mut lines = vec![format!("start: {}", calls.chain(edits).collect::<Vec<_>>().join(" | "))];
+        for (index, call) in self.calls.iter().enumerate() {
+            lines.push(format!("call_{index}: %json {}", strict(call.clone())));
         }
-        for (index, edit) in self.edits.iter().enumerate() {
-            let _ = writeln!(grammar, "{}", edit.rules(&format!("edit_{index}"), index));
-        }
+        lines.extend(self.edits.iter().enumerate().map(|(index, edit)| edit.rules(index)));
         if !self.edits.is_empty() {
-            let text = json!({ "type": "string", "maxLength": MAX_TEXT_CHARS });
-            let _ = writeln!(grammar, "text: %json {}", guided(text));
+            lines.push(format!(
+                "text: %json {}",
+                strict(json!({ "type": "string", "maxLength": MAX_TEXT_CHARS }))
+            ));
         }
-        grammar
+        lines.join("\n") + "\n"
+    }
+
+    /// As a JSON Schema. Servers know no parts of texts, so changes replace whole lines.
+    pub(super) fn schema(&self) -> Value {
+        let edits = self.edits.iter().map(Edit::schema);
+        json!({ "anyOf": self.calls.iter().cloned().chain(edits).collect::<Vec<_>>() })
     }
 }
 
-/// The schema of a document without anything between its parts.
-fn guided(mut schema: Value) -> Value {
+impl Edit {
+    fn all(tool: &Offered, situation: &Situation<'_>) -> Vec<Self> {
+        let pages = situation.pages.iter().filter(|page| !page.text.trim().is_empty());
+        pages
+            .map(|page| Self { tool: tool.short.clone(), path: page.path.clone(), text: page.text.clone() })
+            .collect()
+    }
+
+    /// The rules of a grammar. What is a token in other calls is one here, so that calls can be told apart.
+    fn rules(&self, index: usize) -> String {
+        let (tool, path) =
+            (Value::from(self.tool.as_str()).to_string(), Value::from(self.path.as_str()).to_string());
+        let start = ["{", "\"tool\"", ":", &tool, ",", "\"path\"", ":", &path, ",", "\"before\"", ":"];
+        let start = start.map(|part| Value::from(part).to_string());
+        let quoted = Value::from(self.text.as_str()).to_string();
+        let chunks = json!({ "substring_chunks": chunks(&quoted[1..quoted.len() - 1]) });
+        format!(
+            r#"edit_{index}: {} QUOTED_{index} "," "\"after\"" ":" text ("," "\"replace_all\"" ":" "true")? "}}"
+PART_{index}: %regex {chunks}
+FULL_{index}: PART_{index} & /(?s:.+)/
+QUOTED_{index}: "\"" FULL_{index} "\"""#,
+            start.join(" ")
+        )
+    }
+
+    fn schema(&self) -> Value {
+        let mut lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines.dedup();
+        lines.truncate(MAX_LISTED_LINES);
+        object(
+            &self.tool,
+            [
+                ("path", json!({ "const": self.path })),
+                ("before", json!({ "enum": lines })),
+                ("after", json!({ "type": "string", "maxLength": MAX_TEXT_CHARS })),
+            ],
+        )
+    }
+}
+
+/// The characters of a JSON text; an escape is one.
+fn chunks(text: &str) -> Vec<&str> {
+    let mut chunks = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match (first, rest.as_bytes().get(1)) {
+            ('\\', Some(b'u')) => 6,
+            ('\\', Some(_)) => 2,
+            _ => first.len_utf8(),
+        };
+        let (chunk, after) = rest.split_at(length.min(rest.len()));
+        chunks.push(chunk);
+        rest = after;
+    }
+    chunks
+}
+
+/// The schema without anything between the parts of a document.
+fn strict(mut schema: Value) -> Value {
     schema["x-guidance"] =
         json!({ "whitespace_flexible": false, "lenient": true, "json_allowed_escapes": "nrt\\\"" });
     schema
 }
 
-fn may_be_called(offer: &Offer, tool: &Offered, stage: Stage) -> bool {
-    match stage {
-        Stage::Missed => tool.used_to == Use::Look,
-        Stage::Begun | Stage::Going | Stage::Undone => true,
-        Stage::Stuck => !offer.takes_text && tool.name == FINAL_OUTPUT,
-    }
+fn final_answer() -> Value {
+    object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS }))])
 }
 
-/// The final answer, whose text begins with a character of this class. It does not end as no sentence ends: there a small
-/// model has forgotten to escape a quotation mark.
-fn final_answer(first: &str) -> Value {
-    let rest = MAX_TEXT_CHARS - 2;
-    let text = format!("^(?s:{first}.{{0,{rest}}}{LAST}|\\d)$");
-    json!({
-        "type": "object",
-        "properties": { "tool": { "const": FINAL_ANSWER }, TEXT: { "type": "string", "pattern": text } },
-        "required": ["tool", TEXT],
-        "additionalProperties": false,
-    })
+fn object<const N: usize>(tool: &str, arguments: [(&str, Value); N]) -> Value {
+    let all = [("tool", json!({ "const": tool }))].into_iter().chain(arguments);
+    let properties: JsonObject = all.map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let required: Vec<&String> = properties.keys().collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// The change that was begun, in the files that are left.
-fn finishing(tool: &Offered, unfinished: &Unfinished) -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "tool": { "const": tool.short },
-            "path": { "enum": unfinished.files },
-            "before": { "const": unfinished.from },
-            "after": { "const": unfinished.to },
-            "replace_all": { "const": true },
-        },
-        "required": ["tool", "path", "before", "after", "replace_all"],
-        "additionalProperties": false,
-    })
-}
-
-/// A call: the tool's name, then what the tool takes, but for what is left out.
-fn call(tool: &Offered, left_out: &[&str]) -> Value {
-    let mut properties = JsonObject::from_iter([("tool".to_owned(), json!({ "const": tool.short }))]);
+/// A call: the tool's name, then its arguments. Only a file that goes on is read from elsewhere than its beginning.
+fn call(tool: &Offered, has_partial_page: bool) -> Value {
+    let mut call = object(&tool.short, []);
     if let Some(Value::Object(own)) = tool.schema.get("properties") {
-        let is_taken = |name: &str| name != "tool" && !left_out.contains(&name);
-        let own = own.iter().filter(|(name, _)| is_taken(name));
-        properties.extend(own.map(|(name, schema)| (name.clone(), ended(schema))));
+        let is_taken =
+            |name: &str| name != "tool" && (name != OFFSET || tool.does != Does::Read || has_partial_page);
+        for (name, schema) in own.iter().filter(|(name, _)| is_taken(name)) {
+            call["properties"][name] = bounded(schema);
+        }
     }
-    let mut required = vec![json!("tool")];
-    if let Some(Value::Array(own)) = tool.schema.get("required") {
-        let is_there = |name: &&Value| name.as_str().is_some_and(|name| properties.contains_key(name));
-        required.extend(own.iter().filter(is_there).cloned());
+    let required = tool.schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    if let Some(all) = call["required"].as_array_mut() {
+        all.extend(required);
     }
-    let mut call = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
     for key in ["$defs", "definitions"] {
         if let Some(own) = tool.schema.get(key) {
-            call[key] = ended(own);
+            call[key] = bounded(own);
         }
     }
     call
 }
 
-/// The schema, with no text in it that may be of any length.
-fn ended(schema: &Value) -> Value {
+/// The schema, with an end for every text.
+fn bounded(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
             let mut copy: JsonObject =
-                object.iter().map(|(key, value)| (key.clone(), ended(value))).collect();
-            if is_endless(object) {
+                object.iter().map(|(key, value)| (key.clone(), bounded(value))).collect();
+            let has_end = ["maxLength", "enum", "const", "pattern", "format"]
+                .iter()
+                .any(|key| object.contains_key(*key));
+            if object.get("type").is_some_and(|kind| kind == "string") && !has_end {
                 copy.insert("maxLength".to_owned(), json!(MAX_TEXT_CHARS));
             }
             Value::Object(copy)
         }
-        Value::Array(list) => Value::Array(list.iter().map(ended).collect()),
+        Value::Array(list) => Value::Array(list.iter().map(bounded).collect()),
         other => other.clone(),
     }
-}
-
-/// Whether it is a text that may be of any length.
-fn is_endless(schema: &JsonObject) -> bool {
-    let says = |key: &str| schema.contains_key(key);
-    let has_end = ["maxLength", "enum", "const", "pattern", "format"].into_iter().any(says);
-    schema.get("type").is_some_and(|kind| kind == "string") && !has_end
 }
 
 #[cfg(test)]

@@ -1,110 +1,69 @@
-//! What fits, and what does not.
+use goose_extension::{JsonObject, Tool, ToolOutput};
 
-use std::sync::Arc;
+use super::{
+    super::conversations::{Done, conversation, edit, read, shell, tools},
+    *,
+};
 
-use goose_extension::{Message, MessageContent, Role, Tool, ToolOutput};
-
-use super::*;
-
-fn offer() -> Offer {
-    let names = ["developer__read", "developer__search", "developer__edit"];
-    Offer::of(&names.map(|name| Tool::new(name, "", JsonObject::new())), &[])
+fn form(goal: Goal, calls: &[Done]) -> Form {
+    let messages = conversation(&[], "Go.", calls);
+    Form::new(&tools(), &Situation::new(&messages, &tools()), goal)
 }
 
-/// Whether a document may be written. What quotes is looked at by itself.
-fn may_write(form: &Form, document: &Value) -> bool {
-    let fits = |schema: &Value| jsonschema::is_valid(schema, document);
-    let quotes = document["tool"] == "edit" && !form.edits.is_empty();
-    quotes || form.documents.iter().any(fits)
-}
-
-/// After `a.txt` was read.
-fn seen() -> Seen {
-    let (id, name) = ("1".to_owned(), READ.to_owned());
-    let call = MessageContent::ToolCall { id, name, arguments: json!({"path": "a.txt"}), opaque: None };
-    let result = MessageContent::tool_result("1", ToolOutput::text("1\tport = \"80\""));
-    Seen::of(&[Arc::new(Message::new(Role::Assistant, [call])), Arc::new(Message::new(Role::User, [result]))])
-}
-
-fn at(stage: Stage) -> Progress {
-    Progress {
-        stage,
-        calls: 1,
-        has_changed: false,
-        unsearched: None,
-        unfinished: None,
-        exhausted: None,
-        lacks_file: false,
-        may_page: false,
-    }
-}
-
-fn answer() -> Value {
-    json!({"tool": "final_answer", "text": "Done."})
-}
-
-fn edit() -> Value {
-    json!({"tool": "edit", "path": "a.txt", "before": "a", "after": "b"})
-}
-
-fn read() -> Value {
-    json!({"tool": "read", "path": "a.txt"})
+/// The tools that may be called.
+fn names(form: &Form) -> Vec<String> {
+    let schema = form.schema();
+    let all = schema["anyOf"].as_array().cloned().unwrap_or_default();
+    all.iter().filter_map(|call| call["properties"]["tool"]["const"].as_str().map(str::to_owned)).collect()
 }
 
 #[test]
-fn calls_and_the_answer_fit_and_others_do_not() {
-    let fits = |progress: &Progress, value: Value| may_write(&Form::of(&offer(), progress, &seen()), &value);
-    for stage in [Stage::Begun, Stage::Going] {
-        assert!(fits(&at(stage), answer()) && fits(&at(stage), read()));
-        assert!(!fits(&at(stage), json!({"tool": "read"})));
-        assert!(!fits(&at(stage), json!({"tool": "shell", "command": "ls"})));
-        assert!(!fits(&at(stage), json!({"tool": "final_answer", "text": "Done.", "path": "x"})));
-    }
-    let reads_on = json!({"tool": "read", "path": "a.txt", "offset": 3});
-    assert!(!fits(&at(Stage::Going), reads_on.clone()));
-    assert!(fits(&Progress { may_page: true, ..at(Stage::Going) }, reads_on));
-    let unseen = Form::of(&offer(), &at(Stage::Going), &Seen::default());
-    assert!(!may_write(&unseen, &edit()) && fits(&at(Stage::Going), edit()));
-    assert!(!fits(&at(Stage::Missed), answer()) && !fits(&at(Stage::Missed), edit()));
-    assert!(fits(&at(Stage::Missed), read()));
-    assert!(!fits(&at(Stage::Undone), answer()) && fits(&at(Stage::Undone), edit()));
-    assert!(!fits(&Progress { lacks_file: true, ..at(Stage::Going) }, edit()));
-    let exhausted = Progress { exhausted: Some("developer__read".to_owned()), ..at(Stage::Going) };
-    assert!(!fits(&exhausted, read()) && fits(&exhausted, edit()));
-    assert!(fits(&at(Stage::Stuck), answer()) && !fits(&at(Stage::Stuck), read()));
+fn a_request_for_an_answer_changes_nothing() {
+    let page = || read("a.txt", "one\ntwo");
+    assert_eq!(names(&form(Goal::Answer, &[page()])), ["read", "search", "tree", "shell", "final_answer"]);
+    assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "write", "edit"]);
+    let changed = [page(), edit("a.txt", "one", "1")];
+    assert!(names(&form(Goal::Change, &changed)).contains(&FINAL_ANSWER.to_owned()));
 }
 
 #[test]
-fn who_is_not_believed_goes_on_or_says_what_was_seen() {
-    let fits = |doubt: Doubt, value: Value| {
-        let form = Form::instead(&offer(), &at(Stage::Going), &seen(), doubt);
-        form.is_some_and(|form| may_write(&form, &value))
-    };
-    assert!(fits(Doubt::Undone, edit()) && fits(Doubt::Undone, read()));
-    assert!(!fits(Doubt::Undone, answer()));
-    assert!(!fits(Doubt::Undone, json!({"tool": "search", "pattern": "a"})));
-    assert!(fits(Doubt::Empty, answer()) && !fits(Doubt::Empty, read()));
-    assert!(!fits(Doubt::Empty, json!({"tool": "final_answer", "text": "I looked."})));
-    assert_eq!(Form::instead(&offer(), &at(Stage::Stuck), &seen(), Doubt::Undone), None);
+fn who_repeats_a_call_can_only_answer() {
+    let ls = || shell("ls", ToolOutput::text("a"));
+    assert_eq!(names(&form(Goal::Run, &[ls(), ls()])), ["read", "search", "tree", FINAL_ANSWER]);
+    assert_eq!(names(&form(Goal::Run, &[ls(), ls(), ls()])), [FINAL_ANSWER]);
 }
 
 #[test]
-fn what_a_schema_refers_to_comes_with_it_and_texts_have_an_end() {
-    let own = json!({
+fn a_change_quotes_what_was_read() {
+    let form = form(Goal::Change, &[read("a \"b\".txt", "one\n\nsaid \"x\"")]);
+    let grammar = form.grammar();
+    assert!(grammar.contains(r#"\"a \\\"b\\\".txt\""#), "{grammar}");
+    assert!(grammar.contains(r#"["o","n","e","\\n","\\n","s""#), "{grammar}");
+    let edit = form.schema()["anyOf"].as_array().unwrap().last().cloned().unwrap();
+    assert_eq!(edit["properties"]["before"]["enum"], json!(["one", "said \"x\""]));
+    assert_eq!(edit["properties"]["path"]["const"], "a \"b\".txt");
+}
+
+#[test]
+fn an_escape_is_one_character() {
+    assert_eq!(chunks(r#"a\"b\n\u0001ä"#), ["a", "\\\"", "b", "\\n", "\\u0001", "ä"]);
+    assert_eq!(chunks(""), Vec::<&str>::new());
+}
+
+#[test]
+fn every_text_has_an_end() {
+    let schema = json!({
         "type": "object",
-        "properties": {"who": {"$ref": "#/$defs/Who"}, "why": {"type": "string"}},
-        "required": ["who", "why"],
-        "$defs": {"Who": {"type": "string", "enum": ["ada"]}}
+        "properties": { "to": { "type": "string" }, "kind": { "enum": ["a"] }, "who": { "$ref": "#/$defs/name" } },
+        "required": ["to"],
+        "$defs": { "name": { "type": "string" } },
     });
-    let tool = Tool::new("a__greet", "", own.as_object().cloned().unwrap());
-    let form = Form::of(&Offer::of(&[tool], &["greet".to_owned()]), &at(Stage::Begun), &Seen::default());
-    let greet = |who: &str, why: &str| json!({"tool": "greet", "who": who, "why": why});
-    assert!(may_write(&form, &greet("ada", "x")), "{form:?}");
-    assert!(!may_write(&form, &greet("bob", "x")));
-    assert!(!may_write(&form, &greet("ada", &"x".repeat(MAX_TEXT_CHARS + 1))));
-}
-
-#[test]
-fn the_grammar() {
-    insta::assert_snapshot!(Form::of(&offer(), &at(Stage::Going), &seen()).grammar());
+    let tool =
+        Tool::new("mail__send", "Send mail", schema.as_object().cloned().unwrap_or_else(JsonObject::new));
+    let tools = Tools::new(&[tool], &["Go.".to_owned()]);
+    let call = call(&tools.offered[0], false);
+    assert_eq!(call["properties"]["to"]["maxLength"], MAX_TEXT_CHARS);
+    assert_eq!(call["properties"]["kind"], json!({ "enum": ["a"] }));
+    assert_eq!(call["$defs"]["name"]["maxLength"], MAX_TEXT_CHARS);
+    assert_eq!(call["required"], json!(["tool", "to"]));
 }

@@ -1,104 +1,40 @@
-//! Conversations as turns.
-
-use goose_extension::Tool;
-
-use super::*;
-
-fn offer() -> Offer {
-    let tool = |name: &'static str| Tool::new(name, "", JsonObject::new());
-    Offer::of(&[tool("developer__read"), tool("developer__search")], &[])
-}
-
-fn call(id: &str, name: &str, arguments: Value) -> Arc<Message> {
-    let call = MessageContent::ToolCall { id: id.into(), name: name.into(), arguments, opaque: None };
-    Arc::new(Message::new(Role::Assistant, [call]))
-}
-
-fn result(id: &str, output: ToolOutput) -> Arc<Message> {
-    Arc::new(Message::new(Role::User, [MessageContent::tool_result(id, output)]))
-}
-
-fn texts(messages: &[Arc<Message>]) -> Vec<String> {
-    turns(&offer(), Vec::new(), "", messages).into_iter().map(|turn| turn.text).collect()
-}
+use super::{
+    super::conversations::{conversation, read, search, shell, tools},
+    *,
+};
 
 #[test]
-fn calls_are_literal_results_are_short_and_lines_have_no_numbers() {
-    let long = "x".repeat(MAX_RESULT_CHARS * 3);
-    let messages = [
-        Arc::new(Message::user("Look.")),
-        call("1", "developer__read", json!({"path": "a.txt"})),
-        result("1", ToolOutput::text("1\tone\n2\ttwo\tand")),
-        call("2", "developer__search", json!({"pattern": "x", "ignore_case": true})),
-        result("2", ToolOutput::text(long)),
-        Arc::new(Message::assistant("It says one.")),
-    ];
-    let texts = texts(&messages);
-    assert_eq!(
-        texts[..3],
-        ["Look.", r#"{"tool":"read","path":"a.txt"}"#, "Result:\none\ntwo\tand\n\nTask: Look."]
+fn calls_are_what_the_model_wrote_and_results_are_short() {
+    let calls =
+        [search("port", 1), read("a.ini", "port = 80"), shell("make", ToolOutput::error("x".repeat(10_000)))];
+    let turns = turns(&tools(), "Be brief.", &conversation(&["a.ini"], "Which port?", &calls));
+    let texts: Vec<&str> = turns.iter().map(|turn| turn.text.as_str()).collect();
+    assert_eq!(texts[0], "Be brief.\n\nFiles here: a.ini\nWhich port?");
+    assert_eq!(texts[1], r#"{"tool":"search","pattern":"port"}"#);
+    assert_eq!(texts[3], r#"{"tool":"read","path":"a.ini"}"#);
+    assert_eq!(texts[4], "Result:\nport = 80\n\nTask: Which port?");
+    assert!(
+        texts[6].starts_with("Error: xxx") && texts[6].chars().count() < 2 * MAX_RESULT_CHARS,
+        "{}",
+        texts[6]
     );
-    assert_eq!(texts[3], r#"{"tool":"search","pattern":"x"}"#);
-    assert!(texts[4].chars().count() < MAX_RESULT_CHARS + 100);
-    assert_eq!(texts[5], r#"{"tool":"final_answer","text":"It says one."}"#);
+    assert_eq!(turns.len(), 7);
 }
 
 #[test]
-fn errors_say_so_and_a_call_made_again_is_noted() {
-    let read = |id: &str| call(id, "developer__read", json!({"path": "a"}));
-    let failed = |id: &str| result(id, ToolOutput::error("There is no file a."));
-    let texts = texts(&[Arc::new(Message::user("Go.")), read("1"), failed("1"), read("2"), failed("2")]);
-    assert_eq!(texts[2], "Error: There is no file a.\n\nTask: Go.");
-    assert!(texts[4].contains(AGAIN), "{}", texts[4]);
+fn an_answer_is_a_call_where_there_are_tools() {
+    let said = [Message::user("Hi"), Message::assistant("Hello"), Message::user("Bye")].map(Arc::new);
+    let with_tools = turns(&tools(), "", &said);
+    assert_eq!(with_tools[1].text, r#"{"tool":"final_answer","text":"Hello"}"#);
+    let none = Tools::new(&[], &[]);
+    assert_eq!(turns(&none, "", &said)[1].text, "Hello");
 }
 
 #[test]
-fn another_result_of_the_same_call_is_news() {
-    let test = |id: &str| call(id, "developer__shell", json!({"command": "make test"}));
-    let first = result("1", ToolOutput::error("1 failed"));
-    let again = result("2", ToolOutput::text("ok"));
-    let texts = texts(&[Arc::new(Message::user("Go.")), test("1"), first, test("2"), again]);
-    assert!(!texts[4].contains(AGAIN), "{}", texts[4]);
-}
-
-#[test]
-fn more_history_leaves_what_was_there_as_it_was() {
-    let messages = [
-        Arc::new(Message::user("Go.")),
-        call("1", "developer__read", json!({"path": "a"})),
-        result("1", ToolOutput::text("1\tone")),
-        Arc::new(Message::assistant("one")),
-    ];
-    let all = texts(&messages);
-    for count in 0..messages.len() {
-        assert_eq!(texts(&messages[..count]), all[..count]);
-    }
-}
-
-#[test]
-fn two_messages_of_one_speaker_are_one_turn() {
-    let messages = [Arc::new(Message::user("One.")), Arc::new(Message::user("Two."))];
-    assert_eq!(texts(&messages), ["One.\n\nTwo."]);
-}
-
-#[test]
-fn the_surroundings_are_told_with_the_first_question() {
-    let messages = [
-        Arc::new(Message::user("One.")),
-        Arc::new(Message::assistant("Yes.")),
-        Arc::new(Message::user("Two.")),
-    ];
-    let turns = turns(&offer(), Vec::new(), "Folder: /home/ada", &messages);
-    assert_eq!(turns[0].text, "Folder: /home/ada\n\nOne.");
-    assert_eq!(turns[2].text, "Two.");
-}
-
-#[test]
-fn errors_are_told_with_the_way_out() {
-    let shell = call("1", "developer__shell", json!({"command": "./tool.py -v"}));
-    let denied = result("1", ToolOutput::error("./tool.py: Permission denied\n[exit code 126]"));
-    let texts = texts(&[Arc::new(Message::user("Go.")), shell, denied]);
-    assert!(texts[2].contains("Run it as: python3 ./tool.py -v"), "{}", texts[2]);
-    let not_run = "Not run: the arguments of `x` cannot be read: it is there already. Call it again with one JSON object. It takes: x";
-    assert_eq!(reason_alone(not_run.to_owned()), "it is there already.");
+fn short_texts_stay_and_long_ones_keep_both_ends() {
+    assert_eq!(shorten("héllo", 5), "héllo");
+    let lines: String = (1..=100).map(|line| format!("line {line} ä\n")).collect();
+    let short = shorten(&lines, 200);
+    assert!(short.starts_with("line 1 ä\n") && short.ends_with("line 100 ä\n"), "{short}");
+    assert!(short.contains("characters left out") && short.chars().count() < 260, "{short}");
 }

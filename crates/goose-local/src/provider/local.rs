@@ -1,99 +1,60 @@
 //! [`LocalProvider`]: from a request to a stream of events.
 
 use std::{
-    path::PathBuf,
     sync::atomic::{AtomicU64, Ordering},
     time::SystemTime,
 };
 
 use async_trait::async_trait;
 use goose_engine::{LoadOptions, Model};
-use goose_providers::{ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStream, Request};
+use goose_providers::{
+    ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStream, Request, SMALL_MODEL_PARAMETERS,
+};
 use tokio::sync::mpsc;
 
 use super::{
-    answer::{Question, answer},
-    engine::{Engine, refused},
+    answer::{Events, Question, max_events},
+    called,
+    engine::Engine,
+    goals::Goals,
+    templated::Templated,
 };
 
 /// The name by which users choose the model on their own machine.
 pub const PROVIDER_NAME: &str = "local";
-
-/// The default context, in tokens.
-const DEFAULT_CONTEXT: usize = 8_192;
 
 /// The most tokens that are kept in mind, whatever is wished: a wish may be meant for another model. What is kept takes
 /// memory only as it is used, but the addresses for it are taken at once.
 const MAX_CONTEXT: usize = 32 * 1024;
 
 /// How many tokens the tools that the model is shown take at most.
-const MAX_TOOL_TOKENS: u64 = 1_500;
+pub(super) const MAX_TOOL_TOKENS: u64 = 1_500;
 
-/// The capacity of the event channel.
-const EVENTS_AHEAD: usize = 64;
-
-/// The model and its options.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct LocalOptions {
-    /// The GGUF file.
-    pub file: PathBuf,
-    /// The name of the model.
-    pub name: String,
-    /// The number of compute threads; all free cores if not given.
-    pub threads: Option<usize>,
-    /// The context, in tokens.
-    pub context: usize,
-    /// The folder in which what was computed is kept between runs; without one it is not.
-    pub cache: Option<PathBuf>,
-}
-
-impl LocalOptions {
-    /// The model in this file.
-    pub fn new(name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), name: name.into(), threads: None, context: DEFAULT_CONTEXT, cache: None }
-    }
-
-    /// With this many threads.
-    #[must_use]
-    pub fn with_threads(mut self, threads: Option<usize>) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// With room for this many tokens, as far as the model was trained for so many.
-    #[must_use]
-    pub fn with_context(mut self, context: Option<usize>) -> Self {
-        self.context = context.unwrap_or(self.context);
-        self
-    }
-
-    /// With what was computed kept in this folder.
-    #[must_use]
-    pub fn with_cache(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.cache = Some(folder.into());
-        self
-    }
-}
-
-/// A small model on this machine. Nothing is loaded before it is first asked, or got ready.
+/// A model on this machine. Nothing is loaded before it is first asked, or got ready.
 pub struct LocalProvider {
     info: ModelInfo,
     engine: Engine,
+    goals: Goals,
+    /// True for a larger model that was made to call tools.
+    is_templated: bool,
 }
 
 impl LocalProvider {
     /// The model that the options say. Of the file, only its beginning is looked at; what is wrong with it is said when
     /// the model is asked.
-    pub fn new(options: LocalOptions) -> Self {
-        let LocalOptions { file, name, threads, context, cache } = options;
-        let trained = Model::trained_context(&file).unwrap_or(context);
-        let context = context.min(trained).clamp(1, MAX_CONTEXT);
-        let mut info = ModelInfo::new(name, context as u64);
+    pub fn new(name: &str, mut options: LoadOptions) -> Self {
+        let facts = Model::facts(&options.file).ok();
+        let trained = facts.as_ref().map_or(options.context, |facts| facts.context_length);
+        options.context = options.context.min(trained).clamp(1, MAX_CONTEXT);
+        let mut info = ModelInfo::new(name, options.context as u64);
         info.sees_images = false;
-        info.prompt_style = PromptStyle::Brief;
-        info.max_tool_tokens = Some(MAX_TOOL_TOKENS);
-        Self { info, engine: Engine::new(LoadOptions { file, threads, context, cache }) }
+        let is_templated =
+            facts.is_some_and(|facts| calls_tools(facts.parameters, facts.chat_template.as_deref()));
+        if !is_templated {
+            info.prompt_style = PromptStyle::Brief;
+            info.max_tool_tokens = Some(MAX_TOOL_TOKENS);
+        }
+        Self { info, engine: Engine::new(options), goals: Goals::default(), is_templated }
     }
 }
 
@@ -118,27 +79,66 @@ impl Provider for LocalProvider {
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        let mut question = Question::of(request, next_id());
-        let mut guard = self.engine.enter().await;
-        // Loading and fitting come first, so that what is wrong with them is known before anything is streamed.
-        let fitted = tokio::task::spawn_blocking(move || {
-            let prompt = question.fit(guard.loaded()?)?;
-            Ok((guard, question, prompt))
-        });
-        let (mut guard, question, prompt) = fitted.await.unwrap_or_else(|error| Err(refused(&error)))?;
-        let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
-        tokio::task::spawn_blocking(move || match guard.loaded() {
-            Ok(loaded) => answer(loaded, &question, &prompt, &events),
-            // Whoever asked may be gone.
-            Err(error) => drop(events.blocking_send(Err(error))),
-        });
-        Ok(Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context))))
+        let (id, max_events) = (next_id(), max_events(request.options));
+        if self.is_templated {
+            let question = Templated::new(request, id);
+            let mut engine = self.engine.enter().await;
+            return Ok(streaming(
+                max_events,
+                |events| async move { question.answer(&mut engine, &events).await },
+            ));
+        }
+        let question = Question::new(request, id, self.goals.clone());
+        let mut engine = self.engine.enter().await;
+        Ok(streaming(max_events, |events| async move { question.answer(&mut engine, &events).await }))
     }
 }
 
+/// True for a model that is large enough to go without restrictions, and whose template writes calls in a shape that is known.
+fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
+    let has = |mark: &str| template.is_some_and(|template| template.contains(mark));
+    let is_known = has(called::MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");
+    parameters as f64 >= SMALL_MODEL_PARAMETERS && has("tools") && is_known
+}
+
+/// Answers on a task of its own, which ends when nobody reads the stream any more.
+pub(super) fn streaming<F>(max_events: usize, answer: impl FnOnce(Events) -> F) -> ReplyStream
+where
+    F: Future<Output = ProviderResult<()>> + Send + 'static,
+{
+    let (events, mut incoming) = mpsc::channel(max_events);
+    let answering = answer(events.clone());
+    tokio::spawn(async move {
+        let failed = tokio::select! {
+            () = events.closed() => None,
+            result = answering => result.err(),
+        };
+        if let Some(error) = failed {
+            // Whoever asked may be gone.
+            let _ = events.send(Err(error)).await;
+        }
+    });
+    Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context)))
+}
+
 /// An id that no other call has, in this run or another.
-fn next_id() -> String {
+pub(super) fn next_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("local-{:x}-{:x}", now.as_millis(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_model_whose_template_calls_tools_uses_it() {
+        let template = Some("{% if tools %}<tool_call>{% endif %}");
+        assert!(calls_tools(7_600_000_000, template));
+        assert!(!calls_tools(1_500_000_000, template), "too small");
+        assert!(!calls_tools(7_600_000_000, Some("<|im_start|>")), "no tools");
+        assert!(!calls_tools(7_600_000_000, Some("{{ tools }} <function=")), "a shape that is not known");
+        assert!(!calls_tools(7_600_000_000, None));
+    }
 }

@@ -1,65 +1,42 @@
-//! [`LocalProvider`]: the model on this machine, behind the same door as every other, and played to its size.
+//! [`LocalProvider`]: a small model behind the same interface as every other.
 //!
-//! A small model does well with a short prompt, one literal example for each tool, and one step at a time; it does badly
-//! with schemas, long results and freedom. So everything that the loop sends is made small here:
+//! A small model does well with a short prompt, one literal example of each tool, one step at a time, and a fixed form; it does badly
+//! with schemas, long results and freedom. Each request becomes one such step:
 //!
 //! ```text
-//! local.rs     the provider: from a request to a stream of events
-//! answer.rs    one question and its answer, on a thread that may block
-//! engine.rs    the one model, loaded when first needed, behind one lock
-//! offer.rs     at most eight tools, with short names
-//! known.rs     the developer's tools, with examples made by hand
-//! example.rs   a literal call of any other tool, made from its schema
-//! form.rs      what an answer must fit: one of the calls, or the final answer
-//! quoting.rs   changes of what was seen, and of nothing else
-//! prompt.rs    what the model is told about its tools
-//! history.rs   the conversation as turns; calls as the literal JSON, results shortened
-//! page.rs      a part of a file;  found.rs  what a search found;  shorten.rs  long texts, with their beginning and end
-//! removal.rs   what is only taken away is not replaced
-//! renamed.rs   where a name still is that was changed elsewhere
-//! steps.rs     the calls that were made, and what came of them
-//! progress.rs  how far it is: what it may do next
-//! seen.rs      what was seen of the files;  blind.rs  what is not changed unseen
-//! wanted.rs    a file that is asked for comes before other changes
-//! named.rs     the files that a task names are looked at
-//! claims.rs    whether an answer may be believed;  numbers.rs  which numbers it may say
-//! rewrite.rs   a small file, written anew
-//! plain.rs     a question and what was found, and nothing else;  table.rs  what a table adds up to
-//! reading.rs   the bytes of an answer: text, or a call;  voice.rs  what of it is handed out
-//! wording.rs   the words of a text
+//! local.rs      the provider: from a request to a stream of events
+//! answer.rs     the loop of one answer
+//! tools.rs      the few tools that are offered, with examples
+//! prompt.rs     the prompt before the conversation
+//! history.rs    the conversation as turns
+//! situation.rs  the request, the steps since, and what was read of files
+//! form.rs       what may be written next: a call, with changes quoted from what was read, or the final answer
+//! goals.rs      what the request asks for, which the model says first
+//! reading.rs    the text of an answer as it comes
+//! focus.rs      prompts for one thing: answering from what was found, writing a small file again
+//! templated.rs  a larger model that was made to call tools, asked as its own template says
+//! called.rs     calls that were written as text
+//! backend.rs    what writes: engine.rs  the engine inside goose, or served.rs  a server
 //! ```
 
 mod answer;
-mod blind;
-mod claims;
-mod engine;
-mod example;
+mod backend;
+mod called;
 #[cfg(test)]
-mod examples;
+mod conversations;
+mod engine;
+mod focus;
 mod form;
-mod found;
+mod goals;
 mod history;
-mod known;
 mod local;
-mod named;
-mod numbers;
-mod offer;
-mod page;
-mod plain;
-mod progress;
 mod prompt;
-mod quoting;
 mod reading;
-mod removal;
-mod renamed;
-mod rewrite;
-mod seen;
-mod shorten;
-mod steps;
-mod table;
-mod voice;
-mod wanted;
-mod wording;
+mod served;
+mod situation;
+mod templated;
+mod tools;
 
-pub use goose_engine::forget;
-pub use local::{LocalOptions, LocalProvider, PROVIDER_NAME};
+pub use goose_engine::{LoadOptions, forget};
+pub use local::{LocalProvider, PROVIDER_NAME};
+pub use served::ServedProvider;

@@ -1,232 +1,144 @@
-//! [`Reading`]: the answer as it comes, byte by byte: a final answer's text is streamed, a call is announced by its name
-//! and handed over when it is whole.
+//! [`Reading`]: one JSON object as it is written: a call, or the final answer, whose text is handed out as it comes.
 
 use goose_extension::JsonObject;
-use goose_providers::{Arguments, ReplyEvent, ToolCall};
-use serde_json::Value;
+use goose_providers::{Arguments, ToolCall};
 
 use super::{
-    known::{EDIT, MAX_TEXT_CHARS, WRITE},
-    offer::{FINAL_ANSWER, Offer, Offered, TEXT},
+    called,
+    form::MAX_TEXT_CHARS,
+    tools::{FINAL_ANSWER, Offered, TEXT, Tools},
 };
 
-/// How every answer begins.
-const START: &str = r#"{"tool":""#;
+/// The longest part of an unusable call that is kept, in characters.
+const MAX_RAW_CHARS: usize = 1_000;
 
-/// How much of a call that was cut is kept, in bytes.
-const MAX_RAW_BYTES: usize = 4_096;
+/// The longest escape, a pair of surrogates, and the end of an object after it, in bytes.
+const MAX_ESCAPE_BYTES: usize = 16;
 
-/// What has come of an answer.
+/// An object that is being written.
 pub(super) struct Reading<'a> {
-    offer: &'a Offer,
-    /// The call's id.
-    id: String,
-    raw: Vec<u8>,
-    state: State,
-}
-
-enum State {
-    /// The name of the tool is still to come.
-    Naming,
-    /// A final answer, whose text begins at this byte, once it has begun.
-    Answering(Option<Text>),
-    /// A call.
-    Calling,
-}
-
-/// The final answer's text, of which some was handed out.
-struct Text {
-    /// Where to go on in the raw bytes.
+    tools: &'a Tools,
+    raw: String,
+    /// The end of the text that was handed out.
     at: usize,
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(offer: &'a Offer, id: String) -> Self {
-        Self { offer, id, raw: Vec::new(), state: State::Naming }
+    pub(super) fn new(tools: &'a Tools) -> Self {
+        Self { tools, raw: String::new(), at: 0 }
     }
 
-    /// Takes more bytes and gives what is new in them.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<ReplyEvent> {
-        self.raw.extend_from_slice(bytes);
-        let mut events = Vec::new();
-        if matches!(self.state, State::Naming) {
-            events.extend(self.name());
-        }
-        if let State::Answering(text) = &mut self.state {
-            events.extend(Text::go_on(text, &self.raw).map(ReplyEvent::Text));
-        }
-        events
+    pub(super) fn push(&mut self, text: &str) {
+        self.raw.push_str(text);
     }
 
-    fn name(&mut self) -> Option<ReplyEvent> {
-        let rest = self.raw.strip_prefix(START.as_bytes())?;
-        let end = rest.iter().position(|byte| *byte == b'"')?;
-        let short = String::from_utf8_lossy(&rest[..end]).into_owned();
-        if short == FINAL_ANSWER && self.offer.takes_text {
-            self.state = State::Answering(None);
-            return None;
-        }
-        self.state = State::Calling;
-        let name = self.offer.by_short(&short).map(|tool| tool.name.clone())?;
-        Some(ReplyEvent::CallStarted { id: self.id.clone(), name })
+    /// True as soon as it is a final answer.
+    pub(super) fn is_answer(&self) -> bool {
+        self.string("tool").as_deref() == Some(FINAL_ANSWER) && self.tools.takes_text
     }
 
-    /// Whether it is clear what a call is about, as far as that matters.
-    pub(super) fn is_decided(&self) -> bool {
-        let changes = |tool: &Offered| matches!(tool.name.as_str(), EDIT | WRITE);
-        !self.tool().is_some_and(changes) || self.changed_file().is_some()
+    /// The tool, as soon as it is named.
+    pub(super) fn tool(&self) -> Option<&'a Offered> {
+        self.tools.by_short(&self.string("tool")?)
     }
 
-    /// The tool that is called.
-    fn tool(&self) -> Option<&Offered> {
-        let text = std::str::from_utf8(&self.raw).unwrap_or_default();
-        let (short, _) = text.strip_prefix(START)?.split_once('"')?;
-        self.offer.by_short(short)
+    /// The path of a call, as soon as it is written.
+    pub(super) fn path(&self) -> Option<String> {
+        self.string("path").map(|path| path.trim_start_matches("./").to_owned())
     }
 
-    /// Whether a new file is about to be written.
-    pub(super) fn is_making(&self) -> bool {
-        matches!(self.state, State::Calling) && self.tool().is_some_and(|tool| tool.name == WRITE)
+    /// The text of a final answer since the last time.
+    pub(super) fn new_text(&mut self) -> Option<String> {
+        let start = self.value(TEXT).filter(|_| self.is_answer())? + 1;
+        let at = self.at.max(start);
+        // Up to the closing quotation mark; what is cut in the middle of an escape comes with the next piece.
+        let fresh = self.raw.get(at..)?;
+        let texts = fresh.char_indices().map(|(end, _)| end).rev().take(MAX_ESCAPE_BYTES);
+        let ends = std::iter::once(fresh.len()).chain(texts);
+        let (end, text) = ends
+            .filter_map(|end| {
+                Some((end, serde_json::from_str::<String>(&format!("\"{}\"", &fresh[..end])).ok()?))
+            })
+            .next()?;
+        self.at = at + end;
+        (!text.is_empty()).then_some(text)
     }
 
-    /// The file that a change is about, also one that writes all of it, as soon as it is named.
-    pub(super) fn changed_file(&self) -> Option<String> {
-        if !matches!(self.state, State::Calling) {
-            return None;
-        }
-        let text = String::from_utf8_lossy(&self.raw);
-        let next = match self.tool()?.name.as_str() {
-            EDIT => ",\"before\":",
-            WRITE => ",\"content\":",
-            _ => return None,
-        };
-        let (start, _) = text.split_once(next)?;
-        let call: JsonObject = serde_json::from_str(&format!("{start}}}")).ok()?;
-        call.get("path")?.as_str().map(|path| path.trim_start_matches("./").to_owned())
-    }
-
-    /// The call, where the answer is one. Nothing is made up: a call that is not whole is handed over as such, with the
-    /// reason.
-    pub(super) fn call(&self, why_cut: Option<&str>) -> Option<ToolCall> {
-        if matches!(self.state, State::Answering(_)) {
-            return None;
-        }
-        let id = self.id.clone();
-        match (serde_json::from_slice::<Value>(&self.raw), why_cut) {
-            (Ok(Value::Object(mut call)), None) => {
-                let short = call.shift_remove("tool").and_then(|name| name.as_str().map(str::to_owned))?;
-                let Some(tool) = self.offer.by_short(&short) else {
-                    return self.malformed(&short, "there is no such tool");
+    /// The call. One that is cut off or unusable is handed over as such, with the reason: nothing is made up.
+    pub(super) fn call(&self, id: &str, why_cut: Option<&str>) -> ToolCall {
+        let parsed = serde_json::from_str::<JsonObject>(&self.raw).ok();
+        let (name, arguments) = match (why_cut, parsed, self.tool()) {
+            (Some(why), ..) => (self.name(), self.malformed(why)),
+            (None, _, None) => self
+                .own_shape()
+                .unwrap_or_else(|| (self.name(), self.malformed("it is not a call of one of the tools"))),
+            (None, None, _) => (self.name(), self.malformed("it is not one JSON object")),
+            (None, Some(mut call), Some(tool)) => {
+                call.shift_remove("tool");
+                let arguments = match overlong(tool, &call) {
+                    Some(name) => self.malformed(&format!(
+                        "`{name}` is too long, so nothing was done. Do it in smaller pieces"
+                    )),
+                    None => Arguments::Object(tool.complete(call)),
                 };
-                if let Some(name) = full(tool, &call) {
-                    let why = format!("`{name}` is too long, so nothing was done. Do it in smaller pieces");
-                    return self.malformed(&short, &why);
-                }
-                let arguments = Arguments::Object(tool.completed(call));
-                Some(ToolCall { id, name: tool.name.clone(), arguments, opaque: None })
+                (tool.name.clone(), arguments)
             }
-            (_, why) => self.malformed("", why.unwrap_or("it is not one JSON object")),
+        };
+        ToolCall { id: id.to_owned(), name, arguments, opaque: None }
+    }
+
+    /// A call in a shape of the model's own: some servers do not keep it to the form.
+    fn own_shape(&self) -> Option<called::Called> {
+        let (name, arguments) = called::calls(&self.raw).into_iter().next()?;
+        let tool = self.tools.by_name(&name).or_else(|| self.tools.by_short(&name))?;
+        let Arguments::Object(arguments) = arguments else { return None };
+        Some((tool.name.clone(), Arguments::Object(tool.complete(arguments))))
+    }
+
+    /// The whole, if it is plain text: of a model that was not kept to the form.
+    pub(super) fn plain_text(&self) -> Option<&str> {
+        (!self.raw.contains('{') && self.tools.takes_text)
+            .then(|| self.raw.trim())
+            .filter(|text| !text.is_empty())
+    }
+
+    fn name(&self) -> String {
+        let given = self.string("tool").unwrap_or_default();
+        self.tool().map_or(given, |tool| tool.name.clone())
+    }
+
+    fn malformed(&self, why: &str) -> Arguments {
+        Arguments::Malformed {
+            raw: goose_fs::head_chars(&self.raw, MAX_RAW_CHARS).to_owned(),
+            why: why.to_owned(),
         }
     }
 
-    fn malformed(&self, name: &str, why: &str) -> Option<ToolCall> {
-        let text = String::from_utf8_lossy(&self.raw);
-        let begun = text.strip_prefix(START).and_then(|rest| rest.split('"').next()).unwrap_or(name);
-        let name = self.offer.by_short(begun).map_or(begun, |tool| &tool.name).to_owned();
-        let raw: String = text.chars().take(MAX_RAW_BYTES / 4).collect();
-        let arguments = Arguments::Malformed { raw, why: why.to_owned() };
-        Some(ToolCall { id: self.id.clone(), name, arguments, opaque: None })
+    /// The string value of a key, if it is complete.
+    fn string(&self, key: &str) -> Option<String> {
+        let rest = &self.raw[self.value(key)?..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        // A string that goes on is an error of its end.
+        values.next()?.ok()
+    }
+
+    /// The start of a key's value.
+    fn value(&self, key: &str) -> Option<usize> {
+        let quoted = format!("\"{key}\"");
+        let (at, _) = self.raw.match_indices(&quoted).find(|(at, _)| !self.raw[..*at].ends_with('\\'))?;
+        let rest = self.raw[at + quoted.len()..].trim_start().strip_prefix(':')?.trim_start();
+        (!rest.is_empty()).then(|| self.raw.len() - rest.len())
     }
 }
 
 /// The argument that was ended because it may not get longer: its rest would be lost.
-fn full<'a>(tool: &Offered, call: &'a JsonObject) -> Option<&'a str> {
+fn overlong<'a>(tool: &Offered, call: &'a JsonObject) -> Option<&'a str> {
     let most = |name: &str| tool.schema.get("properties")?.get(name)?.get("maxLength")?.as_u64();
-    let is_full =
+    let is_overlong =
         |name: &str, text: &str| text.chars().count() as u64 >= most(name).unwrap_or(MAX_TEXT_CHARS as u64);
     call.iter()
-        .find_map(|(name, value)| value.as_str().filter(|text| is_full(name, text)).map(|_| name.as_str()))
-}
-
-impl Text {
-    /// What is new and whole of the text: neither half a character nor half an escape.
-    fn go_on(text: &mut Option<Self>, raw: &[u8]) -> Option<String> {
-        let start = format!(r#"{START}{FINAL_ANSWER}","{TEXT}":""#);
-        if text.is_none() && raw.len() >= start.len() {
-            *text = Some(Self { at: start.len() });
-        }
-        let text = text.as_mut()?;
-        let fresh = raw.get(text.at..)?;
-        let whole = whole_part(fresh);
-        text.at += whole;
-        let quoted = [b"\"", &fresh[..whole], b"\""].concat();
-        serde_json::from_slice::<String>(&quoted).ok().filter(|text| !text.is_empty())
-    }
-}
-
-/// How many bytes from the beginning are whole characters and escapes, up to the closing quote.
-fn whole_part(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let length = match byte {
-            b'"' => break,
-            b'\\' => match escape(&bytes[at..]) {
-                Some(length) => length,
-                None => break,
-            },
-            byte => character(byte),
-        };
-        if at + length > bytes.len() {
-            break;
-        }
-        at += length;
-    }
-    at
-}
-
-/// How long an escape is; none where its end has not come. Surrogates come in pairs.
-fn escape(bytes: &[u8]) -> Option<usize> {
-    match bytes.get(1)? {
-        b'u' => {
-            let code =
-                std::str::from_utf8(bytes.get(2..6)?).ok().and_then(|hex| u16::from_str_radix(hex, 16).ok());
-            let is_first_half = code.is_some_and(|code| (0xD800..0xDC00).contains(&code));
-            Some(if is_first_half { 12 } else { 6 })
-        }
-        _ => Some(2),
-    }
-}
-
-fn character(first: u8) -> usize {
-    match first {
-        0xF0.. => 4,
-        0xE0.. => 3,
-        0xC0.. => 2,
-        _ => 1,
-    }
-}
-
-/// Text without a form, as it comes.
-#[derive(Debug, Default)]
-pub(super) struct FreeText {
-    /// The beginning of a character whose rest is still to come.
-    begun: Vec<u8>,
-}
-
-impl FreeText {
-    /// The whole characters that there are now.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<String> {
-        self.begun.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.begun) {
-            Ok(_) => self.begun.len(),
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            // No character at all: shown as such.
-            Err(_) => self.begun.len(),
-        };
-        let rest = self.begun.split_off(whole);
-        let text = String::from_utf8_lossy(&std::mem::replace(&mut self.begun, rest)).into_owned();
-        Some(text).filter(|text| !text.is_empty())
-    }
+        .find(|(name, value)| value.as_str().is_some_and(|text| is_overlong(name, text)))
+        .map(|(name, _)| name.as_str())
 }
 
 #[cfg(test)]

@@ -1,74 +1,66 @@
-//! Answers as they come, in pieces of every size.
-
-use goose_extension::{JsonObject, Tool};
-use proptest::prelude::*;
 use serde_json::json;
 
-use super::*;
+use super::{super::conversations::tools, *};
 
-fn offer() -> Offer {
-    Offer::of(&[Tool::new("developer__shell", "", JsonObject::new())], &[])
+/// The texts that are handed out where the object comes in such pieces.
+fn texts(pieces: &[&str]) -> Vec<String> {
+    let tools = tools();
+    let mut reading = Reading::new(&tools);
+    let texts = pieces.iter().filter_map(|piece| {
+        reading.push(piece);
+        reading.new_text()
+    });
+    texts.collect()
 }
 
-fn events(raw: &str, piece: usize) -> (Vec<ReplyEvent>, Option<ToolCall>) {
-    let offer = offer();
-    let mut reading = Reading::new(&offer, "id".to_owned());
-    let events = raw.as_bytes().chunks(piece).flat_map(|bytes| reading.push(bytes)).collect();
-    (events, reading.call(None))
+#[test]
+fn the_text_of_an_answer_comes_in_whole_characters() {
+    let pieces = [
+        r#"{"tool":"final_ans"#,
+        r#"wer","text":"He"#,
+        r#"llo \"#,
+        r#"n\u00"#,
+        r#"e4 \ud83e"#,
+        r#"\udd86"#,
+        r#" end"}"#,
+    ];
+    assert_eq!(texts(&pieces).concat(), "Hello \nä 🦆 end");
+    assert_eq!(texts(&pieces[..3]), ["He", "llo "]);
+    assert_eq!(texts(&["{ \"tool\": \"final_answer\", \"text\" : \"Hi\" }"]), ["Hi"]);
+    assert!(texts(&[r#"{"tool":"read","path":"text"}"#]).is_empty());
 }
 
-fn joined(events: &[ReplyEvent]) -> String {
-    let text = |event: &ReplyEvent| match event {
-        ReplyEvent::Text(text) => text.clone(),
-        other => format!("{other:?}"),
+#[test]
+fn a_call_is_known_as_soon_as_it_is_named() {
+    let tools = tools();
+    let mut reading = Reading::new(&tools);
+    reading.push(r#"{"tool":"ed"#);
+    assert_eq!((reading.tool().is_none(), reading.path()), (true, None));
+    reading.push(r#"it","path":"./a \"b\".t"#);
+    assert!(reading.tool().is_some_and(|tool| tool.name == "developer__edit") && reading.path().is_none());
+    reading.push(r#"xt","before":"x"#);
+    assert_eq!(reading.path().as_deref(), Some("a \"b\".txt"));
+    assert!(!reading.is_answer());
+}
+
+#[test]
+fn a_call_gets_its_fixed_arguments() {
+    let call = |raw: &str, why: Option<&str>| {
+        let tools = tools();
+        let mut reading = Reading::new(&tools);
+        reading.push(raw);
+        reading.call("7", why)
     };
-    events.iter().map(text).collect()
-}
-
-proptest! {
-    #[test]
-    fn the_final_answer_is_streamed_whole_whatever_the_pieces(text in any::<String>(), piece in 1_usize..40) {
-        let raw = json!({"tool": FINAL_ANSWER, TEXT: text}).to_string();
-        let (events, call) = events(&raw, piece);
-        prop_assert_eq!(joined(&events), text);
-        prop_assert!(call.is_none());
+    let searched = call(r#"{"tool":"search","pattern":"x"}"#, None);
+    assert_eq!((searched.id.as_str(), searched.name.as_str()), ("7", "developer__search"));
+    let expected = json!({ "pattern": "x", "ignore_case": true, "context_lines": 2 });
+    assert_eq!(searched.arguments, Arguments::Object(expected.as_object().cloned().unwrap()));
+    for (raw, why) in [
+        (r#"{"tool":"read","pa"#, None),
+        (r#"{"tool":"nothing"}"#, None),
+        (r#"{"tool":"read","path":"a"}"#, Some("cut off")),
+        (&format!(r#"{{"tool":"shell","command":"{}"}}"#, "x".repeat(MAX_TEXT_CHARS)), None),
+    ] {
+        assert!(matches!(call(raw, why).arguments, Arguments::Malformed { .. }), "{raw}");
     }
-}
-
-#[test]
-fn escapes_of_all_kinds_are_read() {
-    let raw = r#"{"tool":"final_answer","text":"a\n\t\"\\\u00e9\ud83e\udebf!"}"#;
-    for piece in 1..raw.len() {
-        assert_eq!(joined(&events(raw, piece).0), "a\n\t\"\\é🪿!");
-    }
-}
-
-#[test]
-fn a_call_is_announced_and_then_whole() {
-    let (events, call) = events(r#"{"tool":"shell","command":"ls \"a b\""}"#, 3);
-    let started = ReplyEvent::CallStarted { id: "id".to_owned(), name: "developer__shell".to_owned() };
-    assert_eq!(events, [started]);
-    let arguments = Arguments::Object(json!({"command": "ls \"a b\""}).as_object().cloned().unwrap());
-    let whole =
-        ToolCall { id: "id".to_owned(), name: "developer__shell".to_owned(), arguments, opaque: None };
-    assert_eq!(call, Some(whole));
-}
-
-#[test]
-fn a_call_that_was_cut_is_never_made() {
-    let offer = offer();
-    let mut reading = Reading::new(&offer, "id".to_owned());
-    reading.push(br#"{"tool":"shell","command":"rm -r bui"#);
-    let call = reading.call(Some("It was cut.")).unwrap();
-    assert_eq!(call.name, "developer__shell");
-    assert!(matches!(call.arguments, Arguments::Malformed { why, .. } if why == "It was cut."));
-}
-
-#[test]
-fn characters_wait_for_their_rest() {
-    let mut text = FreeText::default();
-    let goose = "🪿".as_bytes();
-    assert_eq!(text.push(&goose[..2]), None);
-    assert_eq!(text.push(&goose[2..]), Some("🪿".to_owned()));
-    assert_eq!(text.push(&[0xFF]), Some("\u{FFFD}".to_owned()));
 }

@@ -136,7 +136,7 @@ pub const KEY_ORDER: &[&str] = &[
 pub const LOCAL_SERVERS: &[&str] = &["ollama", "lmstudio", "llama_cpp"];
 
 /// The one that speaks a wire of its own.
-const OLLAMA: &str = "ollama";
+pub(super) const OLLAMA: &str = "ollama";
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
@@ -197,7 +197,7 @@ fn shown(url: &Url) -> Option<String> {
 }
 
 /// Returns the address from the settings, or the usual one.
-fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &str) -> Option<Url> {
+pub(super) fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &str) -> Option<Url> {
     let setting = registry.info(provider)?.settings.iter().find(|setting| setting.name.ends_with("_HOST"))?;
     let said = lookup.value(&setting.name).ok().flatten().filter(|text| !text.trim().is_empty());
     let text = said.or_else(|| setting.default.clone())?;
@@ -223,7 +223,7 @@ async fn first_model(client: &Client, provider: &str, url: &Url) -> Option<Strin
 }
 
 /// The body of a good answer that is not too long.
-async fn body(request: RequestBuilder) -> Option<Vec<u8>> {
+pub(super) async fn body(request: RequestBuilder) -> Option<Vec<u8>> {
     let mut response = request.send().await.ok().filter(|response| response.status().is_success())?;
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
@@ -236,7 +236,7 @@ async fn body(request: RequestBuilder) -> Option<Vec<u8>> {
 }
 
 /// For this machine: nothing is looked up for it, and no proxy is asked.
-fn client() -> Option<Client> {
+pub(super) fn client() -> Option<Client> {
     // TLS is rustls with ring, unless the program has chosen something else already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];

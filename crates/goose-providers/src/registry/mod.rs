@@ -7,23 +7,28 @@
 //! - `services.json`: the services that goose knows; `service`: those and the user's own in one form, also for lists;
 //! - `resolve`: from the user's settings to an endpoint and a wire, with `address` (URLs and proxies);
 //! - `choice`: the model if the user chooses none, with the servers on this machine;
+//! - `served`: what a server on this machine says of its model;
 //! - `setup_error`: problems, with fixes and suggestions.
 
 mod address;
 mod choice;
 mod resolve;
+mod served;
 mod service;
 mod setup_error;
 
 use std::{
+    collections::HashSet,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
+use parking_lot::Mutex;
 use url::form_urlencoded::byte_serialize;
 
 pub use crate::registry::{
     choice::{AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
+    served::SMALL_MODEL_PARAMETERS,
     service::{ProviderInfo, SettingInfo},
     setup_error::SetupError,
 };
@@ -36,6 +41,7 @@ use crate::{
     provider::{ModelInfo, Provider, ProviderFactory},
     registry::{
         resolve::{Resolved, Resolver, bad},
+        served::ServedModel,
         service::{Service, Unsupported, Wire},
     },
     wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, VertexClaude},
@@ -52,6 +58,8 @@ const OLLAMA_CONTEXT_VARIABLE: &str = "GOOSE_INPUT_LIMIT";
 #[derive(Default)]
 pub struct Registry {
     factories: Vec<Arc<dyn ProviderFactory>>,
+    /// The models at servers on this machine that need a form.
+    small: Mutex<HashSet<ModelRef>>,
     custom: CustomProviders,
     known: OnceLock<Vec<ProviderInfo>>,
 }
@@ -122,7 +130,19 @@ impl Registry {
         let model = self.with_default_model(model);
         match model.provider().and_then(|name| self.factory(name)) {
             Some(factory) => factory.fetch(model.model(), lookup).await,
-            None => Ok(()),
+            None => {
+                self.ask_about(&model, lookup).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks a server on this machine about its model.
+    async fn ask_about(&self, model: &ModelRef, lookup: &dyn Lookup) {
+        let Some(provider) = model.provider().filter(|_| !self.factories.is_empty()) else { return };
+        let Some(url) = choice::address_of(self, lookup, provider) else { return };
+        if ServedModel::ask(provider, &url, model.model()).await.needs_form() {
+            self.small.lock().insert(model.clone());
         }
     }
 
@@ -145,7 +165,10 @@ impl Registry {
         let asked = TrackedLookup::new(lookup);
         let made = self.resolved(&model, &asked, overrides);
         let (resolved, info) = asked.judge(made)?;
-        Ok(build(resolved, info))
+        let provider = build(resolved, info);
+        let is_small = self.small.lock().contains(&model);
+        let mut factories = self.factories.iter().filter(|_| is_small);
+        Ok(factories.find_map(|factory| factory.for_small_model(Arc::clone(&provider))).unwrap_or(provider))
     }
 
     fn resolved(

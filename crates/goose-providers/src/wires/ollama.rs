@@ -67,6 +67,7 @@ fn head(ask: &Ask<'_>) -> Value {
         // Makes Ollama refuse what does not fit instead of truncating it silently. Old versions ignore it.
         "truncate": false,
         "options": without_nulls(limits),
+        "format": options.schema,
         "think": options.effort.map(|effort| think(effort, &ask.model.name)),
     })
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use goose_extension::{ContentBlock, Message, MessageContent, Role, Tool, ToolOutput};
-use goose_providers::{ModelOverrides, ModelRef, Provider, ProviderError, Registry, StopReason, Usage};
+use goose_providers::{
+    ModelOverrides, ModelRef, Provider, ProviderError, Registry, Reply, Request, RequestOptions, StopReason,
+    Usage,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -30,6 +33,17 @@ async fn ollama(answers: Vec<Answer>) -> (Loopback, Arc<dyn Provider>) {
     let host = server.url().replace("http://", "");
     let provider = provider("ollama:qwen3:8b", [("OLLAMA_HOST", &host)]);
     (server, provider)
+}
+
+#[tokio::test]
+async fn the_schema_of_an_answer_is_its_format() {
+    let (server, ollama) = ollama(vec![lines(&[said(json!({"content": "{}"})), done("stop")])]).await;
+    let schema = json!({"type": "object"});
+    let options = RequestOptions { schema: Some(schema.clone()), ..RequestOptions::default() };
+    let messages = [Arc::new(Message::user("Hi"))];
+    let request = Request { system: "", messages: &messages, tools: &[], options: &options };
+    Reply::collect(ollama.stream(request).await.unwrap()).await.unwrap();
+    assert_eq!(server.only().body["format"], schema);
 }
 
 #[tokio::test]

@@ -19,9 +19,16 @@ const MAX_NAME_BYTES: usize = 120;
 /// Folders with generated or downloaded files.
 const NOT_LOOKED_INTO: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "dist"];
 
-/// Returns one line with the names, folders with a slash, the upper levels first if there are many. None if the folder cannot
-/// be read.
-pub(crate) fn brief(folder: &Path) -> Option<String> {
+/// The files of a folder.
+pub(crate) struct Listing {
+    /// One line with the names.
+    pub(crate) text: String,
+    /// The names, folders with a slash.
+    pub(crate) names: Vec<String>,
+}
+
+/// Lists the names, the upper levels first if there are many. None if the folder cannot be read.
+pub(crate) fn brief(folder: &Path) -> Option<Listing> {
     fs::read_dir(folder).ok()?;
     let mut names = Vec::new();
     let mut waiting = VecDeque::from([(folder.to_path_buf(), String::new(), 1)]);
@@ -40,11 +47,12 @@ pub(crate) fn brief(folder: &Path) -> Option<String> {
     let is_cut = names.len() > MAX_NAMES;
     names.truncate(MAX_NAMES);
     names.sort_unstable();
-    Some(match (names.is_empty(), is_cut) {
+    let text = match (names.is_empty(), is_cut) {
         (true, _) => "Files here: none yet".to_owned(),
         (_, true) => format!("Files here: {}, and more", names.join(", ")),
         (_, false) => format!("Files here: {}", names.join(", ")),
-    })
+    };
+    Some(Listing { text, names })
 }
 
 /// Returns the entries of a folder by name, without hidden folders.
@@ -69,15 +77,15 @@ mod tests {
     #[test]
     fn names_are_listed_without_hidden_folders_and_not_too_deep() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(brief(folder.path()).as_deref(), Some("Files here: none yet"));
+        assert_eq!(brief(folder.path()).unwrap().text, "Files here: none yet");
         for dir in ["src/a/b/c", "node_modules/x", ".git"] {
             fs::create_dir_all(folder.path().join(dir)).unwrap();
         }
         fs::write(folder.path().join("src/main.rs"), "").unwrap();
         fs::write(folder.path().join(".gitignore"), "").unwrap();
-        let listed = brief(folder.path()).unwrap();
+        let listed = brief(folder.path()).unwrap().text;
         assert_eq!(listed, "Files here: .gitignore, node_modules/, src/, src/a/, src/a/b/, src/main.rs");
-        assert_eq!(brief(&folder.path().join("nowhere")), None);
+        assert!(brief(&folder.path().join("nowhere")).is_none());
     }
 
     #[test]
@@ -87,7 +95,7 @@ mod tests {
         for number in 0..100 {
             fs::write(folder.path().join(format!("zz/{number}")), "").unwrap();
         }
-        let listed = brief(folder.path()).unwrap();
+        let listed = brief(folder.path()).unwrap().text;
         assert!(listed.contains(" zz/,") && listed.ends_with(", and more"), "{listed}");
         assert_eq!(listed.matches(", ").count(), MAX_NAMES);
     }

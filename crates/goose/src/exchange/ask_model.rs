@@ -182,6 +182,7 @@ impl ReplyTask {
             let news = match &event {
                 ReplyEvent::Text(text) => shown.more(Kind::Text, text.clone()),
                 ReplyEvent::Thinking(text) => shown.more(Kind::Thinking, text.clone()),
+                ReplyEvent::Status(message) => vec![Event::Status { call: None, message: message.clone() }],
                 _ => Vec::new(),
             };
             incoming.push(event);

@@ -21,7 +21,7 @@ use crate::{
     },
     permission::{Origin, Permissions},
     services::{Phase, ServiceChange, ServiceEvent},
-    session::{Conversation, synthetic},
+    session::{Conversation, synthetic, synthetic_list},
 };
 
 /// The extension that keeps the task list.
@@ -144,13 +144,15 @@ impl Core {
     /// resumed, and services can cache it.
     pub(super) fn with_surroundings(&self, mut message: Message, conversation: &Conversation) -> Message {
         let besides = match self.processor().model().prompt_style {
-            PromptStyle::Brief => listing::brief(&self.working_dir),
+            PromptStyle::Brief => listing::brief(&self.working_dir)
+                .map(|listing| synthetic_list(listing.text, "files", &listing.names)),
             PromptStyle::Full if self.agent().mode.has_group(TASK_LIST) => {
-                current_plan(conversation.messages()).map(|list| format!("{TASK_LIST_HEADING}{list}"))
+                current_plan(conversation.messages())
+                    .map(|list| synthetic(format!("{TASK_LIST_HEADING}{list}")))
             }
             PromptStyle::Full => None,
         };
-        message.content.splice(0..0, besides.map(synthetic));
+        message.content.splice(0..0, besides);
         message
     }
 

@@ -220,6 +220,15 @@ pub(crate) fn synthetic(text: impl Into<String>) -> MessageContent {
     MessageContent::Block(block)
 }
 
+/// Returns a [`synthetic`] text that also has the names it lists, under a key of its metadata.
+pub(crate) fn synthetic_list(text: impl Into<String>, key: &str, names: &[String]) -> MessageContent {
+    let mut content = synthetic(text);
+    if let MessageContent::Block(ContentBlock::Text(text)) = &mut content {
+        text.meta.get_or_insert_default().insert(key.to_owned(), names.into());
+    }
+    content
+}
+
 /// Returns a message with a [`synthetic`] text.
 pub(crate) fn synthetic_message(text: impl Into<String>) -> Message {
     Message::new(Role::User, [synthetic(text)])

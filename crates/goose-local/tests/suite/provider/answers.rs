@@ -7,7 +7,7 @@ use std::{
 
 use futures::StreamExt as _;
 use goose_extension::{JsonObject, Message, Tool};
-use goose_local::provider::{LocalOptions, LocalProvider};
+use goose_local::provider::{LoadOptions, LocalProvider};
 use goose_providers::{
     Arguments, Provider as _, ProviderError, Reply, ReplyEvent, Request, RequestOptions, StopReason,
 };
@@ -189,7 +189,10 @@ async fn answers_keep_their_form_in_every_chat_format() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("pieces.gguf");
         tiny_model::write_pieces(&path, template)?;
-        let provider = LocalProvider::new(LocalOptions::new("pieces", path).with_threads(Some(1)));
+        let provider = LocalProvider::new(
+            "pieces",
+            LoadOptions { file: path, threads: Some(1), context: 8_192, cache: None },
+        );
         let messages = [Arc::new(Message::user("the cat"))];
         let tools = [Tool::new("developer__shell", "Run", JsonObject::new())];
         let options = RequestOptions::default();

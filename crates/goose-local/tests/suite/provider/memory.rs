@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use goose_extension::Message;
-use goose_local::provider::{LocalOptions, forget};
+use goose_local::provider::{LoadOptions, LocalProvider, forget};
 use goose_providers::{Provider as _, Reply, Usage};
 use goose_test_support::tiny_model;
 
@@ -82,7 +82,7 @@ async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that
     assert!(second.usage.cached_input > second.usage.input / 2, "{:?}", second.usage);
     let states =
         stage.cache().iter().filter(|path| path.extension().is_some_and(|kind| kind == "state")).count();
-    assert_eq!(states, 1);
+    assert_eq!(states, 2, "the beginnings of conversations and of questions about their goals");
     Ok(())
 }
 
@@ -129,8 +129,9 @@ async fn a_state_that_this_run_has_no_room_for_stays() -> anyhow::Result<()> {
     let stage = Stage::new(4)?;
     let (question, reply) = kept(&stage).await?;
     let less = usize::try_from(reply.usage.input)?;
-    let narrow = goose_local::provider::LocalProvider::new(stage.options().with_context(Some(less)));
+    let narrow = LocalProvider::new("tiny", LoadOptions { context: less, ..stage.options() });
     let mut short = Question::new("Short.");
+    short.tools.clear();
     short.options.max_tokens = Some(20);
     short.reply(&narrow).await?;
     let next = next(&question, &reply).reply(&stage.provider()).await?;
@@ -141,16 +142,14 @@ async fn a_state_that_this_run_has_no_room_for_stays() -> anyhow::Result<()> {
 #[tokio::test]
 async fn what_is_announced_is_what_the_model_was_trained_for() -> anyhow::Result<()> {
     let stage = Stage::new(4)?;
-    let context = |wished: Option<usize>| {
-        let options = stage.options().with_context(wished);
-        goose_local::provider::LocalProvider::new(options).model().context_limit
+    let limit = |file: &str, context: usize| {
+        let options = LoadOptions { file: stage.path(file), context, ..stage.options() };
+        LocalProvider::new("tiny", options).model().context_limit
     };
-    assert_eq!(context(None), tiny_model::CONTEXT as u64);
-    assert_eq!(context(Some(200_000)), tiny_model::CONTEXT as u64);
-    assert_eq!(context(Some(1_000)), 1_000);
+    assert_eq!(limit("tiny.gguf", 200_000), tiny_model::CONTEXT as u64);
+    assert_eq!(limit("tiny.gguf", 1_000), 1_000);
     // Whatever the file says, there is an end.
-    let unknown = LocalOptions::new("none", stage.path("none.gguf")).with_context(Some(200_000));
-    assert_eq!(goose_local::provider::LocalProvider::new(unknown).model().context_limit, 32 * 1024);
+    assert_eq!(limit("none.gguf", 200_000), 32 * 1024);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 
 use futures::StreamExt as _;
 use goose_extension::{JsonObject, Message, MessageContent, Role, Tool, ToolOutput};
-use goose_local::provider::{LocalOptions, LocalProvider};
+use goose_local::provider::{LoadOptions, LocalProvider};
 use goose_providers::{
     Provider as _, ProviderResult, Reply, ReplyEvent, ReplyStream, Request, RequestOptions,
 };
@@ -30,11 +30,16 @@ impl Stage {
 
     /// A new run of the program: nothing is in memory.
     pub(crate) fn provider(&self) -> LocalProvider {
-        LocalProvider::new(self.options())
+        LocalProvider::new("tiny", self.options())
     }
 
-    pub(crate) fn options(&self) -> LocalOptions {
-        LocalOptions::new("tiny", self.path("tiny.gguf")).with_threads(Some(1)).with_cache(self.path("cache"))
+    pub(crate) fn options(&self) -> LoadOptions {
+        LoadOptions {
+            file: self.path("tiny.gguf"),
+            threads: Some(1),
+            context: 8_192,
+            cache: Some(self.path("cache")),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {

@@ -75,6 +75,9 @@ fn head(ask: &Ask<'_>) -> Value {
         "temperature": ask.temperature().filter(|_| !thinks),
         "reasoning_effort": options.effort.and_then(|effort| effort_word(effort, model)),
         "prompt_cache_key": ask.cache_key(),
+        "response_format": options.schema.as_ref().map(|schema| {
+            json!({ "type": "json_schema", "json_schema": { "name": "answer", "strict": true, "schema": schema } })
+        }),
     })
 }
 

@@ -70,6 +70,7 @@ fn options() -> RequestOptions {
         effort: Some(Effort::Medium),
         conversation: Some("20261115_1".into()),
         is_ephemeral: false,
+        schema: None,
     }
 }
 
@@ -83,6 +84,16 @@ async fn a_rich_conversation_on_each_wire() {
 }
 
 /// Without options, no field is sent but those that are needed.
+#[tokio::test]
+async fn a_server_gets_the_schema_of_the_answer() {
+    let schema = json!({ "type": "object" });
+    let options = RequestOptions { schema: Some(schema.clone()), ..RequestOptions::default() };
+    let body = sent(Tongue::Chat, Tongue::Chat.model(), Dialect::Full, &options).await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["response_format"]["type"], "json_schema");
+    assert_eq!(body["response_format"]["json_schema"]["schema"], schema);
+}
+
 #[tokio::test]
 async fn a_plain_request_is_small() {
     for tongue in ALL {

@@ -1,0 +1,57 @@
+//! Calls that a model wrote as text, in the shapes that models are trained on: `<tool_call>` around JSON, or the JSON alone, with a
+//! name and its arguments.
+
+use goose_extension::JsonObject;
+use goose_providers::Arguments;
+use serde_json::{Deserializer, Value};
+
+/// The mark before a call.
+pub(super) const MARK: &str = "<tool_call>";
+const END: &str = "</tool_call>";
+
+/// A call in a text.
+pub(super) type Called = (String, Arguments);
+
+/// The calls in a text that may be nothing else; none if it is not made of calls.
+pub(super) fn calls(text: &str) -> Vec<Called> {
+    let is_marked = text.contains(MARK);
+    let bare = text.replace(MARK, "\n").replace(END, "\n");
+    let bare = bare.trim().trim_start_matches("```json").trim_matches('`');
+    let mut found: Vec<Called> = Vec::new();
+    for value in Deserializer::from_str(bare).into_iter::<Value>() {
+        match value {
+            Ok(Value::Array(all)) => found.extend(all.iter().filter_map(call)),
+            Ok(one) => found.extend(call(&one)),
+            Err(error) if is_marked => {
+                let arguments = Arguments::Malformed { raw: bare.to_owned(), why: error.to_string() };
+                found.push((String::new(), arguments));
+                break;
+            }
+            Err(_) => break,
+        }
+    }
+    found
+}
+
+fn call(value: &Value) -> Option<Called> {
+    let name = value.get("name")?.as_str()?.to_owned();
+    let arguments = match value.get("arguments").or_else(|| value.get("parameters"))? {
+        Value::Object(arguments) => arguments.clone(),
+        Value::String(text) => serde_json::from_str::<JsonObject>(text).ok()?,
+        _ => return None,
+    };
+    Some((name, Arguments::Object(arguments)))
+}
+
+/// The length of the beginning that is certainly no call.
+pub(super) fn plain(text: &str) -> usize {
+    if text.trim_start().starts_with(['{', '[']) {
+        return 0;
+    }
+    let begun = (1..MARK.len()).rev().find(|length| text.ends_with(&MARK[..*length])).unwrap_or(0);
+    text.find(MARK).unwrap_or(text.len() - begun)
+}
+
+#[cfg(test)]
+#[path = "called_tests.rs"]
+mod tests;

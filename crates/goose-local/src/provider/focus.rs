@@ -1,0 +1,153 @@
+//! Prompts for one thing, without tools and examples, in which a small model is much better than in the whole conversation:
+//! answering from what was found, and writing a small file again with the change that is asked for.
+
+use std::collections::HashSet;
+
+use goose_engine::{Speaker, Turn};
+use serde_json::{Value, json};
+
+use super::{
+    history::shown,
+    situation::{Page, Situation, Step},
+    tools::{Does, Tools},
+};
+
+/// The most that is shown of all results, in characters; the last ones count most.
+const MAX_FOUND_CHARS: usize = 10_000;
+
+/// The longest answer, in tokens.
+pub(super) const MAX_ANSWER_TOKENS: usize = 600;
+
+/// The longest file that is written again, in characters.
+const MAX_FILE_CHARS: usize = 1_600;
+
+const FENCE: &str = "```";
+
+/// The question after what was found.
+pub(super) fn answering(situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
+    let text = format!(
+        "{}\n\nQuestion: {}\nThink step by step: look at each line above that matters, then give the answer in one sentence, \
+         with the names and numbers from above.",
+        found(situation, tools),
+        situation.task.trim()
+    );
+    asking("You are a careful assistant.", text)
+}
+
+/// The request for a new file, after what was found.
+pub(super) fn creating(path: &str, situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
+    let text = format!(
+        "{}\n\nTask: {}\nWrite the whole content of {path} in one code block, and nothing else.",
+        found(situation, tools),
+        situation.task.trim()
+    );
+    asking("You are a careful programmer.", text.trim_start().to_owned())
+}
+
+/// The results since the request, each with its call.
+fn found(situation: &Situation<'_>, tools: &Tools) -> String {
+    let mut found: Vec<String> = Vec::new();
+    let mut chars = 0;
+    for step in situation.steps.iter().rev() {
+        let Some(result) = result(step, tools) else { continue };
+        chars += result.chars().count();
+        if chars > MAX_FOUND_CHARS && !found.is_empty() {
+            break;
+        }
+        if !found.contains(&result) {
+            found.push(result);
+        }
+    }
+    found.reverse();
+    found.join("\n\n")
+}
+
+fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
+    let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str);
+    let title = match tools.by_name(step.tool) {
+        Some(tool) if tool.does == Does::Read => match step.page() {
+            Some(page) if page.is_whole => {
+                format!("File {} ({} lines):", page.path, page.text.lines().count())
+            }
+            _ => format!("File {}:", step.path()?),
+        },
+        Some(tool) if tool.does == Does::Run => {
+            format!("The command `{}` was run and printed:", argument("command")?)
+        }
+        Some(tool) => format!("{}:", tools.literal(&tool.name, step.arguments.as_object()?)),
+        None => return None,
+    };
+    Some(format!("{title}\n{}", shown(step, step.output?, tools)))
+}
+
+/// The file and the request, for a file that can be written again.
+pub(super) fn rewriting(page: &Page, task: &str) -> Option<Vec<Turn>> {
+    let Page { path, text, is_whole } = page;
+    let is_small = text.chars().count() <= MAX_FILE_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
+    let asked = format!(
+        "File {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {}\nWrite the whole new content of {path} in one code block. Change only \
+         what the task asks for and keep everything else exactly as it is.",
+        task.trim()
+    );
+    (*is_whole && is_small).then(|| asking("You are a careful programmer.", asked))
+}
+
+/// The call that makes a file as it was written; none without a code block, if nothing is different, or if little of the file is
+/// left.
+pub(super) fn call(path: &str, page: Option<&Page>, answer: &str) -> Option<(Does, Value)> {
+    let new = block(answer)?;
+    let Some(page) = page else { return Some((Does::Write, json!({ "path": path, "content": new }))) };
+    let old: Vec<&str> = page.text.lines().collect();
+    let new: Vec<&str> = new.trim_end().lines().collect();
+    if old == new || new.is_empty() || !keeps_half(&page.text, &new.join("\n")) {
+        return None;
+    }
+    let (before, after) = hunk(&old, &new, &page.text);
+    Some((Does::Edit, json!({ "path": path, "before": before, "after": after })))
+}
+
+/// True if half of the old words are still there: a model that answers with something else has not changed the file.
+fn keeps_half(old: &str, new: &str) -> bool {
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty())
+    }
+    let new: HashSet<&str> = words(new).collect();
+    let kept = words(old).filter(|word| new.contains(word)).count();
+    kept * 2 >= words(old).count()
+}
+
+/// The text in the first code block of an answer.
+fn block(answer: &str) -> Option<&str> {
+    let (_, block) = answer.split_once(FENCE)?;
+    let (_, block) = block.split_once('\n')?;
+    block.split_once(FENCE).map(|(text, _)| text)
+}
+
+/// The lines that differ, with as many around them as it takes to be found once.
+fn hunk(old: &[&str], new: &[&str], text: &str) -> (String, String) {
+    let mut start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let most = old.len().min(new.len()) - start;
+    let mut end =
+        old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(old, new)| old == new).count();
+    loop {
+        let before = old[start..old.len() - end].join("\n");
+        let after = new[start..new.len() - end].join("\n");
+        // Lines that are taken away alone leave an empty one.
+        let is_clear = !before.trim().is_empty() && !after.is_empty();
+        if is_clear && text.matches(&before).count() == 1 || start == 0 && end == 0 {
+            return (before, after);
+        }
+        match start {
+            0 => end -= 1,
+            _ => start -= 1,
+        }
+    }
+}
+
+fn asking(system: &str, text: String) -> Vec<Turn> {
+    vec![Turn { speaker: Speaker::System, text: system.to_owned() }, Turn { speaker: Speaker::User, text }]
+}
+
+#[cfg(test)]
+#[path = "focus_tests.rs"]
+mod tests;

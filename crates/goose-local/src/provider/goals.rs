@@ -1,0 +1,95 @@
+//! [`Goal`]: what a request asks for. The model says it in a prompt of its own, with requests in several languages as examples, before
+//! its first step: so it decides what may be done before it sees tools that could do it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use goose_engine::{Speaker, Turn};
+use parking_lot::Mutex;
+
+use super::{history::shorten, tools::Does};
+
+const HOW: &str = "You sort requests by what the user wants. Reply with one word: \"answer\" (to be told or shown something; all \
+                   files stay as they are), \"change\" (other content in a file that is there), \"create\" (a new file) or \"run\" (a \
+                   command: run, move, rename, copy, delete).";
+
+/// Requests with their goals, one in each line.
+const EXAMPLES: &str = include_str!("goals.txt");
+
+/// The longest part of a request that is looked at, in characters.
+const MAX_CHARS: usize = 1_000;
+
+/// The most tokens of a reply.
+pub(super) const MAX_TOKENS: usize = 4;
+
+/// What an answer is favoured by, as a logarithm: in doubt all files stay as they are. Models lean towards doing something.
+pub(super) const FAVOUR: (&str, f32) = ("answer", 0.8);
+
+/// The most calls that are remembered. Whoever comes back after so many is asked again.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    Answer,
+    Change,
+    Create,
+    Run,
+}
+
+impl Goal {
+    const ALL: [(Self, &str); 4] =
+        [(Self::Answer, "answer"), (Self::Change, "change"), (Self::Create, "create"), (Self::Run, "run")];
+
+    /// The goal that a reply names. Any other reply is no leave to change something.
+    pub(super) fn from_reply(reply: &str) -> Self {
+        let named = Self::ALL.into_iter().find(|(_, name)| reply.trim_start().starts_with(name));
+        named.map_or(Self::Answer, |(goal, _)| goal)
+    }
+
+    /// True if a tool serves it. To look helps with all of them; changes go through the tool that says whether it made one.
+    pub(super) fn allows(self, does: Does) -> bool {
+        match does {
+            Does::Read | Does::Other | Does::Answer => true,
+            Does::Edit | Does::Write => matches!(self, Self::Change | Self::Create),
+            Does::Run => self != Self::Change,
+        }
+    }
+}
+
+/// The turns before the request, which are always the same.
+pub(super) fn opening() -> Vec<Turn> {
+    let examples = EXAMPLES.lines().filter_map(|line| line.split_once('\t'));
+    let system = Turn { speaker: Speaker::System, text: HOW.to_owned() };
+    std::iter::once(system)
+        .chain(examples.flat_map(|(goal, request)| {
+            [(Speaker::User, request), (Speaker::Model, goal)]
+                .map(|(speaker, text)| Turn { speaker, text: text.to_owned() })
+        }))
+        .collect()
+}
+
+pub(super) fn question(task: &str) -> Turn {
+    Turn { speaker: Speaker::User, text: shorten(task.trim(), MAX_CHARS) }
+}
+
+/// The goals by the ids of the calls that serve them. They last as long as the process: without one the model is asked again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Goals(Arc<Mutex<HashMap<String, Goal>>>);
+
+impl Goals {
+    pub(super) fn get(&self, call: &str) -> Option<Goal> {
+        self.0.lock().get(call).copied()
+    }
+
+    pub(super) fn set(&self, call: &str, goal: Goal) {
+        let mut goals = self.0.lock();
+        if goals.len() >= MAX_REMEMBERED {
+            goals.clear();
+        }
+        goals.insert(call.to_owned(), goal);
+    }
+}
+
+#[cfg(test)]
+#[path = "goals_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+use goose_extension::ToolOutput;
+use serde_json::json;
+
+use super::{
+    super::conversations::{Done, conversation, edit, read, search, shell, tools},
+    *,
+};
+
+const FILES: [&str; 5] = ["README.md", "conf/web.ini", "src/ring.c", "src/ring.h", "src/"];
+
+fn unread(task: &str, calls: &[Done]) -> Option<String> {
+    let messages = conversation(&FILES, task, calls);
+    Situation::new(&messages, &tools()).unread().map(str::to_owned)
+}
+
+#[test]
+fn a_file_that_the_request_names_is_read() {
+    assert_eq!(unread("What does `src/ring.c` do?", &[]).as_deref(), Some("src/ring.c"));
+    assert_eq!(unread("Was steht in web.ini?", &[]).as_deref(), Some("conf/web.ini"));
+    assert_eq!(unread("Translate the README.", &[]).as_deref(), Some("README.md"));
+    assert_eq!(unread("How are you?", &[]), None);
+    assert_eq!(unread("What is in src?", &[]), None);
+    let both = "Compare src/ring.c and src/ring.h";
+    assert_eq!(unread(both, &[read("./src/ring.c", "int x;")]).as_deref(), Some("src/ring.h"));
+    assert_eq!(unread(both, &[read("src/ring.c", "int x;"), read("src/ring.h", "int x;")]), None);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_tried_once_and_a_command_that_failed_does_not_count() {
+    let failed = ("developer__read", json!({ "path": "README.md" }), ToolOutput::error("It is not text"));
+    assert_eq!(unread("Read README.md", &[failed]), None);
+    let run = |output| unread("Read README.md", &[shell("wc -l README.md", output)]);
+    assert_eq!(run(ToolOutput::text("3")), None);
+    assert_eq!(run(ToolOutput::error("no")).as_deref(), Some("README.md"));
+}
+
+#[test]
+fn pages_have_no_numbers_and_follow_changes() {
+    let calls = [
+        read("a.txt", "one\ntwo\tand"),
+        edit("a.txt", "one", "1"),
+        ("developer__write", json!({ "path": "b.txt", "content": "new\n" }), ToolOutput::text("Created")),
+    ];
+    let messages = conversation(&[], "Go.", &calls);
+    let situation = Situation::new(&messages, &tools());
+    let page = |path: &str| situation.page(path).map(|page| (page.text.as_str(), page.is_whole));
+    assert_eq!(page("a.txt"), Some(("1\ntwo\tand", true)));
+    assert_eq!(page("b.txt"), Some(("new\n", true)));
+    assert_eq!(situation.pages.len(), 2);
+    let (tool, arguments, mut output) = read("a.txt", "one");
+    output.structured = Some(json!({ "first_line": 1, "last_line": 1, "total_lines": 9 }));
+    let messages = conversation(&[], "Go.", &[(tool, arguments, output)]);
+    assert!(!Situation::new(&messages, &tools()).pages[0].is_whole);
+}
+
+#[test]
+fn the_same_call_with_the_same_result_leads_nowhere() {
+    let is_stuck = |calls: &[Done]| Situation::new(&conversation(&[], "Go.", calls), &tools()).is_stuck();
+    let ls = |text: &str| shell("ls", ToolOutput::text(text));
+    assert!(!is_stuck(&[ls("a")]));
+    assert!(!is_stuck(&[ls("a"), ls("b")]));
+    assert!(!is_stuck(&[ls("a"), ls("b"), ls("a")]));
+    assert!(is_stuck(&[ls("a"), ls("b"), ls("a"), ls("b")]));
+    let exhausted = |calls: &[Done]| {
+        let messages = conversation(&[], "Go.", calls);
+        Situation::new(&messages, &tools()).exhausted().map(str::to_owned)
+    };
+    assert_eq!(exhausted(&[ls("a"), ls("b")]), None);
+    assert_eq!(exhausted(&[ls("a"), ls("b"), ls("a")]).as_deref(), Some("developer__shell"));
+    assert_eq!(exhausted(&[search("x", 0)]).as_deref(), Some("developer__search"));
+    let many: Vec<Done> = (0..MAX_CALLS).map(|number| ls(&number.to_string())).collect();
+    assert!(is_stuck(&many));
+}
+
+#[test]
+fn an_answer_comes_after_something_was_done_for_the_goal() {
+    let may = |goal: Goal, calls: &[Done]| {
+        let messages = conversation(&[], "Go.", calls);
+        Situation::new(&messages, &tools()).may_answer(goal, &tools())
+    };
+    let (a, failed) = (|| read("a.txt", "one"), || shell("make", ToolOutput::error("no rule")));
+    assert!(may(Goal::Answer, &[]) && may(Goal::Answer, &[a()]) && may(Goal::Answer, &[search("x", 2)]));
+    assert!(!may(Goal::Answer, &[search("x", 0)]));
+    assert!(!may(Goal::Change, &[a()]) && may(Goal::Change, &[a(), edit("a.txt", "one", "two")]));
+    assert!(!may(Goal::Create, &[failed()]));
+    assert!(!may(Goal::Run, &[a()]) && may(Goal::Run, &[failed()]));
+    assert!(may(Goal::Change, &[a(), a(), a(), a()]), "it was tried often enough");
+}

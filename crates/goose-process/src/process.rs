@@ -304,7 +304,7 @@ async fn wait_without_reaping(child: Pid) -> io::Result<ExitStatus> {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "tokio wants the promise that the descriptor stays open")]
 async fn readable(handle: OwnedFd) -> io::Result<()> {
-    // SAFETY: the handle owns its descriptor, and nobody else can close it.
+    // SAFETY: the handle owns its descriptor, and nothing else can close it.
     let handle = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?;
     handle.readable().await.map(drop)
 }

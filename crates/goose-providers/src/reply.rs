@@ -34,7 +34,7 @@ pub enum ReplyEvent {
     },
     /// It asks for a tool.
     Call(ToolCall),
-    /// What it is doing, while nothing else can be seen of it.
+    /// The activity of the model, while there is nothing else to see.
     Status(String),
     /// The usage so far; the last one counts.
     Usage(Usage),

@@ -34,7 +34,7 @@ pub struct LoadOptions {
     pub cache: Option<PathBuf>,
 }
 
-/// What is said before the answer.
+/// The conversation before the answer.
 #[derive(Debug, Clone)]
 pub enum Text {
     /// Turns in the format of the model's family. What was computed for the first ones, with which every such prompt begins, is
@@ -49,7 +49,7 @@ pub enum Text {
 pub struct Prompt {
     /// True for a prompt that leaves the current conversation as it is.
     pub is_apart: bool,
-    /// What is to be continued.
+    /// The text to continue.
     pub text: Text,
     /// The grammar of the answer, in the notation of Lark; none for free text.
     pub grammar: Option<String>,
@@ -61,7 +61,7 @@ pub struct Prompt {
     pub max_tokens: usize,
 }
 
-/// Whoever waits for an answer.
+/// The receiver of an answer.
 pub trait Listener {
     /// Returns whether the answer is not wanted any more. Asked before each token.
     fn is_cancelled(&self) -> bool;
@@ -78,7 +78,7 @@ pub struct LoadedModel {
     model: Arc<Model>,
     format: ChatFormat,
     sequence: Sequence,
-    /// What was last read apart from the conversation.
+    /// The prompt that was last read apart from the conversation.
     apart: Sequence,
     vocabulary: Option<Vocabulary>,
     cache: Option<StateCache>,

@@ -83,7 +83,7 @@ impl Writing<'_> {
             if !self.feed(&next, listener)? {
                 return Ok((Ended::Cancelled, written.len()));
             }
-            // Whoever has seen enough of the answer finds the whole question read.
+            // A listener that stops here leaves the whole question read.
             self.hand_out(&forced, listener);
             let mut logits = self.sequence.logits().to_vec();
             if let Some((token, by)) = self.favoured.take() {

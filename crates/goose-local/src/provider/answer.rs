@@ -25,7 +25,7 @@ use super::{
 /// The longest answer if the request sets no limit, in tokens.
 const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-/// The room for events of one answer that nobody has read yet.
+/// The room for events of one answer that are not read yet.
 const MIN_EVENTS: usize = 1_000;
 const MAX_EVENTS: usize = 1_000_000;
 
@@ -69,7 +69,7 @@ impl Question {
 
     /// Answers with events.
     pub(super) async fn answer(&self, backend: &mut dyn Backend, events: &Events) -> ProviderResult<()> {
-        // Whoever asked may be gone: then the task that runs this is ended.
+        // Without a receiver the task that runs this is ended.
         let send = |event: ReplyEvent| drop(events.try_send(Ok(event)));
         let mut usage = Usage::default();
         let reporting = events.clone();
@@ -165,7 +165,7 @@ impl Question {
         }
     }
 
-    /// What the request asks for, as the model said before.
+    /// The goal of the request: as stated before, or else as the model says now.
     async fn goal(
         &self,
         backend: &mut dyn Backend,

@@ -8,7 +8,7 @@ use goose_providers::{ProviderResult, Usage};
 
 use super::form::Form;
 
-/// What is to be continued.
+/// A text to continue.
 #[derive(Clone, Copy)]
 pub(super) struct Prompt<'a> {
     /// The turns that every such prompt begins with.

@@ -131,7 +131,7 @@ impl EngineGuard {
         let reading = async move {
             while let Some(text) = coming.recv().await {
                 if read(&text) == ControlFlow::Break(()) {
-                    // The writer sees that nobody reads on.
+                    // The writer sees that the channel is closed.
                     break;
                 }
             }
@@ -165,7 +165,7 @@ impl Listener for Reader {
     }
 
     fn text(&mut self, text: &str) {
-        // Whoever reads may have enough.
+        // The reader may have stopped.
         let _ = self.text.blocking_send(text.to_owned());
     }
 }

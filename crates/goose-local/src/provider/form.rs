@@ -37,7 +37,7 @@ struct Edit {
 }
 
 impl Form {
-    /// What may come next for a goal. A model that repeats itself can only answer.
+    /// The calls that may come next for a goal. A model that repeats itself can only answer.
     pub(super) fn new(tools: &Tools, situation: &Situation<'_>, goal: Goal) -> Self {
         let mut form = Self::default();
         let (is_stuck, exhausted) = (situation.is_stuck(), situation.exhausted());

@@ -21,13 +21,13 @@ const MAX_CHARS: usize = 1_000;
 /// The most tokens of a reply.
 pub(super) const MAX_TOKENS: usize = 4;
 
-/// What an answer is favoured by, as a logarithm: in doubt all files stay as they are. Models lean towards doing something.
+/// The bonus of an answer, added to its logit: in doubt all files stay as they are. Models lean towards doing something.
 pub(super) const FAVOUR: (&str, f32) = ("answer", 0.8);
 
-/// The most calls that are remembered. Whoever comes back after so many is asked again.
+/// The most calls that are remembered. After so many the model is asked again.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// What a request asks for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     Answer,

@@ -27,7 +27,7 @@ pub const PROVIDER_NAME: &str = "local";
 /// memory only as it is used, but the addresses for it are taken at once.
 const MAX_CONTEXT: usize = 32 * 1024;
 
-/// How many tokens the tools that the model is shown take at most.
+/// The most tokens that the definitions of tools take.
 pub(super) const MAX_TOOL_TOKENS: u64 = 1_500;
 
 /// A model on this machine. Nothing is loaded before it is first asked, or got ready.
@@ -101,7 +101,7 @@ fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
     parameters as f64 >= SMALL_MODEL_PARAMETERS && has("tools") && is_known
 }
 
-/// Answers on a task of its own, which ends when nobody reads the stream any more.
+/// Answers on a task of its own, which ends when the stream is dropped.
 pub(super) fn streaming<F>(max_events: usize, answer: impl FnOnce(Events) -> F) -> ReplyStream
 where
     F: Future<Output = ProviderResult<()>> + Send + 'static,
@@ -114,7 +114,7 @@ where
             result = answering => result.err(),
         };
         if let Some(error) = failed {
-            // Whoever asked may be gone.
+            // The receiver may have been dropped.
             let _ = events.send(Err(error)).await;
         }
     });

@@ -41,7 +41,7 @@ pub(super) struct Step<'a> {
     pub(super) output: Option<&'a ToolOutput>,
 }
 
-/// What is known of a file's text.
+/// The known text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) path: String,

@@ -1,4 +1,4 @@
-//! What comes back: the form, the stream, the end.
+//! Answers: their form, the stream, the end.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! What was computed is used again: from turn to turn, from run to run, and never where it is damaged.
+//! Computed states are used again: from turn to turn, from run to run, and never where it is damaged.
 
 use std::{fs, sync::Arc};
 

@@ -55,7 +55,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// What is said, and how to answer.
+/// A conversation, and the options of its answer.
 pub(crate) struct Question {
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) tools: Vec<Tool>,

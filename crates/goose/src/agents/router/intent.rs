@@ -62,7 +62,7 @@ const MAYBE_CODE: f32 = 0.1;
 /// modes that can. A mode that makes things of its own may get a command to change something that is no code.
 pub(crate) fn is_change_of_code(words: &[Word], classes: &[u64], mode: &str, of_editors: f32) -> bool {
     let makes_things = PRODUCTS.iter().any(|(name, _)| *name == mode);
-    // goose's own apps have names; whoever names a file means the file, also if it is called `app.js`.
+    // goose's own apps have names; a request that names a file means the file, also if it is called `app.js`.
     let means_file = matches!(mode, "app_maker" | "app_iterator")
         && words.iter().any(|word| word.is_of_file)
         && !names_product(words, classes, mode, 0..words.len());

@@ -73,7 +73,7 @@ impl<'a> TaskView<'a> {
         (self.shown(self.head), self.shown(self.head + 1))
     }
 
-    /// How the task is joined to those before it.
+    /// The way in which the task is joined to those before it.
     pub(crate) fn joint(&self) -> &'static str {
         let joins = |word: &Word| match &*word.shown {
             word if is_in(BESIDE, word) => Some("beside"),
@@ -83,7 +83,7 @@ impl<'a> TaskView<'a> {
         self.words.iter().take(JOINING_WORDS).find_map(joins).unwrap_or_default()
     }
 
-    /// Where the first word is that points back: before what the task names itself, or after.
+    /// The place of the first word that points back: before what the task names itself, or after.
     pub(crate) fn pointer(&self) -> &'static str {
         let first = self.words.iter().position(|word| BACK.contains(&word.shown.as_str()));
         match (first, self.names().next()) {
@@ -93,7 +93,7 @@ impl<'a> TaskView<'a> {
         }
     }
 
-    /// Whether the task names what another one brings: "the findings", "what you found".
+    /// Returns whether the task names what another one brings: "the findings", "what you found".
     pub(crate) fn result(&self) -> &'static str {
         let is_result = |at: usize| {
             let (before, word, next) = (self.before(at), self.shown(at), self.shown(at + 1));
@@ -104,7 +104,7 @@ impl<'a> TaskView<'a> {
         if (1..self.words.len()).any(is_result) { "result" } else { "" }
     }
 
-    /// Whether the task is about several others.
+    /// Returns whether the task is about several others.
     pub(crate) fn all(&self) -> &'static str {
         if self.words.iter().any(|word| is_in(ALL, &word.shown)) { "all" } else { "" }
     }

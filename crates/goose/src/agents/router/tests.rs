@@ -53,19 +53,6 @@ fn plain_questions_stay_with_the_default_agent() {
 }
 
 #[test]
-fn a_file_with_app_in_its_name_is_a_file() {
-    for text in [
-        "turn debug off in app.yml",
-        "Create config/app.json, a JSON object with two keys: name is \"lantern\", debug is false.",
-        "Remove the debug console.log line from app.js.",
-        "make an index.html with the title Harbor",
-    ] {
-        assert!(!mode_of(text).contains("/app_"), "{text}: {}", mode_of(text));
-    }
-    assert_eq!(mode_of("change the colors in my timer app"), "goose-agent/app_iterator");
-}
-
-#[test]
 fn requests_find_their_modes() {
     for (text, mode) in [
         ("the login button overlaps the logo on small screens, fix the css", "coding-agent/frontend"),
@@ -93,7 +80,15 @@ fn plain_files_are_not_for_modes_with_products_of_their_own() {
     ] {
         assert_eq!(mode_of(text), "goose-agent/assistant", "{text}");
     }
+    for text in [
+        "turn debug off in app.yml",
+        "Create config/app.json, a JSON object with two keys: name is \"lantern\", debug is false.",
+        "make an index.html with the title Harbor",
+    ] {
+        assert!(!mode_of(text).contains("/app_"), "{text}: {}", mode_of(text));
+    }
     assert_eq!(mode_of("Remove the debug console.log line from app.js"), "coding-agent/frontend");
+    assert_eq!(mode_of("change the colors in my timer app"), "goose-agent/app_iterator");
 }
 
 #[test]

@@ -3,26 +3,18 @@
 //! The JSON form is the one in which agents are exchanged and which people write: `name`, `metadata.dependencies`,
 //! `metadata.capabilities`, `modes[].slug`, `modes[].tool_groups`, `modes[].dependencies`.
 
-use std::{fmt, sync::OnceLock};
-
-use fancy_regex::{Regex, RegexBuilder};
 use goose_extension::ToolGroup;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::connection::AgentConnection;
+pub use super::group_access::{FileRestriction, GroupAccess};
 
 /// The group of all services.
 pub(super) const ALL_SERVICES: &str = "mcp";
 
 /// The longest name of an agent or a mode.
 const MAX_NAME: usize = 63;
-
-/// The longest regular expression of a path restriction.
-const MAX_REGEX: usize = 1_000;
-
-/// The steps that a regular expression may take on one path.
-const MAX_REGEX_STEPS: usize = 100_000;
 
 /// The most modes of an agent.
 const MAX_MODES: usize = 64;
@@ -180,120 +172,6 @@ impl From<Capability> for WrittenCapability {
             true => Self::Name(name),
             false => Self::Described { name, description },
         }
-    }
-}
-
-/// A group of tools that a mode may touch. It is written as its name, or as `[name, {fileRegex, description}]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "WrittenAccess", into = "WrittenAccess")]
-pub struct GroupAccess {
-    /// The group.
-    pub group: String,
-    /// The files that its tools may touch; all where there is no restriction.
-    pub files: Option<FileRestriction>,
-}
-
-impl From<&str> for GroupAccess {
-    fn from(group: &str) -> Self {
-        Self { group: group.to_owned(), files: None }
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum WrittenAccess {
-    Whole(String),
-    Restricted(String, WrittenRestriction),
-}
-
-#[derive(Serialize, Deserialize)]
-struct WrittenRestriction {
-    #[serde(rename = "fileRegex", alias = "file_regex")]
-    file_regex: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    description: String,
-}
-
-impl TryFrom<WrittenAccess> for GroupAccess {
-    type Error = InvalidManifest;
-
-    fn try_from(written: WrittenAccess) -> Result<Self, InvalidManifest> {
-        Ok(match written {
-            WrittenAccess::Whole(group) => Self { group, files: None },
-            WrittenAccess::Restricted(group, files) => {
-                Self { group, files: Some(FileRestriction::new(&files.file_regex, files.description)?) }
-            }
-        })
-    }
-}
-
-impl From<GroupAccess> for WrittenAccess {
-    fn from(access: GroupAccess) -> Self {
-        match access.files {
-            None => Self::Whole(access.group),
-            Some(files) => {
-                let file_regex = files.pattern.clone();
-                Self::Restricted(
-                    access.group,
-                    WrittenRestriction { file_regex, description: files.description },
-                )
-            }
-        }
-    }
-}
-
-/// The files that the tools of a group may touch.
-#[derive(Debug, Clone)]
-pub struct FileRestriction {
-    pattern: String,
-    /// Compiled with the first file, where it is known to be one. `None` if it is not.
-    regex: OnceLock<Option<Regex>>,
-    description: String,
-}
-
-impl FileRestriction {
-    /// The files whose path, from the working folder, matches a regular expression.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it is not a regular expression.
-    pub fn new(regex: &str, description: impl Into<String>) -> Result<Self, InvalidManifest> {
-        let bad = |why: String| InvalidManifest::Regex { regex: regex.to_owned(), why };
-        if regex.len() > MAX_REGEX {
-            return Err(bad(format!("it is longer than {MAX_REGEX} bytes")));
-        }
-        let built = compile(regex).map_err(|error| bad(error.to_string()))?;
-        Ok(Self { pattern: regex.to_owned(), regex: Some(built).into(), description: description.into() })
-    }
-
-    /// The same of a regular expression that is known to be one.
-    pub(super) fn known(regex: &'static str, description: &'static str) -> Self {
-        Self { pattern: regex.to_owned(), regex: OnceLock::new(), description: description.to_owned() }
-    }
-
-    /// Returns true if the file may be touched. A path that the expression cannot decide about may not.
-    pub fn allows(&self, path: &str) -> bool {
-        let regex = self.regex.get_or_init(|| compile(&self.pattern).ok());
-        regex.as_ref().is_some_and(|regex| regex.is_match(path).unwrap_or(false))
-    }
-}
-
-fn compile(regex: &str) -> Result<Regex, fancy_regex::Error> {
-    RegexBuilder::new(regex).backtrack_limit(MAX_REGEX_STEPS).build()
-}
-
-impl fmt::Display for FileRestriction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.description.is_empty() {
-            true => write!(f, "files that match {}", self.pattern),
-            false => f.write_str(&self.description),
-        }
-    }
-}
-
-impl PartialEq for FileRestriction {
-    fn eq(&self, other: &Self) -> bool {
-        self.pattern == other.pattern && self.description == other.description
     }
 }
 

@@ -10,6 +10,7 @@ pub mod coding_agent;
 pub mod connection;
 pub mod extension_manager;
 pub mod goose_agent;
+mod group_access;
 pub mod manifest;
 mod mention;
 pub mod orchestrator_agent;

@@ -6,7 +6,8 @@
 //! the machine's speed varies; medians are compared.
 //!
 //! - *first*: from just before the program is started until its first request is there, whole;
-//! - *turn*: from one request to the next: reading the answer, running the shell, storing, asking again;
+//! - *turn*: from an answer to the next request: reading the answer, running the shell, storing, asking again. The time in which
+//!   the scripted server itself parses a request is not the program's;
 //! - *whole*: from start to exit; *memory*: the largest sum over the program and its children (PSS), in rounds of their
 //!   own; *body*: bytes of the first request;
 //! - *flat*: the CPU time of turns around the 10th and around the 1,000th of one session, each less than what the floor

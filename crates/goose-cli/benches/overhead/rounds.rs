@@ -58,7 +58,7 @@ fn run(program: &Program, home: &Home, figures: &mut Figures) -> anyhow::Result<
     home.check(program, status)?;
     ensure!(asked.len() == CALLS + 1, "{} asked {} times", program.name, asked.len());
     figures.first.push(milliseconds(asked[0].at - running.started));
-    figures.turn.extend(asked.windows(2).map(|pair| milliseconds(pair[1].at - pair[0].at)));
+    figures.turn.extend(asked.windows(2).map(|pair| milliseconds(pair[1].at - pair[0].answered)));
     figures.whole.push(milliseconds(whole));
     figures.body = asked[0].bytes;
     Ok(())

@@ -30,6 +30,8 @@ pub struct Asked {
     pub bytes: usize,
     /// The time at which it was complete.
     pub at: Instant,
+    /// The time at which the server had read it and knew its answer.
+    pub answered: Instant,
 }
 
 impl Asked {

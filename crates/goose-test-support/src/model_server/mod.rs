@@ -11,7 +11,7 @@ mod responses;
 mod serve;
 mod turn;
 
-use std::{collections::VecDeque, net::SocketAddr, sync::Arc, thread::JoinHandle};
+use std::{collections::VecDeque, net::SocketAddr, sync::Arc, thread::JoinHandle, time::Instant};
 
 use anyhow::Context as _;
 use parking_lot::Mutex;
@@ -38,8 +38,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn answer(&self, asked: Asked) -> Turn {
+    fn answer(&self, mut asked: Asked) -> Turn {
         let turn = self.script.lock()(&asked);
+        asked.answered = Instant::now();
         self.asked.lock().push(asked);
         turn
     }

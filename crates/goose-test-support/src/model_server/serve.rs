@@ -67,6 +67,7 @@ async fn answer(
         body: parsed,
         bytes: body.len(),
         at,
+        answered: at,
     };
     let turn = state.answer(asked);
     if !turn.delay.is_zero() {

@@ -67,7 +67,7 @@ struct Compound {
     tasks: Vec<Task>,
 }
 
-#[derive(Deserialize, PartialEq)]
+#[derive(Deserialize)]
 struct Task {
     label: String,
     needs: Vec<usize>,
@@ -124,10 +124,12 @@ impl Bench<'_> {
             let route = self.route(&wanted.text);
             let found: Vec<Task> = route.tasks.iter().map(task).collect::<anyhow::Result<_>>()?;
             let labels = |tasks: &[Task]| tasks.iter().map(|task| task.label.clone()).collect::<Vec<_>>();
+            let is_named = labels(&found) == labels(&wanted.tasks);
+            let is_right = is_named && order(&found) == order(&wanted.tasks);
             counted += usize::from(found.len() == wanted.tasks.len());
-            named += usize::from(labels(&found) == labels(&wanted.tasks));
-            right += usize::from(found == wanted.tasks);
-            if found != wanted.tasks {
+            named += usize::from(is_named);
+            right += usize::from(is_right);
+            if !is_right {
                 self.miss(&wanted.text, &shown(&wanted.tasks), &shown(&found));
             }
         }
@@ -190,6 +192,19 @@ fn label_of(agent: &str, mode: &str) -> String {
 fn task(task: &goose::agents::router::RoutedTask) -> anyhow::Result<Task> {
     let needs: Result<Vec<usize>, _> = task.needs.iter().map(|id| id.parse()).collect();
     Ok(Task { label: label_of(&task.agent, &task.mode), needs: needs? })
+}
+
+/// For each task, whether each other one has to end before it begins: needs of needs count, written down or not.
+fn order(tasks: &[Task]) -> Vec<Vec<bool>> {
+    let mut is_before: Vec<Vec<bool>> =
+        tasks.iter().map(|task| (1..=tasks.len()).map(|id| task.needs.contains(&id)).collect()).collect();
+    for between in 0..tasks.len() {
+        let earlier = is_before[between].clone();
+        for row in is_before.iter_mut().filter(|row| row[between]) {
+            row.iter_mut().zip(&earlier).for_each(|(own, needed)| *own |= needed);
+        }
+    }
+    is_before
 }
 
 fn shown(tasks: &[Task]) -> String {

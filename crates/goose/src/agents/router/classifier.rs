@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use super::{
-    features::{Features, hash, word_hash},
-    table::{Column, STEP, Table},
+    features::{Features, word_hash},
+    table::{Column, STEP, Table, hash},
     words::Word,
 };
 

@@ -4,6 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     lexicon::{self, names_of},
+    table::hash,
     words::Word,
 };
 
@@ -142,15 +143,4 @@ impl Adder {
 /// The hash of a word's own feature.
 pub(crate) fn word_hash(stem: &str) -> u32 {
     hash(&["w", stem])
-}
-
-/// FNV-1a, which stays the same between programs and versions, unlike the standard library's.
-pub(crate) fn hash(parts: &[&str]) -> u32 {
-    let mut hash: u32 = 0x811c_9dc5;
-    for part in parts {
-        for byte in part.bytes().chain([0]) {
-            hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-        }
-    }
-    hash
 }

@@ -8,10 +8,9 @@ use std::ops::Range;
 
 use super::{
     classifier::{COUNT, LABELS},
-    features::hash,
     lexicon,
     pieces::{Piece, Request},
-    table::Column,
+    table::{Column, hash},
     words::Word,
 };
 

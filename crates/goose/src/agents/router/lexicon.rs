@@ -1,60 +1,37 @@
 //! Classes of words: words of one kind speak for the same mode, also those that no training example has.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::sync::LazyLock;
 
-use super::words::stem;
+use super::table::{Table, hash};
 
-/// The classes, one in each line: its name, then its words.
-const TEXT: &str = include_str!("lexicon.txt");
+/// The names of all classes, in the order of `lexicon.txt`.
+const NAMES: &[&str] = include!(concat!(env!("OUT_DIR"), "/lexicon.rs"));
 
-/// Bytes of a line per word, at least: the table need not grow.
-const MEAN_BYTES: usize = 6;
+/// The table of `lexicon.txt`, by stems.
+const CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lexicon.bin"));
 
-/// The classes, read when the first request is routed.
-static CLASSES: LazyLock<Classes> = LazyLock::new(Classes::read);
-
-struct Classes {
-    names: Vec<&'static str>,
-    /// The classes of a word's stem, as bits.
-    of_stem: HashMap<String, u64>,
-}
-
-impl Classes {
-    fn read() -> Self {
-        let mut names = Vec::new();
-        let mut of_stem: HashMap<String, u64> = HashMap::with_capacity(TEXT.len() / MEAN_BYTES);
-        for (name, words) in TEXT.lines().filter_map(|line| line.split_once(':')) {
-            let bit = 1 << names.len();
-            names.push(name);
-            for word in words.split_ascii_whitespace() {
-                *of_stem.entry(stem(word)).or_default() |= bit;
-            }
-        }
-        Self { names, of_stem }
-    }
-}
-
-/// The names of all classes.
-pub(crate) fn names() -> &'static [&'static str] {
-    &CLASSES.names
-}
-
-/// The classes of a stem, each the bit of its place in [`names`].
+/// The classes of a stem, each the bit of its place in [`NAMES`].
 pub(crate) fn classes(stem: &str) -> u64 {
-    CLASSES.of_stem.get(stem).copied().unwrap_or_default()
+    lookup(CLASSES, stem)
+}
+
+/// The classes of a word in a table that the build script has made, as bits; 0 for an unknown one.
+pub(super) fn lookup(table: &[u8], word: &str) -> u64 {
+    let (table, _) = Table::<8>::take(table);
+    let bits = table.get(hash(&[word])).and_then(|bits| bits.first_chunk());
+    bits.map_or(0, |bits| u64::from_le_bytes(*bits))
 }
 
 /// The names of classes.
 pub(crate) fn names_of(classes: u64) -> impl Iterator<Item = &'static str> + Clone {
-    let names = names();
     let places = std::iter::successors(Some(classes), |rest| Some(rest & rest.wrapping_sub(1)));
     let places = places.take_while(|rest| *rest != 0).map(|rest| rest.trailing_zeros() as usize);
-    places.filter_map(move |at| names.get(at).copied())
+    places.filter_map(|at| NAMES.get(at).copied())
 }
 
 /// The bit of a class, or no bit for a name that is not one.
 pub(crate) fn bit(class: &str) -> u64 {
-    names().iter().position(|name| *name == class).map_or(0, |at| 1 << at)
+    NAMES.iter().position(|name| *name == class).map_or(0, |at| 1 << at)
 }
 
 /// The classes of verbs and question words.

@@ -7,12 +7,11 @@
 use std::cmp::Ordering;
 
 use super::{
-    features::hash,
     lattice::{BACK, Values, size, slug},
     lexicon,
     pieces::Request,
     splitter::Part,
-    table::Column,
+    table::{Column, hash},
     task_view::{JOINING_WORDS, TaskView},
 };
 

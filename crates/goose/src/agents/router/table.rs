@@ -65,3 +65,14 @@ impl Column<'_> {
         features.iter().map(|(hash, value)| self.weight(*hash) * value).sum()
     }
 }
+
+/// FNV-1a, which stays the same between programs and versions, unlike the standard library's.
+pub(crate) fn hash(parts: &[&str]) -> u32 {
+    let mut hash: u32 = 0x811c_9dc5;
+    for part in parts {
+        for byte in part.bytes().chain([0]) {
+            hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        }
+    }
+    hash
+}

@@ -1,5 +1,7 @@
 //! The best split of a request into tasks.
 
+use std::cell::LazyCell;
+
 use super::{
     lattice::{Lattice, MODES, log_feature, pair_features},
     table::Column,
@@ -32,16 +34,19 @@ struct Best {
 pub(crate) fn split(lattice: &Lattice, weights: Column<'_>, bias: f32) -> Vec<Part> {
     let count = lattice.len();
     let of_log = weights.weight(log_feature());
-    let pairs = pair_scores(weights);
+    // Most requests have one piece, and no cut.
+    let pairs = LazyCell::new(|| pair_scores(weights));
     let none = Best { score: f32::NEG_INFINITY, start: 0, before: 0 };
     let mut best = vec![[none; MODES]; count + 1];
     for start in 0..count {
         let cut = weights.sum(&lattice.cuts[start]) + bias;
         let entered: [(f32, usize); MODES] = std::array::from_fn(|label| {
+            if start == 0 {
+                return (0.0, 0);
+            }
             let after = |before: usize| (best[start][before].score + pairs[before][label] + cut, before);
             let scores = (0..MODES).map(after);
-            let entered = scores.max_by(|one, two| one.0.total_cmp(&two.0));
-            entered.filter(|_| start > 0).unwrap_or((0.0, 0))
+            scores.max_by(|one, two| one.0.total_cmp(&two.0)).unwrap_or((0.0, 0))
         });
         for (end, ended) in best.iter_mut().enumerate().skip(start + 1) {
             let segment = lattice.segment(start, end);

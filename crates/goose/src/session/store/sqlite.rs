@@ -49,6 +49,9 @@ const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// and cost more than the trips that they save.
 const MAX_JOINED: usize = 8;
 
+/// Initial capacity of joined statements; those of an append need less.
+const USUAL_SQL_BYTES: usize = 1_024;
+
 /// The pause before another process that sets up the same file is looked at again.
 const SET_UP_PAUSE: Duration = Duration::from_millis(5);
 
@@ -257,7 +260,7 @@ fn bound(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
 /// Joins statements into one text with parameters counted through, for one trip to the connection's thread: a trip costs
 /// more than what most statements do there.
 fn join(statements: impl Iterator<Item = Statement>) -> (String, Vec<Value>) {
-    let (mut sql, mut values) = (String::new(), Vec::new());
+    let (mut sql, mut values) = (String::with_capacity(USUAL_SQL_BYTES), Vec::new());
     for statement in statements {
         let mut parts = statement.sql.split('$');
         sql.push_str(parts.next().unwrap_or_default());
@@ -265,13 +268,22 @@ fn join(statements: impl Iterator<Item = Statement>) -> (String, Vec<Value>) {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
             let number = part[..digits].parse::<usize>().unwrap_or_default() + values.len();
             sql.push('$');
-            sql.push_str(&number.to_string());
+            push_number(&mut sql, number);
             sql.push_str(&part[digits..]);
         }
         sql.push(';');
         values.extend(statement.values);
     }
     (sql, values)
+}
+
+/// The formatting of the standard library would take half of the time of a join.
+fn push_number(text: &mut String, number: usize) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    let digit = number % 10;
+    text.push_str(&"0123456789"[digit..=digit]);
 }
 
 fn bind(

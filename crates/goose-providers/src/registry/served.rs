@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::{Host, Url};
@@ -37,8 +38,8 @@ impl ServedModel {
                 body(show).await.and_then(|body| Self::from_ollama(&body))
             }
             _ => {
-                let models = body(client.get(address::join(url, "v1/models")).timeout(TIMEOUT)).await;
-                let properties = body(client.get(address::join(url, "props")).timeout(TIMEOUT)).await;
+                let get = |path: &str| body(client.get(address::join(url, path)).timeout(TIMEOUT));
+                let (models, properties) = join(get("v1/models"), get("props")).await;
                 Some(Self::from_openai(models.as_deref(), properties.as_deref(), model))
             }
         };

@@ -18,8 +18,13 @@ pub(super) struct RequestBody(Vec<u8>);
 impl RequestBody {
     /// Begins with the fields of an object; at least one of them is not null.
     pub(super) fn new(head: Value) -> Self {
+        Self::begin(&without_nulls(head))
+    }
+
+    /// Begins with the fields of an object, of which there is at least one.
+    pub(super) fn begin(head: &impl Serialize) -> Self {
         let mut out = Vec::with_capacity(USUAL_BYTES);
-        write_json(&mut out, &without_nulls(head));
+        write_json(&mut out, head);
         // The head goes on.
         out.pop();
         Self(out)

@@ -1,4 +1,4 @@
-//! [`History`]: the bytes of conversations and of tools, kept from request to request. A conversation only grows, so each
+//! [`History`]: the bytes of conversations, of tools and of the system prompt, kept from request to request. A conversation only grows, so each
 //! message is written once; turn 1,000 copies bytes where it would write a thousand messages.
 
 use std::{collections::VecDeque, ops::Range, ptr, sync::Arc};
@@ -18,12 +18,20 @@ const MAX_MESSAGE_BYTES: usize = 512 * 1024;
 pub(super) struct History {
     kept: Mutex<VecDeque<Kept>>,
     tools: Mutex<KeptTools>,
+    system: Mutex<KeptSystem>,
 }
 
 /// The tools of the last request. Holding them keeps the addresses of their schemas from being used again.
 #[derive(Default)]
 struct KeptTools {
     tools: Vec<Tool>,
+    bytes: Vec<u8>,
+}
+
+/// The system prompt of the last request.
+#[derive(Default)]
+struct KeptSystem {
+    text: String,
     bytes: Vec<u8>,
 }
 
@@ -81,6 +89,17 @@ impl History {
         if kept.bytes.len() > MAX_KEPT_BYTES {
             *kept = KeptTools::default();
         }
+    }
+
+    /// Writes the system prompt to `out`, as `write` does it.
+    pub(super) fn write_system(&self, system: &str, write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+        let mut kept = self.system.lock();
+        if kept.text != system {
+            kept.bytes.clear();
+            write(&mut kept.bytes);
+            system.clone_into(&mut kept.text);
+        }
+        out.extend_from_slice(&kept.bytes);
     }
 
     /// The conversation that begins with the same message, out of the shelf while it is worked with.
@@ -191,6 +210,24 @@ mod tests {
         changed = Tool::new("c", "1", JsonObject::new());
         assert_eq!(written(&[changed]), ("c1".into(), 5), "another schema");
         assert_eq!(written(&[]), (String::new(), 5));
+    }
+
+    #[test]
+    fn the_same_system_prompt_is_written_once() {
+        let history = History::default();
+        let count = Cell::new(0);
+        let written = |system: &str| {
+            let mut out = Vec::new();
+            let write = |out: &mut Vec<u8>| {
+                count.set(count.get() + 1);
+                out.extend_from_slice(system.as_bytes());
+            };
+            history.write_system(system, write, &mut out);
+            (String::from_utf8(out).unwrap(), count.get())
+        };
+        assert_eq!(written("a"), ("a".into(), 1));
+        assert_eq!(written("a"), ("a".into(), 1));
+        assert_eq!(written("b"), ("b".into(), 2));
     }
 
     #[test]

@@ -4,7 +4,10 @@
 
 mod decode;
 
+use std::borrow::Cow;
+
 use goose_extension::{Message, MessageContent, Role};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::decode::{REASONING_CONTENT, details_of};
@@ -12,7 +15,7 @@ use crate::{
     endpoint::Dialect,
     provider::Effort,
     wires::{
-        body::{self, Places, RequestBody, ToolEntry, cache_mark, without_nulls, write_element},
+        body::{self, Places, RequestBody, ToolEntry, cache_mark, write_element},
         content::{self, Part, data_url, joined, sent_arguments},
         models,
         names::{sent_id, sent_name},
@@ -35,7 +38,7 @@ impl Codec for Chat {
     const MAX_TOOLS: Option<usize> = Some(128);
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
-        RequestBody::new(head(ask))
+        RequestBody::begin(&head(ask))
             .tools(ask, |tool, out| write_element(out, &ToolEntry::from(tool)))
             .written_list("messages", |out| write_messages(ask, out))
             .finish()
@@ -50,9 +53,12 @@ fn is_marked(ask: &Ask<'_>) -> bool {
 fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
     let (system, messages) = (ask.request.system, ask.request.messages);
     if !system.is_empty() {
-        let marked = || json!([{ "type": "text", "text": system, "cache_control": cache_mark() }]);
-        let content = if is_marked(ask) { marked() } else { json!(system) };
-        write_element(out, &json!({ "role": "system", "content": content }));
+        let write = |out: &mut Vec<u8>| {
+            let marked = || json!([{ "type": "text", "text": system, "cache_control": cache_mark() }]);
+            let content = if is_marked(ask) { marked() } else { json!(system) };
+            write_element(out, &json!({ "role": "system", "content": content }));
+        };
+        ask.history.write_system(system, write, out);
     }
     let start = out.len();
     let ends = ask.history.write(messages, |message, _, out| write(ask, message, out), out);
@@ -61,24 +67,50 @@ fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn head(ask: &Ask<'_>) -> Value {
+fn head<'a>(ask: &'a Ask<'_>) -> Head<'a> {
     let options = ask.request.options;
     let model = ask.model.name.as_str();
     let thinks = models::is_openai_thinker(model);
     let counts_thoughts = thinks || ask.dialect == Dialect::Full;
-    json!({
-        "model": model,
-        "stream": true,
-        "stream_options": (ask.dialect != Dialect::Strict).then(|| json!({ "include_usage": true })),
-        "max_tokens": options.max_tokens.filter(|_| !counts_thoughts),
-        "max_completion_tokens": options.max_tokens.filter(|_| counts_thoughts),
-        "temperature": ask.temperature().filter(|_| !thinks),
-        "reasoning_effort": options.effort.and_then(|effort| effort_word(effort, model)),
-        "prompt_cache_key": ask.cache_key(),
-        "response_format": options.schema.as_ref().map(|schema| {
+    Head {
+        model,
+        stream: true,
+        stream_options: (ask.dialect != Dialect::Strict).then_some(StreamOptions { include_usage: true }),
+        max_tokens: options.max_tokens.filter(|_| !counts_thoughts),
+        max_completion_tokens: options.max_tokens.filter(|_| counts_thoughts),
+        temperature: ask.temperature().filter(|_| !thinks),
+        reasoning_effort: options.effort.and_then(|effort| effort_word(effort, model)),
+        prompt_cache_key: ask.cache_key(),
+        response_format: options.schema.as_ref().map(|schema| {
             json!({ "type": "json_schema", "json_schema": { "name": "answer", "strict": true, "schema": schema } })
         }),
-    })
+    }
+}
+
+/// The fields of a request before its lists.
+#[derive(Serialize)]
+struct Head<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 /// Returns the word for an effort, if the model takes one.
@@ -117,7 +149,7 @@ fn write_user(ask: &Ask<'_>, message: &Message, out: &mut Vec<u8>) {
     for content in &message.content {
         if let MessageContent::ToolResult { id, output } = content {
             let (text, images) = content::split_result(output, ask.vision(), "(see the next message)");
-            write_element(out, &json!({ "role": "tool", "tool_call_id": sent_id(id), "content": text }));
+            write_element(out, &ResultEntry { role: "tool", tool_call_id: sent_id(id), content: text });
             parts.extend(images);
         }
     }
@@ -134,31 +166,66 @@ fn write_user(ask: &Ask<'_>, message: &Message, out: &mut Vec<u8>) {
 
 fn write_assistant(message: &Message, dialect: Dialect, out: &mut Vec<u8>) {
     let texts = content::own_texts(message);
-    let calls: Vec<Value> = message.content.iter().filter_map(|part| call_entry(part, dialect)).collect();
-    if texts.is_empty() && calls.is_empty() {
+    let tool_calls: Vec<_> = message.content.iter().filter_map(|part| call_entry(part, dialect)).collect();
+    if texts.is_empty() && tool_calls.is_empty() {
         return;
     }
     let is_strict = dialect == Dialect::Strict;
-    let thoughts = wanted_thoughts(message).filter(|_| !is_strict && !calls.is_empty());
-    let details = details_of(message);
-    let said = json!({
-        "role": "assistant",
-        "content": (!texts.is_empty()).then(|| joined(texts)),
-        "reasoning_content": thoughts,
-        "reasoning_details": (!is_strict && !details.is_empty()).then_some(details),
-        "tool_calls": (!calls.is_empty()).then_some(calls),
-    });
-    write_element(out, &without_nulls(said));
+    let said = AnswerEntry {
+        role: "assistant",
+        content: (!texts.is_empty()).then(|| joined(texts)),
+        reasoning_content: wanted_thoughts(message).filter(|_| !is_strict && !tool_calls.is_empty()),
+        reasoning_details: if is_strict { Vec::new() } else { details_of(message) },
+        tool_calls,
+    };
+    write_element(out, &said);
 }
 
-fn call_entry(part: &MessageContent, dialect: Dialect) -> Option<Value> {
+fn call_entry(part: &MessageContent, dialect: Dialect) -> Option<CallEntry<'_>> {
     let MessageContent::ToolCall { id, name, arguments, opaque } = part else { return None };
-    Some(without_nulls(json!({
-        "id": sent_id(id),
-        "type": "function",
-        "function": { "name": sent_name(name), "arguments": sent_arguments(arguments).to_string() },
-        "extra_content": content::opaque_data(opaque, WIRE).filter(|_| dialect != Dialect::Strict),
-    })))
+    Some(CallEntry {
+        id: sent_id(id),
+        r#type: "function",
+        function: CalledFunction { name: sent_name(name), arguments: sent_arguments(arguments).to_string() },
+        extra_content: content::opaque_data(opaque, WIRE).filter(|_| dialect != Dialect::Strict),
+    })
+}
+
+/// The result of a call, as a message of its own.
+#[derive(Serialize)]
+struct ResultEntry<'a> {
+    role: &'static str,
+    tool_call_id: Cow<'a, str>,
+    content: Cow<'a, str>,
+}
+
+/// A message of the model.
+#[derive(Serialize)]
+struct AnswerEntry<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<&'a Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<CallEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct CallEntry<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: CalledFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct CalledFunction<'a> {
+    name: Cow<'a, str>,
+    arguments: String,
 }
 
 /// Services that call it `reasoning_content` want to see again what the model thought before it asked for tools.

@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use memchr::{memchr, memchr2};
+
 /// Largest event. The largest honest ones repeat a whole answer at its end.
 pub(super) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
@@ -113,7 +115,7 @@ impl SseReader {
                 chunk = rest;
                 continue;
             }
-            let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr2(b'\n', b'\r', chunk) else {
                 return self.hold(chunk);
             };
             let (head, tail) = chunk.split_at(end);
@@ -201,7 +203,7 @@ pub(super) struct LineReader {
 
 impl LineReader {
     fn push(&mut self, mut chunk: &[u8], events: &mut VecDeque<StreamEvent>) -> Result<(), BadEvent> {
-        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr(b'\n', chunk) {
             let (head, tail) = chunk.split_at(end);
             self.hold(head)?;
             self.end_line(events);

@@ -188,16 +188,17 @@ fn content_part(part: &Value, reply: &mut Assembly) -> ProviderResult<()> {
 }
 
 fn usage_of(usage: &Value) -> Option<Usage> {
-    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
-    let input = number("/prompt_tokens")?;
-    let cached = number("/prompt_tokens_details/cached_tokens")
-        .or_else(|| number("/prompt_cache_hit_tokens"))
-        .or_else(|| number("/cached_tokens"));
+    let number = |field: &str| usage.get(field).and_then(Value::as_u64);
+    let detail = |field: &str| usage.get("prompt_tokens_details")?.get(field)?.as_u64();
+    let input = number("prompt_tokens")?;
+    let cached = detail("cached_tokens")
+        .or_else(|| number("prompt_cache_hit_tokens"))
+        .or_else(|| number("cached_tokens"));
     Some(Usage {
         input,
-        output: number("/completion_tokens").unwrap_or(0),
+        output: number("completion_tokens").unwrap_or(0),
         cached_input: cached.unwrap_or(0).min(input),
-        cache_write: number("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
+        cache_write: detail("cache_write_tokens").unwrap_or(0),
     })
 }
 

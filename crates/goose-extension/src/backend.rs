@@ -4,7 +4,7 @@
 //! An editor's file system, checkpoints and a sandbox are further implementations.
 
 use std::{
-    collections::BTreeMap, ffi::OsString, fs::Metadata, io, path::PathBuf, process::ExitStatus,
+    collections::BTreeMap, ffi::OsString, fs::Metadata, io, path::PathBuf, process::ExitStatus, sync::Arc,
     time::Duration,
 };
 
@@ -214,8 +214,8 @@ pub struct CommandSpec {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment.
-    pub env: BTreeMap<OsString, OsString>,
+    /// Its whole environment, besides `PWD`, which is the working folder.
+    pub env: Arc<BTreeMap<OsString, OsString>>,
     /// Its working folder.
     pub working_dir: PathBuf,
 }

@@ -9,7 +9,7 @@ use std::{
     os::{fd::OwnedFd, unix::process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 /// The controlling terminal of the process that opens it.
@@ -49,8 +49,8 @@ pub struct ProcessSpec {
     pub args: Vec<OsString>,
     /// Changes to the environment; `None` removes a variable.
     pub env: BTreeMap<OsString, Option<OsString>>,
-    /// Starts from our own environment; otherwise from an empty one.
-    pub inherits_env: bool,
+    /// The environment before the changes; `None` for ours.
+    pub base_env: Option<Arc<BTreeMap<OsString, OsString>>>,
     /// The working folder; `None` for ours.
     pub cwd: Option<PathBuf>,
     /// Standard input.
@@ -70,7 +70,7 @@ impl ProcessSpec {
             program: program.as_ref().to_owned(),
             args: Vec::new(),
             env: BTreeMap::new(),
-            inherits_env: true,
+            base_env: None,
             cwd: None,
             stdin: Stream::Inherit,
             stdout: Stream::Inherit,
@@ -117,7 +117,7 @@ impl ProcessSpec {
     /// Removes all variables: those of before and those that would be inherited.
     pub fn env_clear(&mut self) -> &mut Self {
         self.env.clear();
-        self.inherits_env = false;
+        self.base_env = Some(Arc::default());
         self
     }
 
@@ -159,8 +159,8 @@ impl ProcessSpec {
     pub(crate) fn command(&self) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
         command.args(&self.args);
-        if !self.inherits_env {
-            command.env_clear();
+        if let Some(base) = &self.base_env {
+            command.env_clear().envs(base.as_ref());
         }
         for (name, value) in &self.env {
             match value {

@@ -57,10 +57,11 @@ impl Backend for LocalBackend {
 
     fn spawn(&self, command: CommandSpec) -> io::Result<StartedCommand> {
         let (reader, writer) = io::pipe()?;
+        let folder = Some(&command.working_dir).filter(|folder| folder.is_absolute());
         let spec = ProcessSpec {
             args: command.args,
-            env: command.env.into_iter().map(|(name, value)| (name, Some(value))).collect(),
-            inherits_env: false,
+            env: folder.map(|folder| ("PWD".into(), Some(folder.into()))).into_iter().collect(),
+            base_env: Some(command.env),
             cwd: Some(command.working_dir),
             stdin: Stream::Null,
             stdout: Stream::Fd(writer.try_clone()?.into()),

@@ -5,7 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use goose_extension::{Backend, CommandSpec, StartedCommand, ToolError, ToolResult};
@@ -35,7 +35,7 @@ const REMOVED: [&str; 2] = ["CDPATH", "OLDPWD"];
 pub(super) struct Program {
     named: OsString,
     found: OnceLock<PathBuf>,
-    environment: BTreeMap<OsString, OsString>,
+    environment: Arc<BTreeMap<OsString, OsString>>,
 }
 
 impl Program {
@@ -43,15 +43,12 @@ impl Program {
     pub(super) fn new(variables: &BTreeMap<OsString, OsString>) -> Self {
         let named = variables.get(OsStr::new(SHELL_VARIABLE)).filter(|name| !name.is_empty());
         let fixed = FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let is_kept = |name: &OsString| !REMOVED.iter().any(|removed| name == removed);
+        let kept = variables.clone().into_iter().filter(|(name, _)| is_kept(name));
         Self {
             named: named.cloned().unwrap_or_else(|| DEFAULT_SHELL.into()),
             found: OnceLock::new(),
-            environment: variables
-                .clone()
-                .into_iter()
-                .filter(|(name, _)| !REMOVED.iter().any(|removed| name == removed))
-                .chain(fixed)
-                .collect(),
+            environment: Arc::new(kept.chain(fixed).collect()),
         }
     }
 
@@ -66,14 +63,10 @@ impl Program {
         command: &str,
         folder: &Path,
     ) -> ToolResult<StartedCommand> {
-        let mut env = self.environment.clone();
-        if folder.is_absolute() {
-            env.insert("PWD".into(), folder.into());
-        }
         let spec = CommandSpec {
             program: self.path().to_owned(),
             args: vec!["-c".into(), command.into()],
-            env,
+            env: Arc::clone(&self.environment),
             working_dir: folder.to_owned(),
         };
         backend.spawn(spec).map_err(|error| self.explain(&error, folder))

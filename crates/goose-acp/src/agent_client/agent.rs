@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use goose::{
     agent_manager::acp_mcp_adapter::{
         AgentEnd, AgentError, AgentHost, CANCEL_GRACE, ConnectRequest, ConnectedAgent, SILENCE_LIMIT,
-        START_TIMEOUT,
+        START_TIMEOUT, TASK_LIMIT,
     },
     config::{ExtensionConfig, ExtensionKind, Resolved},
 };
@@ -24,9 +24,6 @@ const PROTOCOL_VERSION: u64 = 1;
 
 /// The code of an agent that wants a login.
 const AUTH_REQUIRED: i64 = -32000;
-
-/// The longest time for one task.
-const TASK_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// The longest session id.
 const MAX_SESSION_ID: usize = 1_000;

@@ -1,16 +1,13 @@
 //! [`ServerAgent`]: an agent on a server.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use async_trait::async_trait;
 use goose::agent_manager::acp_mcp_adapter::{
-    AgentEnd, AgentError, AgentHost, CANCEL_GRACE, ConnectRequest, ConnectedAgent,
+    AgentEnd, AgentError, AgentHost, CANCEL_GRACE, ConnectRequest, ConnectedAgent, TASK_LIMIT,
 };
 use goose_extension::{ElicitAction, Elicitation};
 use parking_lot::Mutex;
@@ -24,9 +21,6 @@ use super::{
 
 /// The questions of one task.
 const MAX_QUESTIONS: usize = 32;
-
-/// The longest time for one task.
-const TASK_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// The agents of a server that are looked at.
 const MAX_AGENTS: usize = 1_000;
@@ -163,6 +157,9 @@ impl ServerAgent {
             Answer::Value(value) => return events.ended(&value, host),
             Answer::Events(stream) => stream,
         };
+        // Known before the first event, so that the run can be cancelled until then.
+        events.run = stream.run.take().or(events.run.take());
+        run.lock().clone_from(&events.run);
         while let Some(event) = stream.next(&self.http).await? {
             let next = events.take(&event, host)?;
             run.lock().clone_from(&events.run);

@@ -16,6 +16,9 @@ use url::Url;
 /// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The header of a response that names the run, before any event does.
+const RUN_ID: &str = "run-id";
+
 /// The largest answer, and the largest event of a stream, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
@@ -93,7 +96,9 @@ impl Http {
         let response = sent.unwrap_or_else(|_| Err(self.silent(self.silence)))?;
         let content_type = response.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
         if content_type.is_some_and(|it| it.starts_with("text/event-stream")) {
+            let run = response.headers().get(RUN_ID).and_then(|it| it.to_str().ok()).map(str::to_owned);
             return Ok(Answer::Events(EventStream {
+                run,
                 response,
                 buffer: Vec::new(),
                 searched: 0,
@@ -219,6 +224,8 @@ fn shown(text: &str) -> String {
 
 /// A stream of server-sent events, each a JSON value.
 pub(super) struct EventStream {
+    /// The id of the run, if the server has named it.
+    pub(super) run: Option<String>,
     response: reqwest::Response,
     buffer: Vec<u8>,
     /// The bytes at the beginning of the buffer in which no event ends.
@@ -227,31 +234,29 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// The next event; `None` at the end. Events that are not JSON are passed over.
+    /// The next event; `None` at the end. Events that are not JSON are passed over. Anything that comes ends the silence, also
+    /// a comment, which servers send to show that they are there.
     pub(super) async fn next(&mut self, http: &Http) -> Result<Option<Value>, AgentError> {
-        let reading = async {
-            loop {
-                if let Some(event) = self.take_event() {
-                    return Ok(Some(event));
+        loop {
+            if let Some(event) = self.take_event() {
+                return Ok(Some(event));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            let chunk = timeout(http.silence, self.response.chunk()).await;
+            let chunk = chunk.map_err(|_| http.silent(http.silence))?;
+            match chunk.map_err(|error| http.unreachable(&error))? {
+                Some(chunk) if self.buffer.len() + chunk.len() > MAX_BODY_BYTES => {
+                    return Err(http.broken(&format!("sent an event of more than {MAX_BODY_BYTES} bytes")));
                 }
-                if self.is_over {
-                    return Ok(None);
-                }
-                match self.response.chunk().await.map_err(|error| http.unreachable(&error))? {
-                    Some(chunk) if self.buffer.len() + chunk.len() > MAX_BODY_BYTES => {
-                        return Err(
-                            http.broken(&format!("sent an event of more than {MAX_BODY_BYTES} bytes"))
-                        );
-                    }
-                    Some(chunk) => self.buffer.extend_from_slice(&chunk),
-                    None => {
-                        self.is_over = true;
-                        self.buffer.extend_from_slice(b"\n\n");
-                    }
+                Some(chunk) => self.buffer.extend_from_slice(&chunk),
+                None => {
+                    self.is_over = true;
+                    self.buffer.extend_from_slice(b"\n\n");
                 }
             }
-        };
-        timeout(http.silence, reading).await.unwrap_or_else(|_| Err(http.silent(http.silence)))
+        }
     }
 
     /// Takes the first event that is JSON out of the buffer.

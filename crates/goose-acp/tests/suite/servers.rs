@@ -118,6 +118,20 @@ async fn run(State(asked): State<Asked>, body: String) -> Response {
             let body = Body::from_stream(begin.chain(futures::stream::pending()));
             ([("content-type", "text/event-stream")], body).into_response()
         }
+        "early" => {
+            let headers = [("content-type", "text/event-stream"), ("run-id", RUN)];
+            (headers, Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>()))
+                .into_response()
+        }
+        "pings" => {
+            let end = format!("data: {created}\n\ndata: {}\n\n", completed(json!([message("awake")])));
+            let pings = ["data: not JSON\n\n"; 2].into_iter().chain([": ping\n\n"; 4]).map(str::to_owned);
+            let slowly = futures::stream::iter(pings.chain([end])).then(|text| async move {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                Ok::<_, std::io::Error>(text)
+            });
+            ([("content-type", "text/event-stream")], Body::from_stream(slowly)).into_response()
+        }
         "huge" => {
             let line = futures::stream::repeat_with(|| Ok::<_, std::io::Error>("x".repeat(1024 * 1024)));
             ([("content-type", "text/event-stream")], Body::from_stream(line)).into_response()
@@ -194,6 +208,29 @@ async fn cancelling_cancels_the_run_on_the_server() -> anyhow::Result<()> {
     assert_eq!(last, Some(Event::Finished(Outcome::Cancelled)));
     let path = format!("/runs/{RUN}/cancel");
     until("the cancel", || asked.lock().iter().any(|(asked, _)| *asked == path)).await
+}
+
+#[tokio::test]
+async fn a_run_that_has_not_begun_to_report_is_cancelled_too() -> anyhow::Result<()> {
+    let (world, asked) = server("    agent: echo\n").await?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let mut reply = exchange.reply_to("early");
+    until("the run", || asked.lock().iter().any(|(path, _)| path == "/runs")).await?;
+    // The header is on its way.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    reply.cancel();
+    bounded(async { reply.by_ref().collect::<Vec<_>>().await }).await?;
+    let path = format!("/runs/{RUN}/cancel");
+    until("the cancel", || asked.lock().iter().any(|(asked, _)| *asked == path)).await
+}
+
+#[tokio::test]
+async fn a_server_that_shows_that_it_is_there_is_not_silent() -> anyhow::Result<()> {
+    let (world, _) = server("    agent: echo\n    timeout: 1\n").await?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let seen = tell(&exchange, "pings").await?;
+    assert_eq!((seen.text().as_str(), seen.outcome()?), ("awake", &done()));
+    Ok(())
 }
 
 #[tokio::test]

@@ -42,6 +42,9 @@ pub const SILENCE_LIMIT: Duration = Duration::from_secs(300);
 /// The time that an agent has to end its work after it was cancelled. Then its connection is closed.
 pub const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
+/// The longest time for one task of an agent.
+pub const TASK_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
+
 /// The longest answer of an agent, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 

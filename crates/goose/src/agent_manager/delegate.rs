@@ -14,6 +14,12 @@ use crate::{
     session::{SessionId, Step},
 };
 
+/// The longest task that a tool gives to an agent, in characters.
+pub(crate) const MAX_TASK: usize = 100_000;
+
+/// The characters of a task that its session is called by.
+pub(super) const NAME_CHARS: usize = 60;
+
 /// The longest result of a delegate, in bytes.
 const MAX_RESULT: usize = 50_000;
 

@@ -16,7 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use super::{
     OpenOptions, SessionState,
     agent_maker::Binder,
-    delegate::{Begun, CANCELLED, Delegate, DelegateEnd, DelegateTask, Work, last_answer, result},
+    delegate::{
+        Begun, CANCELLED, Delegate, DelegateEnd, DelegateTask, NAME_CHARS, Work, last_answer, result,
+    },
 };
 use crate::{
     agents::{
@@ -40,9 +42,6 @@ const DEFAULT_TURNS: u32 = 25;
 
 /// The results of background tasks that are kept until they are asked for.
 const MAX_KEPT: usize = 64;
-
-/// The characters of a task that its session is called by.
-const NAME_CHARS: usize = 60;
 
 const SUBAGENT_PROVIDER: &str = "GOOSE_SUBAGENT_PROVIDER";
 const SUBAGENT_MODEL: &str = "GOOSE_SUBAGENT_MODEL";

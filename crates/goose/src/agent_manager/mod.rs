@@ -43,7 +43,7 @@ pub use self::options::{OpenOptions, SessionState};
 use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::ConfiguredModel};
 pub(crate) use self::{
     agent_maker::Binder,
-    delegate::{DelegateEnd, DelegateTask, GraphPlace},
+    delegate::{DelegateEnd, DelegateTask, GraphPlace, MAX_TASK},
     delegation::{Delegation, MAX_AT_ONCE},
 };
 use crate::{

@@ -18,11 +18,12 @@ use goose_extension::{
     visible,
 };
 use parking_lot::Mutex;
-use tokio_util::sync::DropGuard;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     AgentManager, OpenOptions,
-    delegate::{last_answer, result},
+    delegate::{MAX_TASK, NAME_CHARS, last_answer, result},
 };
 use crate::{
     agents::{
@@ -39,18 +40,12 @@ const DESCRIPTION: &str = "goose's agents: one tool for each mode, which does a 
 const INSTRUCTIONS: &str = "Each tool gives a task to an agent, which works by itself with tools of its own and may take \
                             minutes. Say everything that it needs to know: it sees nothing of this conversation.";
 
-/// The longest task, in characters.
-const MAX_TASK: usize = 100_000;
-
-/// The sessions that wait for an answer of the caller at once, and the time that each waits.
+/// The sessions that wait for an answer of the caller at once, and the time that each waits. With more, the oldest one ends.
 const MAX_WAITING: usize = 32;
 const WAITING_TIME: Duration = Duration::from_secs(60 * 60);
 
 /// The characters of a call's arguments that a question shows.
 const SHOWN_CHARS: usize = 20_000;
-
-/// The characters of a task that its session is called by.
-const NAME_CHARS: usize = 60;
 
 /// The answer for a caller that cannot be asked.
 const CANNOT_ASK: &str = "the program that gave you the task cannot ask its user (it does not support elicitation), so nothing \
@@ -82,9 +77,11 @@ struct Waiting {
     tool: String,
     task: String,
     run: Run,
+    /// Ends the wait.
+    _expiry: AbortOnDropHandle<()>,
 }
 
-/// A task at work. When it is dropped, it is cancelled.
+/// A task at work. When it is dropped, the task is cancelled and its session closed, for whatever reason its call has ended.
 struct Run {
     exchange: Exchange,
     reply: Reply,
@@ -92,7 +89,16 @@ struct Run {
     question: Option<Arc<EventRecord>>,
     /// Count of reports to the caller.
     reports: u32,
-    _cancel: DropGuard,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let exchange = self.exchange.clone();
+        // Without a runtime the session has ended with it.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { exchange.close().await });
+        }
+    }
 }
 
 impl AgentManager {
@@ -174,8 +180,7 @@ impl ServedAgent {
         exchange.set_attended(context.can_ask(QuestionKind::ElicitForm));
         // The first words are never an `@agent`, which would choose another agent.
         let reply = exchange.reply_to(format!("Your task:\n\n{task}\n"));
-        let cancel = reply.cancellation().drop_guard();
-        Ok(Run { exchange, reply, question: None, reports: 0, _cancel: cancel })
+        Ok(Run { exchange, reply, question: None, reports: 0 })
     }
 
     /// Follows a task to its end, or to a question that the caller answers with another call.
@@ -187,7 +192,7 @@ impl ServedAgent {
                     Ok((id, answer)) => drop(run.exchange.answer(&id, answer)),
                     Err(ToolError::InputRequired(text)) => {
                         run.question = Some(record);
-                        self.host.wait(&self.tool, task, run)?;
+                        self.host.wait(&self.tool, task, run);
                         return Err(ToolError::InputRequired(text));
                     }
                     Err(error) => return Err(error),
@@ -234,24 +239,22 @@ impl Host {
         Some(waiting.remove(at).run)
     }
 
-    /// Keeps a session until its call is made again with the answer.
-    fn wait(self: &Arc<Self>, tool: &str, task: &str, run: Run) -> ToolResult<()> {
+    /// Keeps a session until its call is made again with the answer, or for [`WAITING_TIME`]. A caller that has gone away says
+    /// nothing, so the session that has waited longest makes room.
+    fn wait(self: &Arc<Self>, tool: &str, task: &str, run: Run) {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
-        let mut waiting = self.waiting.lock();
-        if waiting.len() >= MAX_WAITING {
-            return Err(ToolError::execution(format!(
-                "{MAX_WAITING} tasks wait for answers already, which is the most. Answer them first."
-            )));
-        }
-        waiting.push(Waiting { id, tool: tool.to_owned(), task: task.to_owned(), run });
         let host: Weak<Self> = Arc::downgrade(self);
-        tokio::spawn(async move {
+        let expiry = AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(WAITING_TIME).await;
             if let Some(host) = host.upgrade() {
                 host.waiting.lock().retain(|it| it.id != id);
             }
-        });
-        Ok(())
+        }));
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= MAX_WAITING {
+            waiting.remove(0);
+        }
+        waiting.push(Waiting { id, tool: tool.to_owned(), task: task.to_owned(), run, _expiry: expiry });
     }
 }
 

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use goose_extension::{RegistryExtension, prelude::*};
 
 use crate::{
-    agent_manager::{DelegateTask, Delegation},
+    agent_manager::{DelegateTask, Delegation, MAX_TASK},
     agents::manifest::AgentManifest,
     config::MAX_TIMEOUT,
 };
-
-/// The longest task, in characters.
-const MAX_TASK: usize = 100_000;
 
 /// Another agent. A call gives it a task, which it does in a session of its own, with the tools of its own mode, under the
 /// permissions of the session that calls.

@@ -51,6 +51,7 @@ mod permission_reader;
 mod permission_shell;
 mod permission_swaps;
 mod rfc;
+mod served_agents;
 mod sharing;
 mod silence;
 mod small_models;

@@ -8,8 +8,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileRead, JsonObject, Message, MessageContent,
-    Question, RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
+    Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileRead, JsonObject, Message, Question,
+    RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
 };
 use goose_mcp::LocalBackend;
 use parking_lot::Mutex;
@@ -27,7 +27,7 @@ use crate::{
         AgentAction, AgentEnd, AgentError, AgentHost, ExternalAgent, MAX_ANSWER_BYTES, MAX_FILE_BYTES,
     },
     permission::{CallToJudge, Mode, Origin, Verdict},
-    session::Step,
+    session::{Step, said},
 };
 
 /// Our tools that an agent's own actions are judged by.
@@ -63,7 +63,7 @@ impl ReplyTask {
                 format!("In the mode `chat` the agent `{name}`, which has tools of its own, is not asked.");
             return Err(Abort::failed(reason, "Use another mode, or one of goose's own agents.".to_owned()));
         }
-        let last = || self.state.conversation.last().map(|message| words_of(message));
+        let last = || self.state.conversation.last().map(|message| said(message));
         let task = words.or_else(last).unwrap_or_default();
         self.turn += 1;
         self.emit(Event::Asking { turn: self.turn });
@@ -99,12 +99,6 @@ impl ReplyTask {
         }
         Ok(())
     }
-}
-
-/// The words of the person, without what goose adds for a model.
-pub(super) fn words_of(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !part.is_aside());
-    parts.filter_map(MessageContent::as_text).collect::<Vec<_>>().join("\n")
 }
 
 /// The reply as the agent's host.

@@ -22,7 +22,6 @@ use super::{
     core::{Core, State},
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
-    external_reply::words_of,
     final_output,
     guest::{Guest, Host},
     hand_back::HandBack,
@@ -33,7 +32,7 @@ use super::{
 };
 use crate::{
     agents::router::{Route, RoutedTask},
-    session::{GO_ON, Step, StoreError, says_nothing, synthetic_message},
+    session::{GO_ON, Step, StoreError, said, says_nothing, synthetic_message},
 };
 
 /// Reminders that a model gets to say something before the reply ends.
@@ -166,7 +165,7 @@ impl ReplyTask {
     }
 
     async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
-        let words = message.as_ref().map(words_of);
+        let words = message.as_ref().map(said);
         let (message, interrupted) = self.take_interrupted(message);
         let route = self.begin(message, guest).await?;
         let outcome = match (interrupted, self.given_tasks.take(), route) {
@@ -452,12 +451,6 @@ impl ReplyTask {
         });
         calls.collect()
     }
-}
-
-/// The words of the user in a message.
-pub(super) fn said(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    parts.collect::<Vec<_>>().join("\n")
 }
 
 fn empty() -> Abort {

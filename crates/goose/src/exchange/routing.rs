@@ -9,7 +9,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use goose_extension::{Message, MessageContent, Model as _, Sampling};
+use goose_extension::{Message, Model as _, Sampling};
 use goose_providers::PromptStyle;
 use parking_lot::RwLock;
 
@@ -28,7 +28,7 @@ use crate::{
         orchestrator_agent::is_followed,
         router::{Route, RoutedBy, Router},
     },
-    session::Step,
+    session::{Step, said},
 };
 
 /// The time that the fast model has to choose an agent.
@@ -249,9 +249,7 @@ impl Core {
     }
 }
 
-/// The words of the user in a message.
+/// The words of the user in a message, if there are any.
 pub(super) fn request(message: &Message) -> Option<String> {
-    let said = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    let text = said.collect::<Vec<_>>().join("\n");
-    (!text.trim().is_empty()).then_some(text)
+    Some(said(message)).filter(|text| !text.trim().is_empty())
 }

@@ -7,9 +7,9 @@ use goose_extension::{MessageContent, Role};
 use crate::{
     exchange::{
         event::{Event, Outcome},
-        reply_task::{Abort, ReplyTask, StepResult, said},
+        reply_task::{Abort, ReplyTask, StepResult},
     },
-    session::Step,
+    session::{Step, said},
 };
 
 /// The most bytes of a result that the judge reads.

@@ -31,12 +31,12 @@ use self::graph::TaskGraph;
 pub(super) use self::{board::TaskBoard, check::Checked, log::TaskLog};
 use super::{
     event::{Answer, Event, Outcome, PlanDecision, TaskPlan},
-    reply_task::{Abort, ReplyTask, StepResult, said},
+    reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
     agents::router::RoutedTask,
     permission::Mode,
-    session::{PlannedTask, Step, synthetic},
+    session::{PlannedTask, Step, said, synthetic},
 };
 
 /// The tokens that the tasks of one request may use together, unless `orchestrator.max_tokens` says otherwise.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use goose_extension::{Message, MessageContent, Role};
 use serde_json::Value;
 
-use crate::session::{SessionId, SessionStore, SessionSummary, Step, StoreError};
+use crate::session::{SessionId, SessionStore, SessionSummary, Step, StoreError, said};
 
 /// The most changed files that are kept.
 const MAX_FILES: usize = 200;
@@ -94,9 +94,7 @@ impl Gist {
 
 /// Returns the text that was said, without what goose has added.
 fn text(message: &Message) -> Option<String> {
-    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    let text = parts.collect::<Vec<_>>().join("\n").trim().to_owned();
-    (!text.is_empty()).then_some(text)
+    Some(said(message).trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Returns the calls that a step reports as failed.

@@ -1,11 +1,11 @@
 //! Steps as rows, and the counters of their session.
 
-use goose_extension::{Message, MessageContent, Role};
+use goose_extension::Role;
 use goose_providers::Usage;
 use jiff::Timestamp;
 
 use super::{StoreError, dialect::Statement};
-use crate::session::{SessionId, Step};
+use crate::session::{SessionId, Step, said};
 
 /// The largest step.
 const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
@@ -94,12 +94,6 @@ impl CounterDelta {
     }
 }
 
-/// Returns what the user said. Synthetic text is not a title.
-fn said(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    parts.collect::<Vec<_>>().join("\n")
-}
-
 /// Returns the first words of a text, on one line.
 fn title(text: &str) -> Option<String> {
     let mut title = String::new();
@@ -135,6 +129,8 @@ pub(super) fn moment(stored: i64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use goose_extension::{Message, MessageContent};
+
     use super::*;
     use crate::session::{synthetic, synthetic_message};
 

@@ -272,6 +272,12 @@ impl Core {
         self.agent.get()
     }
 
+    /// Closes an agent that was replaced, without waiting: its services take a while to end, and an agent of another maker may
+    /// be in the middle of a task.
+    pub(super) fn close_later(&self, agent: Arc<Agent>) {
+        self.tasks.tracker.spawn(async move { agent.close().await });
+    }
+
     /// The most requests to the model for one reply.
     pub(super) fn max_turns(&self) -> u32 {
         self.agent().mode.max_turns.map_or(self.limits.turns, |turns| turns.min(self.limits.turns).max(1))

@@ -92,7 +92,7 @@ impl Exchange {
         let name = agent.id();
         let earlier = self.core.agent.replace(Arc::new(agent));
         self.core.events.store_later(Step::agent_changed(name.clone(), ChosenBy::User));
-        earlier.close().await;
+        self.core.close_later(earlier);
         Ok(name)
     }
 

@@ -158,8 +158,7 @@ impl ReplyTask {
         if is_switched {
             self.core.events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
         }
-        // Services that nothing else uses take a while to end.
-        self.core.tasks.tracker.spawn(async move { left.close().await });
+        self.core.close_later(left);
         Ok(is_switched)
     }
 
